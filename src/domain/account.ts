@@ -1,0 +1,41 @@
+import type { AuditEntry } from './audit.ts'
+import type { OutboxEvent } from './event.ts'
+import type { Policy } from './policy.ts'
+
+/** Owned by one user; holds keys, policy and the monthly quota. */
+export interface Account {
+  id: string
+  owner_id: string
+  name: string
+  policy: Policy
+  /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
+  monthly_quota: number
+  created_at: Date
+}
+
+export const DEFAULT_MONTHLY_QUOTA = 10_000
+
+export const SCOPES = ['approval:create', 'approval:read', 'approval:verify'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** An API key as it is stored: never the key itself. */
+export interface ApiKey {
+  id: string
+  account_id: string
+  name: string
+  /** HMAC-SHA256 of the raw key under the pepper; absent on the internal pseudo-key, which no header can name. */
+  key_hash?: string
+  /** First 14 characters of the raw key. */
+  key_prefix: string
+  scopes: Scope[]
+  sandbox: boolean
+  /** The account's pseudo-key for the internal service token: gives it limits, quota and a webhook secret. */
+  internal?: true
+  /** Rotation counter of the derived webhook secret. */
+  secret_version: number
+  created_at: Date
+  last_used_at: Date | null
+  revoked_at: Date | null
+  outbox: OutboxEvent[]
+  audit: AuditEntry[]
+}

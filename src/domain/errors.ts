@@ -1,0 +1,126 @@
+/**
+ * Every refusal of the service: stable code, HTTP status and one sentence that says what to do next. Where the interface
+ * names a text or a code, the key is that text exactly. `<field> required` is the one open family (see `fieldRequired`).
+ */
+export const REFUSALS = {
+  // input
+  invalid_field: [400, 'A field has a value that is not allowed; see `field` and `detail`.'],
+  invalid_json: [400, 'The body is not valid JSON in UTF-8; send one JSON object.'],
+  unsupported_media_type: [415, 'Send the body as `Content-Type: application/json`.'],
+  payload_too_large: [413, 'The body is larger than 64 KiB; shorten `context`.'],
+  sandbox_fields_require_sandbox_key: [
+    400,
+    '`sandbox_decision` and `sandbox_auto_decide_seconds` need an `sa_test_` key.',
+  ],
+  approver_email_required: [
+    400,
+    'With the internal token, name the approver in the `X-Approver-Email` header.',
+  ],
+  approver_email_not_allowed: [
+    400,
+    '`X-Approver-Email` is for the internal token only; leave it out when you use an API key.',
+  ],
+  // who asks
+  'invalid or missing API key': [
+    401,
+    'Send `Authorization: Bearer <API key>` with a key that has not been revoked.',
+  ],
+  not_signed_in: [401, 'Sign in first.'],
+  insufficient_scope: [403, 'This API key lacks the scope named in `scope`.'],
+  csrf_refused: [403, 'The request did not come from a page of this service.'],
+  owner_only: [403, 'Only the owner of the account may do this.'],
+  // what is asked for
+  not_found: [404, 'There is no such resource, or it is not yours.'],
+  approver_not_found: [404, 'No user has the e-mail address in `X-Approver-Email`.'],
+  not_pending: [409, 'The request is no longer pending.'],
+  no_eligible_approver: [
+    422,
+    'Under the current policy nobody could approve this request; check approvers, quorum and passkeys.',
+  ],
+  idempotency_mismatch: [422, 'This `Idempotency-Key` was used with another body; use a new one.'],
+  idempotency_in_progress: [
+    409,
+    'A request with this `Idempotency-Key` is still running; retry in a moment.',
+  ],
+  // how often
+  'rate limit exceeded': [429, 'Too many requests; wait `retry_after` seconds.'],
+  remind_rate_limited: [429, 'One reminder per request and minute; wait `retry_after` seconds.'],
+  quota_exceeded: [429, 'The monthly approval quota of this account is used up.'],
+  too_many_waits: [429, 'Too many open waits; close one or poll every 3 seconds.'],
+  // deciding
+  already_voted: [409, 'You have already decided on this request.'],
+  passkey_required: [
+    403,
+    'This request must be decided with a passkey; you have one, or the policy demands it.',
+  ],
+  method_not_enrolled: [403, 'You have not enrolled this way of proving presence.'],
+  challenge_invalid: [
+    400,
+    'This confirmation has expired, was already used or belongs to something else; start again.',
+  ],
+  passkey_refused: [403, 'The passkey could not be verified; nothing was recorded.'],
+  totp_refused: [403, 'The code is wrong or was already used; wait for the next one.'],
+  totp_locked: [429, 'Too many wrong codes; wait `retry_after` seconds or use a passkey.'],
+  totp_disabled: [
+    403,
+    'Codes are switched off after too many failures; sign in with a passkey and set them up again.',
+  ],
+  // people
+  sign_in_failed: [401, 'Signing in failed; check what you entered.'],
+  unknown_browser: [403, 'Codes sign in only on a browser that was enrolled before; use a passkey.'],
+  enrollment_invalid: [410, 'This link has expired or was already used; ask for a new one.'],
+  email_taken: [409, 'Somebody already has this e-mail address.'],
+  proof_required: [403, 'Confirm with a passkey or a code first.'],
+  last_factor: [409, 'This is your last way to sign in; add another one first.'],
+  passkey_exists: [409, 'This passkey is already registered.'],
+  passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
+  totp_exists: [409, 'Codes are already set up; remove them first.'],
+  totp_not_started: [409, 'Start the set-up of codes first.'],
+  // ours
+  unavailable: [503, 'The store does not answer; retry in a moment.'],
+  internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],
+} as const satisfies Record<string, readonly [number, string]>
+
+export type RefusalCode = keyof typeof REFUSALS
+
+/** What a refusal may add to its body. `retry_after` (whole seconds) also becomes the `Retry-After` header. */
+export interface RefusalDetails {
+  field?: string
+  detail?: string
+  scope?: string
+  retry_after?: number
+  status?: string
+}
+
+/** A refusal on its way out: thrown by domain and flow, turned into a response in one place of `http`. */
+export class Refusal extends Error {
+  readonly code: string
+  readonly status: number
+  readonly publicMessage: string
+  readonly details: RefusalDetails
+
+  constructor(code: string, status: number, publicMessage: string, details: RefusalDetails = {}) {
+    super(`${code}${details.field === undefined ? '' : ` (${details.field})`}`)
+    this.name = 'Refusal'
+    this.code = code
+    this.status = status
+    this.publicMessage = publicMessage
+    this.details = details
+  }
+}
+
+/** Makes the refusal of that code; `details` land in the body. */
+export function refusal(code: RefusalCode, details: RefusalDetails = {}): Refusal {
+  const [status, message] = REFUSALS[code]
+  return new Refusal(code, status, message, details)
+}
+
+/** 400 `<field> required`: the interface's own wording for a missing field. */
+export function fieldRequired(field: string): Refusal {
+  return new Refusal(`${field} required`, 400, `Send the field \`${field}\`.`, { field })
+}
+
+/** 400 `invalid_field` with the field's name and what is wrong with it. */
+export function invalidField(field: string, detail: string): Refusal {
+  return refusal('invalid_field', { field, detail })
+}

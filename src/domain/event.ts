@@ -1,0 +1,38 @@
+/** Webhook events of an account (closed list). The per-request callback is not one of them: it has the interface's own body. */
+export const EVENT_TYPES = [
+  'approval.created',
+  'approval.approved',
+  'approval.rejected',
+  'approval.expired',
+  'approval.reminded',
+  'key.created',
+  'key.revoked',
+] as const
+
+export type EventType = (typeof EVENT_TYPES)[number]
+
+/** An event as it waits in the outbox of the document whose write caused it. `body` is final: it is never serialised again. */
+export interface OutboxEvent {
+  /** `evt_…`; constant over every delivery and every retry. */
+  id: string
+  type: EventType
+  created_at: Date
+  /** JSON text `{id, type, created_at, data}`. */
+  body: string
+}
+
+/** Builds an event and serialises its body once. */
+export function buildEvent(facts: {
+  id: string
+  type: EventType
+  at: Date
+  data: Record<string, unknown>
+}): OutboxEvent {
+  const body = JSON.stringify({
+    id: facts.id,
+    type: facts.type,
+    created_at: facts.at.toISOString(),
+    data: facts.data,
+  })
+  return { id: facts.id, type: facts.type, created_at: facts.at, body }
+}

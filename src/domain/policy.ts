@@ -1,0 +1,66 @@
+/** An account's rules for who decides. */
+export interface Policy {
+  /** User ids; empty means: the owner alone. */
+  approvers: string[]
+  /** How many different approvers must approve. One rejection always rejects. */
+  quorum: number
+  /** Everybody must use a passkey. */
+  passkey_only: boolean
+}
+
+/** One person who may decide, as snapshotted into the request at creation. */
+export interface ApproverSnapshot {
+  user_id: string
+  /** 16 hex characters; what receipts show. */
+  approver: string
+}
+
+/** What a request needs to be decided; fixed at creation, so later policy changes leave open requests alone. */
+export interface Requirement {
+  approvers: ApproverSnapshot[]
+  quorum: number
+  passkey_only: boolean
+}
+
+export const DEFAULT_POLICY: Policy = { approvers: [], quorum: 1, passkey_only: false }
+
+/** Sources whose requests are high impact by themselves (interface, "Created by source-control integrations"). */
+const SOURCE_CONTROL = new Set(['github', 'gitlab', 'bitbucket', 'azure-devops'])
+
+/** True when the caller marked the request, or its source is a source-control integration. */
+export function isHighImpact(marked: boolean, context: Record<string, unknown>): boolean {
+  const source = context.source
+  return marked || (typeof source === 'string' && SOURCE_CONTROL.has(source))
+}
+
+/** What policy needs to know of a person to say whether they could ever decide. */
+export interface ApproverFactors {
+  user_id: string
+  approver: string
+  has_passkey: boolean
+  has_totp: boolean
+}
+
+/**
+ * Fixes who must decide. Everybody named is snapshotted, also people without a factor yet: they may enrol while it is open.
+ * @returns undefined when the quorum could not be reached even then (fewer people than the quorum, or, under
+ * `passkey_only`, fewer people with a passkey).
+ */
+export function requirementFor(policy: Policy, people: ApproverFactors[]): Requirement | undefined {
+  const able = policy.passkey_only ? people.filter((person) => person.has_passkey) : people
+  if (able.length < policy.quorum || policy.quorum < 1) return undefined
+  const approvers = people.map(({ user_id, approver }) => ({ user_id, approver }))
+  return { approvers, quorum: policy.quorum, passkey_only: policy.passkey_only }
+}
+
+/** The factors a person may use here: high impact asks for the passkey of whoever has one. */
+export function allowedMethods(
+  rule: { passkey_only: boolean; high_impact: boolean },
+  factors: { has_passkey: boolean; has_totp: boolean },
+): ('passkey' | 'totp')[] {
+  const methods: ('passkey' | 'totp')[] = []
+  if (factors.has_passkey) methods.push('passkey')
+  const passkeyForced = rule.passkey_only || (rule.high_impact && factors.has_passkey)
+  if (factors.has_totp && !passkeyForced) methods.push('totp')
+  return methods
+}

@@ -1,0 +1,70 @@
+/** The outcome a person (or the sandbox) gave a request. */
+export type Outcome = 'approved' | 'rejected'
+
+/** How presence was proved. WebAuthn cannot tell a fingerprint from a PIN, so a biometric unlock is `passkey`. */
+export type DecisionMethod = 'passkey' | 'totp' | 'sandbox'
+
+/**
+ * Signed payload, format 1 (interface, "Signed payload"). Exactly these fields and no other: verifiers refuse extras.
+ * Times are Unix seconds; `ts <= exp` always holds.
+ */
+export interface ReceiptPayload {
+  v: 1
+  rid: string
+  did: string
+  /** 16 hex characters, a keyed hash of the approver's user id; never an e-mail. */
+  approver: string
+  /** First 16 hex characters of SHA-256 over the UTF-8 action text. */
+  action: string
+  decision: Outcome
+  method: DecisionMethod
+  ts: number
+  exp: number
+  /** First 32 hex characters of SHA-256(JCS(intent)): commits to the full action and the context, which `action` alone cannot. */
+  nonce: string
+  /** Present, and true, only on sandbox receipts; then `method` is `sandbox`. */
+  sandbox?: true
+}
+
+/** A receipt as it is stored and handed out: the signed text, its signature and the key's id. */
+export interface SignedReceipt {
+  /** RFC 8785 text of the payload: the bytes that are signed, UTF-8. */
+  canonical_payload: string
+  /** Standard padded base64 of the 64-byte Ed25519 signature. */
+  signature: string
+  /** RFC 7638 thumbprint of the signing key. */
+  public_key_id: string
+}
+
+/** What a receipt says besides what the intent already fixes. */
+export interface ReceiptFacts {
+  rid: string
+  did: string
+  approver: string
+  actionHash: string
+  decision: Outcome
+  method: DecisionMethod
+  decidedAt: Date
+  expiresAt: Date
+  nonce: string
+}
+
+/** Builds payload v1. @throws RangeError when the decision time lies after the expiry: such a receipt must never exist. */
+export function buildPayload(facts: ReceiptFacts): ReceiptPayload {
+  const ts = Math.floor(facts.decidedAt.getTime() / 1000)
+  const exp = Math.floor(facts.expiresAt.getTime() / 1000)
+  if (ts > exp) throw new RangeError('decision time lies after the expiry')
+  return {
+    v: 1,
+    rid: facts.rid,
+    did: facts.did,
+    approver: facts.approver,
+    action: facts.actionHash,
+    decision: facts.decision,
+    method: facts.method,
+    ts,
+    exp,
+    nonce: facts.nonce,
+    ...(facts.method === 'sandbox' ? { sandbox: true as const } : {}),
+  }
+}

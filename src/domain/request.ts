@@ -1,0 +1,120 @@
+import type { AuditEntry } from './audit.ts'
+import type { OutboxEvent } from './event.ts'
+import type { Requirement } from './policy.ts'
+import type { DecisionMethod, Outcome, SignedReceipt } from './receipt.ts'
+
+export type RequestStatus = 'pending' | 'approved' | 'rejected' | 'expired'
+
+export const REQUEST_STATUSES: readonly RequestStatus[] = ['pending', 'approved', 'rejected', 'expired']
+
+/** Proof of presence kept with a vote, so that a third party can check it later. Binary fields are base64url. */
+export type Evidence =
+  | {
+      type: 'passkey'
+      credential_id: string
+      /** COSE key as registered. */
+      public_key: string
+      client_data_json: string
+      authenticator_data: string
+      signature: string
+    }
+  /** A code proves itself to the service only; the step number is all there is to keep (RFC 6238). */
+  | { type: 'totp'; step: number }
+  | { type: 'sandbox' }
+
+/** One person's vote. It is signed only by the write that decides the request: expired requests leave no artifact. */
+export interface Vote {
+  /** `dec_…` */
+  decision_id: string
+  /** Who acted. */
+  user_id: string
+  /** Whose vote it counts as; equals `user_id` unless a delegate acted. */
+  on_behalf_of: string
+  /** 16 hex characters of whom it counts for. */
+  approver: string
+  decision: Outcome
+  method: DecisionMethod
+  at: Date
+  comment: string | null
+  /** RFC 8785 text of the intent the challenge and the nonce commit to. */
+  intent_json: string
+  evidence: Evidence
+  receipt?: SignedReceipt
+}
+
+/** The decision: the closing vote's outcome and receipt. */
+export interface Decision {
+  id: string
+  decision: Outcome
+  method: DecisionMethod
+  approver: string
+  decided_at: Date
+  comment: string | null
+  receipt: SignedReceipt
+}
+
+/** The per-request callback, written by the deciding write; delivery carries it on. */
+export interface CallbackOutbox {
+  state: 'due' | 'leased' | 'done' | 'dead'
+  url: string
+  event_id: string
+  /** The exact bytes (UTF-8 text) of every attempt. */
+  body: string
+  next_at: Date
+  attempts: number
+}
+
+/** A request as it is stored. `version` grows with every write; writers name the version they read. */
+export interface ApprovalRequest {
+  id: string
+  version: number
+  status: RequestStatus
+  account_id: string
+  api_key_id: string
+  /** How the approver is told who asks; the service's own words, fixed at creation. */
+  requested_by: { key_name: string; account_name: string }
+  sandbox: boolean
+  action: string
+  /** RFC 8785 text: stored as text, since BSON would change it. */
+  context_json: string
+  context_sha256: string
+  high_impact: boolean
+  requirement: Requirement
+  callback_url?: string
+  created_at: Date
+  expires_at: Date
+  /** Sandbox only: what the next read after `due_at` decides. */
+  sandbox_plan?: { decision: Outcome; due_at: Date; approver: string }
+  votes: Vote[]
+  decision?: Decision
+  cancelled?: true
+  reminded_at?: Date
+  callback?: CallbackOutbox
+  outbox: OutboxEvent[]
+  audit: AuditEntry[]
+}
+
+/** What a deciding or voting write changes. */
+export interface RequestChange {
+  status: RequestStatus
+  vote: Vote
+  /** All votes with their receipts, when the quorum is above one and the request is decided. */
+  signed_votes?: Vote[]
+  decision?: Decision
+  callback?: CallbackOutbox
+  events: OutboxEvent[]
+  audit: AuditEntry[]
+}
+
+/** Legal transitions (interface, "States and transitions"); everything else is final. */
+const TRANSITIONS: Record<RequestStatus, readonly RequestStatus[]> = {
+  pending: ['pending', 'approved', 'rejected', 'expired'],
+  approved: [],
+  rejected: [],
+  expired: [],
+}
+
+/** May a request go from one state to the other? */
+export function mayBecome(from: RequestStatus, to: RequestStatus): boolean {
+  return TRANSITIONS[from].includes(to)
+}

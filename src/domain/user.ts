@@ -1,0 +1,85 @@
+import type { AuditEntry } from './audit.ts'
+
+/** A registered passkey. Binary fields are base64url. */
+export interface Passkey {
+  /** `pky_…`, the id in our API. */
+  id: string
+  /** What the authenticator calls it. */
+  credential_id: string
+  /** COSE public key. */
+  public_key: string
+  /** COSE algorithm: −7, −8 or −257. */
+  algorithm: number
+  name: string
+  counter: number
+  transports: string[]
+  /** BE flag at registration; must never change (T35). */
+  backup_eligible: boolean
+  synced: boolean
+  created_at: Date
+  last_used_at: Date | null
+  /** Set when the counter went backwards: a possible clone (T30). It no longer counts as a factor. */
+  suspended_at: Date | null
+}
+
+/** Time-based codes. The seed is sealed with the user's id as associated data (T28). */
+export interface Totp {
+  sealed_seed: string
+  confirmed_at: Date
+  /** The last accepted time step: only a greater one is taken (T25). */
+  last_step: number
+  /** Consecutive failures since the last success (T26). */
+  failures: number
+  locked_until: Date | null
+  /** How often it was locked in a row: doubles the lock. */
+  locks: number
+  disabled_at: Date | null
+}
+
+/** One person. */
+export interface User {
+  id: string
+  /** Lower-cased, NFC; unique. */
+  email: string
+  name: string
+  /** The account this person owns. */
+  account_id: string
+  /** 16 hex characters, a keyed hash of the id. */
+  approver: string
+  /** WebAuthn user handle, base64url of random bytes: tells an authenticator nothing about the person. */
+  user_handle: string
+  default_ttl_seconds: number
+  passkeys: Passkey[]
+  totp?: Totp
+  /** A seed waiting for its first right code. */
+  totp_pending?: { sealed_seed: string; expires_at: Date; tries: number }
+  /** Keyed hashes of unused one-time codes. */
+  backup_codes: string[]
+  /** Keyed hashes of device cookies: browsers on which codes may sign in. */
+  devices: { hash: string; created_at: Date }[]
+  created_at: Date
+  enrolled_at: Date | null
+  version: number
+  audit: AuditEntry[]
+}
+
+/** Passkeys that still count. */
+export function usablePasskeys(user: User): Passkey[] {
+  return user.passkeys.filter((passkey) => passkey.suspended_at === null)
+}
+
+/** Which factors the person could use at `now`. A locked code still is a factor; a disabled one is not. */
+export function factorsOf(user: User): { has_passkey: boolean; has_totp: boolean } {
+  return {
+    has_passkey: usablePasskeys(user).length > 0,
+    has_totp: user.totp !== undefined && user.totp.disabled_at === null,
+  }
+}
+
+/** One spelling per mailbox: trimmed, NFC, lower-cased. @returns undefined when it is no address. */
+export function normaliseEmail(text: string): string | undefined {
+  const email = text.trim().normalize('NFC').toLowerCase()
+  return email.length <= 254 && /^[^\s@<>"]{1,64}@[^\s@<>"]{1,189}$/.test(email) ? email : undefined
+}
+
+export const DEFAULT_TTL_SECONDS = 3600

@@ -1,0 +1,181 @@
+import type { Account, ApiKey, Scope } from '../domain/account.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import type { Outcome, ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
+import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
+
+/** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
+export interface Clock {
+  now(): Date
+}
+
+/** Cryptographic randomness. */
+export interface Random {
+  bytes(length: number): Uint8Array
+}
+
+/** Signs receipts. `purpose` picks the key; the fresh signature is verified before it is returned (T74). */
+export interface Signer {
+  sign(purpose: 'decision' | 'decision-sandbox', payload: ReceiptPayload): Promise<SignedReceipt>
+}
+
+/** Structured log; the adapter redacts secrets. */
+export interface Log {
+  debug(fields: Record<string, unknown>, message: string): void
+  info(fields: Record<string, unknown>, message: string): void
+  warn(fields: Record<string, unknown>, message: string): void
+  error(fields: Record<string, unknown>, message: string): void
+}
+
+export interface ListQuery {
+  api_key_id: string
+  status?: RequestStatus
+  limit: number
+  /** Exclusive position: only requests older than this one. */
+  before?: { created_at: Date; id: string }
+}
+
+/** Requests. Every method is one single-document operation, or a plain read. */
+export interface RequestStore {
+  insert(request: ApprovalRequest): Promise<void>
+  find(id: string): Promise<ApprovalRequest | undefined>
+  list(query: ListQuery): Promise<ApprovalRequest[]>
+  /** Pending requests this user may decide, oldest first. */
+  pendingFor(userId: string, limit: number): Promise<ApprovalRequest[]>
+  /**
+   * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the database's
+   * clock, unexpired. @returns undefined when the race is lost: read again.
+   */
+  recordVote(id: string, version: number, change: RequestChange): Promise<ApprovalRequest | undefined>
+  /** As `recordVote`, and only when the sandbox plan is due by the database's clock. */
+  recordSandboxDecision(
+    id: string,
+    version: number,
+    change: RequestChange,
+  ): Promise<ApprovalRequest | undefined>
+  /** Pending and past its time by the database's clock → expired. @returns undefined when not so. */
+  expire(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
+  /** Ids of pending requests past their time; of one key, or of all. */
+  dueForExpiry(limit: number, apiKeyId?: string): Promise<string[]>
+  /** Takes the one reminder a minute. @returns undefined when not pending, or reminded less than `gapSeconds` ago. */
+  recordReminder(
+    id: string,
+    gapSeconds: number,
+    at: Date,
+    event: OutboxEvent,
+    audit: AuditEntry,
+  ): Promise<ApprovalRequest | undefined>
+  /** Version of each request that exists: one query for all waiters of a process. */
+  versions(ids: readonly string[]): Promise<Map<string, number>>
+}
+
+export interface ApiKeyStore {
+  insert(key: ApiKey): Promise<void>
+  find(id: string): Promise<ApiKey | undefined>
+  /** By HMAC; a revoked key is not found. */
+  findActiveByHash(hash: string): Promise<ApiKey | undefined>
+  list(accountId: string | undefined): Promise<ApiKey[]>
+  /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
+  revoke(
+    id: string,
+    accountId: string | undefined,
+    at: Date,
+    event: OutboxEvent,
+    audit: AuditEntry,
+  ): Promise<ApiKey | undefined>
+  /** The account's internal pseudo-key, made on first use; concurrent calls get the same one. */
+  internalKey(fresh: ApiKey): Promise<ApiKey>
+  /** Notes the use, at most once a minute and never failing the request. */
+  touch(id: string, at: Date): Promise<void>
+}
+
+export interface AccountStore {
+  insert(account: Account): Promise<void>
+  find(id: string): Promise<Account | undefined>
+  count(): Promise<number>
+}
+
+/** Counts requests per account and calendar month; over the quota nothing is counted. */
+export interface QuotaStore {
+  /** @returns false when `quota` is used up. `quota` 0 = no limit. `month` is `YYYY-MM`, UTC. */
+  take(accountId: string, month: string, quota: number): Promise<boolean>
+  /** Gives one back when the request was not made after all. */
+  giveBack(accountId: string, month: string): Promise<void>
+}
+
+/** First answers of POSTs with an `Idempotency-Key`; scoped by API key; kept 24 h. */
+export interface IdempotencyStore {
+  /**
+   * Claims the key for this body. `fresh`: run it, then `finish` or `release`. `replay`: answer again as stored.
+   * `mismatch`: another body. `running`: somebody is at it (a claim older than 60 s counts as dead and is taken over).
+   */
+  claim(
+    scope: string,
+    key: string,
+    bodySha256: string,
+  ): Promise<
+    | { state: 'fresh'; token: string }
+    | { state: 'replay'; status: number; body: string }
+    | { state: 'mismatch' }
+    | { state: 'running' }
+  >
+  finish(scope: string, key: string, token: string, answer: { status: number; body: string }): Promise<void>
+  release(scope: string, key: string, token: string): Promise<void>
+}
+
+/** One verification attempt by anybody (interface, "Every verification attempt is logged"). */
+export interface VerificationRecord {
+  request_id: string
+  address: string
+  at: Date
+  result: string
+}
+
+/** Collects verification records and writes them in batches; `flush` writes all that wait. Nothing is dropped. */
+export interface VerificationLog {
+  record(entry: VerificationRecord): void
+  flush(): Promise<void>
+}
+
+/** Audit entries of changes that have no document of their own (the others travel inside their document). */
+export interface AuditLog {
+  append(entry: AuditEntry): Promise<void>
+}
+
+/** One bucket of the rate limiter after taking a point. */
+export interface LimitState {
+  allowed: boolean
+  limit: number
+  remaining: number
+  /** When the window ends. */
+  resetAt: Date
+}
+
+export type LimitBucket = 'create' | 'read' | 'verify' | 'auth'
+
+/** Fixed windows of a minute. On a broken store `auth` denies and the others allow (T66). */
+export interface RateLimiter {
+  take(bucket: LimitBucket, subject: string): Promise<LimitState>
+}
+
+/** Wakes those who wait for a request, at once in this process and by polling `versions` for other processes' writes. */
+export interface ChangeSignal {
+  changed(id: string): void
+  /** Resolves when the request may have changed since `version`, at `deadline`, or when the signal aborts. Never rejects. */
+  wait(id: string, version: number, deadline: Date, signal: AbortSignal): Promise<void>
+}
+
+/** Who calls with a key: an API key itself, or the internal token acting for one user through the account's pseudo-key. */
+export interface Caller {
+  key: ApiKey
+  scopes: readonly Scope[]
+  address: string
+  /** Set for the internal token: the user named in `X-Approver-Email`; only this person decides. */
+  internal_user_id?: string
+}
+
+/** A sandbox or live decision to be made: shared by people's votes and the sandbox. */
+export interface Verdict {
+  decision: Outcome
+  comment: string | null
+}
