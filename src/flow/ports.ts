@@ -87,6 +87,8 @@ export interface ApiKeyStore {
   internalKey(fresh: ApiKey): Promise<ApiKey>
   /** Notes the use, at most once a minute and never failing the request. */
   touch(id: string, at: Date): Promise<void>
+  /** Which of these keys are revoked: one query for all waiters of a process (T54). */
+  revokedAmong(ids: readonly string[]): Promise<string[]>
 }
 
 export interface AccountStore {
@@ -103,24 +105,32 @@ export interface QuotaStore {
   giveBack(accountId: string, month: string): Promise<void>
 }
 
-/** First answers of POSTs with an `Idempotency-Key`; scoped by API key; kept 24 h. */
+/** First answers of POSTs with an `Idempotency-Key`; scoped by API key and route; kept 24 h. */
 export interface IdempotencyStore {
   /**
-   * Claims the key for this body. `fresh`: run it, then `finish` or `release`. `replay`: answer again as stored.
-   * `mismatch`: another body. `running`: somebody is at it (a claim older than 60 s counts as dead and is taken over).
+   * Claims the key for this body. `fresh`: run it with `subject` as the new resource's id, then `finish` or `release`;
+   * `subject` is the one given, or that of an attempt that died (a claim older than 60 s). `replay`: answer again as
+   * stored. `mismatch`: another body. `running`: somebody is at it.
    */
-  claim(
-    scope: string,
-    key: string,
-    bodySha256: string,
-  ): Promise<
-    | { state: 'fresh'; token: string }
+  claim(claim: {
+    scope: string
+    key: string
+    bodySha256: string
+    subject: string
+    at: Date
+  }): Promise<
+    | { state: 'fresh'; token: string; subject: string }
     | { state: 'replay'; status: number; body: string }
     | { state: 'mismatch' }
     | { state: 'running' }
   >
-  finish(scope: string, key: string, token: string, answer: { status: number; body: string }): Promise<void>
-  release(scope: string, key: string, token: string): Promise<void>
+  finish(done: {
+    scope: string
+    key: string
+    token: string
+    answer: { status: number; body: string }
+  }): Promise<void>
+  release(claim: { scope: string; key: string; token: string }): Promise<void>
 }
 
 /** One verification attempt by anybody (interface, "Every verification attempt is logged"). */
@@ -158,11 +168,21 @@ export interface RateLimiter {
   take(bucket: LimitBucket, subject: string): Promise<LimitState>
 }
 
-/** Wakes those who wait for a request, at once in this process and by polling `versions` for other processes' writes. */
+/** Wakes those who wait: at once for changes made by this process, by polling for those of others. */
 export interface ChangeSignal {
+  /** Tells waiters in this process that a request changed or a key was revoked. */
   changed(id: string): void
-  /** Resolves when the request may have changed since `version`, at `deadline`, or when the signal aborts. Never rejects. */
-  wait(id: string, version: number, deadline: Date, signal: AbortSignal): Promise<void>
+  /**
+   * Resolves when the request may have changed since `version`, the key was revoked, `deadline` came or `signal` aborted:
+   * look again. Never rejects.
+   */
+  wait(watch: {
+    requestId: string
+    version: number
+    keyId: string
+    deadline: Date
+    signal: AbortSignal
+  }): Promise<void>
 }
 
 /** Who calls with a key: an API key itself, or the internal token acting for one user through the account's pseudo-key. */
@@ -174,8 +194,24 @@ export interface Caller {
   internal_user_id?: string
 }
 
-/** A sandbox or live decision to be made: shared by people's votes and the sandbox. */
-export interface Verdict {
-  decision: Outcome
-  comment: string | null
+/** What a keyed hash is for; each purpose has its own key, so a hash made for one never matches another. */
+export type HashPurpose =
+  | 'api-key'
+  | 'session'
+  | 'device'
+  | 'enrollment'
+  | 'backup-code'
+  | 'approver'
+  | 'internal-token'
+
+/** Everything done with the service's secrets; the secrets themselves stay inside. */
+export interface Vault {
+  /** Hex HMAC-SHA256 under the purpose's key. */
+  hash(purpose: HashPurpose, value: string): string
+  /** AES-256-GCM; `aad` names what the text belongs to, so that swapped texts do not open (T28). */
+  seal(plaintext: Uint8Array, aad: string): string
+  /** @throws SealError when the text, the key or the `aad` is another. */
+  open(sealed: string, aad: string): Uint8Array
+  /** 64 hex characters: the callback signing secret of a key, derived and never stored (security §5.3). */
+  webhookSecret(keyId: string, version: number): string
 }

@@ -1,0 +1,194 @@
+import { existsSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+/** Names of the secrets, each at least 32 random bytes in base64, base64url or hex. */
+export const SECRET_NAMES = [
+  'API_KEY_PEPPER',
+  'TOKEN_SECRET',
+  'SEALING_KEY',
+  'WEBHOOK_MASTER_SECRET',
+] as const
+export type SecretName = (typeof SECRET_NAMES)[number]
+
+/** Everything that can be set, read once at start from the environment (and `.env`); documented in `.env.example`. */
+export interface Config {
+  readonly production: boolean
+  /** Address to bind; 127.0.0.1 unless set. */
+  readonly host: string
+  readonly port: number
+  /** Public origin of the service, without a trailing slash: audience of intents, WebAuthn origin, base of every link. */
+  readonly baseUrl: string
+  /** WebAuthn relying party id: the host of `baseUrl`. */
+  readonly rpId: string
+  /** Absolute path of the folder for the embedded store and the development secrets. */
+  readonly dataDir: string
+  /** Set: that MongoDB (or `countersign store`) is used; unset: the embedded store under `dataDir`. */
+  readonly mongodbUri: string | undefined
+  /** Express `trust proxy`: a hop count or a list of proxy addresses; 0 = connected directly. Never `true` (T65). */
+  readonly trustProxy: number | readonly string[]
+  /** `internal-<token>` credential; undefined = off (unset or shorter than 32 characters). */
+  readonly internalServiceToken: string | undefined
+  /** Secrets given by the environment; in development missing ones come from `<dataDir>/secrets.json`. */
+  readonly secrets: Readonly<Partial<Record<SecretName, string>>>
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+}
+
+/** The configuration cannot be used; `problems` names every variable and what to do. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(`The configuration cannot be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const environmentSchema = z.object({
+  NODE_ENV: z.string().optional(),
+  HOST: z
+    .string()
+    .refine((host) => isIP(host) !== 0 || host === 'localhost', 'must be an IP address or localhost')
+    .default('127.0.0.1'),
+  PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a port number')
+    .transform(Number)
+    .refine((port) => port <= 65535, 'must be a port number')
+    .default(3000),
+  BASE_URL: z.string().optional(),
+  DATA_DIR: z.string().min(1).default('./data'),
+  MONGODB_URI: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\//, 'must start with mongodb:// or mongodb+srv://')
+    .optional(),
+  TRUST_PROXY: z.string().optional(),
+  INTERNAL_SERVICE_TOKEN: z.string().optional(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
+})
+
+/**
+ * Reads the process environment, after `.env` in the working directory if there is one (variables already set win).
+ * @throws ConfigError
+ */
+export function loadConfig(): Config {
+  if (existsSync('.env')) process.loadEnvFile('.env')
+  return readConfig(process.env)
+}
+
+/**
+ * Checks an environment and freezes the result. An empty variable counts as unset.
+ * @throws ConfigError naming every problem at once; in production also for each missing or weak protection.
+ */
+export function readConfig(env: Environment): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = environmentSchema.safeParse(given)
+  if (!parsed.success)
+    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
+  const values = parsed.data
+  const problems: string[] = []
+  const production = values.NODE_ENV === 'production'
+  const baseUrl = readBaseUrl(values.BASE_URL ?? `http://localhost:${values.PORT}`, problems)
+  const trustProxy = readTrustProxy(values.TRUST_PROXY, problems)
+  const secrets = readSecrets(given, problems)
+  const token = values.INTERNAL_SERVICE_TOKEN
+  if (production) problems.push(...productionProblems(values, baseUrl, secrets))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return Object.freeze({
+    production,
+    host: values.HOST,
+    port: values.PORT,
+    baseUrl: baseUrl.origin,
+    rpId: baseUrl.hostname,
+    dataDir: resolve(values.DATA_DIR),
+    mongodbUri: values.MONGODB_URI,
+    trustProxy,
+    internalServiceToken: token !== undefined && token.length >= 32 ? token : undefined,
+    secrets: Object.freeze(secrets),
+    logLevel: values.LOG_LEVEL,
+  })
+}
+
+function productionProblems(
+  values: z.infer<typeof environmentSchema>,
+  baseUrl: URL,
+  secrets: Partial<Record<SecretName, string>>,
+): string[] {
+  const problems: string[] = []
+  if (values.BASE_URL === undefined) problems.push('BASE_URL: must be set in production')
+  else if (baseUrl.protocol !== 'https:') problems.push('BASE_URL: must be https: in production')
+  if (values.TRUST_PROXY === undefined) {
+    problems.push(
+      'TRUST_PROXY: set the number of proxies in front of the service, or their addresses; 0 if there is none',
+    )
+  }
+  if (values.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+    problems.push('NODE_TLS_REJECT_UNAUTHORIZED: must not be 0, it switches certificate checks off')
+  }
+  for (const name of SECRET_NAMES) {
+    if (secrets[name] === undefined)
+      problems.push(`${name}: must be set in production (openssl rand -base64 32)`)
+  }
+  return problems
+}
+
+function readBaseUrl(text: string, problems: string[]): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain =
+    url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === ''
+  if (url === undefined || !plain || !['http:', 'https:'].includes(url.protocol)) {
+    problems.push('BASE_URL: must be an origin such as https://approvals.example.com, without a path')
+    return new URL('http://localhost')
+  }
+  if (url.protocol === 'http:' && url.hostname !== 'localhost') {
+    problems.push('BASE_URL: passkeys need https:, or http://localhost for development')
+  }
+  return url
+}
+
+function readTrustProxy(text: string | undefined, problems: string[]): number | string[] {
+  if (text === undefined) return 0
+  if (/^\d{1,2}$/.test(text)) return Number(text)
+  const list = text.split(',').map((part) => part.trim())
+  const ok = list.every(
+    (part) => isIP(part.split('/')[0] ?? '') !== 0 || ['loopback', 'linklocal', 'uniquelocal'].includes(part),
+  )
+  if (!ok) problems.push('TRUST_PROXY: must be a number of hops or a list of proxy addresses, never "true"')
+  return ok ? list : 0
+}
+
+function readSecrets(env: Environment, problems: string[]): Partial<Record<SecretName, string>> {
+  const secrets: Partial<Record<SecretName, string>> = {}
+  const seen = new Map<string, SecretName>()
+  for (const name of SECRET_NAMES) {
+    const text = env[name]
+    if (text === undefined) continue
+    const weakness = weaknessOf(text)
+    if (weakness !== undefined) problems.push(`${name}: ${weakness}; make one with: openssl rand -base64 32`)
+    const twin = seen.get(text)
+    if (twin !== undefined) problems.push(`${name}: must differ from ${twin}`)
+    seen.set(text, name)
+    secrets[name] = text
+  }
+  return secrets
+}
+
+/** Says what is wrong with a secret: too short once decoded, or so uniform that nobody drew it at random. */
+export function weaknessOf(text: string): string | undefined {
+  const bytes = decodeSecret(text)
+  if (bytes === undefined) return 'must be base64 or hex'
+  if (bytes.length < 32) return 'is shorter than 32 bytes'
+  if (new Set(bytes).size < 16) return 'is not random'
+  return undefined
+}
+
+/** Bytes of a secret given in hex, base64 or base64url; undefined when it is neither. */
+export function decodeSecret(text: string): Buffer | undefined {
+  if (/^(?:[0-9a-fA-F]{2})+$/.test(text)) return Buffer.from(text, 'hex')
+  if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return Buffer.from(text, 'base64')
+  return undefined
+}

@@ -1,0 +1,73 @@
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import type { Config } from './config.ts'
+import type { Log } from './flow/ports.ts'
+
+/** Field names whose value never reaches the log, at any depth. */
+const SECRET_FIELDS =
+  /^(authorization|cookie|set-cookie|token|raw_key|api_key|key_hash|token_hash|secret|.*_secret|password|code|codes|backup_codes|seed|sealed_seed|passkey|credential|signature|proof|enroll_url|setup_url)$/i
+
+/** Secrets that could hide inside text: API keys, internal and session tokens, bearer headers, link fragments, MongoDB passwords. */
+const SECRET_TEXT =
+  /sa_(?:live|test)_[A-Za-z0-9]+|internal-[^\s"',;]+|boot_[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+|Bearer\s+[^\s"',;]+|(?<=#)[A-Za-z0-9_-]{20,}|(?<=:\/\/[^:/@\s]{1,100}:)[^@\s]{1,200}(?=@)/g
+
+/** Copies a value with every secret replaced by `[redacted]`. Depth and breadth are bounded. */
+export function redact(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return value.replace(SECRET_TEXT, '[redacted]')
+  if (value instanceof Error) return redactError(value, depth)
+  if (value === null || typeof value !== 'object' || value instanceof Date) return value
+  if (depth > 6) return '[deep]'
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => redact(item, depth + 1))
+  const entries = Object.entries(value).slice(0, 100)
+  return Object.fromEntries(
+    entries.map(([key, item]) => [
+      key,
+      SECRET_FIELDS.test(key) && typeof item !== 'boolean' ? '[redacted]' : redact(item, depth + 1),
+    ]),
+  )
+}
+
+function redactError(error: Error, depth: number): unknown {
+  const cause = error.cause === undefined || depth > 3 ? {} : { cause: redact(error.cause, depth + 1) }
+  return { type: error.name, message: redact(error.message), stack: redact(error.stack ?? ''), ...cause }
+}
+
+/** JSON lines in production, readable lines in development; both pass through `redact`. */
+export function createLog(config: Pick<Config, 'production' | 'logLevel'>, destination?: Writable): Log {
+  const stream = destination ?? (config.production ? process.stdout : readableLines())
+  const logger = pino(
+    {
+      level: config.logLevel,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  )
+  const at =
+    (level: 'debug' | 'info' | 'warn' | 'error') => (fields: Record<string, unknown>, message: string) => {
+      if (!logger.isLevelEnabled(level)) return
+      const safe = redact(fields)
+      logger[level](safe !== null && typeof safe === 'object' ? safe : {}, String(redact(message)))
+    }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+function readableLines(): Writable {
+  return new Writable({
+    write(chunk, _encoding, done) {
+      process.stdout.write(readable(String(chunk)))
+      done()
+    },
+  })
+}
+
+function readable(line: string): string {
+  const entry: unknown = JSON.parse(line)
+  if (entry === null || typeof entry !== 'object') return line
+  const { level, time, msg, ...rest } = { level: '', time: '', msg: '', ...entry }
+  const fields = Object.entries(rest).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(msg)}${fields.length > 0 ? `  ${fields.join(' ')}` : ''}\n`
+}

@@ -1,0 +1,45 @@
+import { Schema } from 'mongoose'
+import type { Account } from '../domain/account.ts'
+import type { AccountStore } from '../flow/ports.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+
+type AccountDocument = Omit<Account, 'id'> & { _id: string }
+
+const policyFields = new Schema(
+  {
+    approvers: { type: [String], required: true },
+    quorum: { type: Number, required: true, min: 1 },
+    passkey_only: { type: Boolean, required: true },
+  },
+  { _id: false, strict: 'throw' },
+)
+
+const accountSchema = new Schema<AccountDocument>(
+  {
+    _id: { type: String, required: true },
+    owner_id: { type: String, required: true },
+    name: { type: String, required: true },
+    policy: { type: policyFields, required: true },
+    monthly_quota: { type: Number, required: true, min: 0 },
+    created_at: { type: Date, required: true },
+  },
+  STRICT_SCHEMA,
+)
+accountSchema.index({ owner_id: 1 }, { unique: true })
+
+/** Accounts on mongoose. */
+export function createAccountStore(connection: StoreConnection): AccountStore {
+  const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
+  return {
+    async insert({ id, ...rest }) {
+      await model.create({ _id: id, ...rest })
+    },
+    async find(accountId) {
+      const document = await model.findById(accountId).lean<AccountDocument>()
+      if (document === null) return undefined
+      const { _id, ...rest } = document
+      return { id: _id, ...rest }
+    },
+    count: () => model.countDocuments({}),
+  }
+}

@@ -1,0 +1,101 @@
+import mongoose, { Schema } from 'mongoose'
+import type { ApiKey } from '../domain/account.ts'
+import type { ApiKeyStore } from '../flow/ports.ts'
+import { auditFields, outboxFields } from './audit-fields.ts'
+import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+
+const { trusted } = mongoose
+
+type KeyDocument = Omit<ApiKey, 'id'> & { _id: string }
+
+const keySchema = new Schema<KeyDocument>(
+  {
+    _id: { type: String, required: true },
+    account_id: { type: String, required: true },
+    name: { type: String, required: true },
+    key_hash: String,
+    key_prefix: { type: String, required: true },
+    scopes: { type: [String], required: true },
+    sandbox: { type: Boolean, required: true },
+    internal: Boolean,
+    secret_version: { type: Number, required: true },
+    created_at: { type: Date, required: true },
+    last_used_at: { type: Date, default: null },
+    revoked_at: { type: Date, default: null },
+    outbox: { type: [outboxFields], required: true },
+    audit: { type: [auditFields], required: true },
+  },
+  STRICT_SCHEMA,
+)
+keySchema.index({ key_hash: 1 }, { unique: true, partialFilterExpression: { key_hash: { $exists: true } } })
+keySchema.index({ account_id: 1, created_at: 1 })
+keySchema.index(
+  { account_id: 1 },
+  { unique: true, partialFilterExpression: { internal: true }, name: 'one_internal_key' },
+)
+
+/** The gap between two notes of a key's use, so that a busy key costs one write a minute. */
+const TOUCH_GAP_MS = 60_000
+
+/** API keys on mongoose. */
+export function createApiKeyStore(connection: StoreConnection): ApiKeyStore {
+  const model = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
+  return {
+    async insert({ id, ...rest }) {
+      await model.create({ _id: id, ...rest })
+    },
+    find: async (id) => toKey(await model.findById(id).lean<KeyDocument>()),
+    findActiveByHash: async (hash) => toKey(await model.findOne(activeByHash(hash)).lean<KeyDocument>()),
+    async list(accountId) {
+      const filter = accountId === undefined ? {} : { account_id: accountId }
+      const found = await model.find(filter).sort({ created_at: 1, _id: 1 }).lean<KeyDocument[]>()
+      return found.map(fromDocument)
+    },
+    async revoke(id, accountId, at, event, audit) {
+      const filter = {
+        _id: id,
+        revoked_at: null,
+        ...(accountId === undefined ? {} : { account_id: accountId }),
+      }
+      const change = { $set: { revoked_at: at }, $push: { outbox: event, audit } }
+      return toKey(
+        await model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<KeyDocument>(),
+      )
+    },
+    async internalKey({ id, ...fresh }) {
+      const mine = { account_id: fresh.account_id, internal: true }
+      const existing = toKey(await model.findOne(mine).lean<KeyDocument>())
+      if (existing !== undefined) return existing
+      try {
+        await model.create({ _id: id, ...fresh })
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error
+      }
+      return fromDocument(await model.findOne(mine).orFail().lean<KeyDocument>())
+    },
+    async touch(id, at) {
+      const before = new Date(at.getTime() - TOUCH_GAP_MS)
+      const stale = [{ last_used_at: null }, { last_used_at: trusted({ $lt: before }) }]
+      await model.updateOne({ _id: id, $or: stale }, { $set: { last_used_at: at } })
+    },
+    async revokedAmong(ids) {
+      const filter = { _id: trusted({ $in: [...ids] }), revoked_at: trusted({ $ne: null }) }
+      const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
+      return found.map((document) => document._id)
+    },
+  }
+}
+
+/** An undefined or odd value in a filter would match documents without the field (T62), so the shape is asserted first. */
+function activeByHash(hash: string): { key_hash: string; revoked_at: null } {
+  if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a key hash')
+  return { key_hash: hash, revoked_at: null }
+}
+
+function fromDocument({ _id, ...rest }: KeyDocument): ApiKey {
+  return { id: _id, ...rest }
+}
+
+function toKey(document: KeyDocument | null): ApiKey | undefined {
+  return document === null ? undefined : fromDocument(document)
+}

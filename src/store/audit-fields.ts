@@ -1,0 +1,32 @@
+import { Schema } from 'mongoose'
+
+/** Sub-schema of an embedded audit entry (`domain/audit.ts`). */
+export const auditFields = new Schema(
+  {
+    eid: { type: String, required: true },
+    type: { type: String, required: true },
+    at: { type: Date, required: true },
+    actor: {
+      type: new Schema(
+        { kind: { type: String, required: true }, id: String, address: String },
+        { _id: false, strict: 'throw' },
+      ),
+      required: true,
+    },
+    account_id: { type: String, required: true },
+    subject: { type: String, required: true },
+    detail: Schema.Types.Mixed,
+  },
+  { _id: false, strict: 'throw' },
+)
+
+/** Sub-schema of an event in the outbox of its document (`domain/event.ts`). */
+export const outboxFields = new Schema(
+  {
+    id: { type: String, required: true },
+    type: { type: String, required: true },
+    created_at: { type: Date, required: true },
+    body: { type: String, required: true },
+  },
+  { _id: false, strict: 'throw' },
+)

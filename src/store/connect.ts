@@ -1,0 +1,46 @@
+import mongoose from 'mongoose'
+
+/** A connection on which every model of the service is defined. */
+export type StoreConnection = mongoose.Connection
+
+/**
+ * Opens the store. Filters take plain values only: an operator that came in from outside becomes a literal (T61), an
+ * unknown path throws instead of matching everything. Writes are acknowledged by a majority and journalled.
+ * @throws when the store does not answer within 10 s.
+ */
+export async function connectStore(uri: string): Promise<StoreConnection> {
+  const connection = mongoose.createConnection(uri, {
+    serverSelectionTimeoutMS: 10_000,
+    maxPoolSize: 32,
+    bufferCommands: false,
+    autoCreate: false,
+    autoIndex: false,
+    sanitizeFilter: true,
+    writeConcern: { w: 'majority', journal: true },
+    readConcern: { level: 'majority' },
+    readPreference: 'primary',
+  })
+  await connection.asPromise()
+  return connection
+}
+
+/** Creates every index; the same call on every start is a no-op. Unique indexes carry promises, so no index, no service. */
+export async function ensureIndexes(connection: StoreConnection): Promise<void> {
+  for (const model of Object.values(connection.models)) await model.createIndexes()
+}
+
+/** Schema options shared by all collections: nothing is dropped, added or cast silently. */
+export const STRICT_SCHEMA = {
+  versionKey: false,
+  minimize: false,
+  strict: 'throw',
+  strictQuery: 'throw',
+  autoIndex: false,
+  autoCreate: false,
+  id: false,
+} as const
+
+/** Is it MongoDB's refusal of a second document with the same unique key (E11000)? */
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 11000
+}

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import mongoose, { Schema } from 'mongoose'
+import type { IdempotencyStore } from '../flow/ports.ts'
+import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+
+interface IdempotencyDocument {
+  /** `<scope>:<key>` */
+  _id: string
+  body_sha256: string
+  /** Which attempt holds the claim: a late one cannot finish for its successor. */
+  token: string
+  /** The id chosen by the first attempt; a successor after a crash makes the same resource, not a second one. */
+  subject: string
+  claimed_at: Date
+  answer?: { status: number; body: string }
+  expires_at: Date
+}
+
+const answerFields = new Schema({ status: Number, body: String }, { _id: false, strict: 'throw' })
+
+const idempotencySchema = new Schema<IdempotencyDocument>(
+  {
+    _id: { type: String, required: true },
+    body_sha256: { type: String, required: true },
+    token: { type: String, required: true },
+    subject: { type: String, required: true },
+    claimed_at: { type: Date, required: true },
+    answer: answerFields,
+    expires_at: { type: Date, required: true },
+  },
+  STRICT_SCHEMA,
+)
+idempotencySchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
+
+const KEPT_MS = 24 * 3600 * 1000
+
+/** A claim this old belongs to a process that died. */
+const DEAD_AFTER_MS = 60_000
+
+/** First answers on mongoose. The unique `_id` decides who runs. */
+export function createIdempotencyStore(connection: StoreConnection): IdempotencyStore {
+  const model = connection.model<IdempotencyDocument>('Idempotency', idempotencySchema, 'idempotency')
+  return {
+    async claim({ scope, key, bodySha256, subject, at }) {
+      const claim = { body_sha256: bodySha256, token: randomUUID(), claimed_at: at }
+      const _id = `${scope}:${key}`
+      const expires_at = new Date(at.getTime() + KEPT_MS)
+      await model.deleteOne({ _id, expires_at: mongoose.trusted({ $lte: at }) })
+      try {
+        await model.create({ _id, ...claim, subject, expires_at })
+        return { state: 'fresh', token: claim.token, subject }
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error
+      }
+      return takeOver(model, _id, claim)
+    },
+    async finish({ scope, key, token, answer }) {
+      await model.updateOne({ _id: `${scope}:${key}`, token }, { $set: { answer } })
+    },
+    async release({ scope, key, token }) {
+      await model.deleteOne({ _id: `${scope}:${key}`, token, answer: null })
+    },
+  }
+}
+
+async function takeOver(
+  model: mongoose.Model<IdempotencyDocument>,
+  _id: string,
+  claim: { body_sha256: string; token: string; claimed_at: Date },
+): ReturnType<IdempotencyStore['claim']> {
+  const dead = new Date(claim.claimed_at.getTime() - DEAD_AFTER_MS)
+  const stale = {
+    _id,
+    body_sha256: claim.body_sha256,
+    answer: null,
+    claimed_at: mongoose.trusted({ $lte: dead }),
+  }
+  const mine = await model
+    .findOneAndUpdate(stale, { $set: claim }, { returnDocument: 'after' })
+    .lean<IdempotencyDocument>()
+  if (mine !== null) return { state: 'fresh', token: claim.token, subject: mine.subject }
+  const held = await model.findById(_id).lean<IdempotencyDocument>()
+  if (held !== null && held.body_sha256 !== claim.body_sha256) return { state: 'mismatch' }
+  if (held?.answer === undefined || held.answer === null) return { state: 'running' }
+  return { state: 'replay', ...held.answer }
+}

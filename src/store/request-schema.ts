@@ -1,0 +1,115 @@
+import { Schema } from 'mongoose'
+import type { ApprovalRequest } from '../domain/request.ts'
+import { auditFields, outboxFields } from './audit-fields.ts'
+import { STRICT_SCHEMA } from './connect.ts'
+
+/** A request document: the record with its id as `_id`. */
+export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string }
+
+const part = { _id: false, strict: 'throw' } as const
+const text = { type: String, required: true } as const
+const date = { type: Date, required: true } as const
+
+const receiptFields = new Schema({ canonical_payload: text, signature: text, public_key_id: text }, part)
+
+const evidenceFields = new Schema(
+  {
+    type: text,
+    credential_id: String,
+    public_key: String,
+    client_data_json: String,
+    authenticator_data: String,
+    signature: String,
+    step: Number,
+  },
+  part,
+)
+
+export const voteFields = new Schema(
+  {
+    decision_id: text,
+    user_id: text,
+    on_behalf_of: text,
+    approver: text,
+    decision: text,
+    method: text,
+    at: date,
+    comment: { type: String, default: null },
+    intent_json: text,
+    evidence: { type: evidenceFields, required: true },
+    receipt: receiptFields,
+  },
+  part,
+)
+
+const decisionFields = new Schema(
+  {
+    id: text,
+    decision: text,
+    method: text,
+    approver: text,
+    decided_at: date,
+    comment: { type: String, default: null },
+    receipt: { type: receiptFields, required: true },
+  },
+  part,
+)
+
+const callbackFields = new Schema(
+  {
+    state: text,
+    url: text,
+    event_id: text,
+    body: text,
+    next_at: date,
+    attempts: { type: Number, required: true },
+  },
+  part,
+)
+
+const requirementFields = new Schema(
+  {
+    approvers: { type: [new Schema({ user_id: text, approver: text }, part)], required: true },
+    quorum: { type: Number, required: true },
+    passkey_only: { type: Boolean, required: true },
+  },
+  part,
+)
+
+/** Collection `requests`. The callers' context is text, never BSON: BSON would lose or change keys. */
+export const requestSchema = new Schema<RequestDocument>(
+  {
+    _id: { type: String, required: true },
+    version: { type: Number, required: true },
+    status: text,
+    account_id: text,
+    api_key_id: text,
+    requested_by: { type: new Schema({ key_name: text, account_name: text }, part), required: true },
+    sandbox: { type: Boolean, required: true },
+    action: text,
+    context_json: text,
+    context_sha256: text,
+    high_impact: { type: Boolean, required: true },
+    requirement: { type: requirementFields, required: true },
+    callback_url: String,
+    created_at: date,
+    expires_at: date,
+    sandbox_plan: new Schema({ decision: text, due_at: date, approver: text }, part),
+    votes: { type: [voteFields], required: true },
+    decision: decisionFields,
+    cancelled: Boolean,
+    reminded_at: Date,
+    callback: callbackFields,
+    outbox: { type: [outboxFields], required: true },
+    audit: { type: [auditFields], required: true },
+  },
+  STRICT_SCHEMA,
+)
+
+requestSchema.index({ api_key_id: 1, created_at: -1, _id: -1 })
+requestSchema.index({ status: 1, expires_at: 1 })
+requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, created_at: 1 })
+requestSchema.index(
+  { 'callback.next_at': 1 },
+  { partialFilterExpression: { 'callback.state': { $in: ['due', 'leased'] } } },
+)

@@ -1,0 +1,126 @@
+import mongoose from 'mongoose'
+import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
+import type { RequestStore } from '../flow/ports.ts'
+import type { StoreConnection } from './connect.ts'
+import { type RequestDocument, requestSchema } from './request-schema.ts'
+
+const { trusted } = mongoose
+
+/** Expiry is judged by the store's own clock in the same operation that acts on it (T75, T77). */
+const UNEXPIRED = trusted({ $gt: ['$expires_at', '$$NOW'] })
+const EXPIRED = trusted({ $lte: ['$expires_at', '$$NOW'] })
+const SANDBOX_DUE = trusted({
+  $and: [{ $gt: ['$expires_at', '$$NOW'] }, { $lte: ['$sandbox_plan.due_at', '$$NOW'] }],
+})
+
+type RequestModel = mongoose.Model<RequestDocument>
+
+/** Requests on mongoose; see the port for what each method promises. */
+export function createRequestStore(connection: StoreConnection): RequestStore {
+  const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
+  return { ...reads(model), ...writes(model) }
+}
+
+type Reads = 'find' | 'list' | 'pendingFor' | 'dueForExpiry' | 'versions'
+
+function reads(model: RequestModel): Pick<RequestStore, Reads> {
+  return {
+    find: async (id) => toRequest(await model.findById(id).lean<RequestDocument>()),
+    async list(query) {
+      const filter: mongoose.QueryFilter<RequestDocument> = { api_key_id: query.api_key_id }
+      if (query.status !== undefined) filter.status = query.status
+      if (query.before !== undefined) {
+        const { created_at, id } = query.before
+        filter.$or = [{ created_at: trusted({ $lt: created_at }) }, { created_at, _id: trusted({ $lt: id }) }]
+      }
+      const newestFirst = { created_at: -1, _id: -1 } as const
+      const found = await model.find(filter).sort(newestFirst).limit(query.limit).lean<RequestDocument[]>()
+      return found.map(fromDocument)
+    },
+    async pendingFor(userId, limit) {
+      const filter = { 'requirement.approvers.user_id': userId, status: 'pending' }
+      const found = await model.find(filter).sort({ created_at: 1 }).limit(limit).lean<RequestDocument[]>()
+      return found.map(fromDocument)
+    },
+    async dueForExpiry(limit, apiKeyId) {
+      const filter: mongoose.QueryFilter<RequestDocument> = { status: 'pending', $expr: EXPIRED }
+      if (apiKeyId !== undefined) filter.api_key_id = apiKeyId
+      const due = await model
+        .find(filter, { _id: 1 })
+        .sort({ expires_at: 1 })
+        .limit(limit)
+        .lean<{ _id: string }[]>()
+      return due.map((document) => document._id)
+    },
+    async versions(ids) {
+      const filter = { _id: trusted({ $in: [...ids] }) }
+      const found = await model.find(filter, { version: 1 }).lean<{ _id: string; version: number }[]>()
+      return new Map(found.map((document) => [document._id, document.version]))
+    },
+  }
+}
+
+function writes(model: RequestModel): Omit<RequestStore, Reads> {
+  const update = async (
+    filter: mongoose.QueryFilter<RequestDocument>,
+    change: mongoose.UpdateQuery<RequestDocument>,
+  ) =>
+    toRequest(
+      await model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<RequestDocument>(),
+    )
+  return {
+    async insert(request) {
+      await model.create(toDocument(request))
+    },
+    recordVote: (id, version, change) =>
+      update({ _id: id, status: 'pending', version, $expr: UNEXPIRED }, votingUpdate(change)),
+    recordSandboxDecision: (id, version, change) =>
+      update(
+        { _id: id, status: 'pending', sandbox: true, version, $expr: SANDBOX_DUE },
+        votingUpdate(change),
+      ),
+    expire: (id, event, audit) =>
+      update(
+        { _id: id, status: 'pending', $expr: EXPIRED },
+        { $set: { status: 'expired' }, $inc: { version: 1 }, $push: { outbox: event, audit } },
+      ),
+    recordReminder(id, gapSeconds, at, event, audit) {
+      const before = new Date(at.getTime() - gapSeconds * 1000)
+      const free = [{ reminded_at: null }, { reminded_at: trusted({ $lte: before }) }]
+      return update(
+        { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },
+        { $set: { reminded_at: at }, $inc: { version: 1 }, $push: { outbox: event, audit } },
+      )
+    },
+  }
+}
+
+function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocument> {
+  const set: Record<string, unknown> = { status: change.status }
+  if (change.decision !== undefined) set.decision = change.decision
+  if (change.callback !== undefined) set.callback = change.callback
+  if (change.signed_votes !== undefined) set.votes = change.signed_votes
+  return {
+    $set: set,
+    $inc: { version: 1 },
+    $push: {
+      ...(change.signed_votes === undefined ? { votes: change.vote } : {}),
+      outbox: { $each: change.events },
+      audit: { $each: change.audit },
+    },
+  }
+}
+
+function toDocument(request: ApprovalRequest): RequestDocument {
+  const { id, ...rest } = request
+  return { _id: id, ...rest }
+}
+
+function fromDocument(document: RequestDocument): ApprovalRequest {
+  const { _id, ...rest } = document
+  return { id: _id, ...rest }
+}
+
+function toRequest(document: RequestDocument | null): ApprovalRequest | undefined {
+  return document === null ? undefined : fromDocument(document)
+}
