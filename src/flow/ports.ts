@@ -1,8 +1,9 @@
 import type { Account, ApiKey, Scope } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
-import type { Outcome, ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
+import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
+import type { KeyPurpose } from '../signing/keys.ts'
 
 /** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
 export interface Clock {
@@ -214,4 +215,26 @@ export interface Vault {
   open(sealed: string, aad: string): Uint8Array
   /** 64 hex characters: the callback signing secret of a key, derived and never stored (security §5.3). */
   webhookSecret(keyId: string, version: number): string
+}
+
+/** A signing key at rest: its seed is sealed under the service's sealing key. */
+export interface SealedKey {
+  /** RFC 7638 thumbprint. */
+  kid: string
+  purpose: KeyPurpose
+  /** 1, 2, 3 … per purpose; unique, so two rotations at once yield one key. */
+  generation: number
+  /** base64url of the raw 32 bytes. */
+  public_key: string
+  sealed_seed: string
+  not_before: Date
+  created_at: Date
+  revoked_at: Date | null
+  audit: AuditEntry[]
+}
+
+export interface SigningKeyStore {
+  all(): Promise<SealedKey[]>
+  /** @returns false when that generation exists already. */
+  insert(key: SealedKey): Promise<boolean>
 }

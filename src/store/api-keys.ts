@@ -63,7 +63,7 @@ export function createApiKeyStore(connection: StoreConnection): ApiKeyStore {
       )
     },
     async internalKey({ id, ...fresh }) {
-      const mine = { account_id: fresh.account_id, internal: true }
+      const mine = { account_id: fresh.account_id, internal: true as const }
       const existing = toKey(await model.findOne(mine).lean<KeyDocument>())
       if (existing !== undefined) return existing
       try {

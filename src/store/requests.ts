@@ -38,7 +38,7 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       return found.map(fromDocument)
     },
     async pendingFor(userId, limit) {
-      const filter = { 'requirement.approvers.user_id': userId, status: 'pending' }
+      const filter = { 'requirement.approvers.user_id': userId, status: 'pending' as const }
       const found = await model.find(filter).sort({ created_at: 1 }).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },

@@ -1,0 +1,53 @@
+import type { Clock, Log } from '../flow/ports.ts'
+import type { StoreConnection } from './connect.ts'
+
+/** A clock that can be stopped. */
+export interface StoreClock extends Clock {
+  stop(): void
+}
+
+const REFRESH_MS = 30_000
+
+/** Above this the operator is told: receipts stay right, but the machine's own logs will not (T75). */
+const SKEW_WARNING_MS = 2_000
+
+/**
+ * Follows the database's clock: the offset is read from `hello.localTime` at start and every 30 s, halving the round trip.
+ * @param local milliseconds of the local clock; replaced in tests by a wrong one.
+ */
+export async function createStoreClock(
+  connection: StoreConnection,
+  log: Log,
+  local: () => number = Date.now,
+): Promise<StoreClock> {
+  let offset = await readOffset(connection, local)
+  warn(log, offset)
+  const refresh = async (): Promise<void> => {
+    try {
+      offset = await readOffset(connection, local)
+      warn(log, offset)
+    } catch (error) {
+      log.warn({ error }, 'the store did not tell its time')
+    }
+  }
+  const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
+  return { now: () => new Date(local() + offset), stop: () => clearInterval(timer) }
+}
+
+async function readOffset(connection: StoreConnection, local: () => number): Promise<number> {
+  const sent = local()
+  const hello = await connection.db?.admin().command({ hello: 1 })
+  const received = local()
+  const there: unknown = hello?.localTime
+  if (!(there instanceof Date)) throw new TypeError('the store did not tell its time')
+  return Math.round(there.getTime() - (sent + received) / 2)
+}
+
+function warn(log: Log, offset: number): void {
+  if (Math.abs(offset) > SKEW_WARNING_MS) {
+    log.warn(
+      { offset_ms: offset },
+      'the clock of this machine differs from the database; the database is followed',
+    )
+  }
+}
