@@ -2,12 +2,14 @@ import type { BsonDocument } from './values.ts'
 
 /** MongoDB's own error names and numbers (src/mongo/base/error_codes.yml); unnamed codes are `Location<code>`. */
 const codeNames = {
+  1: 'InternalError',
   2: 'BadValue',
   9: 'FailedToParse',
   13: 'Unauthorized',
   14: 'TypeMismatch',
   15: 'Overflow',
   16: 'InvalidLength',
+  17: 'ProtocolError',
   20: 'IllegalOperation',
   22: 'InvalidBSON',
   26: 'NamespaceNotFound',
@@ -27,17 +29,21 @@ const codeNames = {
   67: 'CannotCreateIndex',
   72: 'InvalidOptions',
   73: 'InvalidNamespace',
+  79: 'UnknownReplWriteConcern',
   85: 'IndexOptionsConflict',
   86: 'IndexKeySpecsConflict',
   168: 'InvalidPipelineOperator',
   171: 'CannotIndexParallelArrays',
   197: 'InvalidIndexSpecificationOption',
   203: 'CannotBackfillArray',
+  223: 'IllegalOpMsgFlag',
   224: 'QueryFeatureNotAllowed',
   238: 'NotImplemented',
   334: 'ExceededMemoryLimit',
+  352: 'UnsupportedOpQueryCommand',
   10334: 'BSONObjectTooLarge',
   11000: 'DuplicateKey',
+  14031: 'OutOfDiskSpace',
 } as const satisfies Record<number, string>
 
 /** The name of an error code that has one. */

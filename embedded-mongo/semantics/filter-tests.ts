@@ -1,0 +1,147 @@
+import { compareValues, equalValues, type StringOrder, typeRank } from './compare.ts'
+import type { Comparison, FieldTest, FilterNode, RegexTest } from './filter-tree.ts'
+import { encodeValue } from './key-encoding.ts'
+import { isNaNNumber, truncateToInt64 } from './numbers.ts'
+import { typeNameOf } from './type-names.ts'
+import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
+
+/** What one run of a filter carries: the store's clock, and the array index the positional `$` will use (-1: none). */
+export interface MatchContext {
+  readonly now: Date
+  arrayIndex: number
+}
+
+/** Tests one value; undefined means the field is missing. */
+export type ValueTest = (value: BsonValue | undefined, context: MatchContext) => boolean
+
+/** Tests a whole document. */
+export type DocumentTest = (document: BsonDocument, context: MatchContext) => boolean
+
+/** How `$elemMatch` compiles its inner filter; passed in because the two modules would import each other. */
+export interface NodeCompilers {
+  readonly forValues: (node: FilterNode) => ValueTest
+  readonly forDocuments: (node: FilterNode) => DocumentTest
+}
+
+/** Compiles what is asked of a value. `order` collates strings. */
+export function compileTest(
+  test: FieldTest,
+  order: StringOrder | undefined,
+  compilers: NodeCompilers,
+): ValueTest {
+  switch (test.op) {
+    case 'in':
+      return inTest(test.values, test.regexes, order)
+    case 'exists':
+      return (value) => value !== undefined
+    case 'type':
+      return (value) => value !== undefined && test.types.has(typeNameOf(value))
+    case 'mod':
+      return (value) => modMatches(value, test.divisor, test.remainder)
+    case 'regex':
+      return (value) => regexMatches(value, test)
+    case 'size':
+      return (value) => Array.isArray(value) && BigInt(value.length) === test.size
+    case 'elemMatchValue':
+      return elementTest(compilers.forValues(test.node))
+    case 'elemMatchObject':
+      return elementTest(embeddedTest(compilers.forDocuments(test.node)))
+    default:
+      return comparisonTest(test.op, test.value, order)
+  }
+}
+
+/**
+ * Comparisons hold only within one type rank (type bracketing), save that everything is below MaxKey and above
+ * MinKey, and that null stands for a missing field too. NaN is neither above nor below any number.
+ */
+function comparisonTest(op: Comparison, wanted: BsonValue, order: StringOrder | undefined): ValueTest {
+  const rank = typeRank(wanted)
+  const includesEqual = op !== 'gt' && op !== 'lt'
+  const wantedIsNaN = isNumber(wanted) && isNaNNumber(wanted)
+  const accepts = acceptedOrders[op]
+  return (value) => {
+    if (value === undefined) return wanted === null ? includesEqual : beyondEnds(op, rank)
+    if (typeRank(value) !== rank) return beyondEnds(op, rank)
+    if (op !== 'eq' && isNumber(value) && (wantedIsNaN || isNaNNumber(value))) {
+      return includesEqual && wantedIsNaN && isNaNNumber(value)
+    }
+    return accepts(compareValues(value, wanted, order))
+  }
+}
+
+const acceptedOrders: Record<Comparison, (result: number) => boolean> = {
+  eq: (result) => result === 0,
+  gt: (result) => result > 0,
+  gte: (result) => result >= 0,
+  lt: (result) => result < 0,
+  lte: (result) => result <= 0,
+}
+
+const minKeyRank = 1
+const maxKeyRank = 127
+
+function beyondEnds(op: Comparison, wantedRank: number): boolean {
+  if (wantedRank === maxKeyRank) return op === 'lt' || op === 'lte'
+  return wantedRank === minKeyRank && (op === 'gt' || op === 'gte')
+}
+
+const linearScanLimit = 8
+
+function inTest(
+  values: readonly BsonValue[],
+  regexes: readonly RegexTest[],
+  order: StringOrder | undefined,
+): ValueTest {
+  const hasNull = values.includes(null)
+  const isMember = membership(values, order)
+  return (value) => {
+    if (value === undefined) return hasNull
+    return isMember(value) || regexes.some((regex) => regexMatches(value, regex))
+  }
+}
+
+function membership(
+  values: readonly BsonValue[],
+  order: StringOrder | undefined,
+): (value: BsonValue) => boolean {
+  if (order !== undefined || values.length <= linearScanLimit) {
+    return (value) => values.some((wanted) => equalValues(value, wanted, order))
+  }
+  const keys = new Set(values.map(encodeValue))
+  return (value) => keys.has(encodeValue(value))
+}
+
+function regexMatches(value: BsonValue | undefined, regex: RegexTest): boolean {
+  if (typeof value === 'string') return regex.compiled.test(value)
+  if (value === null || typeof value !== 'object' || !('_bsontype' in value)) return false
+  if (value._bsontype === 'BSONSymbol') return regex.compiled.test(value.value)
+  return (
+    value._bsontype === 'BSONRegExp' && value.pattern === regex.pattern && value.options === regex.options
+  )
+}
+
+function modMatches(value: BsonValue | undefined, divisor: bigint, remainder: bigint): boolean {
+  if (!isNumber(value)) return false
+  const dividend = truncateToInt64(value)
+  return dividend !== undefined && dividend % divisor === remainder
+}
+
+function elementTest(test: ValueTest): ValueTest {
+  return (value, context) => {
+    if (!Array.isArray(value)) return false
+    const before = context.arrayIndex
+    const found = value.findIndex((element) => test(element, context))
+    context.arrayIndex = found === -1 ? before : found
+    return found !== -1
+  }
+}
+
+/** `$elemMatch` with field conditions looks at documents, and at arrays as documents keyed by index. */
+function embeddedTest(test: DocumentTest): ValueTest {
+  return (value, context) => {
+    if (isDocument(value)) return test(value, context)
+    if (!Array.isArray(value)) return false
+    return test(new Map(value.map((element, index) => [String(index), element])), context)
+  }
+}

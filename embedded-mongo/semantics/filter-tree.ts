@@ -1,0 +1,41 @@
+import type { CompiledExpression } from './expression.ts'
+import type { BsonTypeName } from './type-names.ts'
+import type { BsonValue } from './values.ts'
+
+/** A parsed filter. `field` nodes carry what is asked of a path; `$ne`, `$nin` and `$exists: false` are negations. */
+export type FilterNode =
+  | { readonly kind: 'and' | 'or' | 'nor'; readonly children: readonly FilterNode[] }
+  | { readonly kind: 'not'; readonly child: FilterNode }
+  | { readonly kind: 'field'; readonly path: string; readonly test: FieldTest }
+  | { readonly kind: 'expression'; readonly expression: CompiledExpression }
+  | { readonly kind: 'never' }
+
+/** The comparison operators. */
+export type Comparison = 'eq' | 'gt' | 'gte' | 'lt' | 'lte'
+
+/** A regular expression with its source, which equals a stored expression of the same source. */
+export interface RegexTest {
+  readonly op: 'regex'
+  readonly pattern: string
+  readonly options: string
+  readonly compiled: RegExp
+}
+
+/** What is asked of one value. */
+export type FieldTest =
+  | { readonly op: Comparison; readonly value: BsonValue }
+  | { readonly op: 'in'; readonly values: readonly BsonValue[]; readonly regexes: readonly RegexTest[] }
+  | { readonly op: 'exists' }
+  | { readonly op: 'type'; readonly types: ReadonlySet<BsonTypeName> }
+  | { readonly op: 'mod'; readonly divisor: bigint; readonly remainder: bigint }
+  | RegexTest
+  | { readonly op: 'size'; readonly size: bigint }
+  | { readonly op: 'elemMatchValue'; readonly node: FilterNode }
+  | { readonly op: 'elemMatchObject'; readonly node: FilterNode }
+
+/** The conditions that must all hold: the children of nested `$and`s (and of an `$or` with a single branch), flat. */
+export function conjuncts(node: FilterNode): FilterNode[] {
+  if (node.kind === 'and') return node.children.flatMap(conjuncts)
+  const only = node.kind === 'or' && node.children.length === 1 ? node.children[0] : undefined
+  return only ? conjuncts(only) : [node]
+}

@@ -1,0 +1,159 @@
+import type { Collation } from './collation.ts'
+import type { StringOrder } from './compare.ts'
+import {
+  compileTest,
+  type DocumentTest,
+  type MatchContext,
+  type NodeCompilers,
+  type ValueTest,
+} from './filter-tests.ts'
+import { conjuncts, type FilterNode } from './filter-tree.ts'
+import { isTruthy } from './is-truthy.ts'
+import { parseFilter } from './parse-filter.ts'
+import type { BsonDocument, BsonValue } from './values.ts'
+import { walkPath } from './walk-path.ts'
+
+/** Options of a filter: the collation of its string comparisons. */
+export interface FilterOptions {
+  readonly collation?: Collation | undefined
+}
+
+/** A filter compiled once and run on many documents. */
+export interface CompiledFilter {
+  /** True if the document matches; `now` is the store's clock, read by `$$NOW`. */
+  matches(document: BsonDocument, now: Date): boolean
+  /** As `matches`, with the index of the array element the positional `$` stands for, if the match met one. */
+  matchDetail(document: BsonDocument, now: Date): { matched: boolean; arrayIndex?: number }
+  /** Values that top-level equalities demand, by path; the first one where a path has several. */
+  equalities(): Map<string, BsonValue>
+  /** The parsed filter, for the planner (`index-ranges.ts`), upserts and partial indexes. */
+  readonly tree: FilterNode
+  readonly collation: Collation | undefined
+}
+
+/**
+ * Compiles a query filter (manual, "Query and Projection Operators"; the allow-list is in `parse-filter.ts`).
+ * Throws MongoError: 2 for an unknown operator or a malformed argument, 9, 14, 51091, 168 … as MongoDB does.
+ */
+export function compileFilter(filter: BsonDocument, options: FilterOptions = {}): CompiledFilter {
+  const tree = parseFilter(filter)
+  const test = compileNode(tree, options.collation?.order)
+  return {
+    tree,
+    collation: options.collation,
+    matches: (document, now) => test(document, { now, arrayIndex: -1 }),
+    matchDetail: (document, now) => {
+      const context: MatchContext = { now, arrayIndex: -1 }
+      const matched = test(document, context)
+      return matched && context.arrayIndex >= 0 ? { matched, arrayIndex: context.arrayIndex } : { matched }
+    },
+    equalities: () => equalitiesOf(tree),
+  }
+}
+
+function equalitiesOf(tree: FilterNode): Map<string, BsonValue> {
+  const found = new Map<string, BsonValue>()
+  for (const node of conjuncts(tree)) {
+    if (node.kind === 'field' && node.test.op === 'eq' && !found.has(node.path))
+      found.set(node.path, node.test.value)
+  }
+  return found
+}
+
+function compileNode(node: FilterNode, order: StringOrder | undefined): DocumentTest {
+  switch (node.kind) {
+    case 'and':
+      return allOf(node.children.map((child) => compileNode(child, order)))
+    case 'or':
+      return anyOf(node.children.map((child) => compileNode(child, order)))
+    case 'nor':
+      return negated(anyOf(node.children.map((child) => compileNode(child, order))))
+    case 'not':
+      return negated(compileNode(node.child, order))
+    case 'never':
+      return () => false
+    case 'expression':
+      return (document, context) => isTruthy(node.expression({ root: document, now: context.now }))
+    case 'field':
+      return compileField(node, order)
+  }
+}
+
+type FieldNode = Extract<FilterNode, { kind: 'field' }>
+
+function compileField(node: FieldNode, order: StringOrder | undefined): DocumentTest {
+  const test = compileTest(node.test, order, compilersFor(order))
+  const path = node.path.split('.')
+  const { op } = node.test
+  const leaf =
+    op === 'size' || op === 'elemMatchValue' || op === 'elemMatchObject' ? 'whole' : 'elements-and-whole'
+  return (document, context) =>
+    walkPath(document, path, leaf, (value, arrayIndex) => {
+      if (!test(value, context)) return false
+      // The outermost array is the one the positional operator names, so it overrides an inner $elemMatch.
+      if (arrayIndex !== -1) context.arrayIndex = arrayIndex
+      return true
+    })
+}
+
+function compilersFor(order: StringOrder | undefined): NodeCompilers {
+  return {
+    forDocuments: (node) => compileNode(node, order),
+    forValues: (node) => compileForValue(node, order),
+  }
+}
+
+/** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions are put to the element itself, not to a path in it. */
+function compileForValue(node: FilterNode, order: StringOrder | undefined): ValueTest {
+  switch (node.kind) {
+    case 'field':
+      return compileTest(node.test, order, compilersFor(order))
+    case 'not':
+      return negated(compileForValue(node.child, order))
+    case 'and':
+      return allOf(node.children.map((child) => compileForValue(child, order)))
+    case 'or':
+      return anyOf(node.children.map((child) => compileForValue(child, order)))
+    case 'nor':
+      return negated(anyOf(node.children.map((child) => compileForValue(child, order))))
+    default:
+      return () => false
+  }
+}
+
+type Test<T> = (subject: T, context: MatchContext) => boolean
+
+function allOf<T>(tests: readonly Test<T>[]): Test<T> {
+  const [only] = tests
+  if (only !== undefined && tests.length === 1) return only
+  return (subject, context) => {
+    for (const test of tests) {
+      if (!test(subject, context)) {
+        context.arrayIndex = -1
+        return false
+      }
+    }
+    return true
+  }
+}
+
+/** Like MongoDB, only a conjunction tells the positional operator where it matched; a branch of `$or` does not. */
+function anyOf<T>(tests: readonly Test<T>[]): Test<T> {
+  const [only] = tests
+  if (only !== undefined && tests.length === 1) return only
+  return (subject, context) => {
+    const before = context.arrayIndex
+    const matched = tests.some((test) => test(subject, context))
+    context.arrayIndex = before
+    return matched
+  }
+}
+
+function negated<T>(test: Test<T>): Test<T> {
+  return (subject, context) => {
+    const before = context.arrayIndex
+    const matched = test(subject, context)
+    context.arrayIndex = before
+    return !matched
+  }
+}

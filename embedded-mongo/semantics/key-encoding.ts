@@ -1,0 +1,133 @@
+import type { Binary, Timestamp } from 'bson'
+import { typeRank } from './compare.ts'
+import { exactNumber } from './numbers.ts'
+import type { BsonDocument, BsonNumber, BsonValue } from './values.ts'
+
+// An encoded key is a string of bytes: every character is U+0000–U+00FF, so JavaScript's `<`, memcmp of its latin1
+// bytes and SQLite's BLOB order agree. No encoding is a prefix of another, so keys may be joined field after field.
+
+const end = '\x00'
+
+/**
+ * Encodes a value so that the byte order of encodings is `compareValues` order and equal values encode alike.
+ * The encoding loses the number type (1 and 1.0 are one key), so a value cannot be read back from it.
+ */
+export function encodeValue(value: BsonValue): string {
+  return String.fromCharCode(typeRank(value)) + encodeBody(value)
+}
+
+/** Turns the order around: the larger the value, the smaller its key. For the descending fields of an index. */
+export function invertKey(key: string): string {
+  let inverted = ''
+  for (let index = 0; index < key.length; index++)
+    inverted += String.fromCharCode(255 - key.charCodeAt(index))
+  return inverted
+}
+
+function encodeBody(value: BsonValue): string {
+  if (value === null) return ''
+  if (typeof value === 'string') return encodeText(value)
+  if (typeof value === 'boolean') return value ? '\x01' : '\x00'
+  if (value instanceof Date) return encodeInt64(BigInt(value.getTime()))
+  if (value instanceof Map) return encodeDocument(value)
+  if (Array.isArray(value)) return value.map(encodeValue).join('') + end
+  return encodeTagged(value)
+}
+
+function encodeDocument(document: BsonDocument): string {
+  let encoded = ''
+  for (const [name, value] of document) {
+    encoded += String.fromCharCode(typeRank(value)) + encodeText(name) + encodeBody(value)
+  }
+  return encoded + end
+}
+
+type Tagged = Exclude<BsonValue, string | boolean | null | Date | BsonValue[] | BsonDocument>
+
+function encodeTagged(value: Tagged): string {
+  switch (value._bsontype) {
+    case 'Int32':
+    case 'Double':
+    case 'Long':
+    case 'Decimal128':
+      return encodeNumber(value)
+    case 'BSONSymbol':
+      return encodeText(value.value)
+    case 'ObjectId':
+      return Buffer.from(value.id).toString('latin1')
+    case 'Binary':
+      return encodeBinary(value)
+    case 'Timestamp':
+      return encodeTimestamp(value)
+    case 'BSONRegExp':
+      return encodeText(value.pattern) + encodeText(value.options)
+    case 'JavaScript':
+      return encodeText(value.code) + (value.scope ? encodeDocument(value.scope) : '')
+    default:
+      return ''
+  }
+}
+
+/** UTF-8 with NUL written 00 FF and the end written 00 00, so that "a" sorts before "a\0" and "ab". */
+function encodeText(text: string): string {
+  const hasNul = text.includes('\x00')
+  if (!hasNul && Buffer.byteLength(text, 'utf8') === text.length) return `${text}\x00\x00`
+  const bytes = Buffer.from(text, 'utf8').toString('latin1')
+  return `${bytes.replaceAll('\x00', '\x00\xff')}\x00\x00`
+}
+
+function encodeBinary(value: Binary): string {
+  return (
+    encodeUint32(value.position) +
+    String.fromCharCode(value.sub_type) +
+    Buffer.from(value.value()).toString('latin1')
+  )
+}
+
+function encodeTimestamp(value: Timestamp): string {
+  return encodeUint32(value.high >>> 0) + encodeUint32(value.low >>> 0)
+}
+
+function encodeUint32(value: number): string {
+  return String.fromCharCode(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255)
+}
+
+function encodeInt64(value: bigint): string {
+  const shifted = BigInt.asUintN(64, value) ^ (1n << 63n)
+  return encodeUint32(Number(shifted >> 32n)) + encodeUint32(Number(shifted & 0xffffffffn))
+}
+
+const nanKey = '\x01'
+const negativeInfinityKey = '\x02'
+const negativeKey = '\x03'
+const zeroKey = '\x04'
+const positiveKey = '\x05'
+const positiveInfinityKey = '\x06'
+const exponentBias = 0x8000
+
+/** Sign, decimal exponent and significant digits: exact for every number type, so 1, 1.0 and 1.00 meet in one key. */
+function encodeNumber(value: BsonNumber): string {
+  if (value._bsontype === 'Int32' || (value._bsontype === 'Double' && Number.isSafeInteger(value.value))) {
+    return encodeDigits(value.value < 0, String(Math.abs(value.value)), 0)
+  }
+  const exact = exactNumber(value)
+  if (exact.kind === 'nan') return nanKey
+  if (exact.kind === 'infinite') return exact.negative ? negativeInfinityKey : positiveInfinityKey
+  const negative = exact.coefficient < 0n
+  const magnitude = negative ? -exact.coefficient : exact.coefficient
+  return encodeDigits(negative, magnitude.toString(), exact.exponent)
+}
+
+function encodeDigits(negative: boolean, digits: string, exponent: number): string {
+  if (digits === '0') return zeroKey
+  const scale = digits.length + exponent + exponentBias
+  let body = String.fromCharCode(scale >> 8, scale & 255)
+  let last = digits.length
+  while (digits[last - 1] === '0') last--
+  for (let index = 0; index < last; index += 2) {
+    const pair = (digits[index] ?? '0') + (index + 1 < last ? digits[index + 1] : '0')
+    body += String.fromCharCode(Number(pair) + 1)
+  }
+  body += end
+  return negative ? negativeKey + invertKey(body) : positiveKey + body
+}

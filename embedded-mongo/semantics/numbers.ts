@@ -1,0 +1,159 @@
+import { Decimal128, Int32, Long } from 'bson'
+import { type ExactNumber, exactDecimal, roundToDecimal } from './decimal.ts'
+import type { BsonNumber } from './values.ts'
+
+const nan: ExactNumber = { kind: 'nan' }
+const floatView = new DataView(new ArrayBuffer(8))
+const minInt64 = -(2n ** 63n)
+const maxInt64 = 2n ** 63n - 1n
+
+/** The int64 as a bigint. */
+export function longToBigInt(value: Long): bigint {
+  return (BigInt(value.high) << 32n) | BigInt(value.low >>> 0)
+}
+
+/** The number without rounding, whatever its BSON type. */
+export function exactNumber(value: BsonNumber): ExactNumber {
+  if (value._bsontype === 'Int32') return { kind: 'finite', coefficient: BigInt(value.value), exponent: 0 }
+  if (value._bsontype === 'Long') return { kind: 'finite', coefficient: longToBigInt(value), exponent: 0 }
+  return value._bsontype === 'Decimal128' ? exactDecimal(value) : exactDouble(value.value)
+}
+
+function exactDouble(value: number): ExactNumber {
+  if (Number.isNaN(value)) return nan
+  if (!Number.isFinite(value)) return { kind: 'infinite', negative: value < 0 }
+  if (Number.isSafeInteger(value)) return { kind: 'finite', coefficient: BigInt(value), exponent: 0 }
+  floatView.setFloat64(0, value)
+  const bits = floatView.getBigUint64(0)
+  const biased = Number((bits >> 52n) & 0x7ffn)
+  const fraction = bits & 0xfffffffffffffn
+  const mantissa = biased === 0 ? fraction : fraction | (1n << 52n)
+  const binaryExponent = Math.max(biased, 1) - 1075
+  const signed = value < 0 ? -mantissa : mantissa
+  if (binaryExponent >= 0) {
+    return { kind: 'finite', coefficient: signed << BigInt(binaryExponent), exponent: 0 }
+  }
+  // m × 2^-k is m × 5^k × 10^-k, so a double is always a finite decimal.
+  return { kind: 'finite', coefficient: signed * 5n ** BigInt(-binaryExponent), exponent: binaryExponent }
+}
+
+/** True for NaN in either floating type. */
+export function isNaNNumber(value: BsonNumber): boolean {
+  if (value._bsontype === 'Double') return Number.isNaN(value.value)
+  return value._bsontype === 'Decimal128' && exactDecimal(value).kind === 'nan'
+}
+
+/** True for a zero of any number type and sign. */
+export function isZero(value: BsonNumber): boolean {
+  if (value._bsontype === 'Int32' || value._bsontype === 'Double') return value.value === 0
+  if (value._bsontype === 'Long') return value.high === 0 && value.low === 0
+  const exact = exactDecimal(value)
+  return exact.kind === 'finite' && exact.coefficient === 0n
+}
+
+/** Compares numbers across all four types without rounding; NaN equals NaN and precedes every other number. */
+export function compareNumbers(left: BsonNumber, right: BsonNumber): -1 | 0 | 1 {
+  const leftSmall = left._bsontype === 'Int32' || left._bsontype === 'Double'
+  if (leftSmall && (right._bsontype === 'Int32' || right._bsontype === 'Double')) {
+    return compareDoubles(left.value, right.value)
+  }
+  if (left._bsontype === 'Long' && right._bsontype === 'Long') {
+    return left.high === right.high ? sign(left.low >>> 0, right.low >>> 0) : sign(left.high, right.high)
+  }
+  return compareExact(exactNumber(left), exactNumber(right))
+}
+
+function compareDoubles(left: number, right: number): -1 | 0 | 1 {
+  if (left < right) return -1
+  if (left > right) return 1
+  if (left === right) return 0
+  return sign(Number.isNaN(left) ? 0 : 1, Number.isNaN(right) ? 0 : 1)
+}
+
+function sign<T extends number | bigint>(left: T, right: T): -1 | 0 | 1 {
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+function compareExact(left: ExactNumber, right: ExactNumber): -1 | 0 | 1 {
+  if (left.kind === 'finite' && right.kind === 'finite') return compareFinite(left, right)
+  return sign(extremeRank(left), extremeRank(right))
+}
+
+function extremeRank(value: ExactNumber): number {
+  if (value.kind === 'nan') return -2
+  if (value.kind === 'finite') return 0
+  return value.negative ? -1 : 1
+}
+
+type Finite = Extract<ExactNumber, { kind: 'finite' }>
+
+function compareFinite(left: Finite, right: Finite): -1 | 0 | 1 {
+  const signs = sign(sign(left.coefficient, 0n), sign(right.coefficient, 0n))
+  if (signs !== 0 || left.coefficient === 0n) return signs
+  const negative = left.coefficient < 0n
+  // Orders of magnitude settle most cases without raising 10 to a power of thousands.
+  const magnitudes = sign(decimalMagnitude(left), decimalMagnitude(right))
+  if (magnitudes !== 0) return negative ? (magnitudes === 1 ? -1 : 1) : magnitudes
+  const shift = left.exponent - right.exponent
+  return shift >= 0
+    ? sign(left.coefficient * 10n ** BigInt(shift), right.coefficient)
+    : sign(left.coefficient, right.coefficient * 10n ** BigInt(-shift))
+}
+
+function decimalMagnitude(value: Finite): number {
+  const digits = value.coefficient.toString().length
+  return (value.coefficient < 0n ? digits - 1 : digits) + value.exponent
+}
+
+/** The value as an integer if it is one exactly, or undefined (fractions, NaN, infinities). */
+export function integerValue(value: BsonNumber): bigint | undefined {
+  if (value._bsontype === 'Int32') return BigInt(value.value)
+  const exact = exactNumber(value)
+  if (exact.kind !== 'finite') return undefined
+  const truncated = truncateFinite(exact)
+  return truncated.exact ? truncated.integer : undefined
+}
+
+/** The value without its fraction as an int64, or undefined if it is not finite or does not fit. */
+export function truncateToInt64(value: BsonNumber): bigint | undefined {
+  const exact = exactNumber(value)
+  if (exact.kind !== 'finite' || decimalMagnitude(exact) > 20) return undefined
+  const { integer } = truncateFinite(exact)
+  return integer >= minInt64 && integer <= maxInt64 ? integer : undefined
+}
+
+function truncateFinite(value: Finite): { integer: bigint; exact: boolean } {
+  if (value.exponent >= 0) return { integer: value.coefficient * 10n ** BigInt(value.exponent), exact: true }
+  const divisor = 10n ** BigInt(-value.exponent)
+  return { integer: value.coefficient / divisor, exact: value.coefficient % divisor === 0n }
+}
+
+/** The value as a double, rounded if need be. */
+export function toDouble(value: BsonNumber): number {
+  if (value._bsontype === 'Int32' || value._bsontype === 'Double') return value.value
+  return value._bsontype === 'Long' ? Number(longToBigInt(value)) : Number(value.toString())
+}
+
+/** The value as decimal128; a double keeps 15 significant digits, as MongoDB's conversion does. */
+export function toDecimal(value: BsonNumber): Decimal128 {
+  if (value._bsontype === 'Decimal128') return value
+  if (value._bsontype !== 'Double') return roundToDecimal(exactNumber(value))
+  if (!Number.isFinite(value.value) || value.value === 0) return Decimal128.fromString(String(value.value))
+  return Decimal128.fromString(value.value.toPrecision(15))
+}
+
+/** Int32 if it fits, else Long, else undefined (int64 overflow). */
+export function smallestInteger(value: bigint): Int32 | Long | undefined {
+  if (value >= -0x80000000n && value <= 0x7fffffffn) return new Int32(Number(value))
+  return toLong(value)
+}
+
+/** Long, or undefined on int64 overflow. */
+export function toLong(value: bigint): Long | undefined {
+  return value >= minInt64 && value <= maxInt64 ? Long.fromBigInt(value) : undefined
+}
+
+/** A count as MongoDB returns it: int32 if it fits, else int64. */
+export function countValue(count: number): Int32 | Long {
+  return smallestInteger(BigInt(count)) ?? Long.MAX_VALUE
+}

@@ -1,0 +1,207 @@
+import { describeValue } from './describe-value.ts'
+import { compileExpression } from './expression.ts'
+import type { FieldTest, FilterNode } from './filter-tree.ts'
+import { isTruthy } from './is-truthy.ts'
+import { mongoError } from './mongo-error.ts'
+import {
+  parseComparison,
+  parseIn,
+  parseMod,
+  parseRegex,
+  parseSize,
+  parseTypes,
+  regexTest,
+} from './parse-filter-test.ts'
+import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
+
+const dbRefFields = new Set(['$ref', '$id', '$db'])
+
+/**
+ * Parses a filter into a tree. Allowed at the top: field paths, $and, $or, $nor, $expr, $comment. Allowed on a
+ * field: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex ($options) $not $all $size $elemMatch.
+ * Throws MongoError 2 for anything else, as MongoDB does for what it does not know.
+ */
+export function parseFilter(filter: BsonDocument): FilterNode {
+  return parseDocument(filter, true)
+}
+
+function parseDocument(filter: BsonDocument, isTopLevel: boolean): FilterNode {
+  const children: FilterNode[] = []
+  for (const [name, value] of filter) {
+    if (name.startsWith('$') && !dbRefFields.has(name))
+      children.push(...parseTopOperator(name, value, isTopLevel))
+    else children.push(parseField(name, value))
+  }
+  const [only] = children
+  return only !== undefined && children.length === 1 ? only : { kind: 'and', children }
+}
+
+function parseTopOperator(name: string, value: BsonValue, isTopLevel: boolean): FilterNode[] {
+  switch (name) {
+    case '$and':
+    case '$or':
+    case '$nor':
+      return [parseLogical(name, value, isTopLevel)]
+    case '$comment':
+      return []
+    case '$expr':
+      if (!isTopLevel) throw mongoError('BadValue', '$expr can only be applied to the top-level document')
+      return [{ kind: 'expression', expression: compileExpression(value) }]
+    default:
+      throw mongoError(
+        'BadValue',
+        `unknown top level operator: ${name}. If you have a field name that starts with a '$' symbol, ` +
+          'consider using $getField or $setField.',
+      )
+  }
+}
+
+const logicalKinds = { $and: 'and', $or: 'or', $nor: 'nor' } as const
+
+function parseLogical(name: keyof typeof logicalKinds, value: BsonValue, isTopLevel: boolean): FilterNode {
+  if (!Array.isArray(value)) throw mongoError('BadValue', `${name} must be an array`)
+  if (value.length === 0) throw mongoError('BadValue', '$and/$or/$nor must be a nonempty array')
+  const children = value.map((branch) => {
+    if (!isDocument(branch)) throw mongoError('BadValue', '$or/$and/$nor entries need to be full objects')
+    return parseDocument(branch, isTopLevel)
+  })
+  return { kind: logicalKinds[name], children }
+}
+
+function parseField(path: string, value: BsonValue): FilterNode {
+  if (isOperatorDocument(value)) return parseOperators(path, value)
+  const regex = regexTest(value)
+  if (regex) return { kind: 'field', path, test: regex }
+  return { kind: 'field', path, test: parseComparison(path, 'eq', value) }
+}
+
+/** A document whose first name is an operator; `{$ref: …}` is a DBRef, so a value. */
+function isOperatorDocument(value: BsonValue): value is BsonDocument {
+  if (!isDocument(value)) return false
+  const first = value.keys().next().value
+  return first?.startsWith('$') === true && !dbRefFields.has(first)
+}
+
+/** Parses `{$gt: 1, $lt: 5}` for a path: every operator must hold. */
+export function parseOperators(path: string, operators: BsonDocument): FilterNode {
+  const children: FilterNode[] = []
+  for (const [name, value] of operators) {
+    const node = parseOperator(path, name, value, operators)
+    if (node) children.push(node)
+  }
+  const [only] = children
+  return only !== undefined && children.length === 1 ? only : { kind: 'and', children }
+}
+
+function parseOperator(
+  path: string,
+  name: string,
+  value: BsonValue,
+  all: BsonDocument,
+): FilterNode | undefined {
+  const test = parseSimpleTest(path, name, value, all)
+  if (test) return { kind: 'field', path, test }
+  switch (name) {
+    case '$ne':
+      if (regexTest(value)) throw mongoError('BadValue', "Can't have regex as arg to $ne.")
+      return negate({ kind: 'field', path, test: parseComparison(path, 'eq', value) })
+    case '$nin':
+      return negate({ kind: 'field', path, test: parseIn('$nin', value, isOperatorDocument) })
+    case '$exists': {
+      const exists: FilterNode = { kind: 'field', path, test: { op: 'exists' } }
+      return isTruthy(value) ? exists : negate(exists)
+    }
+    case '$not':
+      return negate(parseNegated(path, value))
+    case '$all':
+      return parseAll(path, value)
+    case '$elemMatch':
+      return parseElemMatch(path, value)
+    case '$options':
+      if (!all.has('$regex')) throw mongoError('BadValue', '$options needs a $regex')
+      return undefined
+    case '$comment':
+      return undefined
+    default:
+      throw mongoError('BadValue', `unknown operator: ${name}`)
+  }
+}
+
+const comparisons = new Map([
+  ['$eq', 'eq'],
+  ['$gt', 'gt'],
+  ['$gte', 'gte'],
+  ['$lt', 'lt'],
+  ['$lte', 'lte'],
+] as const)
+
+function parseSimpleTest(
+  path: string,
+  name: string,
+  value: BsonValue,
+  all: BsonDocument,
+): FieldTest | undefined {
+  for (const [operator, op] of comparisons) {
+    if (operator === name) return parseComparison(path, op, value)
+  }
+  if (name === '$in') return parseIn('$in', value, isOperatorDocument)
+  if (name === '$type') return parseTypes(path, value)
+  if (name === '$mod') return parseMod(value)
+  if (name === '$regex') return parseRegex(value, all.get('$options'))
+  if (name === '$size') return parseSize(value)
+  return undefined
+}
+
+function negate(child: FilterNode): FilterNode {
+  return { kind: 'not', child }
+}
+
+function parseNegated(path: string, value: BsonValue): FilterNode {
+  const regex = regexTest(value)
+  if (regex) return { kind: 'field', path, test: regex }
+  if (!isDocument(value)) throw mongoError('BadValue', '$not needs a regex or a document')
+  if (value.size === 0) throw mongoError('BadValue', '$not cannot be empty')
+  return parseOperators(path, value)
+}
+
+function parseAll(path: string, value: BsonValue): FilterNode {
+  if (!Array.isArray(value)) throw mongoError('BadValue', '$all needs an array')
+  const first = value[0]
+  if (first === undefined) return { kind: 'never' }
+  if (isDocument(first) && first.keys().next().value === '$elemMatch') {
+    return { kind: 'and', children: value.map((item) => parseAllElemMatch(path, item)) }
+  }
+  const children = value.map((item): FilterNode => {
+    if (isOperatorDocument(item)) throw mongoError('BadValue', 'no $ expressions in $all')
+    return { kind: 'field', path, test: regexTest(item) ?? parseComparison(path, 'eq', item) }
+  })
+  return { kind: 'and', children }
+}
+
+function parseAllElemMatch(path: string, item: BsonValue): FilterNode {
+  const argument = isDocument(item) && item.size === 1 ? item.get('$elemMatch') : undefined
+  if (argument === undefined) throw mongoError('BadValue', '$all/$elemMatch has to be consistent')
+  return parseElemMatch(path, argument)
+}
+
+/** Conditions on the elements themselves (`{$gte: 1}`) or on fields of document elements (`{b: 1}`, `{$or: …}`). */
+function parseElemMatch(path: string, value: BsonValue): FilterNode {
+  if (!isDocument(value)) throw mongoError('BadValue', '$elemMatch needs an Object')
+  const first = value.keys().next().value
+  if (first === '$where') throw mongoError('BadValue', '$elemMatch cannot contain $where expression')
+  const isForValues =
+    isOperatorDocument(value) && first !== undefined && !(first in logicalKinds) && first !== '$expr'
+  if (isForValues) {
+    return { kind: 'field', path, test: { op: 'elemMatchValue', node: parseOperators('', value) } }
+  }
+  return { kind: 'field', path, test: { op: 'elemMatchObject', node: parseDocument(value, false) } }
+}
+
+/** Parses the condition of `$pull`: on whole elements if it starts with an operator, else on fields of documents. */
+export function parsePullCondition(condition: BsonDocument): { onElements: boolean; node: FilterNode } {
+  const first = condition.keys().next().value
+  const onElements = isOperatorDocument(condition) && first !== undefined && !(first in logicalKinds)
+  if (first === '$expr') throw mongoError('QueryFeatureNotAllowed', '$expr is not allowed in this context')
+  if (first === '$comment') throw mongoError('BadValue', `unknown operator in ${describeValue(condition)}`)
+  return { onElements, node: onElements ? parseOperators('', condition) : parseDocument(condition, false) }
+}
