@@ -1,37 +1,60 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Passkey, Totp, User } from '../domain/user.ts'
 
-/** People. Every write is one conditional single-document write; writers that read first name the version they read. */
+/**
+ * People. Every write is one conditional single-document write and raises `version`; writers that replace whole fields
+ * name the version they read.
+ */
 export interface UserStore {
   /** @throws Refusal `email_taken` on the unique index. */
   insert(user: User): Promise<void>
   find(id: string): Promise<User | undefined>
+  /** The address must be normalised (`normaliseEmail`). */
   findByEmail(email: string): Promise<User | undefined>
   findByCredential(credentialId: string): Promise<User | undefined>
+  /** Whose browser is it? By the keyed hash of the device cookie. */
+  findByDevice(deviceHash: string): Promise<User | undefined>
   findMany(ids: readonly string[]): Promise<User[]>
   list(): Promise<User[]>
-  /** Replaces the named fields if nobody else wrote in between. @returns undefined when the version moved: read again. */
-  change(id: string, version: number, fields: UserChange, audit: AuditEntry[]): Promise<User | undefined>
-  /** After an assertion passed: the counter moves only forwards (or stays 0/0). @returns false when another use was ahead (T30). */
-  usePasskey(
-    userId: string,
-    credentialId: string,
-    previous: number,
-    counter: number,
-    synced: boolean,
-    at: Date,
-  ): Promise<boolean>
-  suspendPasskey(userId: string, credentialId: string, at: Date, audit: AuditEntry): Promise<void>
-  /** Burns a time step: only one greater than every earlier one, and only while codes are neither locked nor disabled (T25). Clears the failures. */
-  takeTotpStep(userId: string, step: number, at: Date): Promise<boolean>
+  count(): Promise<number>
   /**
-   * Takes one try before a code is compared, so that parallel guesses are counted before they can succeed (T26).
-   * @returns the state after counting, or undefined when codes are locked or disabled by now.
+   * Replaces the named fields if nobody else wrote in between. @returns undefined when the version moved: read again.
+   * @throws Refusal `passkey_exists` when somebody has the credential already (unique index).
+   */
+  change(id: string, version: number, fields: UserChange, audit: AuditEntry[]): Promise<User | undefined>
+  /**
+   * After an assertion passed: the counter moves only forwards, or stays 0 (T30).
+   * @returns false when another use was ahead, or the passkey is gone or suspended by now.
+   */
+  usePasskey(use: PasskeyUse): Promise<boolean>
+  /** Takes a passkey out of use; keeps the first suspension's time. */
+  suspendPasskey(userId: string, credentialId: string, at: Date, audit: AuditEntry): Promise<void>
+  /**
+   * Takes one try before a code is compared, so that parallel guesses are counted before they can succeed (T26). The try
+   * that uses up a round locks at once, the last one of all disables; `takeTotpStep` undoes both when it was right.
+   * @returns the state after counting, or undefined when codes are locked, disabled or not set up.
    */
   takeTotpTry(userId: string, at: Date): Promise<Totp | undefined>
-  lockTotp(userId: string, until: Date, disabled: boolean, audit: AuditEntry): Promise<void>
+  /**
+   * Burns a time step: only one greater than every earlier one (T25). Clears failures and locks. `tried` is what
+   * `takeTotpTry` answered: a try from before a disabling cannot undo it.
+   */
+  takeTotpStep(userId: string, step: number, tried: Totp): Promise<boolean>
+  /** Counts a wrong first code of a seed that waits for one. @returns undefined when there is none, or five were wrong. */
+  takePendingTotpTry(userId: string, at: Date): Promise<User | undefined>
   /** Removes one backup code if it is still there. */
   takeBackupCode(userId: string, hash: string, audit: AuditEntry): Promise<boolean>
+  /** Adds entries about the person when no field changes with them. */
+  addAudit(userId: string, audit: AuditEntry): Promise<void>
+}
+
+/** One successful use of a passkey. */
+export interface PasskeyUse {
+  userId: string
+  credentialId: string
+  counter: number
+  synced: boolean
+  at: Date
 }
 
 /** `null` removes an optional field. */
@@ -56,17 +79,22 @@ export interface Challenge {
   user_id?: string
   /** Step-up: the operation and its target, e.g. `passkey.remove:pky_…`; enrolment: the enrolment's id. */
   subject?: string
+  /** Step-up and adding a passkey: the session that asked. */
+  session_id?: string
   /** Decision: the request, the outcome and the intent whose hash is the challenge. */
   request_id?: string
   intent_json?: string
-  /** Set-up by the first owner: what the person typed before the ceremony. */
+  /** Set-up by the first owner: what the person typed before the ceremony. Enrolment: the handle offered. */
   profile?: { email: string; name: string; user_handle: string }
   expires_at: Date
 }
 
 export interface ChallengeStore {
   put(challenge: Challenge): Promise<void>
-  /** Reads and deletes in one step, before anything is verified. Expired ones are not found. */
+  /**
+   * Reads and deletes in one step, before anything is verified (T33). Expired ones (by the database's clock) and those of
+   * another purpose are not found.
+   */
   take(id: string, purpose: ChallengePurpose): Promise<Challenge | undefined>
 }
 
@@ -77,7 +105,7 @@ export interface Session {
   user_id: string
   created_at: Date
   last_seen_at: Date
-  /** 30 days after sign-in at most. */
+  /** 30 days after sign-in at most; carried over when the id is renewed. */
   expires_at: Date
   user_agent: string
 }
@@ -87,7 +115,9 @@ export interface SessionStore {
   /** Live by the idle (12 h) and absolute limit at `now`, by cookie hash. */
   findByToken(tokenHash: string, now: Date): Promise<Session | undefined>
   findLive(id: string, now: Date): Promise<Session | undefined>
+  /** Notes that the session is used, at most once a minute. */
   touch(id: string, at: Date): Promise<void>
+  /** @returns false when it was over already. */
   end(id: string): Promise<boolean>
   endAllOf(userId: string): Promise<void>
 }
@@ -97,26 +127,47 @@ export interface Enrollment {
   id: string
   kind: 'setup' | 'invite'
   token_hash: string
+  /** Invitations: the person invited. */
   user_id?: string
-  /** Set-up: what the person typed, and the seed shown, while they enrol with codes. */
-  pending?: { email?: string; name?: string; sealed_seed?: string; user_id: string; tries: number }
+  /** What the person typed (set-up) and the seed shown, while they enrol with codes. */
+  pending?: EnrollmentPending
+  /** Codes compared so far; at five the link is dead. */
+  tries: number
   expires_at: Date
   created_at: Date
 }
 
+export interface EnrollmentPending {
+  /** Set-up: the id the person will have; the seed is sealed for it. */
+  user_id: string
+  email: string
+  name: string
+  sealed_seed: string
+}
+
 export interface EnrollmentStore {
   insert(enrollment: Enrollment): Promise<void>
+  /** Open ones only: unused, unexpired (by the database's clock) and with tries left. */
   find(tokenHash: string): Promise<Enrollment | undefined>
-  setPending(id: string, pending: Enrollment['pending']): Promise<void>
-  /** Counts a wrong code; at five the link is dead. */
-  countTry(id: string): Promise<number>
+  setPending(id: string, pending: EnrollmentPending): Promise<void>
+  /** Takes one of five tries before a code is compared. @returns false when none is left. */
+  takeTry(id: string): Promise<boolean>
   /** Uses the link up. @returns false when somebody else did, or it expired. */
   consume(id: string): Promise<boolean>
   /** Ends open links of that kind (a new one replaces the old). */
   revokeOpen(kind: Enrollment['kind'], userId?: string): Promise<void>
 }
 
-/** Failures per network address, counted in the store (T26): `count` is the number within the window, this one included. */
+/** Attempts per subject (`totp:<address>`, …) in fixed windows, counted in the store (T26). */
 export interface AttemptStore {
-  take(subject: string, windowSeconds: number): Promise<number>
+  /** @returns the number within the window, this one included, and when the window ends. */
+  take(subject: string, windowSeconds: number): Promise<{ count: number; ends: Date }>
+}
+
+/** Issues and checks session JWTs (`signing/session-token.ts`). */
+export interface SessionTokens {
+  /** EdDSA JWT, `typ: session+jwt`, 15 minutes. `expires_in` in seconds. */
+  issue(session: Session, at: Date): Promise<{ token: string; expires_in: number }>
+  /** @returns the session and user a genuine, unexpired token names, else undefined. The session itself is checked by the caller. */
+  verify(token: string, at: Date): Promise<{ session_id: string; user_id: string } | undefined>
 }

@@ -1,0 +1,85 @@
+import { Schema } from 'mongoose'
+import type { User } from '../domain/user.ts'
+import { auditFields } from './audit-fields.ts'
+import { STRICT_SCHEMA } from './connect.ts'
+
+export type UserDocument = Omit<User, 'id'> & { _id: string }
+
+const PART = { _id: false, id: false, strict: 'throw', minimize: false } as const
+
+const passkeyFields = new Schema(
+  {
+    id: { type: String, required: true },
+    credential_id: { type: String, required: true },
+    public_key: { type: String, required: true },
+    algorithm: { type: Number, required: true },
+    name: { type: String, required: true },
+    counter: { type: Number, required: true },
+    transports: { type: [String], required: true },
+    backup_eligible: { type: Boolean, required: true },
+    synced: { type: Boolean, required: true },
+    created_at: { type: Date, required: true },
+    last_used_at: { type: Date, default: null },
+    suspended_at: { type: Date, default: null },
+  },
+  PART,
+)
+
+const totpFields = new Schema(
+  {
+    sealed_seed: { type: String, required: true },
+    confirmed_at: { type: Date, required: true },
+    last_step: { type: Number, required: true },
+    failures: { type: Number, required: true },
+    locked_until: { type: Date, default: null },
+    locks: { type: Number, required: true },
+    disabled_at: { type: Date, default: null },
+  },
+  PART,
+)
+
+const totpPendingFields = new Schema(
+  {
+    sealed_seed: { type: String, required: true },
+    expires_at: { type: Date, required: true },
+    tries: { type: Number, required: true },
+  },
+  PART,
+)
+
+const deviceFields = new Schema(
+  { hash: { type: String, required: true }, created_at: { type: Date, required: true } },
+  PART,
+)
+
+/** People (`domain/user.ts`). The unique indexes carry promises: one person per address, one owner per credential. */
+export const userSchema = new Schema<UserDocument>(
+  {
+    _id: { type: String, required: true },
+    email: { type: String, required: true },
+    name: { type: String, required: true },
+    account_id: { type: String, required: true },
+    approver: { type: String, required: true },
+    user_handle: { type: String, required: true },
+    default_ttl_seconds: { type: Number, required: true },
+    passkeys: { type: [passkeyFields], required: true },
+    totp: totpFields,
+    totp_pending: totpPendingFields,
+    backup_codes: { type: [String], required: true },
+    devices: { type: [deviceFields], required: true },
+    created_at: { type: Date, required: true },
+    enrolled_at: { type: Date, default: null },
+    version: { type: Number, required: true },
+    audit: { type: [auditFields], required: true },
+  },
+  STRICT_SCHEMA,
+)
+userSchema.index({ email: 1 }, { unique: true })
+userSchema.index({ approver: 1 }, { unique: true })
+userSchema.index({ user_handle: 1 }, { unique: true })
+// Partial: people without a passkey would otherwise collide on the missing value.
+userSchema.index(
+  { 'passkeys.credential_id': 1 },
+  { unique: true, partialFilterExpression: { 'passkeys.credential_id': { $exists: true } } },
+)
+userSchema.index({ 'devices.hash': 1 })
