@@ -38,7 +38,8 @@ export interface ListQuery {
 
 /** Requests. Every method is one single-document operation, or a plain read. */
 export interface RequestStore {
-  insert(request: ApprovalRequest): Promise<void>
+  /** @returns false when the id exists already. */
+  insert(request: ApprovalRequest): Promise<boolean>
   find(id: string): Promise<ApprovalRequest | undefined>
   list(query: ListQuery): Promise<ApprovalRequest[]>
   /** Pending requests this user may decide, oldest first. */
@@ -48,7 +49,7 @@ export interface RequestStore {
    * clock, unexpired. @returns undefined when the race is lost: read again.
    */
   recordVote(id: string, version: number, change: RequestChange): Promise<ApprovalRequest | undefined>
-  /** As `recordVote`, and only when the sandbox plan is due by the database's clock. */
+  /** As `recordVote`, for sandbox requests only. */
   recordSandboxDecision(
     id: string,
     version: number,

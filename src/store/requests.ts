@@ -1,7 +1,7 @@
 import mongoose from 'mongoose'
 import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
 import type { RequestStore } from '../flow/ports.ts'
-import type { StoreConnection } from './connect.ts'
+import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 
 const { trusted } = mongoose
@@ -9,10 +9,6 @@ const { trusted } = mongoose
 /** Expiry is judged by the store's own clock in the same operation that acts on it (T75, T77). */
 const UNEXPIRED = trusted({ $gt: ['$expires_at', '$$NOW'] })
 const EXPIRED = trusted({ $lte: ['$expires_at', '$$NOW'] })
-const SANDBOX_DUE = trusted({
-  $and: [{ $gt: ['$expires_at', '$$NOW'] }, { $lte: ['$sandbox_plan.due_at', '$$NOW'] }],
-})
-
 type RequestModel = mongoose.Model<RequestDocument>
 
 /** Requests on mongoose; see the port for what each method promises. */
@@ -70,15 +66,18 @@ function writes(model: RequestModel): Omit<RequestStore, Reads> {
     )
   return {
     async insert(request) {
-      await model.create(toDocument(request))
+      try {
+        await model.create(toDocument(request))
+        return true
+      } catch (error) {
+        if (isDuplicateKey(error)) return false
+        throw error
+      }
     },
     recordVote: (id, version, change) =>
       update({ _id: id, status: 'pending', version, $expr: UNEXPIRED }, votingUpdate(change)),
     recordSandboxDecision: (id, version, change) =>
-      update(
-        { _id: id, status: 'pending', sandbox: true, version, $expr: SANDBOX_DUE },
-        votingUpdate(change),
-      ),
+      update({ _id: id, status: 'pending', sandbox: true, version, $expr: UNEXPIRED }, votingUpdate(change)),
     expire: (id, event, audit) =>
       update(
         { _id: id, status: 'pending', $expr: EXPIRED },

@@ -1,0 +1,47 @@
+/** Random bytes of a raw key: 256 bits. */
+export const RAW_KEY_BYTES = 32
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** Digits of 256 and of 32 bits in base 62. */
+const SECRET_DIGITS = 43
+const CHECK_DIGITS = 6
+
+/**
+ * `sa_live_` or `sa_test_`, 43 base-62 digits of randomness and 6 of CRC-32 over what stands before them: a mistyped key
+ * is refused without a query, and secret scanners can recognise a real one.
+ */
+export function formatApiKey(sandbox: boolean, random: Uint8Array): string {
+  if (random.length !== RAW_KEY_BYTES) throw new RangeError(`a key takes ${RAW_KEY_BYTES} random bytes`)
+  const secret = random.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
+  const body = `${sandbox ? 'sa_test_' : 'sa_live_'}${base62(secret, SECRET_DIGITS)}`
+  return body + base62(BigInt(crc32(body)), CHECK_DIGITS)
+}
+
+/** Has the text the form of a key, checksum included? Says nothing about whether the key exists. */
+export function isWellFormedApiKey(text: string): boolean {
+  if (!/^sa_(?:live|test)_[0-9A-Za-z]{49}$/.test(text)) return false
+  const body = text.slice(0, -CHECK_DIGITS)
+  return text === body + base62(BigInt(crc32(body)), CHECK_DIGITS)
+}
+
+/** The leading characters that are kept and shown: enough to tell keys apart, far too few to guess one. */
+export function keyPrefix(raw: string): string {
+  return raw.slice(0, 14)
+}
+
+function base62(value: bigint, digits: number): string {
+  let text = ''
+  for (let rest = value; text.length < digits; rest /= 62n) text = BASE62.charAt(Number(rest % 62n)) + text
+  return text
+}
+
+/** CRC-32 as in ISO 3309 (polynomial 0xEDB88320, reflected), of ASCII text. */
+function crc32(text: string): number {
+  let crc = 0xffffffff
+  for (let index = 0; index < text.length; index += 1) {
+    crc ^= text.charCodeAt(index)
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
+  }
+  return (crc ^ 0xffffffff) >>> 0
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import type { AuditActor, AuditEntry } from '../domain/audit.ts'
+import { buildEvent } from '../domain/event.ts'
+import { buildPayload, type Outcome } from '../domain/receipt.ts'
+import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } from '../domain/request.ts'
+import { actionHash } from '../signing/commitment.ts'
+import { drawId, type FlowDeps } from './deps.ts'
+
+type CloseDeps = Pick<FlowDeps, 'signer' | 'random'>
+
+/**
+ * Builds the write that decides: every vote signed, the decision, the events, the callback's final bytes and the audit
+ * entries. Signatures made for a write that loses its race are dropped with the object and logged nowhere (T78).
+ * @param votes all votes, the closing one last
+ */
+export async function closingChange(
+  deps: CloseDeps,
+  request: ApprovalRequest,
+  votes: readonly [...Vote[], Vote],
+  outcome: Outcome,
+  actor: AuditActor,
+): Promise<RequestChange> {
+  const signed: Vote[] = []
+  for (const vote of votes) signed.push(await signVote(deps, request, vote))
+  const closing = signed.at(-1)
+  if (closing?.receipt === undefined) throw new Error('a closing vote must be signed')
+  const decision: Decision = {
+    id: closing.decision_id,
+    decision: outcome,
+    method: closing.method,
+    approver: closing.approver,
+    decided_at: closing.at,
+    comment: closing.comment,
+    receipt: closing.receipt,
+  }
+  const callback = callbackFor(deps, request, decision)
+  const type = outcome === 'approved' ? 'approval.approved' : 'approval.rejected'
+  const data = {
+    request_id: request.id,
+    decision_id: decision.id,
+    decided_at: decision.decided_at.toISOString(),
+  }
+  const sandbox = request.sandbox ? { sandbox: true } : {}
+  return {
+    status: outcome,
+    vote: closing,
+    signed_votes: signed,
+    decision,
+    ...(callback === undefined ? {} : { callback }),
+    events: [
+      buildEvent({ id: drawId(deps, 'evt'), type, at: decision.decided_at, data: { ...data, ...sandbox } }),
+    ],
+    audit: [
+      votedEntry(deps, request, closing, actor),
+      auditEntry(deps, request, type, actor, decision.decided_at),
+    ],
+  }
+}
+
+/** Builds the write of a vote that leaves the request pending. Nothing is signed. */
+export function votingChange(
+  deps: Pick<FlowDeps, 'random'>,
+  request: ApprovalRequest,
+  vote: Vote,
+  actor: AuditActor,
+): RequestChange {
+  return { status: 'pending', vote, events: [], audit: [votedEntry(deps, request, vote, actor)] }
+}
+
+/** An audit entry about a request. */
+export function auditEntry(
+  deps: Pick<FlowDeps, 'random'>,
+  request: Pick<ApprovalRequest, 'id' | 'account_id'>,
+  type: AuditEntry['type'],
+  actor: AuditActor,
+  at: Date,
+): AuditEntry {
+  return { eid: drawId(deps, 'evt'), type, at, actor, account_id: request.account_id, subject: request.id }
+}
+
+function votedEntry(
+  deps: Pick<FlowDeps, 'random'>,
+  request: ApprovalRequest,
+  vote: Vote,
+  actor: AuditActor,
+): AuditEntry {
+  const entry = auditEntry(deps, request, 'approval.voted', actor, vote.at)
+  return { ...entry, detail: { decision: vote.decision, method: vote.method, decision_id: vote.decision_id } }
+}
+
+async function signVote(deps: CloseDeps, request: ApprovalRequest, vote: Vote): Promise<Vote> {
+  const payload = buildPayload({
+    rid: request.id,
+    did: vote.decision_id,
+    approver: vote.approver,
+    actionHash: actionHash(request.action),
+    decision: vote.decision,
+    method: vote.method,
+    decidedAt: vote.at,
+    expiresAt: request.expires_at,
+    nonce: createHash('sha256').update(vote.intent_json, 'utf8').digest('hex').slice(0, 32),
+  })
+  const receipt = await deps.signer.sign(request.sandbox ? 'decision-sandbox' : 'decision', payload)
+  return { ...vote, receipt }
+}
+
+/** The interface's callback body, serialised once: the same bytes go out on every attempt. */
+function callbackFor(
+  deps: Pick<FlowDeps, 'random'>,
+  request: ApprovalRequest,
+  decision: Decision,
+): CallbackOutbox | undefined {
+  if (request.callback_url === undefined) return undefined
+  const body = JSON.stringify({
+    request_id: request.id,
+    decision: decision.decision,
+    decided_at: decision.decided_at.toISOString(),
+    signed_receipt: {
+      decision_id: decision.id,
+      signature: decision.receipt.signature,
+      public_key_id: decision.receipt.public_key_id,
+      canonical_payload: decision.receipt.canonical_payload,
+      comment: decision.comment,
+    },
+    ...(request.sandbox ? { sandbox: true } : {}),
+  })
+  const event_id = drawId(deps, 'evt')
+  return {
+    state: 'due',
+    url: request.callback_url,
+    event_id,
+    body,
+    next_at: decision.decided_at,
+    attempts: 0,
+  }
+}

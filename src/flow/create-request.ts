@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import type { Account } from '../domain/account.ts'
+import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
+import { buildEvent } from '../domain/event.ts'
+import { isHighImpact, type Requirement, requirementFor } from '../domain/policy.ts'
+import type { Outcome } from '../domain/receipt.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
+import { factorsOf, type User } from '../domain/user.ts'
+import { canonicalize } from '../signing/canonical.ts'
+import { auditEntry } from './close-request.ts'
+import { drawId, type FlowDeps } from './deps.ts'
+import type { Caller } from './ports.ts'
+
+/** A create body after its fields were checked one by one. */
+export interface CreateInput {
+  action: string
+  ttl_seconds?: number
+  context: Record<string, unknown>
+  requires_individual_decision: boolean
+  callback_url?: string
+  sandbox_decision?: Outcome
+  sandbox_auto_decide_seconds?: number
+}
+
+type CreateDeps = Pick<
+  FlowDeps,
+  'requests' | 'accounts' | 'users' | 'quotas' | 'clock' | 'random' | 'settings' | 'log'
+>
+
+/** Largest context as canonical JSON, in bytes. */
+const CONTEXT_BYTES = 16 * 1024
+
+/** Seconds until a sandbox request decides itself, unless it says otherwise (interface, "Limits"). */
+const SANDBOX_DEFAULT_SECONDS = 5
+
+/**
+ * Makes a request: sandbox fields → callback → context → account and policy → quota → one insert that carries its own
+ * event and audit entry.
+ * @param id the new request's id; when it exists already (an earlier attempt died after the insert) that one is returned
+ * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `quota_exceeded`
+ */
+export async function createRequest(
+  deps: CreateDeps,
+  caller: Caller,
+  input: CreateInput,
+  id: string,
+): Promise<ApprovalRequest> {
+  refuseSandboxFields(caller, input)
+  refuseCallbackUrl(deps, input)
+  const context = fixContext(input.context)
+  const { account, owner } = await whoseRequest(deps, caller)
+  const requirement = await whoDecides(deps, caller, account, owner)
+  const request = buildRequest(deps, caller, input, { id, context, account, owner, requirement })
+  await takeQuota(deps, account)
+  const saved = await save(deps, request)
+  tellLink(deps, saved)
+  return saved
+}
+
+function refuseSandboxFields(caller: Caller, input: CreateInput): void {
+  const sent = input.sandbox_decision !== undefined || input.sandbox_auto_decide_seconds !== undefined
+  if (sent && !caller.key.sandbox) throw refusal('sandbox_fields_require_sandbox_key')
+}
+
+/** HTTPS in production (interface); never with credentials, which would end up in logs, nor back to ourselves (T11). */
+function refuseCallbackUrl(deps: Pick<FlowDeps, 'settings'>, input: CreateInput): void {
+  const text = input.callback_url
+  if (text === undefined) return
+  if (!URL.canParse(text)) throw invalidField('callback_url', 'must be an absolute URL')
+  const url = new URL(text)
+  const schemes = deps.settings.production ? ['https:'] : ['https:', 'http:']
+  if (!schemes.includes(url.protocol)) throw invalidField('callback_url', 'must be an https: URL')
+  if (url.username !== '' || url.password !== '')
+    throw invalidField('callback_url', 'must not hold a user name or password')
+  if (url.host === new URL(deps.settings.baseUrl).host)
+    throw invalidField('callback_url', 'must not point to this service')
+}
+
+/** The context as the one text that is stored, hashed, signed and shown. */
+function fixContext(context: Record<string, unknown>): {
+  json: string
+  sha256: string
+  value: Record<string, unknown>
+} {
+  const json = canonicalize(context)
+  if (Buffer.byteLength(json) > CONTEXT_BYTES) throw invalidField('context', 'must not exceed 16 KiB of JSON')
+  return { json, sha256: createHash('sha256').update(json, 'utf8').digest('hex'), value: context }
+}
+
+/** The internal token makes requests in the account of the user it names; a key in its own. */
+async function whoseRequest(deps: CreateDeps, caller: Caller): Promise<{ account: Account; owner: User }> {
+  const account = await deps.accounts.find(caller.key.account_id)
+  const owner = account === undefined ? undefined : await deps.users.find(account.owner_id)
+  if (account === undefined || owner === undefined)
+    throw new Error(`key ${caller.key.id} has no account or owner`)
+  return { account, owner }
+}
+
+async function whoDecides(
+  deps: CreateDeps,
+  caller: Caller,
+  account: Account,
+  owner: User,
+): Promise<Requirement> {
+  if (caller.key.sandbox) {
+    return { approvers: [{ user_id: owner.id, approver: owner.approver }], quorum: 1, passkey_only: false }
+  }
+  const named = caller.internal_user_id === undefined ? account.policy.approvers : [caller.internal_user_id]
+  const quorum = caller.internal_user_id === undefined ? account.policy.quorum : 1
+  const people = named.length === 0 ? [owner] : await deps.users.findMany(named)
+  const factors = people.map((user) => ({ user_id: user.id, approver: user.approver, ...factorsOf(user) }))
+  const requirement = requirementFor({ ...account.policy, quorum }, factors)
+  if (requirement === undefined) throw refusal('no_eligible_approver')
+  return requirement
+}
+
+interface Parts {
+  id: string
+  context: { json: string; sha256: string; value: Record<string, unknown> }
+  account: Account
+  owner: User
+  requirement: Requirement
+}
+
+function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, parts: Parts): ApprovalRequest {
+  const created_at = deps.clock.now()
+  const { id, account, owner, context } = parts
+  const kind = caller.internal_user_id === undefined ? 'api_key' : 'internal'
+  const ttl = input.ttl_seconds ?? owner.default_ttl_seconds
+  const high_impact = isHighImpact(input.requires_individual_decision, context.value)
+  const event = buildEvent({
+    id: drawId(deps, 'evt'),
+    type: 'approval.created',
+    at: created_at,
+    data: { request_id: id },
+  })
+  const actor = { kind, id: caller.key.id, address: caller.address } as const
+  return {
+    id,
+    version: 1,
+    status: 'pending',
+    account_id: account.id,
+    api_key_id: caller.key.id,
+    requested_by: { key_name: caller.key.name, account_name: account.name },
+    sandbox: caller.key.sandbox,
+    action: input.action,
+    context_json: context.json,
+    context_sha256: context.sha256,
+    high_impact,
+    requirement: parts.requirement,
+    ...(input.callback_url === undefined ? {} : { callback_url: new URL(input.callback_url).href }),
+    created_at,
+    expires_at: new Date(created_at.getTime() + ttl * 1000),
+    ...(caller.key.sandbox ? { sandbox_plan: sandboxPlan(input, owner, created_at) } : {}),
+    votes: [],
+    outbox: [event],
+    audit: [auditEntry(deps, { id, account_id: account.id }, 'approval.created', actor, created_at)],
+  }
+}
+
+function sandboxPlan(
+  input: CreateInput,
+  owner: User,
+  created: Date,
+): ApprovalRequest['sandbox_plan'] & object {
+  const seconds = input.sandbox_auto_decide_seconds ?? SANDBOX_DEFAULT_SECONDS
+  const due_at = new Date(created.getTime() + seconds * 1000)
+  return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
+}
+
+async function takeQuota(deps: CreateDeps, account: Account): Promise<void> {
+  const now = deps.clock.now()
+  if (await deps.quotas.take(account.id, monthOf(now), account.monthly_quota)) return
+  const monthEnd = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
+  throw refusal('quota_exceeded', { retry_after: Math.ceil((monthEnd - now.getTime()) / 1000) })
+}
+
+async function save(deps: CreateDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
+  const giveBack = () => deps.quotas.giveBack(request.account_id, monthOf(request.created_at))
+  try {
+    if (await deps.requests.insert(request)) return request
+  } catch (error) {
+    await giveBack()
+    throw error
+  }
+  await giveBack()
+  const earlier = await deps.requests.find(request.id)
+  if (earlier?.api_key_id !== request.api_key_id) throw new Error('a new request id is taken by another key')
+  return earlier
+}
+
+function monthOf(time: Date): string {
+  return time.toISOString().slice(0, 7)
+}
+
+/** In development the link that a card would carry is logged, so that the flow can be walked without chat. */
+function tellLink(deps: CreateDeps, request: ApprovalRequest): void {
+  if (deps.settings.production || request.sandbox) return
+  deps.log.info(
+    { request_id: request.id, open: `${deps.settings.baseUrl}/a/${request.id}` },
+    'a request waits for its approver',
+  )
+}
+
+/** A blank action says nothing to an approver; the interface's words for it are `action required`. */
+export function refuseBlankAction(action: string): void {
+  if (action.trim() === '') throw fieldRequired('action')
+}

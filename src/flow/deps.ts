@@ -1,0 +1,38 @@
+import type { IdPrefix } from '../domain/identifier.ts'
+import { ID_BYTES, newId } from '../domain/identifier.ts'
+import type { KeyKeeper } from './keep-keys.ts'
+import type { PeopleDeps } from './people/people-deps.ts'
+import type {
+  ApiKeyStore,
+  ChangeSignal,
+  IdempotencyStore,
+  QuotaStore,
+  RequestStore,
+  Signer,
+  VerificationLog,
+} from './ports.ts'
+
+/** What flow knows of the configuration. */
+export interface Settings {
+  /** The service's public origin: audience of intents and base of links. */
+  baseUrl: string
+  production: boolean
+}
+
+/** Everything the verbs of this folder can ask for; each takes only the part it names. */
+export interface FlowDeps extends PeopleDeps {
+  requests: RequestStore
+  apiKeys: ApiKeyStore
+  quotas: QuotaStore
+  idempotency: IdempotencyStore
+  verifications: VerificationLog
+  changes: ChangeSignal
+  signer: Signer
+  keys: KeyKeeper
+  settings: Settings
+}
+
+/** Draws a fresh id. */
+export function drawId(deps: Pick<FlowDeps, 'random'>, prefix: IdPrefix): string {
+  return newId(prefix, deps.random.bytes(ID_BYTES))
+}

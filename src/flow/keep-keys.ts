@@ -1,0 +1,125 @@
+import type { AuditActor } from '../domain/audit.ts'
+import { fromBase64Url, toBase64Url } from '../signing/encoding.ts'
+import { type KeyPurpose, KeyRing, newSigningKey, type SigningKey } from '../signing/keys.ts'
+import { signPayload } from '../signing/sign.ts'
+import { drawId } from './deps.ts'
+import type { Clock, Log, Random, SealedKey, Signer, SigningKeyStore, Vault } from './ports.ts'
+
+interface KeyDeps {
+  store: SigningKeyStore
+  vault: Vault
+  clock: Clock
+  random: Random
+  log: Log
+}
+
+/** The service's signing keys: loaded, made, rotated. */
+export interface KeyKeeper {
+  /** Keys as last loaded. */
+  ring(): KeyRing
+  /** Reads the stored keys again: another process may have rotated. */
+  reload(): Promise<KeyRing>
+  /** Makes the first key of every purpose that has none. Called at every start. */
+  ensure(): Promise<void>
+  /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
+  rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor): Promise<SigningKey>
+}
+
+/** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
+export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
+
+/** Creates the keeper; call `ensure` before anything is signed. */
+export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
+  let ring = new KeyRing([])
+  const reload = async (): Promise<KeyRing> => {
+    ring = new KeyRing((await deps.store.all()).map((key) => unseal(deps.vault, key)))
+    return ring
+  }
+  const rotate = async (purpose: KeyPurpose, notBefore: Date, actor: AuditActor): Promise<SigningKey> => {
+    const generation =
+      1 +
+      Math.max(
+        0,
+        ...(await deps.store.all()).filter((key) => key.purpose === purpose).map((key) => key.generation),
+      )
+    const key = newSigningKey({
+      purpose,
+      seed: deps.random.bytes(32),
+      createdAt: deps.clock.now(),
+      notBefore,
+    })
+    const won = await deps.store.insert(sealKey(deps, key, generation, actor))
+    await reload()
+    if (won) return key
+    const other = (await deps.store.all()).find(
+      (stored) => stored.purpose === purpose && stored.generation === generation,
+    )
+    const winner = other === undefined ? undefined : ring.find(other.kid)
+    if (winner === undefined) throw new Error(`the rotation of ${purpose} keys collided and left no key`)
+    return winner
+  }
+  return {
+    ring: () => ring,
+    reload,
+    rotate,
+    async ensure() {
+      await reload()
+      const held = new Set(ring.publicRecords().map((key) => key.purpose))
+      for (const purpose of KEY_PURPOSES) {
+        if (held.has(purpose)) continue
+        const key = await rotate(purpose, deps.clock.now(), { kind: 'service' })
+        deps.log.info({ purpose, kid: key.kid }, 'made the first signing key')
+      }
+    },
+  }
+}
+
+/** Signs receipts with the key that is active now; the fresh signature is checked before it is returned (T74). */
+export function createSigner(keys: Pick<KeyKeeper, 'ring'>, clock: Clock): Signer {
+  return {
+    async sign(purpose, payload) {
+      const key = keys.ring().active(purpose, clock.now())
+      if (key === undefined) throw new Error(`no active ${purpose} key`)
+      return signPayload(payload, key)
+    },
+  }
+}
+
+function seedAad(purpose: KeyPurpose, kid: string): string {
+  return `signing-key:${purpose}:${kid}`
+}
+
+function sealKey(deps: KeyDeps, key: SigningKey, generation: number, actor: AuditActor): SealedKey {
+  const audit = {
+    eid: drawId(deps, 'evt'),
+    type: 'signing_key.created' as const,
+    at: key.createdAt,
+    actor,
+    account_id: '',
+    subject: key.kid,
+    detail: { purpose: key.purpose, generation },
+  }
+  return {
+    kid: key.kid,
+    purpose: key.purpose,
+    generation,
+    public_key: toBase64Url(key.publicKey),
+    sealed_seed: deps.vault.seal(key.seed, seedAad(key.purpose, key.kid)),
+    not_before: key.notBefore,
+    created_at: key.createdAt,
+    revoked_at: null,
+    audit: [audit],
+  }
+}
+
+function unseal(vault: Vault, stored: SealedKey): SigningKey {
+  return {
+    kid: stored.kid,
+    purpose: stored.purpose,
+    publicKey: fromBase64Url(stored.public_key),
+    seed: vault.open(stored.sealed_seed, seedAad(stored.purpose, stored.kid)),
+    notBefore: stored.not_before,
+    createdAt: stored.created_at,
+    ...(stored.revoked_at === null ? {} : { revokedAt: stored.revoked_at }),
+  }
+}

@@ -1,0 +1,103 @@
+import { type ApiKey, SCOPES, type Scope } from '../domain/account.ts'
+import { formatApiKey, keyPrefix, RAW_KEY_BYTES } from '../domain/api-key-format.ts'
+import type { AuditActor, AuditType } from '../domain/audit.ts'
+import { refusal } from '../domain/errors.ts'
+import { buildEvent } from '../domain/event.ts'
+import { isId } from '../domain/identifier.ts'
+import { drawId, type FlowDeps } from './deps.ts'
+
+type KeyDeps = Pick<FlowDeps, 'apiKeys' | 'vault' | 'clock' | 'random' | 'changes'>
+
+/** What a new key is to be. Without `scopes` it gets all three. */
+export interface NewKey {
+  accountId: string
+  name: string
+  sandbox: boolean
+  scopes?: Scope[]
+}
+
+/** Makes a key. The raw key is returned this once and kept nowhere: only its keyed hash is stored (T52). */
+export async function createApiKey(
+  deps: KeyDeps,
+  input: NewKey,
+  actor: AuditActor,
+): Promise<{ raw_key: string; key: ApiKey }> {
+  const raw_key = formatApiKey(input.sandbox, deps.random.bytes(RAW_KEY_BYTES))
+  const key = buildKey(deps, input, actor, {
+    key_hash: deps.vault.hash('api-key', raw_key),
+    key_prefix: keyPrefix(raw_key),
+  })
+  await deps.apiKeys.insert(key)
+  return { raw_key, key }
+}
+
+/** The pseudo-key through which the internal token acts in a user's account; made on first use. */
+export function internalKeyOf(deps: KeyDeps, accountId: string): Promise<ApiKey> {
+  const input = { accountId, name: 'Internal service', sandbox: false }
+  const key = buildKey(deps, input, { kind: 'service' }, { key_prefix: 'internal' })
+  return deps.apiKeys.internalKey({ ...key, internal: true })
+}
+
+/**
+ * Revokes a key at once and for ever; open waits of it end.
+ * @param accountId undefined = any account (command line)
+ * @throws Refusal `not_found` when there is no such key, it is foreign, or was revoked before
+ */
+export async function revokeApiKey(
+  deps: KeyDeps,
+  id: string,
+  accountId: string | undefined,
+  actor: AuditActor,
+): Promise<ApiKey> {
+  const found = isId('key', id) ? await deps.apiKeys.find(id) : undefined
+  if (found === undefined || found.internal === true) throw refusal('not_found')
+  const at = deps.clock.now()
+  const trace = traceOf(deps, 'key.revoked', found, actor, at)
+  const revoked = await deps.apiKeys.revoke(id, accountId, at, trace.event, trace.audit)
+  if (revoked === undefined) throw refusal('not_found')
+  deps.changes.changed(id)
+  return revoked
+}
+
+function buildKey(
+  deps: KeyDeps,
+  input: NewKey,
+  actor: AuditActor,
+  secret: Pick<ApiKey, 'key_hash' | 'key_prefix'>,
+): ApiKey {
+  const id = drawId(deps, 'key')
+  const at = deps.clock.now()
+  const { event, audit } = traceOf(
+    deps,
+    'key.created',
+    { id, account_id: input.accountId, name: input.name },
+    actor,
+    at,
+  )
+  return {
+    id,
+    account_id: input.accountId,
+    name: input.name,
+    ...secret,
+    scopes: input.scopes ?? [...SCOPES],
+    sandbox: input.sandbox,
+    secret_version: 1,
+    created_at: at,
+    last_used_at: null,
+    revoked_at: null,
+    outbox: [event],
+    audit: [audit],
+  }
+}
+
+function traceOf(
+  deps: KeyDeps,
+  type: AuditType & ('key.created' | 'key.revoked'),
+  key: Pick<ApiKey, 'id' | 'account_id' | 'name'>,
+  actor: AuditActor,
+  at: Date,
+) {
+  const event = buildEvent({ id: drawId(deps, 'evt'), type, at, data: { key_id: key.id, name: key.name } })
+  const audit = { eid: drawId(deps, 'evt'), type, at, actor, account_id: key.account_id, subject: key.id }
+  return { event, audit }
+}

@@ -1,0 +1,102 @@
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/server'
+import { whyNot, whyNotMethod } from '../domain/eligibility.ts'
+import { refusal } from '../domain/errors.ts'
+import type { DecisionIntent } from '../domain/intent.ts'
+import type { Outcome } from '../domain/receipt.ts'
+import type { ApprovalRequest, Evidence } from '../domain/request.ts'
+import { factorsOf, type User } from '../domain/user.ts'
+import { canonicalize } from '../signing/canonical.ts'
+import { intentDigest } from '../signing/commitment.ts'
+import type { FlowDeps } from './deps.ts'
+import { CHALLENGE_MS, challengeId, claimedChallenge } from './people/ceremony.ts'
+import { assertionOptions } from './people/passkey-options.ts'
+import { verifyAssertion } from './people/verify-assertion.ts'
+import { verifyTotp } from './people/verify-totp.ts'
+import { readForApprover } from './review-request.ts'
+import { stateIntent } from './state-intent.ts'
+
+/** A person's fresh proof, one of the two. */
+export type PresenceProof =
+  | { method: 'passkey'; response: AuthenticationResponseJSON }
+  | { method: 'totp'; code: string; address: string }
+
+/** What a proof yields: how, the evidence, and the intent it was given for. */
+export interface ProvenPresence {
+  method: 'passkey' | 'totp'
+  evidence: Evidence
+  intent_json: string
+}
+
+/**
+ * Starts the ceremony of one decision: states the intent and stores its hash as a challenge for this person, request and
+ * outcome. The challenge is unpredictable through the intent's 32-byte salt (WebAuthn L3 §13.4.3).
+ * @throws Refusal as `whyNot` and `whyNotMethod` say
+ */
+export async function startDecision(
+  deps: FlowDeps,
+  person: User,
+  requestId: string,
+  decision: Outcome,
+): Promise<{ intent: DecisionIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
+  const request = await readForApprover(deps, person, requestId)
+  const decider = { user_id: person.id, ...factorsOf(person) }
+  const refused = whyNot(request, decider) ?? whyNotMethod(request, decider, 'passkey')
+  if (refused !== undefined) throw refused
+  const intent = stateIntent(deps, request, decision, person.approver)
+  const challenge = intentDigest(intent)
+  await deps.challenges.put({
+    id: challengeId(challenge),
+    purpose: 'decision',
+    user_id: person.id,
+    request_id: request.id,
+    intent_json: canonicalize(intent),
+    expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
+  })
+  const options = await assertionOptions({ user: person, challenge, rpId: deps.party.rpId })
+  return { intent, options }
+}
+
+/**
+ * Checks the proof for exactly this request and outcome. The challenge is taken, or the time step burnt, before anything
+ * is compared: a proof counts once, whatever comes of it (T16, T25, T33).
+ * @throws Refusal `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
+ */
+export async function provePresence(
+  deps: FlowDeps,
+  person: User,
+  request: ApprovalRequest,
+  decision: Outcome,
+  proof: PresenceProof,
+): Promise<ProvenPresence> {
+  if (proof.method === 'passkey') return provePasskey(deps, person, request, decision, proof.response)
+  const { step } = await verifyTotp(deps, { user: person, code: proof.code, address: proof.address })
+  const intent_json = canonicalize(stateIntent(deps, request, decision, person.approver))
+  return { method: 'totp', evidence: { type: 'totp', step }, intent_json }
+}
+
+async function provePasskey(
+  deps: FlowDeps,
+  person: User,
+  request: ApprovalRequest,
+  decision: Outcome,
+  response: AuthenticationResponseJSON,
+): Promise<ProvenPresence> {
+  const expectedChallenge = claimedChallenge(response)
+  const challenge =
+    expectedChallenge && (await deps.challenges.take(challengeId(expectedChallenge), 'decision'))
+  if (expectedChallenge === undefined || challenge?.intent_json === undefined)
+    throw refusal('challenge_invalid')
+  const meant = challenge.user_id === person.id && challenge.request_id === request.id
+  if (!meant || !states(challenge.intent_json, decision)) throw refusal('challenge_invalid')
+  const { evidence } = await verifyAssertion(deps, { user: person, response, expectedChallenge })
+  return { method: 'passkey', evidence, intent_json: challenge.intent_json }
+}
+
+/** Was the intent shown to the person the outcome that is now posted? (T16: approve flipped to reject.) */
+function states(intentJson: string, decision: Outcome): boolean {
+  const intent: unknown = JSON.parse(intentJson)
+  return intent !== null && typeof intent === 'object' && 'decision' in intent && intent.decision === decision
+}

@@ -1,0 +1,46 @@
+import { refusal } from '../domain/errors.ts'
+import { isId } from '../domain/identifier.ts'
+import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
+import type { FlowDeps } from './deps.ts'
+import type { Caller, ListQuery } from './ports.ts'
+import { expireIfLapsed, settleRequest } from './settle-request.ts'
+
+type ReadDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
+
+/**
+ * The caller's own request, up to date: reading is what makes a due sandbox decision.
+ * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
+ */
+export async function readOwnRequest(deps: ReadDeps, caller: Caller, id: string): Promise<ApprovalRequest> {
+  return settleRequest(deps, await findOwnRequest(deps, caller, id))
+}
+
+/** As `readOwnRequest`, without bringing it up to date. */
+export async function findOwnRequest(
+  deps: Pick<FlowDeps, 'requests'>,
+  caller: Caller,
+  id: string,
+): Promise<ApprovalRequest> {
+  const request = isId('req', id) ? await deps.requests.find(id) : undefined
+  if (request === undefined || request.api_key_id !== caller.key.id) throw refusal('not_found')
+  return request
+}
+
+/** A page of the caller's own requests, newest first; `more` tells whether another page follows. */
+export async function listOwnRequests(
+  deps: ReadDeps,
+  caller: Caller,
+  query: { status?: RequestStatus; limit: number; before?: NonNullable<ListQuery['before']> },
+): Promise<{ requests: ApprovalRequest[]; more: boolean }> {
+  await expireDue(deps, caller.key.id)
+  const found = await deps.requests.list({ ...query, limit: query.limit + 1, api_key_id: caller.key.id })
+  return { requests: found.slice(0, query.limit), more: found.length > query.limit }
+}
+
+/** A status filter must not show lapsed requests as pending, so they expire first. */
+async function expireDue(deps: ReadDeps, apiKeyId: string): Promise<void> {
+  for (const id of await deps.requests.dueForExpiry(100, apiKeyId)) {
+    const request = await deps.requests.find(id)
+    if (request !== undefined) await expireIfLapsed(deps, request)
+  }
+}

@@ -1,0 +1,66 @@
+import { isNamed, methodsFor, whyNot } from '../domain/eligibility.ts'
+import { refusal } from '../domain/errors.ts'
+import { isId } from '../domain/identifier.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
+import { factorsOf, type User } from '../domain/user.ts'
+import type { FlowDeps } from './deps.ts'
+import { settleRequest } from './settle-request.ts'
+
+type ReviewDeps = Pick<
+  FlowDeps,
+  'requests' | 'accounts' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
+>
+
+/** A request as one signed-in person may see it, with what they may do about it. */
+export interface Review {
+  request: ApprovalRequest
+  /** Only for those named as approvers. */
+  mayDecide: boolean
+  /** Code of the first check that fails. */
+  whyNot?: string
+  methods: ('passkey' | 'totp')[]
+  serverTime: Date
+}
+
+/**
+ * The request for one of its approvers, or for the account's owner, up to date.
+ * @throws Refusal `not_found` to everybody else, as for unknown ids
+ */
+export async function reviewRequest(deps: ReviewDeps, person: User, id: string): Promise<Review> {
+  const found = isId('req', id) ? await deps.requests.find(id) : undefined
+  if (found === undefined || !(await maySee(deps, person, found))) throw refusal('not_found')
+  const request = await settleRequest(deps, found)
+  const decider = { user_id: person.id, ...factorsOf(person) }
+  const refused = whyNot(request, decider)
+  return {
+    request,
+    mayDecide: refused === undefined,
+    ...(refused === undefined ? {} : { whyNot: refused.code }),
+    methods: isNamed(request, person.id) ? methodsFor(request, decider) : [],
+    serverTime: deps.clock.now(),
+  }
+}
+
+/** The request for somebody who wants to decide on it. @throws Refusal `not_found` unless they are named in it */
+export async function readForApprover(deps: ReviewDeps, person: User, id: string): Promise<ApprovalRequest> {
+  const found = isId('req', id) ? await deps.requests.find(id) : undefined
+  if (found === undefined || !isNamed(found, person.id)) throw refusal('not_found')
+  return settleRequest(deps, found)
+}
+
+/** Pending requests that wait for this person, oldest first. */
+export async function pendingForPerson(
+  deps: ReviewDeps,
+  person: User,
+  limit: number,
+): Promise<ApprovalRequest[]> {
+  const found = await deps.requests.pendingFor(person.id, limit)
+  const settled = await Promise.all(found.map((request) => settleRequest(deps, request)))
+  return settled.filter((request) => request.status === 'pending')
+}
+
+async function maySee(deps: ReviewDeps, person: User, request: ApprovalRequest): Promise<boolean> {
+  if (isNamed(request, person.id)) return true
+  const account = await deps.accounts.find(request.account_id)
+  return account?.owner_id === person.id
+}

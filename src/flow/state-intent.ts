@@ -1,0 +1,35 @@
+import { buildIntent, type DecisionIntent } from '../domain/intent.ts'
+import type { Outcome } from '../domain/receipt.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
+import { toBase64Url } from '../signing/encoding.ts'
+import type { FlowDeps } from './deps.ts'
+
+/** States what a person (or the sandbox) consents to, with a salt drawn now: after the caller's text was fixed (T69). */
+export function stateIntent(
+  deps: Pick<FlowDeps, 'random' | 'settings'>,
+  request: ApprovalRequest,
+  decision: Outcome,
+  approverRef: string,
+): DecisionIntent {
+  return buildIntent({
+    audience: deps.settings.baseUrl,
+    requestId: request.id,
+    decision,
+    approverRef,
+    action: request.action,
+    contextSha256: request.context_sha256,
+    requestCreatedAt: request.created_at,
+    expiresAt: request.expires_at,
+    highImpact: request.high_impact,
+    salt: toBase64Url(deps.random.bytes(32)),
+  })
+}
+
+/**
+ * The time a vote is recorded under: now, but inside the request's life. The database judges expiry; a local clock some
+ * milliseconds ahead must not turn its "in time" into a receipt with `ts > exp`.
+ */
+export function decisionTime(now: Date, request: ApprovalRequest): Date {
+  const time = Math.min(Math.max(now.getTime(), request.created_at.getTime()), request.expires_at.getTime())
+  return new Date(time)
+}

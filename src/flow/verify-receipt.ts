@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { isId } from '../domain/identifier.ts'
+import type { ReceiptPayload } from '../domain/receipt.ts'
+import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
+import { actionHash } from '../signing/commitment.ts'
+import { toBase64 } from '../signing/encoding.ts'
+import { parseReceiptInput, verifyReceipt } from '../signing/verify.ts'
+import type { FlowDeps } from './deps.ts'
+import { expireIfLapsed } from './settle-request.ts'
+
+/** The answer of the public verification. `publicKey` is standard base64 of the raw 32 bytes. */
+export type Verdict =
+  | {
+      valid: true
+      payload: ReceiptPayload
+      signature: string
+      publicKeyId: string
+      publicKey: string
+      at: Date
+    }
+  | { valid: false; status?: RequestStatus; error: string; code: string }
+
+type VerifyDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'keys' | 'verifications'>
+
+/**
+ * Verifies a decided request's receipt for anybody: the signature by the published key, and that the stored action and
+ * context are those the signed nonce commits to (T69). Logs every attempt. Never decides a sandbox request.
+ */
+export async function verifyDecision(deps: VerifyDeps, id: string, address: string): Promise<Verdict> {
+  const found = isId('req', id) ? await deps.requests.find(id) : undefined
+  const request = found === undefined ? undefined : await expireIfLapsed(deps, found)
+  const verdict = request === undefined ? UNKNOWN : await judge(deps, request)
+  const result = verdict.valid ? 'valid' : verdict.code
+  deps.verifications.record({ request_id: id.slice(0, 64), address, at: deps.clock.now(), result })
+  return verdict
+}
+
+const UNKNOWN: Verdict = { valid: false, error: 'request not found', code: 'not_found' }
+
+async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdict> {
+  const decision = request.decision
+  if (decision === undefined) {
+    const error =
+      request.status === 'expired' ? 'request expired without a decision' : 'request not decided yet'
+    return { valid: false, status: request.status, error, code: request.status }
+  }
+  const { receipt } = decision
+  const ring = deps.keys.ring().find(receipt.public_key_id) ? deps.keys.ring() : await deps.keys.reload()
+  const input = parseReceiptInput({ decision_id: decision.id, comment: decision.comment, ...receipt })
+  const result = verifyReceipt(input, ring.publicRecords(), { allowSandbox: request.sandbox })
+  if (!result.valid) return { valid: false, status: request.status, error: result.message, code: result.code }
+  const vote = request.votes.find((candidate) => candidate.decision_id === decision.id)
+  if (vote === undefined || !commitsTo(request, vote, result.payload)) return contradiction(request.status)
+  const key = ring.find(receipt.public_key_id)
+  if (key === undefined) return contradiction(request.status)
+  const publicKey = toBase64(key.publicKey)
+  const { signature, public_key_id: publicKeyId } = receipt
+  return { valid: true, payload: result.payload, signature, publicKeyId, publicKey, at: deps.clock.now() }
+}
+
+/** Does the signed nonce commit to the intent, and the intent to what is stored and shown? */
+function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload): boolean {
+  const intent: unknown = JSON.parse(vote.intent_json)
+  const said = {
+    action: undefined,
+    context_sha256: undefined,
+    rid: undefined,
+    decision: undefined,
+    ...Object(intent),
+  }
+  return (
+    payload.nonce === sha256(vote.intent_json).slice(0, 32) &&
+    payload.action === actionHash(request.action) &&
+    payload.rid === request.id &&
+    payload.did === vote.decision_id &&
+    said.rid === request.id &&
+    said.decision === payload.decision &&
+    said.action === request.action &&
+    said.context_sha256 === request.context_sha256 &&
+    sha256(request.context_json) === request.context_sha256
+  )
+}
+
+function contradiction(status: RequestStatus): Verdict {
+  const error = 'the stored request is not the one that was signed'
+  return { valid: false, status, error, code: 'receipt_contradicts_request' }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex')
+}
