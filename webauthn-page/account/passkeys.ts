@@ -1,0 +1,127 @@
+import { creationOptionsShape, type Factors, okShape, type PasskeyEntry } from '../api/contract.ts'
+import { post } from '../api/request.ts'
+import { button, runOnce, submitButton } from '../dom/button.ts'
+import { el } from '../dom/element.ts'
+import { field } from '../dom/field.ts'
+import { day } from '../dom/moment.ts'
+import { createPasskey, deviceName, passkeysWork } from '../passkey/ceremony.ts'
+import { callerText } from '../show/caller-text.ts'
+import { type Section, section } from './section.ts'
+import { type Proof, stepUp } from './step-up.ts'
+
+/** `done` reloads the page's data and shows its sentence. */
+export function passkeysSection(
+  { passkeys }: Factors,
+  done: (message: string) => Promise<void>,
+): HTMLElement {
+  const part = section(
+    'Passkeys',
+    'They sign you in and confirm your decisions. Keep two, on different devices.',
+  )
+  const list = el('ul', { class: 'entries' }, ...passkeys.map((entry) => passkeyRow(part, entry, done)))
+  const add = button('Add a passkey', 'plain', async () => {
+    part.slot.clear()
+    try {
+      const proof = await stepUp(
+        'passkey.add',
+        'Confirm with what you already have before a new passkey is added.',
+      )
+      if (proof !== undefined) part.body.replaceChildren(list, newPasskeyForm(part, proof, done))
+      part.body.querySelector('input')?.focus()
+    } catch (error) {
+      part.slot.fail(error)
+    }
+  })
+  part.body.append(passkeys.length > 0 ? list : el('p', {}, 'You have no passkey yet.'))
+  part.body.append(
+    passkeysWork() ? add : el('p', { class: 'note' }, 'This browser cannot create passkeys here.'),
+  )
+  return part.element
+}
+
+function passkeyRow(
+  part: Section,
+  entry: PasskeyEntry,
+  done: (message: string) => Promise<void>,
+): HTMLElement {
+  const removal = button(
+    'Remove',
+    'quiet',
+    async () => {
+      part.slot.clear()
+      try {
+        const proof = await stepUp(
+          'passkey.remove',
+          'Confirm with another passkey or a code that this one shall go.',
+          entry.id,
+        )
+        if (proof === undefined) return
+        await post(`/me/passkeys/${entry.id}/remove`, { proof }, okShape)
+        await done('The passkey is removed.')
+      } catch (error) {
+        part.slot.fail(error)
+      }
+    },
+    { 'aria-label': `Remove the passkey ${entry.name}` },
+  )
+  return el(
+    'li',
+    { class: 'entry' },
+    el(
+      'div',
+      {},
+      el(
+        'p',
+        { class: 'entry-name' },
+        callerText(entry.name),
+        entry.synced && tag('Synced'),
+        entry.suspended && tag('Suspended', 'warn'),
+      ),
+      el(
+        'p',
+        { class: 'hint' },
+        'Created ',
+        day(entry.created_at),
+        ' · ',
+        ...(entry.last_used_at === null ? ['never used'] : ['last used ', day(entry.last_used_at)]),
+      ),
+      entry.suspended &&
+        el(
+          'p',
+          { class: 'field-error' },
+          'Its counter went backwards, which can mean a copy. It no longer works; remove it.',
+        ),
+    ),
+    removal,
+  )
+}
+
+function tag(text: string, look = ''): HTMLElement {
+  return el('span', { class: `tag ${look}` }, text)
+}
+
+/** A second press creates the passkey: browsers want a gesture of its own for it. */
+function newPasskeyForm(part: Section, proof: Proof, done: (message: string) => Promise<void>): HTMLElement {
+  const name = field({
+    label: 'Name of the new passkey',
+    name: 'name',
+    attributes: { maxlength: 60, autocomplete: 'off', value: deviceName() },
+  })
+  const form = el('form', { novalidate: true }, name.row, submitButton('Create the passkey'))
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    if (name.input.value.trim() === '') return name.setError('Give the passkey a name.')
+    void runOnce(form, async () => {
+      try {
+        const { options } = await post('/me/passkeys/options', { proof }, creationOptionsShape)
+        const credential = await createPasskey(options)
+        await post('/me/passkeys', { name: name.input.value.trim(), credential }, okShape)
+        await done('The new passkey is ready.')
+      } catch (error) {
+        form.remove()
+        part.slot.fail(error)
+      }
+    })
+  })
+  return form
+}

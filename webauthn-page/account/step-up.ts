@@ -1,0 +1,87 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/browser'
+import { stepUpShape } from '../api/contract.ts'
+import { post } from '../api/request.ts'
+import { button, runOnce, submitButton } from '../dom/button.ts'
+import { el, freshId } from '../dom/element.ts'
+import { codeField, readCode } from '../dom/field.ts'
+import { noticeSlot } from '../dom/notice.ts'
+import { usePasskey } from '../passkey/ceremony.ts'
+
+export type Operation = 'passkey.add' | 'passkey.remove' | 'totp.add' | 'totp.remove' | 'backup_codes.renew'
+
+/** A fresh proof with an existing factor, good for one operation on one target (T34). */
+export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
+
+/**
+ * Asks in a dialog for a passkey or code that already belongs to the person, and says what for. Undefined when they
+ * cancel. @throws RequestFailure when the service offers no way.
+ */
+export async function stepUp(
+  operation: Operation,
+  purpose: string,
+  target?: string,
+): Promise<Proof | undefined> {
+  const body = target === undefined ? { operation } : { operation, target }
+  const { methods, options } = await post('/me/step-up/options', body, stepUpShape)
+  return new Promise((resolve) => {
+    const titleId = freshId('step-up')
+    const dialog = el('dialog', { class: 'dialog', 'aria-labelledby': titleId })
+    let proof: Proof | undefined
+    const finish = (found?: Proof): void => {
+      proof = found
+      dialog.close()
+    }
+    dialog.addEventListener('close', () => {
+      dialog.remove()
+      resolve(proof)
+    })
+    dialog.append(
+      el('h2', { id: titleId }, 'Confirm that it is you'),
+      el('p', {}, purpose),
+      methods.includes('passkey') && options !== undefined ? passkeyProof(options, finish) : '',
+      methods.includes('totp') ? codeProof(finish, !methods.includes('passkey')) : '',
+      methods.length === 0
+        ? el('p', {}, 'No other passkey or code of yours can confirm this. Add one first.')
+        : '',
+      el(
+        'div',
+        { class: 'buttons' },
+        button('Cancel', 'quiet', () => finish()),
+      ),
+    )
+    document.body.append(dialog)
+    dialog.showModal()
+  })
+}
+
+function passkeyProof(
+  options: Parameters<typeof usePasskey>[0],
+  finish: (proof: Proof) => void,
+): HTMLElement {
+  const slot = noticeSlot()
+  const confirm = button('Confirm with a passkey', 'primary', async () => {
+    slot.clear()
+    try {
+      finish({ passkey: await usePasskey(options) })
+    } catch (error) {
+      slot.fail(error)
+    }
+  })
+  return el('div', { class: 'proof' }, confirm, slot.element)
+}
+
+function codeProof(finish: (proof: Proof) => void, only: boolean): HTMLElement {
+  const code = codeField()
+  const form = el(
+    'form',
+    { novalidate: true },
+    code.row,
+    submitButton('Confirm with the code', only ? 'primary' : 'plain'),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    const totp = readCode(code)
+    if (totp !== undefined) void runOnce(form, () => finish({ totp }))
+  })
+  return only ? form : el('details', { class: 'alternative' }, el('summary', {}, 'Use a code instead'), form)
+}

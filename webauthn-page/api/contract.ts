@@ -1,0 +1,157 @@
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/browser'
+import {
+  count,
+  flag,
+  isRecord,
+  list,
+  moment,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  type Shape,
+  ShapeError,
+  text,
+} from './shape.ts'
+
+const outcome = oneOf('approved', 'rejected')
+const factor = oneOf('passkey', 'totp')
+
+/** Ways of proving presence. */
+export type Factor = ReturnType<typeof factor>
+
+function withChallenge(value: unknown, path: string): void {
+  if (!isRecord(value)) throw new ShapeError(path, 'an object')
+  text(value.challenge, `${path}.challenge`)
+}
+
+/** Only the challenge is looked at here; the browser itself checks the rest of the options. */
+const creationOptions: Shape<PublicKeyCredentialCreationOptionsJSON> = (value, path) => {
+  withChallenge(value, path)
+  return value as PublicKeyCredentialCreationOptionsJSON
+}
+
+const requestOptions: Shape<PublicKeyCredentialRequestOptionsJSON> = (value, path) => {
+  withChallenge(value, path)
+  return value as PublicKeyCredentialRequestOptionsJSON
+}
+
+export const userShape = object({
+  id: text,
+  email: text,
+  name: text,
+  approver: text,
+  role: text,
+  has_passkey: flag,
+  has_totp: flag,
+})
+export type User = ReturnType<typeof userShape>
+
+export const sessionShape = object({ user: userShape })
+export const sessionWithCodesShape = object({ user: userShape, backup_codes: list(text) })
+export const okShape = object({})
+
+export const creationOptionsShape = object({ options: creationOptions })
+export const requestOptionsShape = object({ options: requestOptions })
+
+export const invitationShape = object({
+  kind: oneOf('setup', 'invite'),
+  email: nullable(text),
+  name: nullable(text),
+  expires_at: moment,
+})
+export type Invitation = ReturnType<typeof invitationShape>
+
+export const totpSecretShape = object({ secret: text, otpauth_url: text, qr_svg: text })
+export type TotpSecret = ReturnType<typeof totpSecretShape>
+
+const passkeyShape = object({
+  id: text,
+  name: text,
+  created_at: moment,
+  last_used_at: nullable(moment),
+  synced: flag,
+  suspended: flag,
+})
+export type PasskeyEntry = ReturnType<typeof passkeyShape>
+
+export const factorsShape = object({
+  passkeys: list(passkeyShape),
+  totp: object({ enabled: flag, since: nullable(moment) }),
+  backup_codes_left: count,
+})
+export type Factors = ReturnType<typeof factorsShape>
+
+export const stepUpShape = object({ methods: list(factor), options: optional(requestOptions) })
+export const backupCodesShape = object({ backup_codes: list(text) })
+
+const apiKeyShape = object({
+  id: text,
+  name: text,
+  key_prefix: text,
+  sandbox: flag,
+  created_at: moment,
+  last_used_at: nullable(moment),
+  revoked_at: nullable(moment),
+})
+export type ApiKeyEntry = ReturnType<typeof apiKeyShape>
+export const apiKeysShape = object({ data: list(apiKeyShape), next_cursor: nullable(text) })
+export const newApiKeyShape = object({ raw_key: text, key: apiKeyShape })
+
+const voteShape = object({
+  approver: text,
+  decision: outcome,
+  method: text,
+  at: moment,
+  mine: flag,
+  comment: nullable(text),
+})
+export type Vote = ReturnType<typeof voteShape>
+
+const decisionShape = object({
+  id: text,
+  decision: outcome,
+  method: text,
+  decided_at: moment,
+  comment: nullable(text),
+  approver: text,
+  signed_payload: text,
+  signature: text,
+  public_key_id: text,
+})
+export type Decision = ReturnType<typeof decisionShape>
+
+/** `context` itself is left out on purpose: the page shows only what it parses from `context_json`, the signed text. */
+export const reviewShape = object({
+  id: text,
+  status: oneOf('pending', 'approved', 'rejected', 'expired'),
+  cancelled: optional(flag),
+  action: text,
+  context_json: text,
+  context_sha256: text,
+  created_at: moment,
+  expires_at: moment,
+  server_time: moment,
+  high_impact: flag,
+  sandbox: optional(flag),
+  requested_by: object({ key_name: text, account_name: text }),
+  quorum: object({ needed: count, approved: count }),
+  approver: nullable(text),
+  may_decide: flag,
+  why_not: optional(text),
+  methods: list(factor),
+  votes: list(voteShape),
+  decision: optional(decisionShape),
+})
+export type Review = ReturnType<typeof reviewShape>
+
+const anyIntent: Shape<Record<string, unknown>> = (value, path) => {
+  if (!isRecord(value)) throw new ShapeError(path, 'an object')
+  return value
+}
+/** The intent stays untyped here: `checkIntent` compares it field by field, unknown fields included. */
+export const decisionOptionsShape = object({ intent: anyIntent, options: requestOptions })
+export const voteAnswerShape = object({ id: text, status: text })

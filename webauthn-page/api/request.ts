@@ -1,0 +1,78 @@
+import { isRecord, type Shape } from './shape.ts'
+
+/** A call that did not succeed: the service's code and sentence, or `network` when no answer came. */
+export class RequestFailure extends Error {
+  readonly status: number
+  readonly code: string
+  /** The body field that was refused, if the service named one. */
+  readonly field: string | undefined
+
+  constructor(status: number, code: string, message: string, field?: string) {
+    super(message)
+    this.name = 'RequestFailure'
+    this.status = status
+    this.code = code
+    this.field = field
+  }
+}
+
+const TIMEOUT_MS = 30_000
+
+/** GET of one of the service's JSON answers. @throws RequestFailure, ShapeError */
+export function get<T>(path: string, shape: Shape<T>): Promise<T> {
+  return send('GET', path, shape)
+}
+
+/** POST of a JSON body. @throws RequestFailure, ShapeError */
+export function post<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
+  return send('POST', path, shape, body)
+}
+
+/** DELETE; the empty JSON body makes it a request that no foreign form could send. @throws RequestFailure, ShapeError */
+export function remove<T>(path: string, shape: Shape<T>): Promise<T> {
+  return send('DELETE', path, shape, {})
+}
+
+async function send<T>(method: string, path: string, shape: Shape<T>, body?: object): Promise<T> {
+  const response = await fetch(`/api/v1${path}`, {
+    method,
+    credentials: 'same-origin',
+    cache: 'no-store',
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(body === undefined
+      ? {}
+      : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+  }).catch(() => {
+    throw new RequestFailure(
+      0,
+      'network',
+      'The service does not answer. Check your connection and try again.',
+    )
+  })
+  const answer: unknown = await response.json().catch(() => null)
+  if (!response.ok) throw failureOf(response.status, answer)
+  return shape(answer, path)
+}
+
+function failureOf(status: number, answer: unknown): RequestFailure {
+  if (!isRecord(answer) || typeof answer.error !== 'string') {
+    return new RequestFailure(
+      status,
+      'unknown',
+      `The service answered with status ${status}. Try again in a moment.`,
+    )
+  }
+  const field = typeof answer.field === 'string' ? answer.field : undefined
+  return new RequestFailure(status, answer.error, sentence(answer), field)
+}
+
+/** The service's own sentence; names in backticks (`retry_after`) give way to the value the body carries under that name. */
+function sentence(answer: Record<string, unknown>): string {
+  if (typeof answer.detail === 'string') return answer.detail
+  if (typeof answer.message !== 'string') return 'The service refused this. Try again in a moment.'
+  return answer.message.replace(/`(\w+)`/g, (_, name: string) => {
+    const value = answer[name]
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : name
+  })
+}

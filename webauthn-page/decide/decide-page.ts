@@ -1,0 +1,178 @@
+import type { Outcome } from '../../src/domain/receipt.ts'
+import { type Review, sessionShape } from '../api/contract.ts'
+import { get, RequestFailure } from '../api/request.ts'
+import { announce } from '../dom/announce.ts'
+import type { Child } from '../dom/element.ts'
+import { notice } from '../dom/notice.ts'
+import { showScene, showUser } from '../dom/stage.ts'
+import type { DecisionFormOptions } from './decision-form.ts'
+import { assertSameRequest, type CheckedReview, loadReview, MismatchError } from './load-review.ts'
+import { quorumView } from './quorum-view.ts'
+import { requestScene } from './request-scene.ts'
+import { showFailure, showInvitation, showMismatch, showNotFound } from './stopped-scenes.ts'
+import { timeLeft } from './time-left.ts'
+import { headingOf } from './words.ts'
+
+const POLL_MS = 4000
+
+/** `/a/<id>?d=approve|reject`. Opening it changes nothing and shows nothing before sign-in (T12, T13). */
+export class DecidePage {
+  readonly #id: string
+  readonly #wanted: Outcome | undefined
+  readonly #draft = { comment: '', author: '' }
+  #shown: CheckedReview | undefined
+  #quorum: HTMLElement | undefined
+  #busy = false
+  #stopClock: () => void = () => {}
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(id: string, wanted: Outcome | undefined) {
+    this.#id = id
+    this.#wanted = wanted
+    document.addEventListener('visibilitychange', () => {
+      if (document.visibilityState === 'visible' && this.#shown?.review.status === 'pending') this.#follow(0)
+    })
+  }
+
+  /** Loads the request and shows its state, with `message` above it. */
+  async open(message?: Child): Promise<void> {
+    this.#stop()
+    try {
+      const checked = await this.#load()
+      if (this.#shown === undefined)
+        void get('/session', sessionShape).then(
+          ({ user }) => showUser(user),
+          () => {},
+        )
+      this.#show(checked, message)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  async #load(): Promise<CheckedReview> {
+    const checked = await loadReview(this.#id)
+    if (this.#shown !== undefined) assertSameRequest(this.#shown.review, checked.review)
+    return checked
+  }
+
+  #show(checked: CheckedReview, message?: Child): void {
+    this.#stop()
+    const first = this.#shown === undefined
+    this.#shown = checked
+    const { review } = checked
+    if (this.#draft.author !== review.approver) this.#draft.comment = ''
+    this.#draft.author = review.approver ?? ''
+    const pending = review.status === 'pending'
+    const clock = pending ? timeLeft(checked, () => this.#follow(1000)) : undefined
+    this.#stopClock = clock?.stop ?? (() => {})
+    this.#quorum = quorumView(review)
+    const live = clock === undefined ? [this.#quorum] : [clock.element, this.#quorum]
+    const scene = requestScene(checked, live, this.#formOptions(), message)
+    showScene(headingOf(review), scene, { wide: true })
+    if (first) focusWanted(scene)
+    if (pending) this.#follow(POLL_MS)
+  }
+
+  #formOptions(): DecisionFormOptions {
+    return {
+      wanted: this.#wanted,
+      draft: this.#draft,
+      busy: (state) => {
+        this.#busy = state
+      },
+      recorded: async (decision) => {
+        announce(decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded')
+        await this.open(
+          notice(
+            'success',
+            decision === 'approved' ? 'your approval is recorded.' : 'your rejection is recorded.',
+          ),
+        )
+      },
+      stale: (failure) => this.open(notice('warning', failure.message)),
+      mismatch: (error) => this.#fail(error),
+    }
+  }
+
+  /** Looks again after `delay` milliseconds, as long as the page is visible and nothing is being signed. */
+  #follow(delay: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#look(), delay)
+  }
+
+  async #look(): Promise<void> {
+    if (document.visibilityState !== 'visible') return
+    if (this.#busy) return this.#follow(POLL_MS)
+    try {
+      const before = this.#shown
+      const checked = await this.#load()
+      // The person may have pressed a button, or the page moved on, while the answer was under way.
+      if (this.#busy || before !== this.#shown) return this.#follow(POLL_MS)
+      this.#update(checked)
+    } catch (error) {
+      if (isFinal(error)) this.#fail(error)
+      else this.#follow(POLL_MS)
+    }
+  }
+
+  /** Small changes replace only the votes, so that a half-written comment and the focus stay where they are. */
+  #update(checked: CheckedReview): void {
+    const before = this.#shown?.review
+    const { review } = checked
+    if (before === undefined || stateOf(before) !== stateOf(review)) {
+      announce(`${headingOf(review)}.`)
+      this.#show(checked)
+      return
+    }
+    if (before.votes.length !== review.votes.length) {
+      const votes = quorumView(review)
+      this.#quorum?.replaceWith(votes)
+      this.#quorum = votes
+      announce(`${review.quorum.approved} of ${review.quorum.needed} approvals`)
+    }
+    this.#shown = checked
+    this.#follow(POLL_MS)
+  }
+
+  #fail(error: unknown): void {
+    this.#stop()
+    const status = error instanceof RequestFailure ? error.status : undefined
+    if (error instanceof MismatchError) showMismatch(error)
+    else if (status === 401) this.#invite()
+    else if (status === 404) showNotFound()
+    else showFailure(error, () => this.open())
+  }
+
+  /** Forgets what was shown: the next person to sign in here may be another one. */
+  #invite(): void {
+    const first = this.#shown === undefined
+    this.#shown = undefined
+    showUser(undefined)
+    showInvitation(!first, () => void this.open())
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer)
+    this.#stopClock()
+  }
+}
+
+/** What decides between a small update and a new scene. */
+function stateOf(review: Review): string {
+  return [review.status, review.cancelled, review.may_decide, review.why_not].join()
+}
+
+function isFinal(error: unknown): boolean {
+  return (
+    error instanceof MismatchError || (error instanceof RequestFailure && [401, 404].includes(error.status))
+  )
+}
+
+/** The button the link asked for takes the focus if it can be seen; a focus out of sight would be pressed blindly. */
+function focusWanted(scene: HTMLElement): void {
+  const wanted = scene.querySelector<HTMLElement>('[data-wanted]')
+  if (wanted === null) return
+  const { top, bottom } = wanted.getBoundingClientRect()
+  if (top >= 0 && bottom <= window.innerHeight) wanted.focus({ preventScroll: true })
+}

@@ -1,0 +1,111 @@
+import type { Outcome } from '../../src/domain/receipt.ts'
+import type { Review } from '../api/contract.ts'
+import { RequestFailure } from '../api/request.ts'
+import { announce } from '../dom/announce.ts'
+import { type ButtonLook, button } from '../dom/button.ts'
+import { el } from '../dom/element.ts'
+import { field, readCode } from '../dom/field.ts'
+import { noticeSlot } from '../dom/notice.ts'
+import { MismatchError } from './load-review.ts'
+import { methodChoice } from './method-choice.ts'
+import { submitDecision } from './submit-decision.ts'
+
+const COMMENT_LIMIT = 1000
+
+export interface DecisionFormOptions {
+  /** What the link asked for: it only decides which button stands out. */
+  wanted: Outcome | undefined
+  draft: { comment: string }
+  /** True while a decision is under way. */
+  busy(state: boolean): void
+  recorded(decision: Outcome): Promise<void>
+  /** The request's state or the session changed under the person's hands. */
+  stale(failure: RequestFailure): Promise<void>
+  mismatch(error: MismatchError): void
+}
+
+/** Comment, way of confirming, and the two decisions side by side. */
+export function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
+  const choice = methodChoice(review.methods)
+  const slot = noticeSlot()
+  const comment = commentField(options.draft)
+  let running = false
+  const decide = async (decision: Outcome): Promise<void> => {
+    const totp = choice.method() === 'totp' ? readCode(choice.code) : undefined
+    if (running || (choice.method() === 'totp' && totp === undefined)) return
+    running = true
+    options.busy(true)
+    slot.clear()
+    announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
+    try {
+      await submitDecision(review, {
+        decision,
+        comment: options.draft.comment,
+        ...(totp === undefined ? {} : { totp }),
+      })
+      await options.recorded(decision)
+    } catch (error) {
+      choice.code.input.value = ''
+      if (error instanceof MismatchError) options.mismatch(error)
+      else if (isStale(error)) await options.stale(error)
+      else slot.fail(error, { totp: choice.code, comment })
+    } finally {
+      running = false
+      options.busy(false)
+    }
+  }
+  return el(
+    'div',
+    { class: 'decision-form' },
+    comment.row,
+    choice.element,
+    slot.element,
+    decisionButtons(options.wanted, decide),
+    el('p', { class: 'hint' }, 'Nothing is decided until you confirm with your passkey or code.'),
+  )
+}
+
+function decisionButtons(
+  wanted: Outcome | undefined,
+  decide: (decision: Outcome) => Promise<void>,
+): HTMLElement {
+  const one = (label: string, decision: Outcome, look: ButtonLook): HTMLElement =>
+    button(label, look, () => decide(decision), {
+      'aria-describedby': 'requested-action',
+      ...(wanted === decision ? { 'data-wanted': true } : {}),
+    })
+  return el(
+    'div',
+    { class: wanted === undefined ? 'decision-buttons' : `decision-buttons wanted-${wanted}` },
+    one('Approve', 'approved', 'approve'),
+    one('Reject', 'rejected', 'reject'),
+  )
+}
+
+/** Refusals after which the same form would only be refused again. */
+function isStale(error: unknown): error is RequestFailure {
+  return (
+    error instanceof RequestFailure &&
+    ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
+  )
+}
+
+function commentField(draft: { comment: string }): ReturnType<typeof field> {
+  const comment = field({
+    label: 'Comment (optional)',
+    name: 'comment',
+    hint: 'The caller reads it, and it is kept with the receipt.',
+    multiline: true,
+    attributes: { maxlength: COMMENT_LIMIT, spellcheck: 'true' },
+  })
+  const counter = el('p', { class: 'counter' })
+  const update = (): void => {
+    draft.comment = comment.input.value
+    counter.textContent = `${comment.input.value.length} of ${COMMENT_LIMIT} characters`
+  }
+  comment.input.value = draft.comment
+  comment.input.addEventListener('input', update)
+  comment.row.append(counter)
+  update()
+  return comment
+}

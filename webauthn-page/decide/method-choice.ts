@@ -1,0 +1,42 @@
+import type { Factor } from '../api/contract.ts'
+import { el, freshId } from '../dom/element.ts'
+import { codeField, type Field } from '../dom/field.ts'
+import { passkeysWork } from '../passkey/ceremony.ts'
+
+/** With what the person confirms. */
+export interface MethodChoice {
+  element: HTMLElement
+  code: Field
+  method(): Factor
+}
+
+/** Offers only what this person may use for this request, and only what this browser can do. */
+export function methodChoice(allowed: readonly Factor[]): MethodChoice {
+  const usable = allowed.filter((method) => method !== 'passkey' || passkeysWork())
+  let chosen: Factor = usable[0] ?? 'passkey'
+  const code = codeField('The 6 digits it shows now. Each code works once.')
+  const update = (): void => {
+    code.row.hidden = chosen !== 'totp'
+  }
+  const element = el('div', { class: 'method-choice' })
+  if (usable.length > 1) {
+    const options = usable.map((method) =>
+      option(method, method === chosen, () => {
+        chosen = method
+        update()
+      }),
+    )
+    element.append(el('fieldset', {}, el('legend', {}, 'Confirm with'), ...options))
+  }
+  if (usable.includes('totp')) element.append(code.row)
+  update()
+  return { element, code, method: () => chosen }
+}
+
+function option(method: Factor, checked: boolean, choose: () => void): HTMLElement {
+  const id = freshId('method')
+  const input = el('input', { type: 'radio', name: 'method', id, value: method, checked })
+  input.addEventListener('change', choose)
+  const label = method === 'passkey' ? 'Passkey' : 'Code from an authenticator app'
+  return el('p', { class: 'check' }, input, ' ', el('label', { for: id }, label))
+}

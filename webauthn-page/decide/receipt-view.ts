@@ -1,0 +1,78 @@
+import type { Decision, Review } from '../api/contract.ts'
+import { copyButton } from '../dom/copy-button.ts'
+import { downloadButton } from '../dom/download-button.ts'
+import { el, link } from '../dom/element.ts'
+import { facts } from '../dom/facts.ts'
+import { moment } from '../dom/moment.ts'
+import { callerText, callerValue } from '../show/caller-text.ts'
+import { methodWord } from './words.ts'
+
+/** The signed result: who, how, when, and the receipt that anyone can check. */
+export function receiptView(review: Review, decision: Decision): HTMLElement {
+  const mine = decision.approver === review.approver
+  return el(
+    'div',
+    { class: 'receipt' },
+    facts(
+      ['Decision', el('strong', {}, decision.decision === 'approved' ? 'Approved' : 'Rejected')],
+      ['Method', methodWord(decision.method)],
+      ['Decided', moment(decision.decided_at)],
+      ['Approver', el('span', { class: 'mono' }, decision.approver), mine && ' (you)'],
+      [
+        'Receipt',
+        el(
+          'span',
+          { class: 'copyable' },
+          el('code', { class: 'mono' }, decision.id),
+          copyButton(decision.id, 'the receipt id'),
+        ),
+      ],
+      decision.comment === null ? undefined : ['Comment', callerValue(decision.comment)],
+    ),
+    signedReceipt(review, decision),
+    el(
+      'p',
+      {},
+      link(`/api/v1/approvals/${review.id}/verify`, 'Check this receipt publicly'),
+      '. Anyone may, without signing in.',
+    ),
+  )
+}
+
+function signedReceipt(review: Review, decision: Decision): HTMLElement {
+  const payload = decodePayload(decision.signed_payload)
+  const file = {
+    request_id: review.id,
+    decision_id: decision.id,
+    canonical_payload: payload,
+    signed_payload: decision.signed_payload,
+    signature: decision.signature,
+    public_key_id: decision.public_key_id,
+    comment: decision.comment,
+  }
+  return el(
+    'details',
+    { class: 'exact' },
+    el('summary', {}, 'Signed receipt'),
+    facts(
+      [
+        'Signed text',
+        el('pre', { class: 'exact-text', tabindex: 0, 'aria-label': 'Signed text' }, callerText(payload)),
+      ],
+      ['Signature', el('code', { class: 'mono' }, decision.signature)],
+      ['Signing key', el('code', { class: 'mono' }, decision.public_key_id)],
+    ),
+    downloadButton(
+      'Download as JSON',
+      `${decision.id}.json`,
+      'application/json',
+      `${JSON.stringify(file, null, 2)}\n`,
+    ),
+  )
+}
+
+/** Base64url to the UTF-8 text that was signed. */
+function decodePayload(encoded: string): string {
+  const binary = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'))
+  return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)))
+}

@@ -1,0 +1,57 @@
+import type { Review } from '../api/contract.ts'
+import { copyButton } from '../dom/copy-button.ts'
+import { el } from '../dom/element.ts'
+import { facts } from '../dom/facts.ts'
+import { moment } from '../dom/moment.ts'
+import { callerText } from '../show/caller-text.ts'
+import { audience } from './audience.ts'
+
+/** What the service itself adds to the signed statement. */
+export function signedFacts(review: Review): HTMLElement {
+  return el(
+    'section',
+    { class: 'card', 'aria-labelledby': 'facts-title' },
+    el('h2', { id: 'facts-title' }, 'Stated by Countersign'),
+    el('p', { class: 'hint' }, 'Signed together with everything the caller wrote.'),
+    facts(
+      ['Service', el('span', { class: 'mono' }, audience())],
+      ['Request', el('span', { class: 'mono' }, review.id)],
+      ['Created', moment(review.created_at)],
+      ['Expires', moment(review.expires_at)],
+      ['High impact', review.high_impact ? 'Yes' : 'No'],
+      review.approver === null
+        ? ['Your part', 'You may look at this request; you are not one of its approvers.']
+        : [
+            'You sign as',
+            el('span', { class: 'mono' }, review.approver),
+            ' ',
+            el('span', { class: 'kind' }, 'your approver reference'),
+          ],
+    ),
+  )
+}
+
+/** The exact text behind the rows above, for whoever wants to check byte by byte. */
+export function exactContext(review: Review): HTMLElement {
+  return el(
+    'details',
+    { class: 'card exact' },
+    el('summary', {}, 'Exact text of the details and its fingerprint'),
+    el(
+      'p',
+      { class: 'hint' },
+      'The fingerprint (SHA-256) is part of what you sign. This browser computed it from the text and it matches.',
+    ),
+    el(
+      'pre',
+      { class: 'exact-text', tabindex: 0, 'aria-label': 'Exact text of the details' },
+      callerText(review.context_json),
+    ),
+    el(
+      'div',
+      { class: 'copyable' },
+      el('code', { class: 'mono' }, review.context_sha256),
+      copyButton(review.context_sha256, 'the SHA-256'),
+    ),
+  )
+}

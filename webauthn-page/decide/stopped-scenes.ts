@@ -1,0 +1,68 @@
+import { okShape, type User } from '../api/contract.ts'
+import { remove } from '../api/request.ts'
+import { button } from '../dom/button.ts'
+import { el } from '../dom/element.ts'
+import { notice, sentenceOf } from '../dom/notice.ts'
+import { showScene } from '../dom/stage.ts'
+import { signInPanel } from '../sign-in/sign-in-panel.ts'
+
+/** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */
+export function showInvitation(focus: boolean, signedIn: (user: User) => void): void {
+  const scene = el(
+    'div',
+    {},
+    el('h1', {}, 'Sign in to see this request'),
+    el(
+      'p',
+      { class: 'lede' },
+      'Somebody asks for your decision. What it is about is shown only to its approvers.',
+    ),
+    signInPanel(signedIn),
+  )
+  showScene('Sign in', scene, { focus })
+}
+
+export function showNotFound(): void {
+  const scene = el(
+    'div',
+    {},
+    el('h1', {}, 'No such request for you'),
+    el(
+      'p',
+      { class: 'lede' },
+      'It does not exist, or it asks somebody else. Check the link, or sign in as the person it names.',
+    ),
+    button('Sign in as somebody else', 'plain', async () => {
+      await remove('/session', okShape).catch(() => {})
+      location.reload()
+    }),
+  )
+  showScene('Not found', scene)
+}
+
+/** The alarm: something between this page and the service is not what it says. */
+export function showMismatch(error: Error): void {
+  const scene = el(
+    'div',
+    {},
+    el('h1', {}, 'Stopped for your safety'),
+    notice('error', error.message, ' Nothing was signed.'),
+    el(
+      'p',
+      {},
+      'Do not approve this request any other way. Tell whoever runs this service what this page says.',
+    ),
+  )
+  showScene('Stopped', scene)
+}
+
+export function showFailure(error: unknown, again: () => Promise<void>): void {
+  const scene = el(
+    'div',
+    {},
+    el('h1', {}, 'The request could not be loaded'),
+    notice('error', sentenceOf(error)),
+    button('Try again', 'primary', again),
+  )
+  showScene('Not loaded', scene)
+}

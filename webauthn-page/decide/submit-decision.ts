@@ -1,0 +1,30 @@
+import type { Outcome } from '../../src/domain/receipt.ts'
+import { decisionOptionsShape, type Review, voteAnswerShape } from '../api/contract.ts'
+import { post } from '../api/request.ts'
+import { usePasskey } from '../passkey/ceremony.ts'
+import { audience } from './audience.ts'
+import { checkIntent, shownIntent } from './check-intent.ts'
+
+export interface Ballot {
+  decision: Outcome
+  comment: string
+  /** A code instead of the passkey. */
+  totp?: string
+}
+
+/**
+ * Gets a fresh proof of presence for exactly what is shown, then posts the decision.
+ * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
+ */
+export async function submitDecision(review: Review, { decision, comment, totp }: Ballot): Promise<void> {
+  const path = `/approvals/${review.id}/decision`
+  const words = comment.trim() === '' ? {} : { comment: comment.trim() }
+  if (totp !== undefined) {
+    await post(path, { decision, ...words, totp }, voteAnswerShape)
+    return
+  }
+  const { intent, options } = await post(`${path}/options`, { decision }, decisionOptionsShape)
+  await checkIntent(intent, options, shownIntent(review, decision, audience()))
+  const passkey = await usePasskey(options)
+  await post(path, { decision, ...words, passkey }, voteAnswerShape)
+}

@@ -1,0 +1,33 @@
+/** What can stand inside an element. Text always becomes a text node: nothing in this page parses HTML. */
+export type Child = Node | string | undefined | false
+
+/** Attribute values; `true` writes the bare attribute, `false` and `undefined` leave it out. */
+export type Attributes = Record<string, string | number | boolean | undefined>
+
+/** Makes an element. @throws TypeError for an attribute that could carry script, markup or style. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) {
+    if (/^(on|srcdoc$|style$)/i.test(name)) throw new TypeError(`attribute ${name} is not allowed`)
+    if (value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? '' : String(value))
+  }
+  element.append(...children.filter((child) => child !== undefined && child !== false))
+  return element
+}
+
+/** A number for `id` attributes that tie labels, hints and errors to their fields. */
+export function freshId(stem: string): string {
+  lastId += 1
+  return `${stem}-${lastId}`
+}
+let lastId = 0
+
+/** A link within this service or to one of its JSON answers; never built from text of a caller. */
+export function link(href: string, label: string, attributes: Attributes = {}): HTMLAnchorElement {
+  return el('a', { href, ...attributes }, label)
+}

@@ -1,0 +1,67 @@
+import { type Attributes, el, freshId } from './element.ts'
+
+/** A labelled input with its hint and its error, tied together for assistive technology. */
+export interface Field {
+  row: HTMLElement
+  input: HTMLInputElement | HTMLTextAreaElement
+  /** Shows what is wrong and marks the field; undefined clears it. */
+  setError(message?: string): void
+}
+
+interface FieldOptions {
+  label: string
+  name: string
+  hint?: string
+  multiline?: boolean
+  attributes?: Attributes
+}
+
+export function field({ label, name, hint, multiline = false, attributes = {} }: FieldOptions): Field {
+  const id = freshId(name)
+  const described = hint === undefined ? `${id}-error` : `${id}-hint ${id}-error`
+  const common: Attributes = { id, name, 'aria-describedby': described, spellcheck: 'false', ...attributes }
+  const input = multiline
+    ? el('textarea', { rows: 3, ...common })
+    : el('input', { type: 'text', class: 'input', ...common })
+  const error = el('p', { class: 'field-error', id: `${id}-error` })
+  const row = el(
+    'div',
+    { class: 'field' },
+    el('label', { for: id }, label),
+    hint !== undefined && el('p', { class: 'hint', id: `${id}-hint` }, hint),
+    input,
+    error,
+  )
+  const setError = (message?: string): void => {
+    error.textContent = message ?? ''
+    if (message === undefined) input.removeAttribute('aria-invalid')
+    else input.setAttribute('aria-invalid', 'true')
+  }
+  input.addEventListener('input', () => setError())
+  return { row, input, setError }
+}
+
+/** The field for a 6-digit code of an authenticator app. */
+export function codeField(hint = 'The 6 digits your authenticator app shows now.'): Field {
+  return field({
+    label: 'Code from your authenticator app',
+    name: 'code',
+    hint,
+    attributes: {
+      inputmode: 'numeric',
+      autocomplete: 'one-time-code',
+      pattern: '[0-9 ]*',
+      maxlength: 7,
+      class: 'input code-input',
+    },
+  })
+}
+
+/** Reads 6 digits (a space in the middle is fine). Marks the field and returns undefined when it is something else. */
+export function readCode(code: Field): string | undefined {
+  const digits = code.input.value.replaceAll(' ', '')
+  if (/^[0-9]{6}$/.test(digits)) return digits
+  code.setError('Enter the 6 digits that your authenticator app shows.')
+  code.input.focus()
+  return undefined
+}

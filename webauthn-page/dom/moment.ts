@@ -1,0 +1,29 @@
+import { el } from './element.ts'
+
+const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+
+/** A point in time in the reader's own zone, the exact UTC text as tooltip and machine value. */
+export function moment(iso: string): HTMLTimeElement {
+  return el('time', { datetime: iso, title: iso }, FORMAT.format(new Date(iso)))
+}
+
+/** Only the day, for lists. */
+export function day(iso: string): HTMLTimeElement {
+  return el('time', { datetime: iso, title: iso }, DAY.format(new Date(iso)))
+}
+
+/** "1 h 5 min", "4 min 3 s", "12 s"; whole seconds, never negative. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds))
+  const [days, hours, minutes, rest] = [
+    Math.floor(whole / 86_400),
+    Math.floor((whole % 86_400) / 3600),
+    Math.floor((whole % 3600) / 60),
+    whole % 60,
+  ]
+  if (days > 0) return `${days} d ${hours} h`
+  if (hours > 0) return `${hours} h ${minutes} min`
+  if (minutes > 0) return `${minutes} min ${rest} s`
+  return `${rest} s`
+}

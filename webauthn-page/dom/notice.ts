@@ -1,0 +1,59 @@
+import { RequestFailure } from '../api/request.ts'
+import { ShapeError } from '../api/shape.ts'
+import { type Child, el } from './element.ts'
+import type { Field } from './field.ts'
+
+export type NoticeKind = 'error' | 'warning' | 'success' | 'info'
+
+const WORDS: Record<NoticeKind, string> = {
+  error: 'Not done:',
+  warning: 'Careful:',
+  success: 'Done:',
+  info: 'Note:',
+}
+
+/** A message box whose kind is said in words as well as in colour. */
+export function notice(kind: NoticeKind, ...children: Child[]): HTMLElement {
+  return el(
+    'div',
+    { class: `notice ${kind}`, tabindex: -1 },
+    el('p', {}, el('strong', {}, `${WORDS[kind]} `), ...children),
+  )
+}
+
+/** A place for the newest message of a form; screen readers hear it at once. */
+export interface NoticeSlot {
+  element: HTMLElement
+  show(kind: NoticeKind, ...children: Child[]): void
+  /** Shows what went wrong; with `fields`, at the field the service named. */
+  fail(error: unknown, fields?: Record<string, Field>): void
+  clear(): void
+}
+
+export function noticeSlot(): NoticeSlot {
+  const element = el('div', { class: 'notice-slot', role: 'alert' })
+  const show = (kind: NoticeKind, ...children: Child[]): void => {
+    element.replaceChildren(notice(kind, ...children))
+  }
+  return {
+    element,
+    show,
+    fail(error, fields = {}) {
+      const named =
+        error instanceof RequestFailure && error.field !== undefined ? fields[error.field] : undefined
+      if (named === undefined) return show('error', sentenceOf(error))
+      element.replaceChildren()
+      named.setError(sentenceOf(error))
+      named.input.focus()
+    },
+    clear: () => element.replaceChildren(),
+  }
+}
+
+/** One sentence for people. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof ShapeError)
+    return 'The service gave an answer this page does not understand. Reload the page.'
+  if (error instanceof Error && error.message !== '') return error.message
+  return 'Something went wrong in this page. Reload it and try again.'
+}

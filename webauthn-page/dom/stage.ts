@@ -1,0 +1,43 @@
+import type { User } from '../api/contract.ts'
+import { callerText } from '../show/caller-text.ts'
+import { el, link } from './element.ts'
+
+interface SceneOptions {
+  /** Moves the focus to the first heading: after every step but not on the first paint. */
+  focus?: boolean
+  wide?: boolean
+}
+
+/** Puts a whole page into `<main>`. Its `<h1>` takes the focus so that keyboard and screen reader start there. */
+export function showScene(
+  title: string,
+  scene: HTMLElement,
+  { focus = true, wide = false }: SceneOptions = {},
+): void {
+  document.title = `${title} · Countersign`
+  const main = document.querySelector('main')
+  if (main === null) return
+  main.className = wide ? 'wide' : 'narrow'
+  main.replaceChildren(scene)
+  const heading = main.querySelector('h1')
+  if (heading === null || !focus) return
+  heading.tabIndex = -1
+  heading.focus({ preventScroll: true })
+  window.scrollTo(0, 0)
+}
+
+/** Shows in the header who is signed in: whoever decides must see as whom. */
+export function showUser(user: User | undefined): void {
+  const place = document.querySelector('#signed-in')
+  if (place === null) return
+  if (user === undefined) {
+    place.replaceChildren()
+    return
+  }
+  const name = el('span', { class: 'signed-in-name' }, callerText(user.email))
+  place.replaceChildren(
+    el('span', { class: 'visually-hidden' }, 'Signed in as '),
+    name,
+    link('/account', 'Account'),
+  )
+}

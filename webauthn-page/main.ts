@@ -1,0 +1,28 @@
+import { accountPage } from './account/account-page.ts'
+import { DecidePage } from './decide/decide-page.ts'
+import { el } from './dom/element.ts'
+import { showScene } from './dom/stage.ts'
+import { enrolPage } from './enrol/enrol-page.ts'
+import { signInPage } from './sign-in/sign-in-page.ts'
+
+/** One shell for every page: the path decides. */
+function route(): Promise<void> {
+  const { pathname, search } = location
+  const request = /^\/a\/([\w-]+)$/.exec(pathname)?.[1]
+  if (request !== undefined) return new DecidePage(request, wantedOutcome(search)).open()
+  if (pathname === '/setup' || pathname === '/enroll') return enrolPage()
+  if (pathname === '/signin') return signInPage()
+  if (pathname === '/account') return accountPage()
+  if (pathname === '/') location.replace('/account')
+  else showScene('Not found', el('div', {}, el('h1', {}, 'There is no such page')), { focus: false })
+  return Promise.resolve()
+}
+
+/** The button a chat card was pressed on. It only makes that button stand out; it never decides. */
+function wantedOutcome(search: string): 'approved' | 'rejected' | undefined {
+  const wanted = new URLSearchParams(search).get('d')
+  if (wanted === 'approve') return 'approved'
+  return wanted === 'reject' ? 'rejected' : undefined
+}
+
+void route()

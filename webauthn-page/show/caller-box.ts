@@ -1,0 +1,89 @@
+import { copyButton } from '../dom/copy-button.ts'
+import { el } from '../dom/element.ts'
+import { callerText, callerValue, textWarnings } from './caller-text.ts'
+import type { JsonValue } from './json-value.ts'
+import { riskFindings } from './risk-findings.ts'
+import { fieldName, valueTree } from './value-tree.ts'
+
+/** The context keys the interface names, in the order people need them. */
+const KNOWN: readonly (readonly [key: string, label: string])[] = [
+  ['reason', 'Reason'],
+  ['agent_name', 'Agent'],
+  ['agent_purpose', 'Purpose of the agent'],
+  ['tool', 'Tool'],
+  ['tool_arguments', 'Tool arguments'],
+  ['tool_arguments_fingerprint', 'Fingerprint of the arguments'],
+  ['risk_arg_findings', 'Risk findings'],
+  ['source', 'Source'],
+]
+
+/**
+ * Everything the caller wrote, in one frame that names its author at both ends. Badges and statements of the service
+ * never stand inside it, so whatever a caller writes ("High impact", "Verified") is only text in this frame (T44).
+ */
+export function callerBox(
+  action: string,
+  context: { [key: string]: JsonValue },
+  keyName: string,
+): HTMLElement {
+  const others = Object.entries(context).filter(([key]) => !KNOWN.some(([known]) => known === key))
+  const rows = KNOWN.filter(([key]) => Object.hasOwn(context, key))
+  return el(
+    'section',
+    { class: 'caller-box', 'aria-labelledby': 'caller-box-title' },
+    boxTitle(keyName),
+    el('h3', { class: 'action-title' }, 'Requested action'),
+    el('div', { class: 'action', id: 'requested-action' }, callerText(action)),
+    ...textWarnings(action),
+    rows.length > 0 &&
+      el(
+        'dl',
+        { class: 'caller-rows' },
+        ...rows.map(([key, label]) => knownRow(key, label, context[key] ?? null)),
+      ),
+    others.length > 0 && otherRows(others),
+    rows.length + others.length === 0 && el('p', { class: 'note' }, 'The caller gave no further details.'),
+    el('p', { class: 'caller-box-end', 'aria-hidden': 'true' }, 'End of what the caller wrote'),
+  )
+}
+
+function boxTitle(keyName: string): HTMLElement {
+  return el(
+    'h2',
+    { class: 'caller-box-title', id: 'caller-box-title' },
+    'Written by the caller ',
+    callerText(keyName),
+    el('span', { class: 'caller-box-caution' }, ' Not checked by Countersign'),
+  )
+}
+
+function knownRow(key: string, label: string, value: JsonValue): HTMLElement {
+  return el('div', { class: 'caller-row' }, el('dt', {}, label), el('dd', {}, ...knownValue(key, value)))
+}
+
+function knownValue(key: string, value: JsonValue): HTMLElement[] {
+  if (key === 'risk_arg_findings') return [riskFindings(value)]
+  if (key === 'tool_arguments_fingerprint' && typeof value === 'string') {
+    return [
+      el(
+        'div',
+        { class: 'copyable' },
+        el('div', { class: 'mono' }, callerValue(value)),
+        copyButton(value, 'the fingerprint'),
+      ),
+    ]
+  }
+  return [valueTree(value)]
+}
+
+function otherRows(entries: [string, JsonValue][]): HTMLElement {
+  const rows = entries.map(([key, value]) =>
+    el('div', { class: 'caller-row' }, el('dt', {}, fieldName(key)), el('dd', {}, valueTree(value))),
+  )
+  return el(
+    'div',
+    { class: 'other-rows' },
+    el('h3', {}, 'Other fields ', el('span', { class: 'kind' }, 'supplied by caller')),
+    el('dl', { class: 'caller-rows' }, ...rows),
+  )
+}

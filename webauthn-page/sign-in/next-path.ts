@@ -1,0 +1,12 @@
+/** Pages of this service a sign-in may lead back to. */
+const PAGES = [/^\/a\/[\w-]+$/, /^\/account$/]
+
+/** Where to go after signing in: only a page of ours, never another site (`//evil.example`, `javascript:`). */
+export function nextPath(search: string, origin: string = location.origin): string {
+  const wanted = new URLSearchParams(search).get('next')
+  if (wanted === null || !wanted.startsWith('/')) return '/account'
+  const url = URL.canParse(wanted, origin) ? new URL(wanted, origin) : undefined
+  if (url === undefined || url.origin !== origin || !PAGES.some((page) => page.test(url.pathname)))
+    return '/account'
+  return `${url.pathname}${url.search}`
+}

@@ -1,0 +1,98 @@
+import { requestOptionsShape, sessionShape, type User } from '../api/contract.ts'
+import { post } from '../api/request.ts'
+import { button, runOnce, submitButton } from '../dom/button.ts'
+import { el } from '../dom/element.ts'
+import { field } from '../dom/field.ts'
+import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
+import { passkeysWork, usePasskey } from '../passkey/ceremony.ts'
+
+/** Both ways of signing in. Says nothing about the page one is on the way to. */
+export function signInPanel(signedIn: (user: User) => void): HTMLElement {
+  const slot = noticeSlot()
+  const passkey = button('Sign in with a passkey', 'primary', async () => {
+    slot.clear()
+    try {
+      const { options } = await post('/session/passkey/options', {}, requestOptionsShape)
+      const credential = await usePasskey(options)
+      const { user } = await post('/session/passkey', { credential }, sessionShape)
+      signedIn(user)
+    } catch (error) {
+      slot.fail(error)
+    }
+  })
+  const works = passkeysWork()
+  return el(
+    'div',
+    { class: 'card' },
+    works
+      ? passkey
+      : el(
+          'p',
+          {},
+          'This browser cannot use passkeys here. Use a code, or open the page in another browser.',
+        ),
+    slot.element,
+    el(
+      'details',
+      { class: 'alternative', open: !works },
+      el('summary', {}, 'Use a code instead'),
+      codeForm(slot, signedIn),
+    ),
+  )
+}
+
+function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
+  const email = field({
+    label: 'E-mail',
+    name: 'email',
+    attributes: { type: 'email', autocomplete: 'username', required: true, maxlength: 254 },
+  })
+  const code = field({
+    label: 'Code',
+    name: 'code',
+    hint: '6 digits from your authenticator app, or a backup code such as ABCDE-12345. Works only on a browser you enrolled before.',
+    attributes: {
+      autocomplete: 'one-time-code',
+      autocapitalize: 'characters',
+      maxlength: 16,
+      class: 'input code-input',
+    },
+  })
+  const form = el(
+    'form',
+    { novalidate: true },
+    email.row,
+    code.row,
+    submitButton('Sign in with the code', 'plain'),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    slot.clear()
+    void runOnce(form, async () => {
+      const path = codePath(code.input.value)
+      if (!/^\S+@\S+$/.test(email.input.value.trim())) return refuse(email, 'Enter your e-mail address.')
+      if (path === undefined)
+        return refuse(code, 'Enter 6 digits, or a backup code of 10 letters and digits.')
+      try {
+        const body = { email: email.input.value.trim(), code: code.input.value.replaceAll(' ', '') }
+        const { user } = await post(path, body, sessionShape)
+        signedIn(user)
+      } catch (error) {
+        slot.fail(error, { email, code })
+      }
+    })
+  })
+  return form
+}
+
+function refuse(wrong: ReturnType<typeof field>, message: string): void {
+  wrong.setError(message)
+  wrong.input.focus()
+}
+
+/** Six digits are a code of the app, ten characters a backup code. */
+function codePath(text: string): string | undefined {
+  const code = text.replaceAll(' ', '')
+  if (/^[0-9]{6}$/.test(code)) return '/session/totp'
+  return /^[0-9A-Za-z]{5}-?[0-9A-Za-z]{5}$/.test(code) ? '/session/backup-code' : undefined
+}
