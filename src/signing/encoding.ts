@@ -1,0 +1,15 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+
+export { fromBase64, fromBase64Url, toBase64, toBase64Url } from './base64.ts'
+
+/** Lower-case hex SHA-256 of bytes, or of a text's UTF-8. */
+export function sha256Hex(textOrBytes: string | Uint8Array): string {
+  return createHash('sha256').update(textOrBytes).digest('hex')
+}
+
+/** Compares two secrets in hex without telling by its timing where they differ; false when the lengths differ. */
+export function equalHex(a: string, b: string): boolean {
+  const left = Buffer.from(a, 'utf8')
+  const right = Buffer.from(b, 'utf8')
+  return left.length === right.length && timingSafeEqual(left, right)
+}

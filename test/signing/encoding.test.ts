@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  equalHex,
+  fromBase64,
+  fromBase64Url,
+  sha256Hex,
+  toBase64,
+  toBase64Url,
+} from '../../src/signing/encoding.ts'
+
+const anyBytes = fc.uint8Array({ maxLength: 100 })
+
+describe('base64', () => {
+  it('writes what the platform writes, and reads it back', () => {
+    fc.assert(
+      fc.property(anyBytes, (data) => {
+        expect(toBase64(data)).toBe(Buffer.from(data).toString('base64'))
+        expect(toBase64Url(data)).toBe(Buffer.from(data).toString('base64url'))
+        expect(fromBase64(toBase64(data))).toStrictEqual(data)
+        expect(fromBase64Url(toBase64Url(data))).toStrictEqual(data)
+      }),
+    )
+  })
+
+  it.each([
+    ['', ''],
+    ['f', 'Zg=='],
+    ['fo', 'Zm8='],
+    ['foo', 'Zm9v'],
+    ['foob', 'Zm9vYg=='],
+    ['fooba', 'Zm9vYmE='],
+    ['foobar', 'Zm9vYmFy'],
+  ])('RFC 4648 section 10: %j is %j', (plain, encoded) => {
+    expect(toBase64(Buffer.from(plain))).toBe(encoded)
+    expect(Buffer.from(fromBase64(encoded)).toString()).toBe(plain)
+  })
+
+  it.each([
+    ['missing padding', 'Zg', /multiple of four/],
+    ['half the padding', 'Zg=', /multiple of four/],
+    ['padding where none belongs', 'Zm9v====', /foreign|padding/],
+    ['too much padding', 'Z===', /foreign|padding|impossible/],
+    ['padding in the middle', 'Zg==Zg==', /foreign/],
+    ['left-over bits set (one byte)', 'Zh==', /canonical/],
+    ['left-over bits set (two bytes)', 'Zm9=', /canonical/],
+    ['the URL-safe alphabet', '-_-_', /foreign/],
+    ['white space', 'Zm 9', /foreign/],
+    ['a line break at the end', 'Zm9v\n', /multiple of four/],
+    ['a foreign letter', 'Zm9é', /foreign/],
+    ['only padding', '====', /foreign|padding/],
+  ])('fromBase64 refuses %s', (_name, text, message) => {
+    expect(() => fromBase64(text)).toThrow(RangeError)
+    expect(() => fromBase64(text)).toThrow(message)
+  })
+
+  it.each([
+    ['padding', 'Zg==', /foreign/],
+    ['the standard alphabet', '+/+/', /foreign/],
+    ['left-over bits set', 'Zh', /canonical/],
+    ['an impossible length', 'Z', /impossible/],
+  ])('fromBase64Url refuses %s', (_name, text, message) => {
+    expect(() => fromBase64Url(text)).toThrow(RangeError)
+    expect(() => fromBase64Url(text)).toThrow(message)
+  })
+
+  it('has one spelling: whatever decodes is what would be encoded', () => {
+    const near = fc.string({ unit: fc.constantFrom(...'AQgwZ+/-_=\n '), maxLength: 12 })
+    fc.assert(
+      fc.property(near, (text) => {
+        for (const [decode, encode] of [
+          [fromBase64, toBase64],
+          [fromBase64Url, toBase64Url],
+        ] as const) {
+          try {
+            expect(encode(decode(text))).toBe(text)
+          } catch (error) {
+            expect(error).toBeInstanceOf(RangeError)
+          }
+        }
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})
+
+describe('hex', () => {
+  it('hashes texts as UTF-8, and bytes as they are (FIPS 180-2 appendix B.1)', () => {
+    const digest = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
+    expect(sha256Hex('abc')).toBe(digest)
+    expect(sha256Hex(Uint8Array.of(0x61, 0x62, 0x63))).toBe(digest)
+  })
+
+  it('compares secrets and survives different lengths', () => {
+    expect(equalHex('00ff', '00ff')).toBe(true)
+    expect(equalHex('00ff', '00fe')).toBe(false)
+    expect(equalHex('00ff', '00ff00')).toBe(false)
+    expect(equalHex('', '00')).toBe(false)
+  })
+})

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import type { DecisionIntent } from '../../src/domain/intent.ts'
+import type { ReceiptPayload } from '../../src/domain/receipt.ts'
+import { type KeyPurpose, newSigningKey, type SigningKey } from '../../src/signing/keys.ts'
+
+/** 2026-01-01T00:00:00Z: all test keys are valid from here. */
+export const KEY_START = new Date('2026-01-01T00:00:00.000Z')
+/** The decision time of `livePayload`. */
+export const DECIDED_AT = new Date('2026-06-01T12:00:00.000Z')
+
+const seconds = (time: Date) => Math.floor(time.getTime() / 1000)
+
+/** A key whose seed is one repeated byte. */
+export function testKey(purpose: KeyPurpose, fill = 1): SigningKey {
+  const seed = new Uint8Array(32).fill(fill)
+  return newSigningKey({ purpose, seed, createdAt: KEY_START, notBefore: KEY_START })
+}
+
+export const livePayload: ReceiptPayload = {
+  v: 1,
+  rid: 'req_00000000000000000000000001',
+  did: 'dec_00000000000000000000000002',
+  approver: '0123456789abcdef',
+  action: 'e921e1620a452d8c',
+  decision: 'approved',
+  method: 'passkey',
+  ts: seconds(DECIDED_AT),
+  exp: seconds(DECIDED_AT) + 3600,
+  nonce: '00112233445566778899aabbccddeeff',
+}
+
+export const sandboxPayload: ReceiptPayload = { ...livePayload, method: 'sandbox', sandbox: true }
+
+export const intent: DecisionIntent = {
+  typ: 'human-approval/intent/v1',
+  aud: 'https://approve.example',
+  rid: livePayload.rid,
+  decision: 'approved',
+  approver: livePayload.approver,
+  action: 'Pay $10.00 to ACME Corp, invoice 01a8a3c9a55eb1b8',
+  context_sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+  request_created_at: '2026-06-01T11:59:00.000Z',
+  exp: livePayload.exp,
+  high_impact: false,
+  salt: 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+}
+
+/** Parsed JSON of a published vector file; each test states the shape it reads. */
+export function vectors<T>(path: string): T {
+  return JSON.parse(vectorText(path))
+}
+
+export function vectorText(path: string): string {
+  return readFileSync(new URL(`../vectors/${path}`, import.meta.url), 'utf8')
+}
+
+export const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
+export const hex = (data: Uint8Array) => Buffer.from(data).toString('hex')
