@@ -1,0 +1,61 @@
+/** What a key may sign. One key, one use: a signature made for one use can then never be shown as another. */
+export type KeyPurpose = 'decision' | 'decision-sandbox' | 'session'
+
+/** What a verifier needs of a key. */
+export interface VerificationKey {
+  /** RFC 7638 thumbprint. */
+  kid: string
+  purpose: KeyPurpose
+  /** 32 raw bytes. */
+  publicKey: Uint8Array
+  notBefore: Date
+  notAfter?: Date
+  /** From then on another key signs; what this one signed before stays good. */
+  retiredAt?: Date
+  /** The key is compromised; only what it signed before counts. */
+  revokedAt?: Date
+}
+
+/** The public half as it is stored and published. */
+export interface PublicKeyRecord extends VerificationKey {
+  createdAt: Date
+}
+
+/** A key with its secret. Never log it and never hand it to a serialiser. */
+export interface SigningKey extends PublicKeyRecord {
+  /** 32 secret bytes (RFC 8032 section 5.1.5). */
+  seed: Uint8Array
+}
+
+/** Validity as published, in Unix seconds; `exp` is the earlier of retirement and planned end. */
+export interface KeyWindow {
+  nbf: number
+  exp?: number
+  revoked_at?: number
+}
+
+/** The key's validity in whole seconds, the resolution of receipts and JWKS. */
+export function keyWindow(key: VerificationKey): KeyWindow {
+  const ends = [key.notAfter, key.retiredAt].flatMap((end) => (end ? [seconds(end)] : []))
+  return {
+    nbf: seconds(key.notBefore),
+    ...(ends.length > 0 ? { exp: Math.min(...ends) } : {}),
+    ...(key.revokedAt ? { revoked_at: seconds(key.revokedAt) } : {}),
+  }
+}
+
+/** Why the key may not have signed at `ts` (Unix seconds), or undefined when it may. The second of a revocation is refused. */
+export function keyProblemAt(
+  key: VerificationKey,
+  ts: number,
+): 'receipt_key_not_yet_valid' | 'receipt_key_expired' | 'receipt_key_revoked' | undefined {
+  const window = keyWindow(key)
+  if (ts < window.nbf) return 'receipt_key_not_yet_valid'
+  if (window.revoked_at !== undefined && ts >= window.revoked_at) return 'receipt_key_revoked'
+  if (window.exp !== undefined && ts > window.exp) return 'receipt_key_expired'
+  return undefined
+}
+
+function seconds(time: Date): number {
+  return Math.floor(time.getTime() / 1000)
+}

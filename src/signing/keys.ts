@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import { toBase64Url } from './base64.ts'
+import { publicKeyOf } from './ed25519.ts'
+import { JwksError, readJwks, thumbprintText } from './jwks.ts'
+import type { KeyPurpose, PublicKeyRecord, SigningKey, VerificationKey } from './key-record.ts'
+
+export { type Jwk, type Jwks, JwksError, toJwks } from './jwks.ts'
+export type { KeyPurpose, PublicKeyRecord, SigningKey, VerificationKey } from './key-record.ts'
+
+/** Key id of an Ed25519 public key (32 raw bytes): its RFC 7638 SHA-256 thumbprint in base64url, 43 characters. */
+export function thumbprint(publicKey: Uint8Array): string {
+  return toBase64Url(createHash('sha256').update(thumbprintText(publicKey), 'utf8').digest())
+}
+
+/** Makes a key from 32 random bytes. @throws RangeError for a seed of another length. */
+export function newSigningKey(facts: {
+  purpose: KeyPurpose
+  seed: Uint8Array
+  createdAt: Date
+  notBefore: Date
+}): SigningKey {
+  const seed = Uint8Array.from(facts.seed)
+  const publicKey = publicKeyOf(seed)
+  const { purpose, createdAt, notBefore } = facts
+  return { kid: thumbprint(publicKey), purpose, publicKey, seed, notBefore, createdAt }
+}
+
+/** The record without the seed, field by field. */
+export function toPublicRecord(key: PublicKeyRecord): PublicKeyRecord {
+  const { kid, purpose, publicKey, notBefore, notAfter, retiredAt, revokedAt, createdAt } = key
+  return {
+    kid,
+    purpose,
+    publicKey,
+    notBefore,
+    createdAt,
+    ...(notAfter && { notAfter }),
+    ...(retiredAt && { retiredAt }),
+    ...(revokedAt && { revokedAt }),
+  }
+}
+
+/**
+ * Reads a pinned or published key set.
+ * @throws JwksError for malformed, weak, private or repeated keys, and for a kid that is not the key's own thumbprint:
+ * otherwise two sets could give one kid two keys.
+ */
+export function parseJwks(json: unknown): VerificationKey[] {
+  const keys = readJwks(json)
+  const misnamed = keys.find((key) => key.kid !== thumbprint(key.publicKey))
+  if (misnamed) throw new JwksError(`kid ${misnamed.kid} is not the RFC 7638 thumbprint of its key`)
+  return keys
+}
+
+/** All signing keys of the service, past, present and announced. */
+export class KeyRing {
+  readonly #keys: ReadonlyMap<string, SigningKey>
+
+  /** @throws RangeError when a kid repeats, or when kid, public key and seed of a record do not belong together. */
+  constructor(keys: readonly SigningKey[]) {
+    this.#keys = new Map(keys.map((key) => [key.kid, key]))
+    if (this.#keys.size !== keys.length) throw new RangeError('the key ring repeats a kid')
+    for (const key of keys) {
+      // A seed with another's public key would sign with a mismatch that leaks the seed.
+      const derived = publicKeyOf(key.seed)
+      if (!Buffer.from(derived).equals(key.publicKey) || thumbprint(derived) !== key.kid) {
+        throw new RangeError(`key ${key.kid} does not match its seed`)
+      }
+    }
+  }
+
+  /** The key that signs at this time: the newest one begun, not revoked, retired or past its end. */
+  active(purpose: KeyPurpose, at: Date): SigningKey | undefined {
+    return [...this.#keys.values()]
+      .filter((key) => key.purpose === purpose && signsAt(key, at))
+      .sort((a, b) => newestFirst(a, b))[0]
+  }
+
+  /** The key of this id, whatever its state. */
+  find(kid: string): SigningKey | undefined {
+    return this.#keys.get(kid)
+  }
+
+  /** Every public record, for verification and for `toJwks`. */
+  publicRecords(): PublicKeyRecord[] {
+    return [...this.#keys.values()].map(toPublicRecord)
+  }
+}
+
+function signsAt(key: SigningKey, at: Date): boolean {
+  const over = [key.notAfter, key.retiredAt].some((end) => end !== undefined && end <= at)
+  return key.notBefore <= at && key.revokedAt === undefined && !over
+}
+
+/** All processes must agree, so ties end in the kid. */
+function newestFirst(a: SigningKey, b: SigningKey): number {
+  return (
+    b.notBefore.getTime() - a.notBefore.getTime() ||
+    b.createdAt.getTime() - a.createdAt.getTime() ||
+    (a.kid < b.kid ? -1 : 1)
+  )
+}
