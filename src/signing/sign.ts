@@ -1,0 +1,57 @@
+import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
+import { toBase64 } from './base64.ts'
+import { canonicalize } from './canonical.ts'
+import { platformAccepts, rawSign } from './ed25519.ts'
+import { keyProblemAt, type SigningKey } from './key-record.ts'
+import { payloadProblem } from './receipt-payload.ts'
+
+/**
+ * The fresh signature does not verify. Ed25519 is deterministic: a faulty signature beside a good one of the same bytes
+ * gives the secret away, so a faulty one leaves this module in no form. Nothing may be stored.
+ */
+export class SigningFaultError extends Error {
+  override readonly name = 'SigningFaultError'
+}
+
+/** Signs bytes with a 32-byte seed (RFC 8032). */
+export type RawSign = (message: Uint8Array, seed: Uint8Array) => Uint8Array
+
+export interface ReceiptSigner {
+  /** Signs the payload's RFC 8785 bytes. @throws RangeError for a payload or key no verifier accepts; SigningFaultError. */
+  signPayload(payload: ReceiptPayload, key: SigningKey): SignedReceipt
+  /** Signs bytes; 64 bytes out. @throws SigningFaultError when the other implementation refuses the result. */
+  signBytes(message: Uint8Array, key: SigningKey): Uint8Array
+}
+
+/** Builds a signer. Every signature is made by one implementation and checked by another before it is returned. */
+export function createReceiptSigner(options: { sign?: RawSign } = {}): ReceiptSigner {
+  const sign = options.sign ?? rawSign
+  const signBytes = (message: Uint8Array, key: SigningKey): Uint8Array => {
+    const signature = sign(message, key.seed)
+    if (signature.length !== 64 || !platformAccepts(key.publicKey, message, signature)) {
+      throw new SigningFaultError(`key ${key.kid} made a signature that does not verify`)
+    }
+    return signature
+  }
+  const signPayload = (payload: ReceiptPayload, key: SigningKey): SignedReceipt => {
+    refuseUnverifiable(payload, key)
+    const canonical = canonicalize(payload)
+    const signature = signBytes(new TextEncoder().encode(canonical), key)
+    return { canonical_payload: canonical, signature: toBase64(signature), public_key_id: key.kid }
+  }
+  return { signPayload, signBytes }
+}
+
+/** The signer of the service. */
+export const { signPayload, signBytes } = createReceiptSigner()
+
+function refuseUnverifiable(payload: ReceiptPayload, key: SigningKey): void {
+  const field = payloadProblem(payload)
+  if (field !== undefined) throw new RangeError(`payload field ${field} is not of format 1`)
+  if (payload.ts > payload.exp) throw new RangeError('decision time lies after the expiry')
+  if (key.purpose !== (payload.sandbox ? 'decision-sandbox' : 'decision')) {
+    throw new RangeError(`a ${key.purpose} key does not sign this receipt`)
+  }
+  const problem = keyProblemAt(key, payload.ts)
+  if (problem !== undefined) throw new RangeError(`key ${key.kid} may not sign at this time: ${problem}`)
+}

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { DecisionIntent } from '../../src/domain/intent.ts'
+import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
+import { actionHash, expectedFromIntent, intentDigest, intentNonce } from '../../src/signing/commitment.ts'
+import { signPayload } from '../../src/signing/sign.ts'
+import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { hex, intent, livePayload, testKey, vectors } from './fixtures.ts'
+
+const pair = vectors<{ prefix16: string; a: string; b: string }>('action-hash/collision16.json')
+
+describe('commitment', () => {
+  it('hashes the RFC 8785 text of the intent', () => {
+    const digest = createHash('sha256').update(canonicalize(intent)).digest('hex')
+    expect(intentDigest(intent)).toHaveLength(32)
+    expect(hex(intentDigest(intent))).toBe(digest)
+    expect(intentNonce(intent)).toBe(digest.slice(0, 32))
+  })
+
+  it('stays the same over releases: stored intents must verify for ever', () => {
+    expect(intentNonce(intent)).toBe('4e77fee81811492c4598876127afd924')
+  })
+
+  it('changes with every field of the intent', () => {
+    const changes: { [K in keyof DecisionIntent]: DecisionIntent[K] } = {
+      typ: intent.typ,
+      aud: 'https://other.example',
+      rid: 'req_00000000000000000000000009',
+      decision: 'rejected',
+      approver: 'fedcba9876543210',
+      action: `${intent.action} `,
+      context_sha256: '0'.repeat(64),
+      request_created_at: '2026-06-01T11:59:00.001Z',
+      exp: intent.exp + 1,
+      high_impact: true,
+      salt: `B${intent.salt.slice(1)}`,
+    }
+    const names = Object.keys(changes).filter((name) => name !== 'typ')
+    const nonces = names.map((name) =>
+      intentNonce({ ...intent, [name]: changes[name as keyof DecisionIntent] }),
+    )
+    expect(new Set([intentNonce(intent), ...nonces]).size).toBe(names.length + 1)
+  })
+
+  it('hashes the action as the interface says, and refuses text without a UTF-8 form', () => {
+    expect(actionHash('abc')).toBe('ba7816bf8f01cfea')
+    expect(() => actionHash('a\ud800')).toThrow(CanonicalError)
+    expect(() => intentNonce({ ...intent, action: 'a\ud800' })).toThrow('lone surrogate')
+  })
+})
+
+describe('T69: two action texts with one 16-character hash', () => {
+  const key = testKey('decision')
+  const [first, second] = [pair.a, pair.b].map((action): DecisionIntent => ({ ...intent, action }))
+  if (!first || !second) throw new Error('the collision pair is missing')
+
+  it('T69: the pair collides in `action` and differs in `nonce`', () => {
+    expect(actionHash(pair.a)).toBe(pair.prefix16)
+    expect(actionHash(pair.b)).toBe(pair.prefix16)
+    expect(intentNonce(first)).not.toBe(intentNonce(second))
+  })
+
+  it('T69: the evidence of one text fails for the receipt of the other', () => {
+    const payload = { ...livePayload, action: actionHash(pair.a), nonce: intentNonce(first) }
+    const receipt = signPayload(payload, key)
+    expect(verifyReceiptJson(receipt, [key], { expected: expectedFromIntent(first) })).toMatchObject({
+      valid: true,
+    })
+    expect(verifyReceiptJson(receipt, [key], { expected: expectedFromIntent(second) })).toMatchObject({
+      valid: false,
+      code: 'receipt_unexpected',
+      field: 'nonce',
+    })
+  })
+
+  it('T69: the same text with another context fails too', () => {
+    const receipt = signPayload(
+      { ...livePayload, action: actionHash(pair.a), nonce: intentNonce(first) },
+      key,
+    )
+    const moved = { ...first, context_sha256: 'f'.repeat(64) }
+    expect(verifyReceiptJson(receipt, [key], { expected: expectedFromIntent(moved) })).toMatchObject({
+      field: 'nonce',
+    })
+  })
+})
