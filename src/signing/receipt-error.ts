@@ -1,0 +1,57 @@
+/** Every reason to refuse a receipt, with the sentence shown for it. Closed: verifiers branch on the code. */
+export const RECEIPT_ERRORS = {
+  receipt_unreadable:
+    'This is neither a signed_receipt, nor a decision, nor a verify answer; pass one of these three as it was received.',
+  receipt_payload_malformed: 'The signed payload cannot be decoded; it was cut, re-encoded or altered.',
+  receipt_signature_malformed:
+    'The signature is not the standard padded base64 of 64 bytes; it was cut, re-encoded or altered.',
+  receipt_key_missing: 'The receipt does not name its key; pass it together with its public_key_id.',
+  receipt_key_unknown:
+    'The key of this receipt is not in your pinned key set; fetch the set again from the service itself, never from the message.',
+  receipt_key_mismatch: 'The receipt names a key id and a public key that do not belong together.',
+  receipt_signature_invalid:
+    'The signature does not fit the payload and key; the receipt was altered or forged.',
+  receipt_payload_not_canonical:
+    'The signed bytes are not RFC 8785 JSON, so this service did not write them.',
+  receipt_version_unsupported:
+    'The payload has a format version this verifier does not know; update the verifier.',
+  receipt_payload_invalid: 'The signed payload does not have exactly the fields of format 1.',
+  receipt_time_invalid: 'The decision time lies after the expiry of the request.',
+  receipt_key_purpose_mismatch:
+    'The key may not sign this kind of receipt: live and sandbox decisions have different keys.',
+  receipt_key_not_yet_valid: 'The decision time lies before the key came into use.',
+  receipt_key_revoked: 'The decision time lies at or after the revocation of the key.',
+  receipt_key_expired: 'The decision time lies after the key went out of use.',
+  receipt_sandbox_refused:
+    'This is a sandbox receipt: no person decided; allow sandbox receipts only in tests.',
+  receipt_contradicts_payload: 'The object around the receipt says something else than the signed payload.',
+  receipt_unexpected: 'The receipt is genuine but is not the one expected here.',
+  receipt_from_future: 'The decision time lies in the future; check the clocks.',
+} as const
+
+/** Stable code of a refusal. */
+export type ReceiptErrorCode = keyof typeof RECEIPT_ERRORS
+
+/** A refusal; `field` names what was wrong where one field was. */
+export interface ReceiptRefusal {
+  valid: false
+  code: ReceiptErrorCode
+  message: string
+  field?: string
+}
+
+/** Builds a refusal with the table's sentence. */
+export function refuse(code: ReceiptErrorCode, field?: string): ReceiptRefusal {
+  return { valid: false, code, message: RECEIPT_ERRORS[code], ...(field === undefined ? {} : { field }) }
+}
+
+/** Thrown by `parseReceiptInput`. */
+export class ReceiptError extends Error {
+  override readonly name = 'ReceiptError'
+  readonly code: ReceiptErrorCode
+
+  constructor(code: ReceiptErrorCode, options?: ErrorOptions) {
+    super(RECEIPT_ERRORS[code], options)
+    this.code = code
+  }
+}

@@ -1,0 +1,159 @@
+import { fromBase64, fromBase64Url } from './base64.ts'
+import { canonicalize } from './canonical.ts'
+import { ReceiptError } from './receipt-error.ts'
+
+/** Payload field a statement around the receipt is compared with. */
+export type ClaimField = 'rid' | 'did' | 'decision' | 'method' | 'ts' | 'exp' | 'sandbox' | 'action'
+
+/** One unsigned statement made around the receipt; `name` is its own field name there. */
+export interface ReceiptClaim {
+  name: string
+  field: ClaimField
+  value: unknown
+}
+
+/** A receipt taken out of what carried it, copied: nothing in it is believed yet. */
+export interface ReceiptInput {
+  /** The bytes the signature is said to cover. */
+  payload: Uint8Array
+  signature: Uint8Array
+  kid?: string
+  /** Only ever looked up in the pinned set. */
+  publicKey?: Uint8Array
+  claims: ReceiptClaim[]
+}
+
+type Fields = ReadonlyMap<string, unknown>
+type ClaimTable = Readonly<Record<string, ClaimField>>
+
+const CALLBACK_CLAIMS: ClaimTable = {
+  request_id: 'rid',
+  decision: 'decision',
+  decided_at: 'ts',
+  sandbox: 'sandbox',
+}
+const RECEIPT_CLAIMS: ClaimTable = {
+  decision_id: 'did',
+  request_id: 'rid',
+  decision: 'decision',
+  sandbox: 'sandbox',
+}
+const DECISION_CLAIMS: ClaimTable = {
+  id: 'did',
+  decision: 'decision',
+  method: 'method',
+  decided_at: 'ts',
+  sandbox: 'sandbox',
+}
+const VERIFY_CLAIMS: ClaimTable = { ...RECEIPT_CLAIMS, id: 'rid', method: 'method' }
+const REQUEST_CLAIMS: ClaimTable = {
+  id: 'rid',
+  request_id: 'rid',
+  status: 'decision',
+  action: 'action',
+  expires_at: 'exp',
+  sandbox: 'sandbox',
+}
+
+/** A payload of format 1 has fewer than 400 bytes; more is never hashed for a stranger. */
+const MAX_PAYLOAD_BYTES = 4096
+
+/**
+ * Takes a receipt out of a callback body or its `signed_receipt`, a `GET /approvals/:id` body or its `decision`, or a
+ * `GET /verify` answer. Reads every field once.
+ * @throws ReceiptError `receipt_unreadable`, `receipt_payload_malformed`, `receipt_signature_malformed`,
+ * `receipt_key_missing` or `receipt_key_mismatch`.
+ */
+export function parseReceiptInput(json: unknown): ReceiptInput {
+  const outer = fieldsOf(json)
+  if (outer === undefined) throw new ReceiptError('receipt_unreadable')
+  const receipt = fieldsOf(outer.get('signed_receipt'))
+  const decision = fieldsOf(outer.get('decision'))
+  const answer = fieldsOf(outer.get('payload'))
+  const found = [receipt, decision, answer].filter((part) => part !== undefined).length
+  if (found > 1) throw new ReceiptError('receipt_unreadable')
+  if (receipt) return fromReceipt(receipt, claimsOf(outer, CALLBACK_CLAIMS))
+  if (decision) return fromDecision(decision, claimsOf(outer, REQUEST_CLAIMS))
+  if (answer) return fromVerifyAnswer(outer)
+  if (outer.has('canonical_payload') && !outer.has('signed_payload')) return fromReceipt(outer, [])
+  if (outer.has('signed_payload') && !outer.has('canonical_payload')) return fromDecision(outer, [])
+  throw new ReceiptError('receipt_unreadable')
+}
+
+function fromReceipt(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
+  return assemble(fields, utf8(fields.get('canonical_payload')), [
+    ...claims,
+    ...claimsOf(fields, RECEIPT_CLAIMS),
+  ])
+}
+
+function fromDecision(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
+  const payload = attempt('receipt_payload_malformed', () =>
+    fromBase64Url(text(fields.get('signed_payload'))),
+  )
+  return assemble(fields, payload, [...claims, ...claimsOf(fields, DECISION_CLAIMS)])
+}
+
+function fromVerifyAnswer(fields: Fields): ReceiptInput {
+  // `valid` decides nothing here (an attacker can write it too), but an answer that says "invalid" is no receipt.
+  if (fields.get('valid') === false) throw new ReceiptError('receipt_unreadable')
+  const payload = attempt('receipt_payload_malformed', () => canonicalize(fields.get('payload')))
+  return assemble(fields, utf8(payload), claimsOf(fields, VERIFY_CLAIMS))
+}
+
+function assemble(fields: Fields, payload: Uint8Array, claims: ReceiptClaim[]): ReceiptInput {
+  if (payload.length > MAX_PAYLOAD_BYTES) throw new ReceiptError('receipt_payload_malformed')
+  const signature = attempt('receipt_signature_malformed', () =>
+    sized(fromBase64(text(fields.get('signature'))), 64),
+  )
+  const kid = fields.get('public_key_id')
+  const raw = fields.get('public_key')
+  if (kid === undefined && raw === undefined) throw new ReceiptError('receipt_key_missing')
+  const publicKey =
+    raw === undefined ? undefined : attempt('receipt_key_mismatch', () => sized(fromBase64(text(raw)), 32))
+  return {
+    payload,
+    signature,
+    ...(kid === undefined ? {} : { kid: attempt('receipt_key_mismatch', () => text(kid)) }),
+    ...(publicKey === undefined ? {} : { publicKey }),
+    claims,
+  }
+}
+
+function claimsOf(fields: Fields, table: ClaimTable): ReceiptClaim[] {
+  return Object.entries(table).flatMap(([name, field]) => {
+    const value = fields.get(name)
+    return value === undefined || (name === 'decision' && fieldsOf(value)) ? [] : [{ name, field, value }]
+  })
+}
+
+/** Own fields of a JSON object, each read once; undefined for anything else. */
+function fieldsOf(value: unknown): Fields | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  return new Map(Object.entries(value))
+}
+
+function utf8(value: unknown): Uint8Array {
+  // TextEncoder would turn a lone surrogate into U+FFFD: a second spelling of other bytes.
+  if (typeof value !== 'string' || /\p{Surrogate}/u.test(value))
+    throw new ReceiptError('receipt_payload_malformed')
+  return new TextEncoder().encode(value)
+}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('not a text')
+  return value
+}
+
+function sized(bytes: Uint8Array, length: number): Uint8Array {
+  if (bytes.length !== length) throw new RangeError(`not ${length} bytes`)
+  return bytes
+}
+
+function attempt<T>(code: ConstructorParameters<typeof ReceiptError>[0], read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw new ReceiptError(code, { cause })
+  }
+}

@@ -1,0 +1,39 @@
+import { actionHash } from './commitment.ts'
+import { verifySignature } from './ed25519.ts'
+import type { VerificationKey } from './key-record.ts'
+import { ReceiptError, refuse } from './receipt-error.ts'
+import { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
+import { judgeReceipt, locateKey, type VerifyOptions, type VerifyResult } from './verify-core.ts'
+
+export { verifySignature } from './ed25519.ts'
+export { RECEIPT_ERRORS, ReceiptError, type ReceiptErrorCode, type ReceiptRefusal } from './receipt-error.ts'
+export { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
+export type { ExpectedPayload, VerifiedReceipt, VerifyOptions, VerifyResult } from './verify-core.ts'
+
+/**
+ * Verifies a receipt against pinned keys, in one fixed order: key, signature, canonical form, version and fields,
+ * times, key purpose and validity, sandbox, what the surroundings claim, what the caller expects. Never throws.
+ */
+export function verifyReceipt(
+  input: ReceiptInput,
+  keys: readonly VerificationKey[],
+  options: VerifyOptions = {},
+): VerifyResult {
+  const found = locateKey(input, keys)
+  if (!('located' in found)) return found
+  const signatureValid = verifySignature(found.key.publicKey, input.payload, input.signature)
+  return judgeReceipt(found, signatureValid, actionHash, options)
+}
+
+/** `parseReceiptInput` and `verifyReceipt` in one: takes the JSON as received, never throws. */
+export function verifyReceiptJson(
+  json: unknown,
+  keys: readonly VerificationKey[],
+  options: VerifyOptions = {},
+): VerifyResult {
+  try {
+    return verifyReceipt(parseReceiptInput(json), keys, options)
+  } catch (error) {
+    return refuse(error instanceof ReceiptError ? error.code : 'receipt_unreadable')
+  }
+}
