@@ -161,6 +161,8 @@ export interface LimitState {
   remaining: number
   /** When the window ends. */
   resetAt: Date
+  /** Whole seconds until then, at least one. */
+  retryAfter: number
 }
 
 export type LimitBucket = 'create' | 'read' | 'verify' | 'auth'

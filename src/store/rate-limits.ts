@@ -37,19 +37,20 @@ export function createRateLimiter(
   return {
     async take(bucket, subject) {
       const limit = LIMITS[bucket]
-      const state = (result: RateLimiterRes, allowed: boolean) => ({
+      const state = (msLeft: number, remaining: number, allowed: boolean) => ({
         allowed,
         limit,
-        remaining: Math.max(0, result.remainingPoints),
-        resetAt: new Date(clock.now().getTime() + result.msBeforeNext),
+        remaining: Math.max(0, remaining),
+        resetAt: new Date(clock.now().getTime() + msLeft),
+        retryAfter: Math.max(1, Math.ceil(msLeft / 1000)),
       })
       try {
-        return state(await limiters[bucket].consume(subject), true)
+        const taken = await limiters[bucket].consume(subject)
+        return state(taken.msBeforeNext, taken.remainingPoints, true)
       } catch (refused) {
-        if (refused instanceof RateLimiterRes) return state(refused, false)
+        if (refused instanceof RateLimiterRes) return state(refused.msBeforeNext, 0, false)
         log.error({ error: refused, bucket }, 'the rate limiter does not answer')
-        const resetAt = new Date(clock.now().getTime() + WINDOW_SECONDS * 1000)
-        return { allowed: bucket !== 'auth', limit, remaining: 0, resetAt }
+        return state(WINDOW_SECONDS * 1000, 0, bucket !== 'auth')
       }
     },
   }

@@ -1,0 +1,70 @@
+import { timingSafeEqual } from 'node:crypto'
+import { SCOPES } from '../domain/account.ts'
+import { isWellFormedApiKey } from '../domain/api-key-format.ts'
+import { refusal } from '../domain/errors.ts'
+import { normaliseEmail } from '../domain/user.ts'
+import type { FlowDeps } from './deps.ts'
+import { internalKeyOf } from './manage-api-keys.ts'
+import type { Caller } from './ports.ts'
+
+/** What authenticating takes; `internalTokenHash` is undefined while that credential is off. */
+export type CallerDeps = Pick<
+  FlowDeps,
+  'apiKeys' | 'users' | 'vault' | 'clock' | 'random' | 'changes' | 'log' | 'audit'
+> & { internalTokenHash: string | undefined }
+
+/** A credential as it came in. */
+export interface Credential {
+  token: string
+  /** `X-Approver-Email`, if sent. */
+  email: string | undefined
+  address: string
+}
+
+/**
+ * An API key: form and checksum, then the keyed hash in the store, each time anew, so that revoking is immediate (T54).
+ * @throws Refusal `invalid or missing API key`, `approver_email_not_allowed` (T47)
+ */
+export async function authenticateApiKey(
+  deps: CallerDeps,
+  { token, email, address }: Credential,
+): Promise<Caller> {
+  if (!isWellFormedApiKey(token)) throw refusal('invalid or missing API key')
+  const hash = deps.vault.hash('api-key', token)
+  const key = await deps.apiKeys.findActiveByHash(hash)
+  if (key?.key_hash === undefined || !equalHex(key.key_hash, hash))
+    throw refusal('invalid or missing API key')
+  if (email !== undefined) throw refusal('approver_email_not_allowed')
+  deps.apiKeys.touch(key.id, deps.clock.now()).catch((error: unknown) => {
+    deps.log.warn({ error, key_id: key.id }, 'the use of a key was not noted')
+  })
+  return { key, scopes: key.scopes, address }
+}
+
+/**
+ * The internal token: acts in the account of the user it names, through that account's pseudo-key.
+ * @throws Refusal `invalid or missing API key` (also while the credential is off), `approver_email_required`, `approver_not_found`
+ */
+export async function authenticateInternal(
+  deps: CallerDeps,
+  { token, email, address }: Credential,
+): Promise<Caller> {
+  const hash = deps.vault.hash('internal-token', token.slice('internal-'.length))
+  if (deps.internalTokenHash === undefined || !equalHex(deps.internalTokenHash, hash)) {
+    throw refusal('invalid or missing API key')
+  }
+  if (email === undefined || email.trim() === '') throw refusal('approver_email_required')
+  const normalised = normaliseEmail(email)
+  const user = normalised === undefined ? undefined : await deps.users.findByEmail(normalised)
+  if (user === undefined) throw refusal('approver_not_found')
+  const key = await internalKeyOf(deps, user.account_id)
+  deps.log.info({ key_id: key.id, user_id: user.id, address }, 'internal token used')
+  return { key, scopes: SCOPES, address, internal_user_id: user.id }
+}
+
+/** Compares two hex digests of equal length in constant time (T53). */
+function equalHex(a: string, b: string): boolean {
+  const left = Buffer.from(a, 'hex')
+  const right = Buffer.from(b, 'hex')
+  return left.length === right.length && left.length > 0 && timingSafeEqual(left, right)
+}

@@ -1,0 +1,57 @@
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
+import { Refusal, refusal } from '../domain/errors.ts'
+import type { Log } from '../flow/ports.ts'
+import { requestIdOf } from './middleware/request-id.ts'
+
+/** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id; details go to the log. */
+export function errorResponse(log: Log): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) {
+      next(error)
+      return
+    }
+    const known = error instanceof Refusal ? error : fromLibrary(error)
+    if (known !== undefined) {
+      sendRefusal(response, known)
+      return
+    }
+    const request_id = requestIdOf(response)
+    log.error({ error, request_id, method: request.method, path: request.path }, 'request failed')
+    const bland = refusal('internal_error')
+    response.status(bland.status).json({ error: bland.code, message: bland.publicMessage, request_id })
+  }
+}
+
+/** Sends `{error, message, …details}`; `retry_after` also as header. */
+export function sendRefusal(response: Response, refused: Refusal): void {
+  const { retry_after } = refused.details
+  if (retry_after !== undefined) response.setHeader('Retry-After', String(retry_after))
+  response
+    .status(refused.status)
+    .json({ error: refused.code, message: refused.publicMessage, ...refused.details })
+}
+
+/** 404 in the same form for every path that nothing answers. */
+export const unknownPath: RequestHandler = () => {
+  throw refusal('not_found')
+}
+
+/** Errors of Express and its parsers that have a meaning of their own, by their documented `type`; everything else is ours. */
+function fromLibrary(error: unknown): Refusal | undefined {
+  if (error instanceof URIError) return refusal('not_found')
+  if (error === null || typeof error !== 'object' || !('type' in error)) return undefined
+  switch (error.type) {
+    case 'entity.parse.failed':
+    case 'entity.verify.failed':
+    case 'request.size.invalid':
+    case 'request.aborted':
+      return refusal('invalid_json')
+    case 'entity.too.large':
+      return refusal('payload_too_large')
+    case 'encoding.unsupported':
+    case 'charset.unsupported':
+      return refusal('unsupported_media_type')
+    default:
+      return undefined
+  }
+}

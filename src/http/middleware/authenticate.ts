@@ -1,0 +1,42 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { Scope } from '../../domain/account.ts'
+import { refusal } from '../../domain/errors.ts'
+import { authenticateApiKey, authenticateInternal, type CallerDeps } from '../../flow/authenticate-caller.ts'
+import type { Caller } from '../../flow/ports.ts'
+import { clientAddress } from './client-address.ts'
+
+const callers = new WeakMap<Response, Caller>()
+
+/** Lets through an API key, or the internal token with `X-Approver-Email`; see `callerOf`. */
+export function authenticate(deps: CallerDeps): RequestHandler {
+  return async (request, response, next) => {
+    const token = bearerToken(request)
+    const email = request.get('X-Approver-Email')
+    const address = clientAddress(request)
+    const caller = token.startsWith('internal-')
+      ? await authenticateInternal(deps, { token, email, address })
+      : await authenticateApiKey(deps, { token, email, address })
+    callers.set(response, caller)
+    next()
+  }
+}
+
+/** Refuses keys without the scope. */
+export function requireScope(scope: Scope): RequestHandler {
+  return (_request, response, next) => {
+    if (!callerOf(response).scopes.includes(scope)) throw refusal('insufficient_scope', { scope })
+    next()
+  }
+}
+
+/** Who was let in by `authenticate`. */
+export function callerOf(response: Response): Caller {
+  const caller = callers.get(response)
+  if (caller === undefined) throw new Error('callerOf needs authenticate before it')
+  return caller
+}
+
+/** The token of `Authorization: Bearer …` (RFC 6750 §2.1), or an empty text. */
+export function bearerToken(request: Request): string {
+  return /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(request.get('Authorization') ?? '')?.[1] ?? ''
+}

@@ -1,0 +1,32 @@
+import express, { type RequestHandler } from 'express'
+import { refusal } from '../../domain/errors.ts'
+import { guardJson } from './guard-json.ts'
+
+const BODY_LIMIT = '64kb'
+
+/** body-parser replaces invalid UTF-8 silently; the approver would read another text than the caller sent (T64). */
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+const parse = express.json({
+  limit: BODY_LIMIT,
+  strict: true,
+  type: 'application/json',
+  verify: (_request, _response, bytes) => void decoder.decode(bytes),
+})
+
+/** 415 for a body of any other type. No body at all passes: the fields then are missing. */
+const requireJsonType: RequestHandler = (request, _response, next) => {
+  const length = request.headers['content-length']
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+  if (hasBody && !request.is('application/json')) throw refusal('unsupported_media_type')
+  next()
+}
+
+const guard: RequestHandler = (request, _response, next) => {
+  if (request.body !== undefined) guardJson(request.body)
+  next()
+}
+
+/** Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64). */
+export const jsonBody: RequestHandler[] = [requireJsonType, parse, guard]

@@ -1,0 +1,34 @@
+import type { RequestHandler, Response } from 'express'
+import { refusal } from '../../domain/errors.ts'
+import type { LimitBucket, LimitState, RateLimiter } from '../../flow/ports.ts'
+import { callerOf } from './authenticate.ts'
+import { clientAddress, limitSubject } from './client-address.ts'
+
+interface LimitDeps {
+  limiter: RateLimiter
+}
+
+/** Counts the request against the key that makes it (interface, "Limits"). */
+export function limitByKey(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
+  return async (_request, response, next) => {
+    apply(response, await deps.limiter.take(bucket, callerOf(response).key.id))
+    next()
+  }
+}
+
+/** Counts the request against the network address it comes from. */
+export function limitByAddress(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
+  return async (request, response, next) => {
+    apply(response, await deps.limiter.take(bucket, limitSubject(clientAddress(request))))
+    next()
+  }
+}
+
+/** `X-RateLimit-Reset` is Unix time in seconds. */
+function apply(response: Response, state: LimitState): void {
+  const reset = Math.ceil(state.resetAt.getTime() / 1000)
+  response.setHeader('X-RateLimit-Limit', String(state.limit))
+  response.setHeader('X-RateLimit-Remaining', String(state.remaining))
+  response.setHeader('X-RateLimit-Reset', String(reset))
+  if (!state.allowed) throw refusal('rate limit exceeded', { retry_after: state.retryAfter })
+}
