@@ -9,6 +9,7 @@ import {
 } from './filter-tests.ts'
 import { conjuncts, type FilterNode } from './filter-tree.ts'
 import { isTruthy } from './is-truthy.ts'
+import { mongoError } from './mongo-error.ts'
 import { parseFilter } from './parse-filter.ts'
 import type { BsonDocument, BsonValue } from './values.ts'
 import { walkPath } from './walk-path.ts'
@@ -73,6 +74,7 @@ function compileNode(node: FilterNode, order: StringOrder | undefined): Document
     case 'never':
       return () => false
     case 'expression':
+      if (order) throw mongoError('NotImplemented', '$expr with a collation is not supported by this store')
       return (document, context) => isTruthy(node.expression({ root: document, now: context.now }))
     case 'field':
       return compileField(node, order)

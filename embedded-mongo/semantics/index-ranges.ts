@@ -1,0 +1,181 @@
+import { identicalValues, typeRank } from './compare.ts'
+import type { CompiledFilter } from './filter.ts'
+import { compileTest } from './filter-tests.ts'
+import { conjuncts, type FieldTest, type FilterNode } from './filter-tree.ts'
+import { encodeField, type IndexShape } from './index-keys.ts'
+import { encodeValue, invertKey } from './key-encoding.ts'
+import type { BsonValue } from './values.ts'
+import { isIndexComponent } from './walk-path.ts'
+
+/** Encoded keys from `from` up to, not including, `to`. */
+export interface KeyRange {
+  readonly from: string
+  readonly to: string
+}
+
+/** Which part of an index can hold the matches of a filter. */
+export interface IndexPlan {
+  /** In key order and apart from one another; every matching document has a key in one of them. */
+  readonly ranges: readonly KeyRange[]
+  /** How many leading fields are pinned to single values. */
+  readonly equalFields: number
+  /** Whether the field after those is bounded by a range. */
+  readonly hasRange: boolean
+}
+
+type FieldNode = Extract<FilterNode, { kind: 'field' }>
+
+/** More start points than this are not worth seeking one by one. */
+const maxPoints = 1_000
+
+/**
+ * Finds the key ranges a filter confines an index to, or undefined if the index cannot be used. Sound, never
+ * exact: the caller still runs the filter. `multikey` must be true if any document ever had several keys in the
+ * index; then two conditions on one path may be met by different elements, so only one of them is used.
+ */
+export function indexRanges(
+  filter: CompiledFilter,
+  shape: IndexShape,
+  multikey: boolean,
+): IndexPlan | undefined {
+  // A collation makes different keys equal, so keys ordered by code point say nothing.
+  if (filter.collation) return undefined
+  const nodes = conjuncts(filter.tree).filter((node) => node.kind === 'field')
+  if (shape.partial && !implies(nodes, conjuncts(shape.partial.tree))) return undefined
+  const plan = buildPlan(nodes, shape, multikey)
+  return plan && (!shape.sparse || plan.excludesMissing) ? plan : undefined
+}
+
+interface Bounds {
+  readonly points: readonly BsonValue[] | undefined
+  readonly span: Span | undefined
+}
+
+function buildPlan(nodes: readonly FieldNode[], shape: IndexShape, multikey: boolean) {
+  let prefixes = ['']
+  let equalFields = 0
+  let excludesMissing = false
+  const openedRoots = new Set<string>()
+  for (const { path, direction } of shape.fields) {
+    const root = path.split('.')[0] ?? ''
+    // Conditions on a.b and a.c may be met by different elements of a, which share no key.
+    const bounds = multikey && openedRoots.has(root) ? undefined : boundsFor(nodes, path, multikey)
+    openedRoots.add(root)
+    if (!bounds) break
+    if (bounds.span) {
+      const ranges = prefixes.map((prefix) => spanRange(prefix, bounds.span, direction)).filter(isNonEmpty)
+      return { ranges: ordered(ranges), equalFields, hasRange: true, excludesMissing: true }
+    }
+    const points = bounds.points ?? []
+    if (prefixes.length * points.length > maxPoints) break
+    excludesMissing ||= !points.includes(null)
+    prefixes = prefixes.flatMap((prefix) => points.map((point) => prefix + encodeField(point, direction)))
+    equalFields++
+  }
+  if (equalFields === 0) return undefined
+  const ranges = [...new Set(prefixes)].map((prefix) => ({ from: prefix, to: `${prefix}\xff` }))
+  return { ranges: ordered(ranges), equalFields, hasRange: false, excludesMissing }
+}
+
+function ordered(ranges: readonly KeyRange[]): KeyRange[] {
+  return [...ranges].sort((left, right) => (left.from < right.from ? -1 : left.from > right.from ? 1 : 0))
+}
+
+function isNonEmpty(range: KeyRange): boolean {
+  return range.from < range.to
+}
+
+/** A stretch of one field's ascending keys; `after` cuts behind every key that begins with the bytes. */
+interface Span {
+  readonly low: Cut
+  readonly high: Cut
+}
+
+interface Cut {
+  readonly bytes: string
+  readonly after: boolean
+}
+
+function cutKey(cut: Cut): string {
+  return cut.after ? `${cut.bytes}\xff` : cut.bytes
+}
+
+function spanRange(prefix: string, span: Span | undefined, direction: 1 | -1): KeyRange {
+  if (!span) return { from: prefix, to: `${prefix}\xff` }
+  if (direction === 1) return { from: prefix + cutKey(span.low), to: prefix + cutKey(span.high) }
+  return { from: prefix + cutKey(inverted(span.high)), to: prefix + cutKey(inverted(span.low)) }
+}
+
+function inverted(cut: Cut): Cut {
+  return { bytes: invertKey(cut.bytes), after: !cut.after }
+}
+
+function boundsFor(nodes: readonly FieldNode[], path: string, multikey: boolean): Bounds | undefined {
+  // A numeric component is a position or a name, and index keys and queries read arrays in arrays differently.
+  if (path.split('.').some(isIndexComponent)) return undefined
+  let span: Span | undefined
+  for (const { test } of nodes.filter((node) => node.path === path)) {
+    const points = pointsOf(test)
+    if (points) return { points, span: undefined }
+    const next = spanOf(test)
+    if (next && (!span || !multikey)) span = span ? intersect(span, next) : next
+  }
+  return span && { points: undefined, span }
+}
+
+function intersect(left: Span, right: Span): Span {
+  return {
+    low: cutKey(left.low) > cutKey(right.low) ? left.low : right.low,
+    high: cutKey(left.high) < cutKey(right.high) ? left.high : right.high,
+  }
+}
+
+/** The values an equality pins a field to. An array is not a key of its own, so it pins nothing. */
+function pointsOf(test: FieldTest): readonly BsonValue[] | undefined {
+  if (test.op === 'eq') return Array.isArray(test.value) ? undefined : [test.value]
+  if (test.op === 'in') {
+    return test.regexes.length > 0 || test.values.some((value) => Array.isArray(value))
+      ? undefined
+      : test.values
+  }
+  // Type bracketing makes these hold for null and missing only.
+  return (test.op === 'gte' || test.op === 'lte') && test.value === null ? [null] : undefined
+}
+
+function spanOf(test: FieldTest): Span | undefined {
+  if (test.op !== 'gt' && test.op !== 'gte' && test.op !== 'lt' && test.op !== 'lte') return undefined
+  const { value } = test
+  const rank = typeRank(value)
+  if (Array.isArray(value) || rank === 1 || rank === 127) return undefined
+  const type = String.fromCharCode(rank)
+  const key = encodeValue(value)
+  if (test.op === 'gt' || test.op === 'gte') {
+    return { low: { bytes: key, after: test.op === 'gt' }, high: { bytes: type, after: true } }
+  }
+  return { low: { bytes: type, after: false }, high: { bytes: key, after: test.op === 'lte' } }
+}
+
+/** True if every document the conditions let through is in the partial index. Conservative. */
+function implies(nodes: readonly FieldNode[], partial: readonly FilterNode[]): boolean {
+  return partial.every((wanted) => {
+    if (wanted.kind !== 'field') return false
+    const onPath = nodes.filter((node) => node.path === wanted.path)
+    return onPath.some((node) => sameTest(node.test, wanted.test) || pointsSatisfy(node.test, wanted.test))
+  })
+}
+
+function sameTest(left: FieldTest, right: FieldTest): boolean {
+  if (!('value' in left) || !('value' in right)) return left.op === 'exists' && right.op === 'exists'
+  return left.op === right.op && identicalValues(left.value, right.value)
+}
+
+function pointsSatisfy(test: FieldTest, wanted: FieldTest): boolean {
+  if (wanted.op === 'exists' && spanOf(test)) return true
+  const points = pointsOf(test)
+  if (!points || points.includes(null)) return false
+  const never = (): never => {
+    throw new TypeError('a partial index has no $elemMatch')
+  }
+  const accepts = compileTest(wanted, undefined, { forDocuments: never, forValues: never })
+  return points.every((point) => accepts(point, { now: new Date(0), arrayIndex: -1 }))
+}

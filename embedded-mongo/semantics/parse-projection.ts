@@ -1,0 +1,208 @@
+import { describeValue } from './describe-value.ts'
+import { compileExpression } from './expression.ts'
+import { type CompiledFilter, compileFilter } from './filter.ts'
+import type { FilterNode } from './filter-tree.ts'
+import { isTruthy } from './is-truthy.ts'
+import { MongoError } from './mongo-error.ts'
+import { parseSlice } from './parse-slice.ts'
+import type { ParsedProjection, ProjectionBranch, ProjectionNode } from './projection-tree.ts'
+import { shownTypeOf } from './type-names.ts'
+import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber } from './values.ts'
+
+/** Who asks: `find` knows $slice, $elemMatch and `path.$`; the `$project` stage does not. */
+export type ProjectionKind = 'find' | 'stage'
+
+/**
+ * Parses a projection (manual, "Project Fields to Return"). Errors carry MongoDB's codes: 31253 and 31254 for mixing
+ * inclusion with exclusion, 31249 and 31250 for colliding paths, 168 for an unknown operator.
+ * `filter` is the query a positional `path.$` refers to.
+ */
+export function parseProjection(
+  projection: BsonDocument,
+  kind: ProjectionKind,
+  filter: CompiledFilter | undefined,
+): ParsedProjection {
+  const parser = new ProjectionParser(kind, filter)
+  for (const [name, value] of projection) parser.add(name, value, parser.root, undefined)
+  return parser.finish()
+}
+
+class ProjectionParser {
+  readonly root: ProjectionBranch = { kind: 'branch', children: new Map() }
+  readonly #kind: ProjectionKind
+  readonly #filter: CompiledFilter | undefined
+  #isInclusion: boolean | undefined
+  #positional: string[] | undefined
+  #hasSlice = false
+  #hasElemMatch = false
+  #idNamed = false
+  #idIncluded = false
+
+  constructor(kind: ProjectionKind, filter: CompiledFilter | undefined) {
+    this.#kind = kind
+    this.#filter = filter
+  }
+
+  add(name: string, value: BsonValue, parent: ProjectionBranch, parentPath: string | undefined): void {
+    const isRoot = parent === this.root
+    if (isRoot && (name === '_id' || name.startsWith('_id.'))) this.#idNamed = true
+    const isPositional = name.endsWith('.$') || name.includes('.$.') || name === '$'
+    if (isPositional && this.#kind === 'stage') {
+      throw new MongoError(31324, 'Cannot use positional projection in aggregation projection')
+    }
+    if (isDocument(value)) {
+      if (isPositional) {
+        throw new MongoError(31271, 'positional projection cannot be used with an expression or sub object')
+      }
+      this.#addDocument(name, value, parent, parentPath)
+    } else if (typeof value === 'boolean' || isNumber(value)) {
+      if (!isTruthy(value)) this.#exclude(name, parent, isRoot)
+      else if (isPositional) this.#includePositional(name, parentPath)
+      else this.#include(name, parent, isRoot)
+    } else {
+      if (isPositional) throw new MongoError(31308, 'positional projection cannot be used with a literal')
+      this.#compute(name, value, parent, 31310)
+    }
+  }
+
+  /** Settles what was left open, as MongoDB does: `$slice` alone keeps the other fields, `$elemMatch` alone drops them. */
+  finish(): ParsedProjection {
+    const isInclusion =
+      this.#isInclusion ?? (this.#hasSlice ? this.#idIncluded : this.#hasElemMatch || this.#idIncluded)
+    if (isInclusion && !this.#idNamed) this.root.children.set('_id', { kind: 'include' })
+    if (!isInclusion && this.#idIncluded) this.root.children.delete('_id')
+    return { isInclusion, root: this.root, positional: this.#positional }
+  }
+
+  #include(name: string, parent: ProjectionBranch, isRoot: boolean): void {
+    addAtPath(parent, name, { kind: 'include' })
+    if (isRoot && name === '_id') this.#idIncluded = true
+    else this.#settle(true, name)
+  }
+
+  #exclude(name: string, parent: ProjectionBranch, isRoot: boolean): void {
+    addAtPath(parent, name, { kind: 'exclude' })
+    if (!isRoot || name !== '_id') this.#settle(false, name)
+  }
+
+  #settle(isInclusion: boolean, name: string): void {
+    if (this.#isInclusion === !isInclusion) {
+      throw isInclusion
+        ? new MongoError(31253, `Cannot do inclusion on field ${name} in exclusion projection`)
+        : new MongoError(31254, `Cannot do exclusion on field ${name} in inclusion projection`)
+    }
+    this.#isInclusion = isInclusion
+  }
+
+  #compute(name: string, value: BsonValue, parent: ProjectionBranch, exclusionCode: number): void {
+    if (this.#isInclusion === false) {
+      throw new MongoError(
+        exclusionCode,
+        `Cannot use an expression ${name}: ${describeValue(value)} in an exclusion projection`,
+      )
+    }
+    addAtPath(parent, name, { kind: 'computed', expression: compileExpression(value) })
+    this.#isInclusion = true
+  }
+
+  #includePositional(name: string, parentPath: string | undefined): void {
+    if (this.#positional)
+      throw new MongoError(31276, 'Cannot specify more than one positional projection per query.')
+    if (this.#hasElemMatch) throw new MongoError(31256, 'Cannot specify positional operator and $elemMatch.')
+    const full = parentPath === undefined ? name : `${parentPath}.${name}`
+    if (!full.endsWith('.$'))
+      throw new MongoError(
+        31394,
+        'As of 4.4, it is illegal to specify positional operator in the middle of a path.',
+      )
+    const path = full.slice(0, -2)
+    if (!this.#filter) throw new MongoError(51050, 'Projections with a positional operator require a matcher')
+    if (!mentionsRoot(this.#filter.tree, path.split('.')[0] ?? '')) {
+      throw new MongoError(31277, `Positional projection '${full}' does not match the query document.`)
+    }
+    addAtPath(this.root, path, { kind: 'include' })
+    this.#settle(true, name)
+    this.#positional = path.split('.')
+  }
+
+  #addDocument(
+    name: string,
+    value: BsonDocument,
+    parent: ProjectionBranch,
+    parentPath: string | undefined,
+  ): void {
+    const first = value.keys().next().value
+    if (first === undefined) {
+      throw new MongoError(
+        51270,
+        `An empty sub-projection is not a valid value. Found empty object at path ${name}`,
+      )
+    }
+    if (this.#kind === 'find' && first === '$slice' && value.size === 1) {
+      addAtPath(parent, name, parseSlice(value.get('$slice') ?? null))
+      this.#hasSlice = true
+    } else if (this.#kind === 'find' && first === '$elemMatch' && value.size === 1) {
+      this.#addElemMatch(name, value, parent)
+    } else if (first.startsWith('$')) this.#compute(name, value, parent, 31252)
+    else {
+      const branch = branchAt(parent, name)
+      const path = parentPath === undefined ? name : `${parentPath}.${name}`
+      for (const [innerName, inner] of value) this.add(innerName, inner, branch, path)
+    }
+  }
+
+  #addElemMatch(name: string, value: BsonDocument, parent: ProjectionBranch): void {
+    const condition = value.get('$elemMatch') ?? null
+    if (!isDocument(condition)) {
+      const shown = shownTypeOf(condition)
+      throw new MongoError(31274, `elemMatch: Invalid argument, object required, but got ${shown}`)
+    }
+    if (this.#positional) throw new MongoError(31255, 'Cannot specify positional operator and $elemMatch.')
+    if (parent !== this.root || name.includes('.')) {
+      throw new MongoError(31275, 'Cannot use $elemMatch projection on a nested field.')
+    }
+    addAtPath(parent, name, { kind: 'elemMatch', filter: compileFilter(documentOf([name, value])) })
+    this.#hasElemMatch = true
+  }
+}
+
+function mentionsRoot(node: FilterNode, root: string): boolean {
+  if (node.kind === 'field') return node.path.split('.')[0] === root
+  if (node.kind === 'not') return mentionsRoot(node.child, root)
+  return 'children' in node && node.children.some((child) => mentionsRoot(child, root))
+}
+
+function addAtPath(parent: ProjectionBranch, path: string, node: ProjectionNode): void {
+  const parts = checkedParts(path)
+  const last = parts.pop() ?? ''
+  const branch = parts.length > 0 ? branchAt(parent, parts.join('.')) : parent
+  if (branch.children.has(last)) throw new MongoError(31250, `Path collision at ${path}`)
+  branch.children.set(last, node)
+}
+
+function branchAt(parent: ProjectionBranch, path: string): ProjectionBranch {
+  let branch = parent
+  for (const part of checkedParts(path)) {
+    const existing = branch.children.get(part)
+    if (existing && existing.kind !== 'branch') {
+      throw new MongoError(31249, `Path collision at ${path} remaining portion ${part}`)
+    }
+    const next: ProjectionBranch = existing ?? { kind: 'branch', children: new Map() }
+    branch.children.set(part, next)
+    branch = next
+  }
+  return branch
+}
+
+function checkedParts(path: string): string[] {
+  if (path === '') throw new MongoError(40352, 'FieldPath cannot be constructed with empty string')
+  if (path.endsWith('.')) throw new MongoError(40353, "FieldPath must not end with a '.'.")
+  const parts = path.split('.')
+  for (const part of parts) {
+    if (part === '') throw new MongoError(15998, 'FieldPath field names may not be empty strings.')
+    if (part.startsWith('$') && !['$id', '$ref', '$db'].includes(part)) {
+      throw new MongoError(16410, `FieldPath field names may not start with '$': ${part}`)
+    }
+  }
+  return parts
+}

@@ -1,0 +1,106 @@
+import type { Collation } from './collation.ts'
+import { compareValues, type StringOrder } from './compare.ts'
+import { type KeyTuple, keyTuples } from './key-tuples.ts'
+import { MongoError, mongoError } from './mongo-error.ts'
+import { integerValue } from './numbers.ts'
+import { type BsonDocument, type BsonValue, isNumber } from './values.ts'
+
+/** Options of a sort: the collation of its strings. */
+export interface SortOptions {
+  readonly collation?: Collation | undefined
+}
+
+/** One field of a sort. */
+export interface SortField {
+  readonly path: string
+  readonly direction: 1 | -1
+}
+
+/** The most fields MongoDB sorts by. */
+const maxFields = 32
+
+/**
+ * Reads `{path: 1 | -1, …}`. Throws MongoError 15974 or 15975 for another direction, 15998 or 16410 for a bad path,
+ * 13103 for too many fields; `$meta` and `$natural` are not supported (238).
+ */
+export function parseSort(sort: BsonDocument): SortField[] {
+  if (sort.size > maxFields) throw new MongoError(13103, 'too many compound keys')
+  return Array.from(sort, ([path, value]) => ({ path: checkedPath(path), direction: direction(value) }))
+}
+
+function checkedPath(path: string): string {
+  if (path === '$natural') throw mongoError('NotImplemented', '$natural sort is not supported by this store')
+  for (const part of path.split('.')) {
+    if (part === '') throw new MongoError(15998, 'FieldPath field names may not be empty strings.')
+    if (part.startsWith('$'))
+      throw new MongoError(16410, `FieldPath field names may not start with '$': ${part}`)
+  }
+  return path
+}
+
+function direction(value: BsonValue): 1 | -1 {
+  if (value instanceof Map) throw mongoError('NotImplemented', '$meta sort is not supported by this store')
+  if (!isNumber(value)) throw new MongoError(15974, '$sort key ordering must be specified using a number')
+  const integer = integerValue(value)
+  if (integer === 1n) return 1
+  if (integer === -1n) return -1
+  throw new MongoError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)')
+}
+
+/**
+ * Compiles a sort into a comparator of documents, in full BSON order. An array sorts by its smallest element when
+ * ascending and its largest when descending, a missing field as null. The comparator throws MongoError 2 for
+ * parallel arrays. To order many documents use `sortDocuments`, which reads each document's key once.
+ */
+export function compileSort(
+  sort: BsonDocument,
+  options: SortOptions = {},
+): (left: BsonDocument, right: BsonDocument) => number {
+  const { keyOf, compareKeys } = compileKeys(sort, options)
+  return (left, right) => compareKeys(keyOf(left), keyOf(right))
+}
+
+/** Sorts into a new array; equal documents keep their order. Errors as `compileSort`. */
+export function sortDocuments(
+  documents: Iterable<BsonDocument>,
+  sort: BsonDocument,
+  options: SortOptions = {},
+): BsonDocument[] {
+  const { keyOf, compareKeys } = compileKeys(sort, options)
+  const keyed = Array.from(documents, (document) => ({ document, key: keyOf(document) }))
+  keyed.sort((left, right) => compareKeys(left.key, right.key))
+  return keyed.map(({ document }) => document)
+}
+
+interface SortKeys {
+  readonly keyOf: (document: BsonDocument) => KeyTuple
+  readonly compareKeys: (left: KeyTuple, right: KeyTuple) => number
+}
+
+function compileKeys(sort: BsonDocument, options: SortOptions): SortKeys {
+  const fields = parseSort(sort)
+  const paths = fields.map(({ path }) => path.split('.'))
+  const order = options.collation?.order
+  const compareKeys = (left: KeyTuple, right: KeyTuple): number => compareTuples(left, right, fields, order)
+  const parallel = (): MongoError => mongoError('BadValue', 'cannot sort with keys that are parallel arrays')
+  return {
+    compareKeys,
+    keyOf: (document) => {
+      const tuples = keyTuples(document, paths, parallel)
+      return tuples.reduce((best, tuple) => (compareKeys(tuple, best) < 0 ? tuple : best))
+    },
+  }
+}
+
+function compareTuples(
+  left: KeyTuple,
+  right: KeyTuple,
+  fields: readonly SortField[],
+  order: StringOrder | undefined,
+): number {
+  for (const [index, { direction }] of fields.entries()) {
+    const result = compareValues(left[index] ?? null, right[index] ?? null, order)
+    if (result !== 0) return result * direction
+  }
+  return 0
+}
