@@ -1,6 +1,8 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Passkey, Totp, User } from '../domain/user.ts'
 
+export type { SessionTokens } from '../signing/session-token.ts'
+
 /**
  * People. Every write is one conditional single-document write and raises `version`; writers that replace whole fields
  * name the version they read.
@@ -162,12 +164,4 @@ export interface EnrollmentStore {
 export interface AttemptStore {
   /** @returns the number within the window, this one included, and when the window ends. */
   take(subject: string, windowSeconds: number): Promise<{ count: number; ends: Date }>
-}
-
-/** Issues and checks session JWTs (`signing/session-token.ts`). */
-export interface SessionTokens {
-  /** EdDSA JWT, `typ: session+jwt`, 15 minutes. `expires_in` in seconds. */
-  issue(session: Session, at: Date): Promise<{ token: string; expires_in: number }>
-  /** @returns the session and user a genuine, unexpired token names, else undefined. The session itself is checked by the caller. */
-  verify(token: string, at: Date): Promise<{ session_id: string; user_id: string } | undefined>
 }

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
 
+/** What authenticators and authenticator apps call the service. */
+export const SERVICE_NAME = 'Countersign'
+
 /** The one place passkeys of this service belong to. Exactly one pair: lists would let an origin meet another's id (T32). */
 export interface RelyingParty {
   /** BASE_URL's origin. */
@@ -9,6 +12,11 @@ export interface RelyingParty {
   rpId: string
   /** What authenticators show. */
   name: string
+}
+
+/** The relying party of this deployment. */
+export function partyOf(settings: { baseUrl: string; rpId: string }): RelyingParty {
+  return { origin: settings.baseUrl, rpId: settings.rpId, name: SERVICE_NAME }
 }
 
 /** A WebAuthn response was not what was asked for. The reason is for the log; the person is told no more than "refused". */

@@ -1,0 +1,75 @@
+import { refusal } from '../../domain/errors.ts'
+import type { User } from '../../domain/user.ts'
+import type { UserChange } from '../people-ports.ts'
+import { changeUser } from './change-user.ts'
+import { drawDevice, withDevice } from './device.ts'
+import { newPerson } from './new-person.ts'
+import type { OpenEnrollment } from './open-enrollment.ts'
+import { personAudit } from './people-audit.ts'
+import type { PeopleDeps } from './people-deps.ts'
+import { type Client, type SessionGrant, startSession } from './start-session.ts'
+
+/** A first session, and the token that makes this browser a known one. */
+export interface EnrollmentGrant extends SessionGrant {
+  device: string
+}
+
+/** The first owner, as fixed when the ceremony began. */
+export interface NewOwner {
+  email: string
+  name: string
+  id?: string
+  user_handle?: string
+}
+
+/**
+ * Uses the link up and stores the person's new factor; signs in on a browser that codes may sign in on from now on.
+ * The link goes first: were it last, two parallel enrolments by one link could both succeed.
+ * @param factor what to store, given what the person has
+ * @throws Refusal `enrollment_invalid` when somebody else was faster
+ */
+export async function finishEnrollment(
+  deps: PeopleDeps,
+  { enrollment, user }: OpenEnrollment,
+  owner: NewOwner | undefined,
+  factor: { method: 'passkey' | 'totp'; change: (user: User) => UserChange },
+  client: Client,
+): Promise<EnrollmentGrant> {
+  if (!(await deps.enrollments.consume(enrollment.id))) throw refusal('enrollment_invalid')
+  const device = drawDevice(deps)
+  const plan = (person: User) => {
+    const more = { address: client.address }
+    const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
+    return {
+      fields: {
+        ...factor.change(person),
+        devices: withDevice(person.devices, device.entry),
+        ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
+      },
+      audit: [
+        personAudit(deps, 'user.enrolled', person, { ...more, detail: { method: factor.method } }),
+        personAudit(deps, added, person, more),
+      ],
+    }
+  }
+  const enrolled =
+    user === undefined ? await insertOwner(deps, owner, plan) : await changeUser(deps, user.id, plan)
+  deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
+  return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
+}
+
+async function insertOwner(
+  deps: PeopleDeps,
+  owner: NewOwner | undefined,
+  plan: (person: User) => { fields: UserChange; audit: User['audit'] },
+): Promise<User> {
+  if (owner === undefined) throw refusal('enrollment_invalid')
+  const { user, account } = newPerson(deps, owner)
+  const { fields, audit } = plan(user)
+  const { totp, totp_pending: _none, ...plain } = fields
+  const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), audit }
+  // The account first: a person without one would count as "somebody exists" and end the set-up for good.
+  await deps.accounts.insert(account)
+  await deps.users.insert(enrolled)
+  return enrolled
+}

@@ -1,0 +1,81 @@
+import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import type { Passkey } from '../../domain/user.ts'
+import { drawChallenge, takeChallenge } from './challenge-book.ts'
+import { changeUser } from './change-user.ts'
+import { registrationOptions } from './passkey-options.ts'
+import { personAudit } from './people-audit.ts'
+import type { PeopleDeps } from './people-deps.ts'
+import type { SignedIn } from './read-session.ts'
+import { registerPasskey } from './register-passkey.ts'
+import { type Client, renewSession, type SessionGrant } from './start-session.ts'
+import { checkOperation, type Proof, proveFactor } from './step-up.ts'
+
+/**
+ * Starts adding a passkey, after a fresh proof by a factor the person has (T34).
+ * @throws Refusal as `proveFactor` says
+ */
+export async function startAddingPasskey(
+  deps: PeopleDeps,
+  who: SignedIn,
+  proof: Proof | undefined,
+  address: string,
+): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
+  await proveFactor(deps, who, { operation: 'passkey.add' }, proof, address)
+  const { user, session } = who
+  const binding = { purpose: 'passkey.add', user_id: user.id, session_id: session.id } as const
+  const challenge = await drawChallenge(deps, binding)
+  const options = { party: deps.party, challenge, person: user, existing: user.passkeys }
+  return { options: await registrationOptions(options) }
+}
+
+/**
+ * Adds the passkey made with those options. The challenge carries the proof: only this person in this session has it.
+ * @throws Refusal `challenge_invalid`, `passkey_refused`, `passkey_exists`, `passkey_limit`
+ */
+export async function addPasskey(
+  deps: PeopleDeps,
+  who: SignedIn,
+  input: { name: string; credential: RegistrationResponseJSON },
+  client: Client,
+): Promise<{ passkey: Passkey; grant: SessionGrant }> {
+  const belongs = { user_id: who.user.id, session_id: who.session.id }
+  const { expectedChallenge } = await takeChallenge(deps, input.credential, 'passkey.add', belongs)
+  const response = input.credential
+  const passkey = await registerPasskey(deps, { name: input.name, response, expectedChallenge })
+  const changed = await changeUser(deps, who.user.id, (user) => {
+    checkOperation(user, { operation: 'passkey.add' })
+    const audit = personAudit(deps, 'factor.passkey_added', user, {
+      address: client.address,
+      detail: { passkey: passkey.id },
+    })
+    return { fields: { passkeys: [...user.passkeys, passkey] }, audit: [audit] }
+  })
+  deps.log.info({ user_id: changed.id, passkey_id: passkey.id }, 'passkey added')
+  return { passkey, grant: await renewSession(deps, changed, who.session, client) }
+}
+
+/**
+ * Removes a passkey, after a fresh proof by another factor (T34).
+ * @throws Refusal `not_found`, `last_factor`, and those of `proveFactor`
+ */
+export async function removePasskey(
+  deps: PeopleDeps,
+  who: SignedIn,
+  input: { id: string; proof: Proof | undefined },
+  client: Client,
+): Promise<SessionGrant> {
+  const stepUp = { operation: 'passkey.remove', target: input.id } as const
+  await proveFactor(deps, who, stepUp, input.proof, client.address)
+  const changed = await changeUser(deps, who.user.id, (user) => {
+    // Asked again on fresh data: two removals at once must not take the last two.
+    checkOperation(user, stepUp)
+    const audit = personAudit(deps, 'factor.passkey_removed', user, {
+      address: client.address,
+      detail: { passkey: input.id },
+    })
+    const passkeys = user.passkeys.filter((passkey) => passkey.id !== input.id)
+    return { fields: { passkeys }, audit: [audit] }
+  })
+  deps.log.info({ user_id: changed.id, passkey_id: input.id }, 'passkey removed')
+  return renewSession(deps, changed, who.session, client)
+}

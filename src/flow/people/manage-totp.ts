@@ -1,0 +1,115 @@
+import { refusal } from '../../domain/errors.ts'
+import { drawBackupCodes } from './backup-codes.ts'
+import { SERVICE_NAME } from './ceremony.ts'
+import { changeUser } from './change-user.ts'
+import { drawDevice, withDevice } from './device.ts'
+import { confirmedTotp } from './enroll-with-totp.ts'
+import type { EnrollmentGrant } from './finish-enrollment.ts'
+import { personAudit } from './people-audit.ts'
+import type { PeopleDeps } from './people-deps.ts'
+import type { SignedIn } from './read-session.ts'
+import { type Client, renewSession, type SessionGrant } from './start-session.ts'
+import { checkOperation, type Proof, proveFactor } from './step-up.ts'
+import { describeSeed, isCodeShaped, matchTotp, newTotpSeed, type TotpSetUp } from './totp-code.ts'
+import { totpAad } from './verify-totp.ts'
+
+/** How long a shown seed waits for its first code. */
+const PENDING_MS = 10 * 60_000
+
+/**
+ * Draws a seed and shows it, after a fresh proof by a factor the person has (T34). It counts after its first right code.
+ * @throws Refusal `totp_exists`, and those of `proveFactor`
+ */
+export async function startAddingTotp(
+  deps: PeopleDeps,
+  who: SignedIn,
+  proof: Proof | undefined,
+  address: string,
+): Promise<TotpSetUp> {
+  await proveFactor(deps, who, { operation: 'totp.add' }, proof, address)
+  const seed = newTotpSeed(deps.random)
+  const sealed_seed = deps.vault.seal(seed, totpAad(who.user.id))
+  const expires_at = new Date(deps.clock.now().getTime() + PENDING_MS)
+  const changed = await changeUser(deps, who.user.id, (user) => {
+    checkOperation(user, { operation: 'totp.add' })
+    return { fields: { totp_pending: { sealed_seed, expires_at, tries: 0 } }, audit: [] }
+  })
+  return describeSeed(seed, SERVICE_NAME, changed.email)
+}
+
+/**
+ * Confirms the seed with its first code; five wrong ones and it is dead. Old backup codes go, new ones are shown once, and
+ * this browser becomes one where codes sign in.
+ * @throws Refusal `totp_not_started`, `totp_refused`, `totp_exists`
+ */
+export async function addTotp(
+  deps: PeopleDeps,
+  who: SignedIn,
+  code: string,
+  client: Client,
+): Promise<{ backup_codes: string[]; grant: EnrollmentGrant }> {
+  if (!isCodeShaped(code)) throw refusal('totp_refused')
+  const now = deps.clock.now()
+  const pending = (await deps.users.takePendingTotpTry(who.user.id, now))?.totp_pending
+  if (pending === undefined) throw refusal('totp_not_started')
+  const step = matchTotp(deps.vault.open(pending.sealed_seed, totpAad(who.user.id)), code, now)
+  if (step === undefined) throw refusal('totp_refused')
+  const backup = drawBackupCodes(deps, who.user.id)
+  const device = drawDevice(deps)
+  const changed = await changeUser(deps, who.user.id, (user) => {
+    checkOperation(user, { operation: 'totp.add' })
+    if (user.totp_pending?.sealed_seed !== pending.sealed_seed) throw refusal('totp_not_started')
+    const fields = {
+      totp: confirmedTotp(pending.sealed_seed, step, now),
+      totp_pending: null,
+      backup_codes: backup.hashes,
+      devices: withDevice(user.devices, device.entry),
+    }
+    return {
+      fields,
+      audit: [personAudit(deps, 'factor.totp_added', user, { address: client.address })],
+    }
+  })
+  deps.log.info({ user_id: changed.id }, 'codes added')
+  const grant = await renewSession(deps, changed, who.session, client)
+  return { backup_codes: backup.codes, grant: { ...grant, device: device.token } }
+}
+
+/**
+ * Removes codes, and the backup codes with them, after a fresh proof by a passkey (T34).
+ * @throws Refusal `not_found`, `last_factor`, and those of `proveFactor`
+ */
+export async function removeTotp(
+  deps: PeopleDeps,
+  who: SignedIn,
+  proof: Proof | undefined,
+  client: Client,
+): Promise<SessionGrant> {
+  await proveFactor(deps, who, { operation: 'totp.remove' }, proof, client.address)
+  const changed = await changeUser(deps, who.user.id, (user) => {
+    checkOperation(user, { operation: 'totp.remove' })
+    const audit = personAudit(deps, 'factor.totp_removed', user, { address: client.address })
+    return { fields: { totp: null, totp_pending: null, backup_codes: [] }, audit: [audit] }
+  })
+  deps.log.info({ user_id: changed.id }, 'codes removed')
+  return renewSession(deps, changed, who.session, client)
+}
+
+/**
+ * Replaces all backup codes, after a fresh proof.
+ * @throws Refusal as `proveFactor` says
+ */
+export async function renewBackupCodes(
+  deps: PeopleDeps,
+  who: SignedIn,
+  proof: Proof | undefined,
+  client: Client,
+): Promise<{ backup_codes: string[]; grant: SessionGrant }> {
+  await proveFactor(deps, who, { operation: 'backup_codes.renew' }, proof, client.address)
+  const backup = drawBackupCodes(deps, who.user.id)
+  const changed = await changeUser(deps, who.user.id, (user) => ({
+    fields: { backup_codes: backup.hashes },
+    audit: [personAudit(deps, 'factor.backup_codes_renewed', user, { address: client.address })],
+  }))
+  return { backup_codes: backup.codes, grant: await renewSession(deps, changed, who.session, client) }
+}

@@ -1,0 +1,58 @@
+import type { User } from '../../domain/user.ts'
+import type { Session } from '../people-ports.ts'
+import { personAudit } from './people-audit.ts'
+import type { PeopleDeps } from './people-deps.ts'
+
+/** Who is signed in. */
+export interface SignedIn {
+  session: Session
+  user: User
+}
+
+/** What a request shows: the cookie's token, or a bearer token. */
+export type SessionCredential = { cookie: string } | { bearer: string }
+
+type ReadSessionDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'>
+
+/** Finds the live session of a credential and notes its use. A JWT counts only while its session lives (T56). */
+export async function readSession(
+  deps: ReadSessionDeps,
+  credential: SessionCredential,
+): Promise<SignedIn | undefined> {
+  const now = deps.clock.now()
+  const session = await findSession(deps, credential, now)
+  const user = session && (await deps.users.find(session.user_id))
+  if (session === undefined || user === undefined) return undefined
+  await deps.sessions.touch(session.id, now)
+  return { session, user }
+}
+
+async function findSession(
+  deps: ReadSessionDeps,
+  credential: SessionCredential,
+  now: Date,
+): Promise<Session | undefined> {
+  if ('cookie' in credential)
+    return deps.sessions.findByToken(deps.vault.hash('session', credential.cookie), now)
+  const named = await deps.tokens.verify(credential.bearer, now)
+  const session = named && (await deps.sessions.findLive(named.session_id, now))
+  return session?.user_id === named?.user_id ? session : undefined
+}
+
+/** A new JWT for a session that lives. */
+export function refreshSession(
+  deps: Pick<PeopleDeps, 'tokens' | 'clock'>,
+  { session }: SignedIn,
+): Promise<{ token: string; expires_in: number }> {
+  return deps.tokens.issue(session, deps.clock.now())
+}
+
+/** Signs out: the session ends on the server, so that its cookie and its JWTs are worth nothing at once. */
+export async function endSession(
+  deps: Pick<PeopleDeps, 'sessions' | 'audit' | 'clock' | 'random'>,
+  { session, user }: SignedIn,
+  address: string,
+): Promise<void> {
+  if (!(await deps.sessions.end(session.id))) return
+  await deps.audit.append(personAudit(deps, 'session.ended', user, { address, subject: session.id }))
+}

@@ -1,0 +1,83 @@
+import type { User } from '../../domain/user.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
+import { drawId } from '../deps.ts'
+import type { Session } from '../people-ports.ts'
+import { personAudit } from './people-audit.ts'
+import type { PeopleDeps } from './people-deps.ts'
+
+/** Where a request came from. */
+export interface Client {
+  address: string
+  user_agent: string
+  /** The session the browser had before, if any: signing in ends it, so that a planted id never becomes a signed-in one (T23). */
+  previous_session_id?: string
+}
+
+/** A session as its browser gets it: the cookie's token and the JWT exist nowhere else. */
+export interface SessionGrant {
+  session: Session
+  user: User
+  cookie: string
+  token: string
+  /** Seconds of the JWT. */
+  expires_in: number
+}
+
+type SessionDeps = Pick<PeopleDeps, 'sessions' | 'audit' | 'vault' | 'tokens' | 'clock' | 'random'>
+
+/** 30 days from sign-in, whatever happens in between. */
+const SESSION_MS = 30 * 86_400_000
+
+/** Signs a person in: always a new id and a new cookie (T23). `how` is for the trail. */
+export async function startSession(
+  deps: SessionDeps,
+  user: User,
+  client: Client,
+  how: string,
+): Promise<SessionGrant> {
+  if (client.previous_session_id !== undefined) await deps.sessions.end(client.previous_session_id)
+  const now = deps.clock.now()
+  const grant = await openSession(deps, user, client, now, new Date(now.getTime() + SESSION_MS))
+  const entry = personAudit(deps, 'session.created', user, {
+    address: client.address,
+    subject: grant.session.id,
+    detail: { method: how },
+  })
+  await deps.audit.append(entry)
+  return grant
+}
+
+/**
+ * After a factor changed: every session of the person ends and this browser gets a new one with the old time limit, so
+ * that nobody who had slipped in stays (T23).
+ */
+export async function renewSession(
+  deps: SessionDeps,
+  user: User,
+  old: Session,
+  client: Client,
+): Promise<SessionGrant> {
+  await deps.sessions.endAllOf(user.id)
+  return openSession(deps, user, client, deps.clock.now(), old.expires_at)
+}
+
+async function openSession(
+  deps: SessionDeps,
+  user: User,
+  client: Client,
+  now: Date,
+  expiresAt: Date,
+): Promise<SessionGrant> {
+  const cookie = toBase64Url(deps.random.bytes(32))
+  const session: Session = {
+    id: drawId(deps, 'ses'),
+    token_hash: deps.vault.hash('session', cookie),
+    user_id: user.id,
+    created_at: now,
+    last_seen_at: now,
+    expires_at: expiresAt,
+    user_agent: client.user_agent.slice(0, 200),
+  }
+  await deps.sessions.insert(session)
+  return { session, user, cookie, ...(await deps.tokens.issue(session, now)) }
+}

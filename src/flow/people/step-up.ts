@@ -1,0 +1,116 @@
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/server'
+import { refusal } from '../../domain/errors.ts'
+import { factorsOf, type User, usablePasskeys } from '../../domain/user.ts'
+import { drawChallenge, takeChallenge } from './challenge-book.ts'
+import { assertionOptions } from './passkey-options.ts'
+import type { PeopleDeps } from './people-deps.ts'
+import type { SignedIn } from './read-session.ts'
+import { verifyAssertion } from './verify-assertion.ts'
+import { verifyTotp } from './verify-totp.ts'
+
+/** What needs a fresh proof by a factor the person has (T34). */
+export const STEP_UP_OPERATIONS = [
+  'passkey.add',
+  'passkey.remove',
+  'totp.add',
+  'totp.remove',
+  'backup_codes.renew',
+] as const
+
+export interface StepUp {
+  operation: (typeof STEP_UP_OPERATIONS)[number]
+  /** `passkey.remove`: the passkey's id. */
+  target?: string
+}
+
+/** A fresh proof, exactly one of the two. */
+export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
+
+/**
+ * Says how the person may confirm this operation and, where a passkey can, starts the ceremony: the assertion then counts
+ * for this operation, target and session only.
+ * @throws Refusal as `checkOperation` says
+ */
+export async function startStepUp(
+  deps: PeopleDeps,
+  { session, user }: SignedIn,
+  stepUp: StepUp,
+): Promise<{ methods: ('passkey' | 'totp')[]; options?: PublicKeyCredentialRequestOptionsJSON }> {
+  checkOperation(user, stepUp)
+  const methods = proofMethods(user, stepUp)
+  if (!methods.includes('passkey')) return { methods }
+  const challenge = await drawChallenge(deps, {
+    purpose: 'step-up',
+    user_id: user.id,
+    session_id: session.id,
+    subject: subjectOf(stepUp),
+  })
+  const allowed = { ...user, passkeys: otherPasskeys(user, stepUp) }
+  return { methods, options: await assertionOptions({ user: allowed, challenge, rpId: deps.party.rpId }) }
+}
+
+/**
+ * Checks that the person proves presence now, by a factor other than the one removed (T34).
+ * @throws Refusal `proof_required`, `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`,
+ * `totp_disabled`, and those of `checkOperation`
+ */
+export async function proveFactor(
+  deps: PeopleDeps,
+  { session, user }: SignedIn,
+  stepUp: StepUp,
+  proof: Proof | undefined,
+  address: string,
+): Promise<void> {
+  checkOperation(user, stepUp)
+  if (proof === undefined) throw refusal('proof_required')
+  if ('totp' in proof) {
+    if (!proofMethods(user, stepUp).includes('totp')) throw refusal('proof_required')
+    await verifyTotp(deps, { user, code: proof.totp, address })
+    return
+  }
+  const belongs = { user_id: user.id, session_id: session.id, subject: subjectOf(stepUp) }
+  const { expectedChallenge } = await takeChallenge(deps, proof.passkey, 'step-up', belongs)
+  const others = { ...user, passkeys: otherPasskeys(user, stepUp) }
+  await verifyAssertion(deps, { user: others, response: proof.passkey, expectedChallenge })
+}
+
+/**
+ * Could the operation be done at all? Asked before a proof is used up.
+ * @throws Refusal `not_found`, `last_factor`, `totp_exists`, `passkey_limit`
+ */
+export function checkOperation(user: User, { operation, target }: StepUp): void {
+  const { has_totp } = factorsOf(user)
+  if (operation === 'passkey.add' && user.passkeys.length >= MAX_PASSKEYS) throw refusal('passkey_limit')
+  if (operation === 'totp.add' && has_totp) throw refusal('totp_exists')
+  if (operation === 'totp.remove') {
+    if (user.totp === undefined) throw refusal('not_found')
+    if (usablePasskeys(user).length === 0) throw refusal('last_factor')
+  }
+  if (operation === 'passkey.remove') {
+    if (!user.passkeys.some((passkey) => passkey.id === target)) throw refusal('not_found')
+    if (otherPasskeys(user, { operation, target }).length === 0 && !has_totp) throw refusal('last_factor')
+  }
+}
+
+const MAX_PASSKEYS = 20
+
+function proofMethods(user: User, stepUp: StepUp): ('passkey' | 'totp')[] {
+  const byTotp = factorsOf(user).has_totp && stepUp.operation !== 'totp.remove'
+  return [
+    ...(otherPasskeys(user, stepUp).length > 0 ? (['passkey'] as const) : []),
+    ...(byTotp ? (['totp'] as const) : []),
+  ]
+}
+
+/** Usable passkeys except the one to be removed. */
+function otherPasskeys(user: User, stepUp: { operation: string; target?: string | undefined }) {
+  const removed = stepUp.operation === 'passkey.remove' ? stepUp.target : undefined
+  return usablePasskeys(user).filter((passkey) => passkey.id !== removed)
+}
+
+function subjectOf({ operation, target }: StepUp): string {
+  return operation === 'passkey.remove' ? `${operation}:${target}` : operation
+}

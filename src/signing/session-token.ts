@@ -1,0 +1,87 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
+import { toBase64Url } from './base64.ts'
+import type { SigningKey } from './key-record.ts'
+import type { KeyRing } from './keys.ts'
+
+/** Issues and checks session JWTs. */
+export interface SessionTokens {
+  /** EdDSA JWT, `typ: session+jwt`, 15 minutes. `expires_in` in seconds. */
+  issue(session: { id: string; user_id: string }, at: Date): Promise<{ token: string; expires_in: number }>
+  /**
+   * @returns what a genuine, unexpired token says, else undefined. Whether the session still lives is the caller's check.
+   */
+  verify(token: string, at: Date): Promise<{ session_id: string; user_id: string } | undefined>
+}
+
+/** Seconds a session JWT is valid. */
+export const SESSION_TOKEN_SECONDS = 15 * 60
+
+const TYPE = 'session+jwt'
+const ALGORITHM = 'EdDSA'
+
+/** Processes follow the database's clock, but whole seconds may still round differently. */
+const TOLERANCE_SECONDS = 5
+
+/**
+ * Session JWTs for one service: `iss` and `aud` are its BASE_URL. Only EdDSA under one of our own `session` keys counts
+ * (T56): keys or key addresses in a token's header are ignored, its `kid` merely picks among ours.
+ * @param ring the keys as last loaded
+ */
+export function createSessionTokens(ring: () => KeyRing, baseUrl: string): SessionTokens {
+  return {
+    async issue(session, at) {
+      const key = ring().active('session', at)
+      if (key === undefined) throw new Error('no active session key')
+      const now = Math.floor(at.getTime() / 1000)
+      const token = await new SignJWT({ sid: session.id })
+        .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid: key.kid })
+        .setIssuer(baseUrl)
+        .setAudience(baseUrl)
+        .setSubject(session.user_id)
+        .setIssuedAt(now)
+        .setExpirationTime(now + SESSION_TOKEN_SECONDS)
+        .sign(privateKeyOf(key))
+      return { token, expires_in: SESSION_TOKEN_SECONDS }
+    },
+    async verify(token, at) {
+      try {
+        const key = publicKeyFor(ring(), token)
+        if (key === undefined) return undefined
+        const { payload } = await jwtVerify(token, key, {
+          algorithms: [ALGORITHM],
+          typ: TYPE,
+          issuer: baseUrl,
+          audience: baseUrl,
+          requiredClaims: ['exp', 'iat', 'sub', 'sid'],
+          maxTokenAge: SESSION_TOKEN_SECONDS,
+          clockTolerance: TOLERANCE_SECONDS,
+          currentDate: at,
+        })
+        const { sid, sub, aud } = payload
+        // One audience, not a list that also names us: such a token was made for somebody else too.
+        if (typeof sid !== 'string' || typeof sub !== 'string' || typeof aud !== 'string') return undefined
+        return { session_id: sid, user_id: sub }
+      } catch {
+        return undefined
+      }
+    },
+  }
+}
+
+/** The key a token names, if it is ours, made for sessions, and not revoked. */
+function publicKeyFor(ring: KeyRing, token: string): KeyObject | undefined {
+  const { kid } = decodeProtectedHeader(token)
+  const key = kid === undefined ? undefined : ring.find(kid)
+  if (key === undefined || key.purpose !== 'session' || key.revokedAt !== undefined) return undefined
+  return createPublicKey({ key: publicJwk(key), format: 'jwk' })
+}
+
+function privateKeyOf(key: SigningKey): KeyObject {
+  return createPrivateKey({ key: { ...publicJwk(key), d: toBase64Url(key.seed) }, format: 'jwk' })
+}
+
+/** RFC 8037 section 2. */
+function publicJwk(key: Pick<SigningKey, 'publicKey'>) {
+  return { kty: 'OKP', crv: 'Ed25519', x: toBase64Url(key.publicKey) }
+}
