@@ -1,0 +1,227 @@
+import { isUtf8 } from 'node:buffer'
+import {
+  Binary,
+  BSONRegExp,
+  BSONSymbol,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  Timestamp,
+} from 'bson'
+import { MongoError } from './semantics/mongo-error.ts'
+import { type BsonDocument, type BsonValue, bsonUndefined, JavaScriptCode } from './semantics/values.ts'
+
+/**
+ * Nesting a document may have. MongoDB allows 180; every part of the store recurses over documents,
+ * and nothing it stores comes near this.
+ */
+export const MAX_DEPTH = 100
+
+/** Dates outside what an ECMAScript `Date` can hold would not come back as they were sent. */
+const MAX_DATE = 8_640_000_000_000_000n
+
+/**
+ * Reads one document that must fill `bytes` exactly.
+ * @throws MongoError 22 InvalidBSON for anything that is not strictly valid BSON.
+ */
+export function decodeBson(bytes: Uint8Array): BsonDocument {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const { document, next } = readDocument(buffer, 0, buffer.length)
+  if (next !== buffer.length) throw invalid('bytes after the end of the document')
+  return document
+}
+
+/**
+ * Reads the document that starts at `offset` and may not reach past `end`.
+ * @throws MongoError 22 InvalidBSON for anything that is not strictly valid BSON (bsonspec.org 1.1).
+ */
+export function readDocument(
+  bytes: Buffer,
+  offset: number,
+  end: number,
+): { document: BsonDocument; next: number } {
+  const reader = new BsonReader(bytes, offset, end)
+  const document = reader.document(1)
+  return { document, next: reader.offset }
+}
+
+class BsonReader {
+  readonly #bytes: Buffer
+  readonly #end: number
+  offset: number
+
+  constructor(bytes: Buffer, offset: number, end: number) {
+    this.#bytes = bytes
+    this.offset = offset
+    this.#end = end
+  }
+
+  document(depth: number): BsonDocument {
+    const document: BsonDocument = new Map()
+    this.#elements(depth, (name, value) => {
+      // A map cannot hold both, and dropping one silently would lose data.
+      if (document.has(name)) throw invalid(`duplicate field name '${name}'`)
+      document.set(name, value)
+    })
+    return document
+  }
+
+  #array(depth: number): BsonValue[] {
+    const values: BsonValue[] = []
+    this.#elements(depth, (name, value) => {
+      if (name !== String(values.length)) throw invalid(`array index '${name}' is out of order`)
+      values.push(value)
+    })
+    return values
+  }
+
+  #elements(depth: number, take: (name: string, value: BsonValue) => void): void {
+    if (depth > MAX_DEPTH) throw invalid(`nesting is deeper than ${MAX_DEPTH}`)
+    const start = this.offset
+    const size = this.#int32()
+    const stop = start + size - 1
+    if (size < 5 || stop >= this.#end) throw invalid(`document length ${size} is invalid`)
+    while (this.offset < stop) {
+      const type = this.#byte()
+      const name = this.#cstring()
+      take(name, this.#value(type, depth))
+    }
+    if (this.offset !== stop || this.#byte() !== 0)
+      throw invalid('document does not end where its length says')
+  }
+
+  #value(type: number, depth: number): BsonValue {
+    switch (type) {
+      case 0x01:
+        return new Double(this.#bytes.readDoubleLE(this.#take(8)))
+      case 0x02:
+        return this.#string()
+      case 0x03:
+        return this.document(depth + 1)
+      case 0x04:
+        return this.#array(depth + 1)
+      case 0x05:
+        return this.#binary()
+      case 0x06:
+        return bsonUndefined
+      case 0x07:
+        return new ObjectId(Uint8Array.prototype.slice.call(this.#bytes, this.#take(12), this.offset))
+      case 0x08:
+        return this.#boolean()
+      case 0x09:
+        return this.#date()
+      case 0x0a:
+        return null
+      case 0x10:
+        return new Int32(this.#int32())
+      case 0x12:
+        return this.#long()
+      default:
+        return this.#rareValue(type, depth)
+    }
+  }
+
+  #rareValue(type: number, depth: number): BsonValue {
+    switch (type) {
+      case 0x0b:
+        return new BSONRegExp(this.#cstring(), this.#cstring())
+      case 0x0d:
+        return new JavaScriptCode(this.#string())
+      case 0x0e:
+        return new BSONSymbol(this.#string())
+      case 0x0f:
+        return this.#codeWithScope(depth)
+      case 0x11: {
+        const i = this.#bytes.readUInt32LE(this.#take(4))
+        return new Timestamp({ i, t: this.#bytes.readUInt32LE(this.#take(4)) })
+      }
+      case 0x13:
+        return new Decimal128(Uint8Array.prototype.slice.call(this.#bytes, this.#take(16), this.offset))
+      case 0x7f:
+        return new MaxKey()
+      case 0xff:
+        return new MinKey()
+      default:
+        throw invalid(`element type 0x${type.toString(16).padStart(2, '0')} is unknown or not supported`)
+    }
+  }
+
+  /** Moves over `length` bytes and returns where they start. */
+  #take(length: number): number {
+    const start = this.offset
+    if (length < 0 || length > this.#end - start) throw invalid('element reaches past the end')
+    this.offset = start + length
+    return start
+  }
+
+  #byte(): number {
+    return this.#bytes.readUInt8(this.#take(1))
+  }
+
+  #int32(): number {
+    return this.#bytes.readInt32LE(this.#take(4))
+  }
+
+  #long(): Long {
+    const low = this.#int32()
+    return new Long(low, this.#int32())
+  }
+
+  #date(): Date {
+    const milliseconds = this.#bytes.readBigInt64LE(this.#take(8))
+    if (milliseconds > MAX_DATE || milliseconds < -MAX_DATE) throw invalid('date is out of range')
+    return new Date(Number(milliseconds))
+  }
+
+  #boolean(): boolean {
+    const byte = this.#byte()
+    if (byte > 1) throw invalid(`boolean byte ${byte} is neither 0 nor 1`)
+    return byte === 1
+  }
+
+  #binary(): Binary {
+    const length = this.#int32()
+    const subtype = this.#byte()
+    const start = this.#take(length)
+    return new Binary(Uint8Array.prototype.slice.call(this.#bytes, start, this.offset), subtype)
+  }
+
+  #codeWithScope(depth: number): JavaScriptCode {
+    const start = this.offset
+    const size = this.#int32()
+    const code = this.#string()
+    const scope = this.document(depth + 1)
+    if (this.offset !== start + size) throw invalid('code with scope does not end where its length says')
+    return new JavaScriptCode(code, scope)
+  }
+
+  #string(): string {
+    const length = this.#int32()
+    if (length < 1) throw invalid(`string length ${length} is invalid`)
+    const start = this.#take(length)
+    if (this.#bytes[this.offset - 1] !== 0) throw invalid('string does not end with a zero byte')
+    return this.#text(start, this.offset - 1)
+  }
+
+  #cstring(): string {
+    const start = this.offset
+    const zero = this.#bytes.indexOf(0, start)
+    if (zero < 0 || zero >= this.#end) throw invalid('name does not end with a zero byte')
+    this.offset = zero + 1
+    return this.#text(start, zero)
+  }
+
+  #text(start: number, end: number): string {
+    const bytes = this.#bytes.subarray(start, end)
+    if (!isUtf8(bytes)) throw invalid('text is not valid UTF-8')
+    return bytes.toString('utf8')
+  }
+}
+
+function invalid(message: string): MongoError {
+  return new MongoError(22, message)
+}

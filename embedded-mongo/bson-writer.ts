@@ -1,0 +1,208 @@
+import type { Binary, BSONRegExp, BSONSymbol, MaxKey, MinKey } from 'bson'
+import { MAX_DEPTH } from './bson-reader.ts'
+import { MongoError } from './semantics/mongo-error.ts'
+import type { BsonDocument, BsonUndefined, BsonValue, JavaScriptCode } from './semantics/values.ts'
+
+/** The scratch buffer is kept between calls up to this size, so one huge document does not pin its memory. */
+const KEPT_BYTES = 1 << 20
+
+let scratch: Buffer = Buffer.allocUnsafe(1 << 16)
+
+/**
+ * Writes a document so that {@link decodeBson} gives the same values of the same types back.
+ * @throws MongoError 15 Overflow when it is nested deeper than the store allows.
+ */
+export function encodeBson(document: BsonDocument): Buffer {
+  const writer = new BsonWriter(scratch)
+  writer.document(document, 1)
+  if (writer.buffer.length <= KEPT_BYTES) scratch = writer.buffer
+  return Buffer.from(writer.buffer.subarray(0, writer.length))
+}
+
+type Tagged = Exclude<BsonValue, string | boolean | null | Date | BsonDocument | BsonValue[]>
+type RareValue = BSONRegExp | BSONSymbol | JavaScriptCode | BsonUndefined | MinKey | MaxKey
+
+class BsonWriter {
+  buffer: Buffer
+  length = 0
+
+  constructor(buffer: Buffer) {
+    this.buffer = buffer
+  }
+
+  document(document: BsonDocument, depth: number): void {
+    const start = this.#open(depth)
+    for (const [name, value] of document) this.#element(name, value, depth)
+    this.#close(start)
+  }
+
+  #array(values: readonly BsonValue[], depth: number): void {
+    const start = this.#open(depth)
+    for (const [index, value] of values.entries()) this.#element(String(index), value, depth)
+    this.#close(start)
+  }
+
+  #open(depth: number): number {
+    if (depth > MAX_DEPTH) throw new MongoError(15, `nesting is deeper than ${MAX_DEPTH}`)
+    return this.#room(4)
+  }
+
+  #close(start: number): void {
+    this.#byte(0)
+    this.buffer.writeInt32LE(this.length - start, start)
+  }
+
+  /** The type byte is written last, when the value has told what it is. */
+  #element(name: string, value: BsonValue, depth: number): void {
+    const type = this.#room(1)
+    this.#cstring(name)
+    this.buffer[type] = this.#value(value, depth)
+  }
+
+  #value(value: BsonValue, depth: number): number {
+    if (typeof value === 'string') {
+      this.#string(value)
+      return 0x02
+    }
+    if (typeof value === 'boolean') {
+      this.#byte(value ? 1 : 0)
+      return 0x08
+    }
+    if (value === null) return 0x0a
+    if (value instanceof Map) {
+      this.document(value, depth + 1)
+      return 0x03
+    }
+    if (Array.isArray(value)) {
+      this.#array(value, depth + 1)
+      return 0x04
+    }
+    if (value instanceof Date) {
+      const at = this.#room(8)
+      this.buffer.writeBigInt64LE(BigInt(value.getTime()), at)
+      return 0x09
+    }
+    return this.#taggedValue(value, depth)
+  }
+
+  #taggedValue(value: Tagged, depth: number): number {
+    switch (value._bsontype) {
+      case 'ObjectId':
+        this.#bytes(value.id)
+        return 0x07
+      case 'Binary':
+        return this.#binary(value)
+      case 'Int32':
+        this.#int32(value.value)
+        return 0x10
+      case 'Double':
+        this.#double(value.value)
+        return 0x01
+      case 'Long':
+        this.#words(value.low, value.high)
+        return 0x12
+      case 'Timestamp':
+        this.#words(value.low, value.high)
+        return 0x11
+      case 'Decimal128':
+        this.#bytes(value.bytes)
+        return 0x13
+      default:
+        return this.#rareValue(value, depth)
+    }
+  }
+
+  #rareValue(value: RareValue, depth: number): number {
+    switch (value._bsontype) {
+      case 'BSONRegExp':
+        this.#cstring(value.pattern)
+        this.#cstring(value.options)
+        return 0x0b
+      case 'BSONSymbol':
+        this.#string(value.value)
+        return 0x0e
+      case 'JavaScript':
+        return this.#code(value, depth)
+      case 'Undefined':
+        return 0x06
+      case 'MinKey':
+        return 0xff
+      case 'MaxKey':
+        return 0x7f
+    }
+  }
+
+  #code(value: JavaScriptCode, depth: number): number {
+    if (value.scope === undefined) {
+      this.#string(value.code)
+      return 0x0d
+    }
+    const start = this.#room(4)
+    this.#string(value.code)
+    this.document(value.scope, depth + 1)
+    this.buffer.writeInt32LE(this.length - start, start)
+    return 0x0f
+  }
+
+  #binary(value: Binary): number {
+    const at = this.#room(5)
+    const bytes = value.buffer.subarray(0, value.position)
+    this.buffer.writeInt32LE(bytes.length, at)
+    this.buffer[at + 4] = value.sub_type
+    this.#bytes(bytes)
+    return 0x05
+  }
+
+  #int32(value: number): void {
+    const at = this.#room(4)
+    this.buffer.writeInt32LE(value, at)
+  }
+
+  #double(value: number): void {
+    const at = this.#room(8)
+    this.buffer.writeDoubleLE(value, at)
+  }
+
+  #words(low: number, high: number): void {
+    const at = this.#room(8)
+    this.buffer.writeInt32LE(low, at)
+    this.buffer.writeInt32LE(high, at + 4)
+  }
+
+  #string(text: string): void {
+    const at = this.#room(4)
+    this.#cstringBytes(text)
+    this.buffer.writeInt32LE(this.length - at - 4, at)
+  }
+
+  #cstring(text: string): void {
+    if (text.includes('\0')) throw new MongoError(2, 'names and patterns must not contain a null byte')
+    this.#cstringBytes(text)
+  }
+
+  #cstringBytes(text: string): void {
+    const at = this.#room(Buffer.byteLength(text) + 1)
+    const written = this.buffer.write(text, at)
+    this.buffer[at + written] = 0
+  }
+
+  #byte(byte: number): void {
+    this.buffer[this.#room(1)] = byte
+  }
+
+  #bytes(bytes: Uint8Array): void {
+    this.buffer.set(bytes, this.#room(bytes.length))
+  }
+
+  /** Makes room for `count` bytes and returns where they start. */
+  #room(count: number): number {
+    const start = this.length
+    this.length += count
+    if (this.length > this.buffer.length) {
+      const grown = Buffer.allocUnsafe(Math.max(this.length, this.buffer.length * 2))
+      this.buffer.copy(grown, 0, 0, start)
+      this.buffer = grown
+    }
+    return start
+  }
+}
