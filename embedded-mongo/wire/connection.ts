@@ -1,0 +1,132 @@
+import type { Socket } from 'node:net'
+import { MongoError } from '../semantics/mongo-error.ts'
+import type { BsonDocument } from '../semantics/values.ts'
+import { type Frame, FrameLengthError, FrameReader } from './frame-reader.ts'
+import { expectsNoReply, formatOpMsg, OP_MSG, parseOpMsg } from './op-msg.ts'
+import { formatOpReply, OP_QUERY, parseOpQuery } from './op-query.ts'
+
+/** Commands served in one go before other connections get their turn. */
+const BURST = 32
+/** Bytes a client may send ahead of the answer it waits for before its socket is paused. */
+const READ_AHEAD = 1 << 16
+
+/** How long a client that broke the protocol may take to read why. */
+const LINGER_MS = 1000
+
+/** What a connection needs from the store behind it. */
+export interface CommandService {
+  /** Runs a command now. Never throws: a failure is a reply with `ok: 0`. */
+  run(body: BsonDocument, connectionId: number): Uint8Array
+  /** The reply for a message that could not be read. */
+  failure(error: unknown): Uint8Array
+  /**
+   * Calls back once all that the commands so far have written is durable, with undefined, or with the
+   * reply to send instead if it could not be made durable. Calls back at once if nothing is pending.
+   */
+  afterCommit(callback: (failure: Uint8Array | undefined) => void): void
+}
+
+/**
+ * One client. Messages are served one after the other, each reply only after the commit; nothing a
+ * client sends can throw out of here: what cannot be read is answered with MongoDB's error and, if the
+ * stream cannot be followed any further, the connection is closed.
+ */
+export class Connection {
+  readonly #socket: Socket
+  readonly #service: CommandService
+  readonly #id: number
+  readonly #reader = new FrameReader()
+  #busy = false
+  #ended = false
+  #replies = 0
+
+  constructor(socket: Socket, service: CommandService, id: number) {
+    this.#socket = socket
+    this.#service = service
+    this.#id = id
+    socket.on('data', (chunk: Buffer) => {
+      if (this.#ended) return
+      this.#reader.push(chunk)
+      this.#serve()
+    })
+    socket.on('drain', () => this.#idle())
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      this.#ended = true
+    })
+  }
+
+  /** Serves what has arrived until a reply has to wait for its commit or for the client to read. */
+  #serve(): void {
+    for (let served = 0; !this.#busy && !this.#ended; served += 1) {
+      if (served === BURST) {
+        this.#busy = true
+        setImmediate(() => this.#idle())
+        break
+      }
+      const frame = this.#nextFrame()
+      if (frame === undefined) break
+      this.#busy = true
+      this.#answer(frame)
+    }
+    if (this.#busy && this.#reader.buffered > READ_AHEAD) this.#socket.pause()
+    else if (!this.#busy && this.#socket.isPaused()) this.#socket.resume()
+  }
+
+  #idle(): void {
+    this.#busy = false
+    this.#serve()
+  }
+
+  #nextFrame(): Frame | undefined {
+    try {
+      return this.#reader.next()
+    } catch (error) {
+      const requestId = error instanceof FrameLengthError ? error.requestId : 0
+      const message = error instanceof Error ? error.message : String(error)
+      this.#hangUp(requestId, new MongoError(17, message))
+      return undefined
+    }
+  }
+
+  #answer(frame: Frame): void {
+    if (frame.opCode !== OP_MSG && frame.opCode !== OP_QUERY) {
+      this.#hangUp(frame.requestId, new MongoError(17, `Unsupported opcode ${frame.opCode}`))
+      return
+    }
+    const reply = this.#run(frame)
+    const silent = frame.opCode === OP_MSG && expectsNoReply(frame.bytes)
+    let waited = false
+    this.#service.afterCommit((failure) => {
+      const flowing = silent || this.#send(frame, failure ?? reply)
+      if (!flowing) return
+      if (waited) this.#idle()
+      else this.#busy = false
+    })
+    waited = true
+  }
+
+  #run(frame: Frame): Uint8Array {
+    try {
+      const body = frame.opCode === OP_MSG ? parseOpMsg(frame.bytes) : parseOpQuery(frame.bytes)
+      return this.#service.run(body, this.#id)
+    } catch (error) {
+      return this.#service.failure(error)
+    }
+  }
+
+  /** Returns false if the client has to read before it is served again. */
+  #send(frame: Frame, reply: Uint8Array): boolean {
+    if (this.#ended || this.#socket.destroyed) return true
+    this.#replies = (this.#replies + 1) & 0x7fffffff
+    const format = frame.opCode === OP_QUERY ? formatOpReply : formatOpMsg
+    return this.#socket.write(format(reply, this.#replies, frame.requestId))
+  }
+
+  #hangUp(requestId: number, error: MongoError): void {
+    this.#ended = true
+    this.#socket.end(formatOpMsg(this.#service.failure(error), 0, requestId))
+    // Closing at once, with bytes unread, would take the reply away from the client.
+    setTimeout(() => this.#socket.destroy(), LINGER_MS).unref()
+  }
+}

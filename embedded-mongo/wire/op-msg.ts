@@ -1,0 +1,115 @@
+import { readDocument } from '../bson-reader.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
+import type { BsonDocument, BsonValue } from '../semantics/values.ts'
+import { crc32c } from './crc32c.ts'
+import { HEADER_BYTES } from './frame-reader.ts'
+
+export const OP_MSG = 2013
+
+const CHECKSUM_PRESENT = 1
+const MORE_TO_COME = 2
+/** A set bit below 16 that we do not know must be refused; bits from 16 on are optional. */
+const REQUIRED_BITS = 0xffff
+
+/** Whether the client expects no reply (an unacknowledged write); readable even if the rest is not. */
+export function expectsNoReply(bytes: Buffer): boolean {
+  return bytes.length >= HEADER_BYTES + 4 && (bytes.readUInt32LE(HEADER_BYTES) & MORE_TO_COME) !== 0
+}
+
+/**
+ * Parses an OP_MSG into its command, with document sequences folded in as arrays (MongoDB wire protocol: flags, one kind-0 section, any kind-1 sections, checksum).
+ * @throws MongoError with MongoDB's code for the defect: 22, 223, 17, 40430, 40431, 40432, 40433, 40587.
+ */
+export function parseOpMsg(bytes: Buffer): BsonDocument {
+  if (bytes.length < HEADER_BYTES + 5) throw malformed('OP_MSG is too short')
+  const flags = bytes.readUInt32LE(HEADER_BYTES)
+  if ((flags & REQUIRED_BITS & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0) {
+    const bits = flags.toString(2).padStart(32, '0')
+    throw new MongoError(223, `Message contains illegal flags value: Ob${bits}`)
+  }
+  const end = (flags & CHECKSUM_PRESENT) === 0 ? bytes.length : checkedEnd(bytes)
+  return readSections(bytes, HEADER_BYTES + 4, end)
+}
+
+/** Builds the OP_MSG that answers `responseTo`: no flags, one kind-0 section. */
+export function formatOpMsg(document: Uint8Array, requestId: number, responseTo: number): Buffer {
+  const length = HEADER_BYTES + 5 + document.length
+  const bytes = Buffer.allocUnsafe(length)
+  bytes.writeInt32LE(length, 0)
+  bytes.writeInt32LE(requestId, 4)
+  bytes.writeInt32LE(responseTo, 8)
+  bytes.writeInt32LE(OP_MSG, 12)
+  bytes.writeUInt32LE(0, 16)
+  bytes.writeUInt8(0, 20)
+  bytes.set(document, 21)
+  return bytes
+}
+
+function checkedEnd(bytes: Buffer): number {
+  const end = bytes.length - 4
+  if (bytes.readUInt32LE(end) !== crc32c(bytes.subarray(0, end))) {
+    throw new MongoError(17, 'OP_MSG checksum does not match contents')
+  }
+  return end
+}
+
+function readSections(bytes: Buffer, start: number, end: number): BsonDocument {
+  let body: BsonDocument | undefined
+  const sequences = new Map<string, BsonValue[]>()
+  let offset = start
+  while (offset < end) {
+    const kind = bytes.readUInt8(offset)
+    offset += 1
+    if (kind === 0) {
+      if (body !== undefined) throw located(40430, 'Multiple body sections in message')
+      const section = readDocument(bytes, offset, end)
+      body = section.document
+      offset = section.next
+    } else if (kind === 1) {
+      offset = readSequence(bytes, offset, end, sequences)
+    } else {
+      throw located(40432, `Unknown section kind ${kind}`)
+    }
+  }
+  if (body === undefined) throw located(40587, 'OP_MSG messages must have a body')
+  for (const [name, documents] of sequences) {
+    if (body.has(name)) {
+      throw located(40433, `Duplicate field between body and document sequence ${name}`)
+    }
+    body.set(name, documents)
+  }
+  return body
+}
+
+function readSequence(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  sequences: Map<string, BsonValue[]>,
+): number {
+  if (start + 5 > end) throw malformed('document sequence is cut short')
+  const size = bytes.readInt32LE(start)
+  if (size < 5 || start + size > end) throw malformed(`document sequence length ${size} is invalid`)
+  const stop = start + size
+  const zero = bytes.indexOf(0, start + 4)
+  if (zero < 0 || zero >= stop) throw malformed('document sequence has no name')
+  const name = bytes.toString('utf8', start + 4, zero)
+  if (sequences.has(name)) throw located(40431, `Duplicate document sequence: ${name}`)
+  const documents: BsonValue[] = []
+  let offset = zero + 1
+  while (offset < stop) {
+    const item = readDocument(bytes, offset, stop)
+    documents.push(item.document)
+    offset = item.next
+  }
+  sequences.set(name, documents)
+  return stop
+}
+
+function malformed(message: string): MongoError {
+  return new MongoError(22, message)
+}
+
+function located(code: number, message: string): MongoError {
+  return new MongoError(code, message)
+}
