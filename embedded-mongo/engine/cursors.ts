@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto'
+import { Long } from 'bson'
+import { encodeBson } from '../bson-writer.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
+import type { BsonDocument, BsonValue } from '../semantics/values.ts'
+import { MAX_DOCUMENT_BYTES } from './collection.ts'
+
+/** MongoDB's default first batch, and its default cursor timeout. */
+const FIRST_BATCH = 101
+const IDLE_MS = 10 * 60 * 1000
+/** Cursors open at once; the longest idle one gives way to a new one. */
+const MAX_CURSORS = 1000
+
+interface OpenCursor {
+  id: Long
+  namespace: string
+  session: string | undefined
+  rest: Iterator<BsonDocument>
+  /** A document taken from `rest` that did not fit into the batch before. */
+  held: BsonDocument | undefined
+  usedAt: number
+}
+
+/** Where a cursor comes from and how much of it to send first. */
+export interface CursorRequest {
+  namespace: string
+  session: string | undefined
+  batchSize: number | undefined
+  singleBatch?: boolean
+}
+
+/**
+ * Open cursors. A cursor holds the documents its command found: updates make new documents, so what it
+ * returns is the collection as it was when the command ran.
+ */
+export class Cursors {
+  readonly #open = new Map<string, OpenCursor>()
+
+  /** The `cursor` part of a find or aggregate reply. `now` is in milliseconds. */
+  open(documents: Iterable<BsonDocument>, request: CursorRequest, now: number): BsonDocument {
+    const cursor: OpenCursor = {
+      id: randomCursorId(),
+      namespace: request.namespace,
+      session: request.session,
+      rest: documents[Symbol.iterator](),
+      held: undefined,
+      usedAt: now,
+    }
+    const batch = takeBatch(cursor, request.batchSize ?? FIRST_BATCH)
+    const more = batch.more && request.singleBatch !== true
+    if (more) this.#keep(cursor)
+    return reply(more ? cursor.id : Long.ZERO, request.namespace, 'firstBatch', batch.documents)
+  }
+
+  /** @throws MongoError 43 when the cursor is gone, 13 when it belongs to another namespace or session */
+  getMore(
+    id: Long,
+    request: { namespace: string; session: string | undefined; batchSize: number | undefined },
+    now: number,
+  ): BsonDocument {
+    const cursor = this.#open.get(id.toString())
+    if (cursor === undefined) throw new MongoError(43, `cursor id ${id.toString()} not found`)
+    if (cursor.namespace !== request.namespace) {
+      throw new MongoError(
+        13,
+        `Requested getMore on namespace '${request.namespace}', but cursor belongs to a different namespace ${cursor.namespace}`,
+      )
+    }
+    if (cursor.session !== request.session) {
+      throw new MongoError(
+        13,
+        `Cannot run getMore on cursor ${id.toString()}, which belongs to another session`,
+      )
+    }
+    cursor.usedAt = now
+    // 0 and absent both mean "as many as fit".
+    const batch = takeBatch(cursor, request.batchSize || Number.POSITIVE_INFINITY)
+    if (!batch.more) this.#open.delete(id.toString())
+    return reply(batch.more ? cursor.id : Long.ZERO, cursor.namespace, 'nextBatch', batch.documents)
+  }
+
+  /** Returns whether the cursor was open in that namespace. */
+  kill(id: Long, namespace: string): boolean {
+    const cursor = this.#open.get(id.toString())
+    if (cursor === undefined || cursor.namespace !== namespace) return false
+    return this.#open.delete(id.toString())
+  }
+
+  killSession(session: string): void {
+    for (const [id, cursor] of this.#open) if (cursor.session === session) this.#open.delete(id)
+  }
+
+  /** Forgets the cursors of a dropped namespace, or all of a database given as `name.`. */
+  killNamespaces(matches: (namespace: string) => boolean): void {
+    for (const [id, cursor] of this.#open) if (matches(cursor.namespace)) this.#open.delete(id)
+  }
+
+  /** Forgets cursors nobody has asked for ten minutes. */
+  expire(now: number): void {
+    for (const [id, cursor] of this.#open) if (now - cursor.usedAt > IDLE_MS) this.#open.delete(id)
+  }
+
+  #keep(cursor: OpenCursor): void {
+    if (this.#open.size >= MAX_CURSORS) {
+      const [oldest] = [...this.#open.values()].sort((a, b) => a.usedAt - b.usedAt)
+      if (oldest !== undefined) this.#open.delete(oldest.id.toString())
+    }
+    this.#open.set(cursor.id.toString(), cursor)
+  }
+}
+
+/** Up to `limit` documents whose encodings together stay inside one reply (at least one). */
+function takeBatch(cursor: OpenCursor, limit: number): { documents: BsonDocument[]; more: boolean } {
+  const documents: BsonDocument[] = []
+  let bytes = 0
+  while (documents.length < limit) {
+    const next = cursor.held ?? take(cursor.rest)
+    cursor.held = undefined
+    if (next === undefined) return { documents, more: false }
+    // Sizing costs an encoding, so it is done only when the batch could be large.
+    bytes += encodeBson(next).length
+    if (documents.length > 0 && bytes > MAX_DOCUMENT_BYTES) {
+      cursor.held = next
+      return { documents, more: true }
+    }
+    documents.push(next)
+  }
+  cursor.held = take(cursor.rest)
+  return { documents, more: cursor.held !== undefined }
+}
+
+function take(documents: Iterator<BsonDocument>): BsonDocument | undefined {
+  const { done, value } = documents.next()
+  return done === true ? undefined : value
+}
+
+function reply(
+  id: Long,
+  namespace: string,
+  name: 'firstBatch' | 'nextBatch',
+  documents: BsonDocument[],
+): BsonDocument {
+  return new Map<string, BsonValue>([
+    [name, documents],
+    ['id', id],
+    ['ns', namespace],
+  ])
+}
+
+/** Positive and unguessable; 0 means "exhausted" on the wire. */
+function randomCursorId(): Long {
+  const bytes = randomBytes(8)
+  return new Long(bytes.readInt32LE(0) | 1, bytes.readInt32LE(4) & 0x7fffffff)
+}
