@@ -1,0 +1,132 @@
+import { MongoError } from '../semantics/mongo-error.ts'
+import { typeNameOf } from '../semantics/type-names.ts'
+import { type BsonDocument, type BsonValue, isNumber } from '../semantics/values.ts'
+
+/** Fields every command may carry; {@link readGenericArguments} gives them their meaning. */
+const GENERIC = new Set([
+  '$db',
+  '$readPreference',
+  'lsid',
+  'comment',
+  'maxTimeMS',
+  'readConcern',
+  'writeConcern',
+  'txnNumber',
+  'startTransaction',
+  'autocommit',
+])
+
+/**
+ * Typed access to the fields of a command, or of a sub-document such as one entry of `updates`.
+ * A field outside the allow-list is refused when this is made (40415), a field of the wrong type when
+ * it is read (14). `null` counts as absent, as it does in MongoDB.
+ */
+export class CommandFields {
+  readonly #name: string
+  readonly #body: BsonDocument
+
+  /** @throws MongoError 40415 for a field that is not in `allowed`. */
+  constructor(name: string, body: BsonDocument, allowed: ReadonlySet<string>, generic = false) {
+    this.#name = name
+    this.#body = body
+    for (const field of body.keys()) {
+      if (allowed.has(field) || (generic && GENERIC.has(field))) continue
+      throw new MongoError(40415, `BSON field '${name}.${field}' is an unknown field.`)
+    }
+  }
+
+  raw(field: string): BsonValue | undefined {
+    return this.#body.get(field) ?? undefined
+  }
+
+  has(field: string): boolean {
+    return this.raw(field) !== undefined
+  }
+
+  document(field: string): BsonDocument | undefined {
+    const value = this.raw(field)
+    if (value === undefined) return undefined
+    if (!(value instanceof Map)) throw this.#wrongType(field, value, 'object')
+    return value
+  }
+
+  array(field: string): BsonValue[] | undefined {
+    const value = this.raw(field)
+    if (value === undefined) return undefined
+    if (!Array.isArray(value)) throw this.#wrongType(field, value, 'array')
+    return value
+  }
+
+  documents(field: string): BsonDocument[] | undefined {
+    return this.array(field)?.map((value, index) => {
+      if (!(value instanceof Map)) throw this.#wrongType(`${field}.${index}`, value, 'object')
+      return value
+    })
+  }
+
+  text(field: string): string | undefined {
+    const value = this.raw(field)
+    if (value === undefined) return undefined
+    if (typeof value !== 'string') throw this.#wrongType(field, value, 'string')
+    return value
+  }
+
+  /** A boolean, or a number taken for one, as drivers of old send. */
+  flag(field: string): boolean {
+    const value = this.raw(field)
+    if (value === undefined) return false
+    if (typeof value === 'boolean') return value
+    const number = integerOf(value)
+    if (number === undefined) throw this.#wrongType(field, value, 'bool')
+    return number !== 0
+  }
+
+  /** A whole number of any numeric type from 0 up. */
+  count(field: string): number | undefined {
+    const value = this.raw(field)
+    if (value === undefined) return undefined
+    const number = integerOf(value)
+    if (number === undefined) throw this.#wrongType(field, value, 'long')
+    if (number < 0) {
+      throw new MongoError(51024, `BSON field '${field}' value must be >= 0, actual value '${number}'`)
+    }
+    return number
+  }
+
+  /** Any whole number. */
+  integer(field: string): number | undefined {
+    const value = this.raw(field)
+    if (value === undefined) return undefined
+    const number = integerOf(value)
+    if (number === undefined) throw this.#wrongType(field, value, 'long')
+    return number
+  }
+
+  /** An option MongoDB has and this store has not: only its "off" value is taken. */
+  refuse(...fields: string[]): void {
+    for (const field of fields) {
+      const value = this.raw(field)
+      if (value === undefined || value === false) continue
+      throw new MongoError(72, `'${this.#name}.${field}' is not supported by the embedded store`)
+    }
+  }
+
+  required<T>(field: string, value: T | undefined): T {
+    if (value !== undefined) return value
+    throw new MongoError(40414, `BSON field '${this.#name}.${field}' is missing but a required field`)
+  }
+
+  #wrongType(field: string, value: BsonValue, expected: string): MongoError {
+    return new MongoError(
+      14,
+      `BSON field '${this.#name}.${field}' is the wrong type '${typeNameOf(value)}', expected type '${expected}'`,
+    )
+  }
+}
+
+/** The number if it is whole and exact in a double, else undefined. */
+export function integerOf(value: BsonValue | undefined): number | undefined {
+  if (!isNumber(value) || value._bsontype === 'Decimal128') return undefined
+  const number = value._bsontype === 'Long' ? value.toNumber() : value.value
+  return Number.isSafeInteger(number) ? number : undefined
+}

@@ -1,0 +1,106 @@
+import { Binary } from 'bson'
+import { MongoError } from '../semantics/mongo-error.ts'
+import type { BsonDocument } from '../semantics/values.ts'
+import { CommandFields, integerOf } from './command-fields.ts'
+
+const READ_CONCERNS = new Set(['local', 'available', 'majority'])
+const READ_PREFERENCES = new Set([
+  'primary',
+  'primaryPreferred',
+  'secondary',
+  'secondaryPreferred',
+  'nearest',
+])
+
+/** What every command may say besides its own fields. */
+export interface GenericArguments {
+  database: string
+  /** The session id in hexadecimal. */
+  session?: string
+  /** Milliseconds the command may take. */
+  maxTimeMs?: number
+}
+
+/**
+ * Reads `$db`, `lsid`, `maxTimeMS`, concerns and the transaction fields.
+ * One node that answers after fsync meets every concern it accepts; what it cannot promise it refuses:
+ * transactions with 20, `w` above 1 with 2, snapshot and linearizable reads with 72.
+ * @throws MongoError
+ */
+export function readGenericArguments(name: string, body: BsonDocument): GenericArguments {
+  refuseTransactions(body)
+  checkReadConcern(body)
+  checkWriteConcern(body)
+  checkReadPreference(body)
+  const fields = new CommandFields(name, body, new Set(body.keys()))
+  const database = fields.text('$db')
+  if (database === undefined) {
+    throw new MongoError(40571, 'OP_MSG requests require a $db argument')
+  }
+  checkDatabaseName(database)
+  const session = readSession(body)
+  const maxTimeMs = fields.count('maxTimeMS')
+  return {
+    database,
+    ...(session === undefined ? {} : { session }),
+    ...(maxTimeMs === undefined || maxTimeMs === 0 ? {} : { maxTimeMs }),
+  }
+}
+
+/** The hexadecimal id of a logical session document. @throws MongoError 14, 40414 or 40415 */
+export function sessionId(lsid: BsonDocument): string {
+  const fields = new CommandFields('lsid', lsid, new Set(['id']))
+  const id = fields.required('id', fields.raw('id'))
+  if (!(id instanceof Binary) || id.sub_type !== Binary.SUBTYPE_UUID || id.position !== 16) {
+    throw new MongoError(14, "BSON field 'lsid.id' is the wrong type, expected type 'uuid'")
+  }
+  return Buffer.from(id.value()).toString('hex')
+}
+
+function readSession(body: BsonDocument): string | undefined {
+  const lsid = new CommandFields('command', body, new Set(body.keys())).document('lsid')
+  return lsid === undefined ? undefined : sessionId(lsid)
+}
+
+function refuseTransactions(body: BsonDocument): void {
+  if (!body.has('txnNumber') && !body.has('startTransaction') && !body.has('autocommit')) return
+  throw new MongoError(20, 'Transaction numbers are only allowed on a replica set member or mongos')
+}
+
+function checkReadConcern(body: BsonDocument): void {
+  const concern = new CommandFields('command', body, new Set(body.keys())).document('readConcern')
+  if (concern === undefined) return
+  const level = new CommandFields('readConcern', concern, new Set(['level'])).text('level')
+  if (level === undefined || READ_CONCERNS.has(level)) return
+  throw new MongoError(72, `read concern level '${level}' is not supported by the embedded store`)
+}
+
+function checkWriteConcern(body: BsonDocument): void {
+  const concern = new CommandFields('command', body, new Set(body.keys())).document('writeConcern')
+  if (concern === undefined) return
+  const fields = new CommandFields('writeConcern', concern, new Set(['w', 'j', 'wtimeout', 'fsync']))
+  fields.flag('j')
+  fields.flag('fsync')
+  fields.count('wtimeout')
+  const w = fields.raw('w')
+  if (w === undefined || w === 'majority') return
+  const members = integerOf(w)
+  if (members === 0 || members === 1) return
+  if (members !== undefined) {
+    throw new MongoError(2, "cannot use 'w' > 1 when a host is not replicated")
+  }
+  throw new MongoError(79, 'No write concern mode with that name is known')
+}
+
+function checkReadPreference(body: BsonDocument): void {
+  const preference = new CommandFields('command', body, new Set(body.keys())).document('$readPreference')
+  if (preference === undefined) return
+  const mode = new CommandFields('$readPreference', preference, new Set(['mode'])).text('mode')
+  if (mode !== undefined && READ_PREFERENCES.has(mode)) return
+  throw new MongoError(9, `Could not parse $readPreference mode '${mode ?? ''}'`)
+}
+
+function checkDatabaseName(name: string): void {
+  if (name.length > 0 && Buffer.byteLength(name) <= 63 && !/[\0/\\. "$]/.test(name)) return
+  throw new MongoError(73, `Invalid database name: '${name}'`)
+}
