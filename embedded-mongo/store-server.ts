@@ -1,0 +1,101 @@
+import { chmodSync, rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { DurableCommandService } from './command-service.ts'
+import { FileBusyError } from './engine/durable-file.ts'
+import { startHousekeeping } from './engine/housekeeping.ts'
+import { StoreEngine } from './engine/store-engine.ts'
+import {
+  chooseSocketPath,
+  prepareDataDirectory,
+  readLockNote,
+  type StoreFiles,
+  storeFiles,
+  writeLockNote,
+} from './store-files.ts'
+import { StoreLockedError } from './store-locked-error.ts'
+import { Connection } from './wire/connection.ts'
+
+/** Connections at once; a driver's pool is 100 by default. */
+const MAX_CONNECTIONS = 1000
+
+/** A store that is listening, in this thread. */
+export interface StoreServer {
+  readonly socketPath: string
+  readonly engine: StoreEngine
+  /** Commits what is pending, answers it, closes all connections and lets go of the directory. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the data directory and serves it. This blocks the thread it runs in while commands execute; the
+ * service uses {@link startEmbeddedStore}, which gives it a thread of its own.
+ * @throws StoreLockedError when another store holds the directory
+ */
+export async function serveStore(dataDir: string): Promise<StoreServer> {
+  const files = storeFiles(dataDir)
+  prepareDataDirectory(files)
+  const engine = openEngine(files)
+  try {
+    return await listen(files, engine)
+  } catch (error) {
+    engine.close()
+    throw error
+  }
+}
+
+function openEngine(files: StoreFiles): StoreEngine {
+  try {
+    const engine = new StoreEngine(files.database)
+    // Left by a store that was killed. Nobody shall take it for ours.
+    rmSync(files.lock, { force: true })
+    return engine
+  } catch (error) {
+    if (error instanceof FileBusyError) throw new StoreLockedError(files.directory, readLockNote(files))
+    throw error
+  }
+}
+
+async function listen(files: StoreFiles, engine: StoreEngine): Promise<StoreServer> {
+  const { socketPath, temporary } = chooseSocketPath(files)
+  const service = new DurableCommandService(engine)
+  const sockets = new Set<Socket>()
+  let connections = 0
+  const server = createServer((socket) => {
+    connections += 1
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    new Connection(socket, service, connections)
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  await listening(server, socketPath)
+  if (process.platform !== 'win32') chmodSync(socketPath, 0o600)
+  writeLockNote(files, { pid: process.pid, socketPath })
+  const stopHousekeeping = startHousekeeping(engine, service)
+  return {
+    socketPath,
+    engine,
+    async close() {
+      stopHousekeeping()
+      const closed = new Promise((done) => server.close(done))
+      service.flush()
+      for (const socket of sockets) socket.end()
+      for (const socket of sockets) socket.destroySoon()
+      await closed
+      // The note goes while the lock is still held, or it could be the next holder's.
+      rmSync(files.lock, { force: true })
+      if (temporary !== undefined) rmSync(dirname(socketPath), { recursive: true, force: true })
+      engine.close()
+    },
+  }
+}
+
+function listening(server: Server, path: string): Promise<void> {
+  return new Promise((done, fail) => {
+    server.once('error', fail)
+    server.listen({ path, backlog: 511 }, () => {
+      server.off('error', fail)
+      done()
+    })
+  })
+}
