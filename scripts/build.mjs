@@ -1,14 +1,50 @@
-// Compiles the service to dist/ and the hosted page to dist/webauthn-page/.
+// Compiles the service to dist/ and the hosted pages to dist/webauthn-page/.
+// --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const steps = [['tsc', '-p', 'tsconfig.build.json']]
-if (existsSync(`${root}webauthn-page/vite.config.ts`)) {
-  steps.push(['vite', 'build', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'])
+const ifStale = process.argv.includes('--if-stale')
+
+const parts = [
+  {
+    name: 'server',
+    sources: ['src', 'embedded-mongo', 'adapters', 'tsconfig.json', 'tsconfig.build.json'],
+    command: ['tsc', '-p', 'tsconfig.build.json'],
+  },
+  {
+    name: 'pages',
+    sources: ['webauthn-page', 'src/domain', 'src/signing'],
+    command: ['vite', 'build', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'],
+  },
+]
+
+for (const { name, sources, command } of parts) {
+  const stamp = join(root, 'dist', `.${name}-built`)
+  const started = new Date()
+  if (ifStale && existsSync(stamp) && newest(sources) < statSync(stamp).mtimeMs) continue
+  const [tool, ...args] = command
+  const { status } = spawnSync(join(root, 'node_modules', '.bin', tool), args, {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  if (status !== 0) {
+    rmSync(stamp, { force: true })
+    process.exit(status ?? 1)
+  }
+  mkdirSync(join(root, 'dist'), { recursive: true })
+  writeFileSync(stamp, started.toISOString())
 }
-for (const [tool, ...args] of steps) {
-  const { status } = spawnSync(`${root}node_modules/.bin/${tool}`, args, { cwd: root, stdio: 'inherit' })
-  if (status !== 0) process.exit(status ?? 1)
+
+function newest(paths) {
+  return Math.max(0, ...paths.map((path) => newestIn(join(root, path))))
+}
+
+function newestIn(path) {
+  if (!existsSync(path)) return 0
+  const { mtimeMs } = statSync(path)
+  if (!statSync(path).isDirectory()) return mtimeMs
+  return Math.max(mtimeMs, ...readdirSync(path).map((name) => newestIn(join(path, name))))
 }

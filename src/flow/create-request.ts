@@ -14,12 +14,12 @@ import type { Caller } from './ports.ts'
 /** A create body after its fields were checked one by one. */
 export interface CreateInput {
   action: string
-  ttl_seconds?: number
+  ttl_seconds?: number | undefined
   context: Record<string, unknown>
   requires_individual_decision: boolean
-  callback_url?: string
-  sandbox_decision?: Outcome
-  sandbox_auto_decide_seconds?: number
+  callback_url?: string | undefined
+  sandbox_decision?: Outcome | undefined
+  sandbox_auto_decide_seconds?: number | undefined
 }
 
 type CreateDeps = Pick<

@@ -176,6 +176,8 @@ export interface RateLimiter {
 export interface ChangeSignal {
   /** Tells waiters in this process that a request changed or a key was revoked. */
   changed(id: string): void
+  /** True from shutdown on: nobody should wait any more. */
+  stopped(): boolean
   /**
    * Resolves when the request may have changed since `version`, the key was revoked, `deadline` came or `signal` aborted:
    * look again. Never rejects.

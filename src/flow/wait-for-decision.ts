@@ -56,7 +56,8 @@ export async function waitForDecision(
 ): Promise<ApprovalRequest> {
   const end = deps.clock.now().getTime() + timeoutSeconds * 1000
   let request = await readOwnRequest(deps, caller, id)
-  while (request.status === 'pending' && deps.clock.now().getTime() < end && !signal.aborted) {
+  const over = () => deps.clock.now().getTime() >= end || signal.aborted || deps.changes.stopped()
+  while (request.status === 'pending' && !over()) {
     const deadline = nextDeadline(request, end, deps.clock.now().getTime())
     await deps.changes.wait({
       requestId: id,

@@ -44,6 +44,7 @@ export function createChangeSignal(
   }
   return {
     changed: (id) => void emitter.emit(id),
+    stopped: () => stopped,
     async wait({ deadline, signal, ...watch }) {
       if (stopped || signal.aborted) return
       watches.add(watch)

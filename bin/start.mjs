@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+// Starts the service; builds it first if nothing is built (for example after `npm ci --ignore-scripts`).
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+if (!existsSync(`${root}dist/src/main.js`) || !existsSync(`${root}dist/webauthn-page/index.html`)) {
+  process.stdout.write('Building Countersign (first start only) …\n')
+  const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
+const { runMain } = await import('../dist/src/main.js')
+await runMain()

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { Express } from 'express'
+import type { Config } from './config.ts'
+import type { FlowDeps } from './flow/deps.ts'
+import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
+import type { Clock, Log, RateLimiter } from './flow/ports.ts'
+import { createWaitSlots } from './flow/wait-for-decision.ts'
+import { createHttpApp } from './http/app.ts'
+import { openStore } from './open-store.ts'
+import { packagePath } from './package-path.ts'
+import { loadSecrets } from './secrets.ts'
+import { createSessionTokens } from './signing/session-token.ts'
+import { createVault } from './signing/vault.ts'
+import { createAccountStore } from './store/accounts.ts'
+import { createApiKeyStore } from './store/api-keys.ts'
+import { createAttemptStore } from './store/attempts.ts'
+import { createAuditLog } from './store/audit-log.ts'
+import { createChallengeStore } from './store/challenges.ts'
+import { createChangeSignal } from './store/change-signal.ts'
+import { createStoreClock } from './store/clock.ts'
+import { connectStore, ensureIndexes, type StoreConnection } from './store/connect.ts'
+import { createEnrollmentStore } from './store/enrollments.ts'
+import { createIdempotencyStore } from './store/idempotency.ts'
+import { createQuotaStore } from './store/quotas.ts'
+import { createRateLimiter } from './store/rate-limits.ts'
+import { createRequestStore } from './store/requests.ts'
+import { createSessionStore } from './store/sessions.ts'
+import { createSigningKeyStore } from './store/signing-keys.ts'
+import { createUserStore } from './store/users.ts'
+import { createVerificationLog } from './store/verifications.ts'
+
+/** The service put together; `close` flushes what waits and lets go of the store. */
+export interface Composition {
+  deps: FlowDeps
+  limiter: RateLimiter
+  connection: StoreConnection
+  /** Answers everybody who waits for a decision, at shutdown. */
+  stopWaiting(): void
+  close(): Promise<void>
+}
+
+export interface ComposeOptions {
+  log: Log
+  /** A command may use the store of a running service. */
+  shareStore?: boolean
+  /** Milliseconds of the local clock; tests set it wrong. */
+  localTime?: () => number
+}
+
+/** How often signing keys are read again, so that a rotation by another process is noticed. */
+const KEY_RELOAD_MS = 30_000
+
+/**
+ * Composition root: configuration → store → adapters → verbs. Shared by the service and the command line, so neither can
+ * step around policy, audit or limits.
+ * @throws ConfigError, DataDirInUseError
+ */
+export async function compose(config: Config, options: ComposeOptions): Promise<Composition> {
+  const { log } = options
+  const vault = createVault(await loadSecrets(config))
+  const store = await openStore(config, options.shareStore ?? false)
+  const connection = await connectStore(store.uri)
+  const clock = await createStoreClock(connection, log, options.localTime)
+  const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
+  const keys = createKeyKeeper({ store: createSigningKeyStore(connection), vault, clock, random, log })
+  const requests = createRequestStore(connection)
+  const apiKeys = createApiKeyStore(connection)
+  const changes = createChangeSignal({ requests, apiKeys }, clock, log)
+  const verifications = createVerificationLog(connection, log)
+  const deps: FlowDeps = {
+    ...peopleStores(connection, clock),
+    requests,
+    apiKeys,
+    quotas: createQuotaStore(connection),
+    idempotency: createIdempotencyStore(connection),
+    verifications,
+    changes,
+    signer: createSigner(keys, clock),
+    keys,
+    vault,
+    tokens: createSessionTokens(() => keys.ring(), config.baseUrl),
+    clock,
+    random,
+    log,
+    party: { origin: config.baseUrl, rpId: config.rpId, name: 'Countersign' },
+    settings: { baseUrl: config.baseUrl, production: config.production },
+  }
+  const limiter = createRateLimiter(connection, clock, log, !store.own)
+  await ensureIndexes(connection)
+  await keys.ensure()
+  const stopReloading = reloadKeys(deps)
+  const close = async (): Promise<void> => {
+    stopReloading()
+    clock.stop()
+    changes.stop()
+    await verifications
+      .flush()
+      .catch((error: unknown) => log.error({ error }, 'verification log not written'))
+    await connection.close()
+    await store.close()
+  }
+  return { deps, limiter, connection, stopWaiting: () => changes.stop(), close }
+}
+
+function peopleStores(connection: StoreConnection, clock: Clock) {
+  return {
+    users: createUserStore(connection),
+    challenges: createChallengeStore(connection),
+    sessions: createSessionStore(connection),
+    enrollments: createEnrollmentStore(connection),
+    attempts: createAttemptStore(connection, clock),
+    accounts: createAccountStore(connection),
+    audit: createAuditLog(connection),
+  }
+}
+
+function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => void {
+  const timer = setInterval(() => {
+    deps.keys
+      .reload()
+      .catch((error: unknown) => deps.log.warn({ error }, 'the signing keys could not be read again'))
+  }, KEY_RELOAD_MS).unref()
+  return () => clearInterval(timer)
+}
+
+/** The HTTP surface over a composition. */
+export async function composeHttp(
+  config: Config,
+  { deps, limiter, connection }: Composition,
+): Promise<Express> {
+  const token = config.internalServiceToken
+  return createHttpApp({
+    ...deps,
+    limiter,
+    internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
+    waitSlots: createWaitSlots(),
+    trustProxy: config.trustProxy,
+    pagesDir: packagePath('dist/webauthn-page'),
+    openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
+    ping: async () => {
+      await connection.db?.admin().command({ ping: 1 })
+    },
+  })
+}

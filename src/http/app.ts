@@ -1,0 +1,44 @@
+import express, { type Express } from 'express'
+import { errorResponse, unknownPath } from './error-response.ts'
+import type { HttpDeps } from './http-deps.ts'
+import { logRequests } from './middleware/log-requests.ts'
+import { noStore } from './middleware/no-store.ts'
+import { requestId } from './middleware/request-id.ts'
+import { securityHeaders } from './middleware/security-headers.ts'
+import { apiKeyRoutes } from './routes/api-keys.ts'
+import { approvalRoutes } from './routes/approvals.ts'
+import { decisionRoutes } from './routes/decisions.ts'
+import { enrollmentRoutes } from './routes/enrollment.ts'
+import { healthRoutes } from './routes/health.ts'
+import { meRoutes } from './routes/me.ts'
+import { openapiRoutes } from './routes/openapi.ts'
+import { pageRoutes } from './routes/pages.ts'
+import { sessionRoutes } from './routes/session.ts'
+import { verificationRoutes } from './routes/verification.ts'
+import { webhookSecretRoutes } from './routes/webhook-secret.ts'
+
+/** The whole HTTP surface, one line a mount, in the order in which requests meet it. */
+export function createHttpApp(deps: HttpDeps): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.set('trust proxy', deps.trustProxy)
+  app.set('query parser', 'simple')
+  app.use(requestId)
+  app.use(securityHeaders(deps.settings.baseUrl.startsWith('https:')))
+  app.use(logRequests(deps.log))
+  app.use(healthRoutes(deps))
+  app.use('/api', noStore)
+  app.use(verificationRoutes(deps))
+  app.use('/api/v1', decisionRoutes(deps))
+  app.use('/api/v1/approvals', approvalRoutes(deps))
+  app.use('/api/v1/session', sessionRoutes(deps))
+  app.use('/api/v1/enrollment', enrollmentRoutes(deps))
+  app.use('/api/v1/me', meRoutes(deps))
+  app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
+  app.use('/api/v1/account/webhook-secret', webhookSecretRoutes(deps))
+  app.use(openapiRoutes(deps))
+  app.use(pageRoutes(deps))
+  app.use(unknownPath)
+  app.use(errorResponse(deps.log))
+  return app
+}

@@ -1,0 +1,18 @@
+import type { CallerDeps } from '../flow/authenticate-caller.ts'
+import type { FlowDeps } from '../flow/deps.ts'
+import type { RateLimiter } from '../flow/ports.ts'
+import type { WaitSlots } from '../flow/wait-for-decision.ts'
+
+/** What the HTTP edge needs besides the verbs' own dependencies. */
+export interface HttpDeps extends FlowDeps, CallerDeps {
+  limiter: RateLimiter
+  waitSlots: WaitSlots
+  /** Express `trust proxy`. */
+  trustProxy: number | readonly string[]
+  /** Folder of the built pages. */
+  pagesDir: string
+  /** The OpenAPI document to serve. */
+  openapi: object
+  /** Throws when the store does not answer. */
+  ping(): Promise<void>
+}

@@ -1,0 +1,46 @@
+import type { Vote } from '../domain/request.ts'
+import type { Review } from '../flow/review-request.ts'
+import { contextOf, presentDecision } from './present.ts'
+
+/** Everything the hosted page shows to one person, and nothing about other people but their references. */
+export function presentReview(review: Review, personId: string) {
+  const { request } = review
+  const mine = request.requirement.approvers.find((approver) => approver.user_id === personId)
+  const approved = new Set(
+    request.votes.filter((vote) => vote.decision === 'approved').map((vote) => vote.on_behalf_of),
+  )
+  return {
+    id: request.id,
+    status: request.status,
+    ...(request.cancelled ? { cancelled: true } : {}),
+    action: request.action,
+    context: contextOf(request),
+    context_json: request.context_json,
+    context_sha256: request.context_sha256,
+    created_at: request.created_at.toISOString(),
+    expires_at: request.expires_at.toISOString(),
+    server_time: review.serverTime.toISOString(),
+    high_impact: request.high_impact,
+    ...(request.sandbox ? { sandbox: true } : {}),
+    requested_by: {
+      key_name: request.requested_by.key_name,
+      account_name: request.requested_by.account_name,
+    },
+    quorum: { needed: request.requirement.quorum, approved: approved.size },
+    approver: mine?.approver ?? null,
+    may_decide: review.mayDecide,
+    ...(review.whyNot === undefined ? {} : { why_not: review.whyNot }),
+    methods: review.methods,
+    votes: request.votes.map((vote) => ({
+      ...presentVote(vote),
+      mine: vote.user_id === personId,
+      comment: vote.comment,
+    })),
+    ...(request.decision === undefined ? {} : { decision: presentDecision(request, request.decision) }),
+  }
+}
+
+/** A vote without its evidence and receipt. */
+export function presentVote(vote: Vote) {
+  return { approver: vote.approver, decision: vote.decision, method: vote.method, at: vote.at.toISOString() }
+}

@@ -1,0 +1,102 @@
+import { type RequestHandler, Router } from 'express'
+import { invalidField } from '../../domain/errors.ts'
+import { createRequest, refuseBlankAction } from '../../flow/create-request.ts'
+import { drawId } from '../../flow/deps.ts'
+import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
+import { remindApprovers } from '../../flow/remind-approvers.ts'
+import { runOnce } from '../../flow/run-once.ts'
+import { waitForDecision } from '../../flow/wait-for-decision.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
+import { jsonBody } from '../middleware/json-body.ts'
+import { limitByKey } from '../middleware/limit.ts'
+import { parseBody } from '../parse.ts'
+import { presentCreated, presentReminder, presentRequest, presentSandboxCreated } from '../present.ts'
+import { createBody, idempotencyKey, listQuery, waitQuery } from '../schemas/approvals.ts'
+
+/** The callers' side of approvals: create, list, read, wait, remind. */
+export function approvalRoutes(deps: HttpDeps): Router {
+  const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
+  const router = Router()
+  router.post(
+    '/request',
+    authenticate(deps),
+    limitByKey(deps, 'create'),
+    requireScope('approval:create'),
+    jsonBody,
+    create(deps),
+  )
+  router.get('/', reads, list(deps))
+  router.get('/:id', reads, read(deps))
+  router.get('/:id/wait', reads, wait(deps))
+  router.post('/:id/remind', authenticate(deps), remind(deps))
+  return router
+}
+
+function create(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const caller = callerOf(response)
+    const input = parseBody(createBody, request.body)
+    refuseBlankAction(input.action)
+    const parsedKey = idempotencyKey.safeParse(request.get('Idempotency-Key'))
+    if (!parsedKey.success) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
+    const claim = {
+      scope: `${caller.key.id}:create`,
+      key: parsedKey.data,
+      body: request.body,
+      subject: drawId(deps, 'req'),
+    }
+    const answer = await runOnce(deps, claim, async (id) => {
+      const made = await createRequest(deps, caller, input, id)
+      const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
+      return { status: 201, body: JSON.stringify(shown) }
+    })
+    if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
+    response.status(answer.status).type('application/json').send(answer.body)
+  }
+}
+
+function list(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { cursor, status, limit } = parseBody(listQuery, request.query)
+    const { requests, more } = await listOwnRequests(deps, callerOf(response), {
+      limit,
+      ...(status === undefined ? {} : { status }),
+      ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
+    })
+    const last = requests.at(-1)
+    response.json({
+      data: requests.map(presentRequest),
+      next_cursor: more && last ? encodeCursor(last) : null,
+    })
+  }
+}
+
+function read(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
+  }
+}
+
+function wait(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const caller = callerOf(response)
+    const { timeout } = parseBody(waitQuery, request.query)
+    const giveBack = deps.waitSlots.take(caller.key.id)
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    try {
+      const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone.signal)
+      if (!gone.signal.aborted) response.json(presentRequest(settled))
+    } finally {
+      giveBack()
+    }
+  }
+}
+
+function remind(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
+  }
+}

@@ -1,0 +1,85 @@
+import { type RequestHandler, Router } from 'express'
+import { decide } from '../../flow/decide.ts'
+import { startDecision } from '../../flow/prove-presence.ts'
+import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { clientAddress } from '../middleware/client-address.ts'
+import { jsonBody } from '../middleware/json-body.ts'
+import { requireSession, sessionOf } from '../middleware/session.ts'
+import { parseBody } from '../parse.ts'
+import { presentDecision } from '../present.ts'
+import { presentReview, presentVote } from '../present-review.ts'
+import { decisionBody, decisionOptionsBody } from '../schemas/decisions.ts'
+import { readProof } from '../schemas/webauthn.ts'
+
+const PENDING_PAGE = 100
+
+/** The approver's side: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
+export function decisionRoutes(deps: HttpDeps): Router {
+  const session = requireSession(deps)
+  const router = Router()
+  router.get('/me/pending', session, pending(deps))
+  router.get('/approvals/:id/review', session, review(deps))
+  router.post('/approvals/:id/decision/options', session, jsonBody, options(deps))
+  router.post('/approvals/:id/decision', session, jsonBody, decision(deps))
+  return router
+}
+
+function pending(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const waiting = await pendingForPerson(deps, sessionOf(response).user, PENDING_PAGE)
+    const data = waiting.map((request) => ({
+      id: request.id,
+      action: request.action,
+      high_impact: request.high_impact,
+      requested_by: {
+        key_name: request.requested_by.key_name,
+        account_name: request.requested_by.account_name,
+      },
+      created_at: request.created_at.toISOString(),
+      expires_at: request.expires_at.toISOString(),
+    }))
+    response.json({ data, next_cursor: null })
+  }
+}
+
+function review(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const { user } = sessionOf(response)
+    response.json(presentReview(await reviewRequest(deps, user, request.params.id), user.id))
+  }
+}
+
+function options(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const { user } = sessionOf(response)
+    const body = parseBody(decisionOptionsBody, request.body)
+    response.json(await startDecision(deps, user, request.params.id, body.decision))
+  }
+}
+
+function decision(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const { user } = sessionOf(response)
+    const body = parseBody(decisionBody, request.body)
+    const address = clientAddress(request)
+    const proof = readProof(request.body, address)
+    const input = {
+      requestId: request.params.id,
+      decision: body.decision,
+      comment: body.comment,
+      proof,
+      address,
+    }
+    const done = await decide(deps, user, input)
+    const decided = done.request.decision && {
+      decision: presentDecision(done.request, done.request.decision),
+    }
+    response.json({
+      id: done.request.id,
+      status: done.request.status,
+      vote: presentVote(done.vote),
+      ...decided,
+    })
+  }
+}

@@ -1,0 +1,50 @@
+import { type RequestHandler, Router } from 'express'
+import type { HttpDeps } from '../http-deps.ts'
+import { authenticate, bearerToken, callerOf } from '../middleware/authenticate.ts'
+import { requireSession, sessionOf } from '../middleware/session.ts'
+
+/** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
+export function webhookSecretRoutes(deps: HttpDeps): Router {
+  const router = Router()
+  const forKey = [authenticate(deps), secretOfKey(deps)]
+  const forSession = [requireSession(deps), secretsOfAccount(deps)]
+  // A request that shows an API key is answered as one, and never falls back to the browser's cookie.
+  router.get('/', forCredential(isKeyLike, forKey), forSession)
+  return router
+}
+
+function isKeyLike(token: string): boolean {
+  return token.startsWith('sa_') || token.startsWith('internal-')
+}
+
+/** Runs the steps for tokens that match and ends there; other requests go on. */
+function forCredential(matches: (token: string) => boolean, steps: RequestHandler[]): RequestHandler {
+  const inner = Router().use(steps)
+  return (request, response, next) => {
+    if (matches(bearerToken(request))) inner(request, response, next)
+    else next()
+  }
+}
+
+function secretOfKey(deps: HttpDeps): RequestHandler {
+  return (_request, response) => {
+    const { key } = callerOf(response)
+    const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
+    response.setHeader('Cache-Control', 'no-store').json({ webhook_signing_secret })
+  }
+}
+
+function secretsOfAccount(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const live = (await deps.apiKeys.list(sessionOf(response).user.account_id)).filter(
+      (key) => key.revoked_at === null,
+    )
+    const keys = live.map((key) => ({
+      id: key.id,
+      name: key.name,
+      key_prefix: key.key_prefix,
+      webhook_signing_secret: deps.vault.webhookSecret(key.id, key.secret_version),
+    }))
+    response.setHeader('Cache-Control', 'no-store').json({ keys })
+  }
+}

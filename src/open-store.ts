@@ -1,0 +1,47 @@
+import { findRunningStore, StoreLockedError, startEmbeddedStore } from '../embedded-mongo/index.ts'
+import type { Config } from './config.ts'
+
+/** A store to connect to. */
+export interface OpenStore {
+  uri: string
+  /** This process runs the embedded store itself and is its only client but for commands. */
+  own: boolean
+  close(): Promise<void>
+}
+
+/** Another service holds the data directory. */
+export class DataDirInUseError extends Error {
+  override readonly name = 'DataDirInUseError'
+}
+
+/**
+ * The store of the configuration: `MONGODB_URI`, else the embedded store on the data directory.
+ * @param share a command may use the store of a service that is running; a second service may not
+ * @throws DataDirInUseError
+ */
+export async function openStore(
+  config: Pick<Config, 'mongodbUri' | 'dataDir'>,
+  share: boolean,
+): Promise<OpenStore> {
+  if (config.mongodbUri !== undefined) return external(config.mongodbUri)
+  const running = share ? await findRunningStore(config.dataDir) : undefined
+  if (running !== undefined) return external(running.uri)
+  try {
+    const store = await startEmbeddedStore({ dataDir: config.dataDir })
+    return { uri: store.uri, own: true, close: () => store.close() }
+  } catch (error) {
+    if (error instanceof StoreLockedError) throw inUse(config.dataDir, error)
+    throw error
+  }
+}
+
+function external(uri: string): OpenStore {
+  return { uri, own: false, close: async () => undefined }
+}
+
+function inUse(dataDir: string, cause: StoreLockedError): DataDirInUseError {
+  return new DataDirInUseError(
+    `Process ${cause.pid} already uses ${dataDir}. Stop it, set another DATA_DIR, or run "countersign store" and point MONGODB_URI of all services at it.`,
+    { cause },
+  )
+}

@@ -1,0 +1,18 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Absolute path of a file of this package, whether the code runs from `src` or compiled from `dist/src`. */
+export function packagePath(relative: string): string {
+  return join(packageRoot(), relative)
+}
+
+function packageRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, 'package.json'))) {
+    const parent = dirname(folder)
+    if (parent === folder) throw new Error('package.json not found')
+    folder = parent
+  }
+  return folder
+}

@@ -1,0 +1,61 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type ComposeOptions, type Composition, compose, composeHttp } from './compose.ts'
+import type { Config } from './config.ts'
+import { inviteFirstOwner } from './flow/people/invite-user.ts'
+
+/** A service that answers requests. */
+export interface RunningService {
+  composition: Composition
+  port: number
+  /** Link for the first owner, while nobody exists. */
+  setupUrl: string | undefined
+  /** Stops taking requests, answers those under way, closes the store. */
+  close(): Promise<void>
+}
+
+/** Slow or silent clients must not hold connections (T8, T67); a wait of 60 s must fit. */
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 30_000
+
+/** How long open requests may take at shutdown before their connections are cut. */
+const DRAIN_MS = 5_000
+
+/** Puts the service together and listens. @throws what `compose` throws, and Node's `EADDRINUSE` */
+export async function serve(config: Config, options: ComposeOptions): Promise<RunningService> {
+  const composition = await compose(config, options)
+  try {
+    const app = await composeHttp(config, composition)
+    const server = createServer(
+      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+      app,
+    )
+    const port = await listen(server, config)
+    const link = await inviteFirstOwner(composition.deps)
+    return { composition, port, setupUrl: link?.url, close: () => shutDown(server, composition) }
+  } catch (error) {
+    await composition.close()
+    throw error
+  }
+}
+
+function listen(server: Server, config: Config): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(config.port, config.host, () => {
+      server.off('error', reject)
+      const address: AddressInfo | string | null = server.address()
+      resolve(address !== null && typeof address === 'object' ? address.port : config.port)
+    })
+  })
+}
+
+async function shutDown(server: Server, composition: Composition): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  composition.stopWaiting()
+  server.closeIdleConnections()
+  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
+  await closed
+  clearTimeout(cut)
+  await composition.close()
+}

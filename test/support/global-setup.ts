@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { packagePath } from '../../src/package-path.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The store all test files share; each service in it has a database of its own. */
+    storeUri: string
+  }
+}
+
+let closeStore: () => Promise<void> = async () => undefined
+
+/**
+ * Compiles the service if sources changed (tests also run it as its users do, from `dist`) and opens the store of this
+ * run: `MONGODB_URI`, else with `TEST_STORE=mongod` a replica set of `mongodb-memory-server`, else the embedded store.
+ */
+export async function setup(project: TestProject): Promise<void> {
+  build()
+  const store = await openTestStore()
+  closeStore = store.close
+  project.provide('storeUri', store.uri)
+}
+
+export async function teardown(): Promise<void> {
+  await closeStore()
+}
+
+function build(): void {
+  const arguments_ = [packagePath('scripts/build.mjs'), '--if-stale']
+  const built = spawnSync(process.execPath, arguments_, { encoding: 'utf8' })
+  if (built.status !== 0) throw new Error(`the build failed:\n${built.stdout}${built.stderr}`)
+}
+
+async function openTestStore(): Promise<{ uri: string; close: () => Promise<void> }> {
+  const given = process.env.MONGODB_URI
+  if (given !== undefined && given !== '') return { uri: given, close: async () => undefined }
+  if (process.env.TEST_STORE === 'mongod') return openMongod()
+  const { startEmbeddedStore } = await import('../../embedded-mongo/index.ts')
+  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-test-'))
+  const store = await startEmbeddedStore({ dataDir })
+  const close = async (): Promise<void> => {
+    await store.close()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  return { uri: store.uri, close }
+}
+
+async function openMongod(): Promise<{ uri: string; close: () => Promise<void> }> {
+  const { MongoMemoryReplSet } = await import('mongodb-memory-server')
+  const set = await MongoMemoryReplSet.create({ replSet: { count: 1, ip: '127.0.0.1' } })
+  return { uri: set.getUri(), close: async () => void (await set.stop()) }
+}

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inject, onTestFinished } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import type { Log } from '../../src/flow/ports.ts'
+import { type RunningService, serve } from '../../src/serve.ts'
+
+/** A whole service on 127.0.0.1, on a database of its own. */
+export interface TestService extends RunningService {
+  /** `http://localhost:<port>`, as browsers and clients reach it. */
+  url: string
+  /** Everything that was logged, as objects. */
+  logged: { level: string; message: string; fields: Record<string, unknown> }[]
+}
+
+export interface ServiceOptions {
+  env?: Record<string, string>
+  localTime?: () => number
+  /** Use this database instead of a fresh one: for several processes' worth of services on one store. */
+  database?: string
+}
+
+/** Starts a service; close it yourself, or use `useService` inside a test. */
+export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-service-'))
+  const database = options.database ?? `test_${randomBytes(6).toString('hex')}`
+  const config = readConfig({
+    PORT: String(port),
+    BASE_URL: url,
+    DATA_DIR: dataDir,
+    MONGODB_URI: databaseUri(inject('storeUri'), database),
+    ...options.env,
+  })
+  const logged: TestService['logged'] = []
+  const service = await serve(config, {
+    log: collectingLog(logged),
+    ...(options.localTime && { localTime: options.localTime }),
+  })
+  const close = async (): Promise<void> => {
+    if (options.database === undefined) await service.composition.connection.db?.dropDatabase()
+    await service.close()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  return { ...service, url, logged, close }
+}
+
+/** A service that ends with the test. */
+export async function useService(options: ServiceOptions = {}): Promise<TestService> {
+  const service = await startService(options)
+  onTestFinished(() => service.close())
+  return service
+}
+
+/** The same store, another database. */
+export function databaseUri(uri: string, database: string): string {
+  const match = /^(mongodb(?:\+srv)?:\/\/[^/]+)(?:\/[^?]*)?(\?.*)?$/.exec(uri)
+  if (match === null) throw new Error(`not a MongoDB address: ${uri}`)
+  return `${match[1]}/${database}${match[2] ?? ''}`
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() =>
+        address !== null && typeof address === 'object'
+          ? resolve(address.port)
+          : reject(new Error('no port')),
+      )
+    })
+  })
+}
+
+function collectingLog(lines: TestService['logged']): Log {
+  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push({ level, message, fields })
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
