@@ -1,4 +1,3 @@
-import { describeValue } from './describe-value.ts'
 import { compileExpression } from './expression.ts'
 import type { FieldTest, FilterNode } from './filter-tree.ts'
 import { isTruthy } from './is-truthy.ts'
@@ -83,7 +82,7 @@ function isOperatorDocument(value: BsonValue): value is BsonDocument {
 }
 
 /** Parses `{$gt: 1, $lt: 5}` for a path: every operator must hold. */
-export function parseOperators(path: string, operators: BsonDocument): FilterNode {
+function parseOperators(path: string, operators: BsonDocument): FilterNode {
   const children: FilterNode[] = []
   for (const [name, value] of operators) {
     const node = parseOperator(path, name, value, operators)
@@ -119,8 +118,6 @@ function parseOperator(
       return parseElemMatch(path, value)
     case '$options':
       if (!all.has('$regex')) throw mongoError('BadValue', '$options needs a $regex')
-      return undefined
-    case '$comment':
       return undefined
     default:
       throw mongoError('BadValue', `unknown operator: ${name}`)
@@ -195,13 +192,4 @@ function parseElemMatch(path: string, value: BsonValue): FilterNode {
     return { kind: 'field', path, test: { op: 'elemMatchValue', node: parseOperators('', value) } }
   }
   return { kind: 'field', path, test: { op: 'elemMatchObject', node: parseDocument(value, false) } }
-}
-
-/** Parses the condition of `$pull`: on whole elements if it starts with an operator, else on fields of documents. */
-export function parsePullCondition(condition: BsonDocument): { onElements: boolean; node: FilterNode } {
-  const first = condition.keys().next().value
-  const onElements = isOperatorDocument(condition) && first !== undefined && !(first in logicalKinds)
-  if (first === '$expr') throw mongoError('QueryFeatureNotAllowed', '$expr is not allowed in this context')
-  if (first === '$comment') throw mongoError('BadValue', `unknown operator in ${describeValue(condition)}`)
-  return { onElements, node: onElements ? parseOperators('', condition) : parseDocument(condition, false) }
 }

@@ -1,0 +1,98 @@
+import type { Collation } from './collation.ts'
+import { describeValue } from './describe-value.ts'
+import { type CompiledFilter, compileFilter } from './filter.ts'
+import type { FilterNode } from './filter-tree.ts'
+import { mongoError } from './mongo-error.ts'
+import { isArrayFilterPart, type PathHolder } from './update-paths.ts'
+import { type BsonDocument, type BsonValue, documentOf } from './values.ts'
+
+/** Tests an array element for `$[identifier]`. */
+export type ElementFilter = (element: BsonValue, now: Date) => boolean
+
+const identifierForm = /^[a-z][a-zA-Z0-9]*$/
+
+/**
+ * Compiles `arrayFilters` by identifier and checks that update and filters use each other's identifiers.
+ * Throws MongoError 9 for an unused, repeated or nameless filter, 2 for a bad or unknown identifier.
+ */
+export function compileArrayFilters(
+  arrayFilters: readonly BsonDocument[],
+  changes: readonly PathHolder[],
+  collation: Collation | undefined,
+): ReadonlyMap<string, ElementFilter> {
+  const filters = new Map<string, ElementFilter>()
+  for (const document of arrayFilters) {
+    const compiled = compileFilter(document, { collation })
+    const identifier = identifierOf(compiled, document)
+    if (filters.has(identifier)) {
+      throw mongoError(
+        'FailedToParse',
+        `Found multiple array filters with the same top-level field name ${identifier}`,
+      )
+    }
+    filters.set(identifier, (element, now) => compiled.matches(documentOf([identifier, element]), now))
+  }
+  checkUse(filters, changes)
+  return filters
+}
+
+function identifierOf(filter: CompiledFilter, document: BsonDocument): string {
+  const names = new Set<string>()
+  collectNames(filter.tree, names)
+  const [name, other] = names
+  if (name === undefined) {
+    throw mongoError(
+      'FailedToParse',
+      `Cannot use an expression without a top-level field name in arrayFilters: ${describeValue(document)}`,
+    )
+  }
+  if (other !== undefined) {
+    throw mongoError(
+      'FailedToParse',
+      `Error parsing array filter :: caused by :: Expected a single top-level field name, found '${name}' and '${other}'`,
+    )
+  }
+  if (!identifierForm.test(name)) {
+    throw mongoError(
+      'BadValue',
+      'Error parsing array filter :: caused by :: The top-level field name must be an alphanumeric string ' +
+        `beginning with a lowercase letter, found '${name}'`,
+    )
+  }
+  return name
+}
+
+function collectNames(node: FilterNode, names: Set<string>): void {
+  if (node.kind === 'field') names.add(node.path.split('.')[0] ?? '')
+  else if (node.kind === 'not') collectNames(node.child, names)
+  else if (node.kind === 'expression') {
+    throw mongoError('QueryFeatureNotAllowed', '$expr is not allowed in this context')
+  } else if ('children' in node) {
+    for (const child of node.children) collectNames(child, names)
+  }
+}
+
+function checkUse(filters: ReadonlyMap<string, ElementFilter>, changes: readonly PathHolder[]): void {
+  const used = new Set<string>()
+  for (const { path } of changes) {
+    for (const part of path) {
+      if (!isArrayFilterPart(part) || part === '$[]') continue
+      const identifier = part.slice(2, -1)
+      if (!filters.has(identifier)) {
+        throw mongoError(
+          'BadValue',
+          `No array filter found for identifier '${identifier}' in path '${path.join('.')}'`,
+        )
+      }
+      used.add(identifier)
+    }
+  }
+  for (const identifier of filters.keys()) {
+    if (!used.has(identifier)) {
+      throw mongoError(
+        'FailedToParse',
+        `The array filter for identifier '${identifier}' was not used in the update`,
+      )
+    }
+  }
+}

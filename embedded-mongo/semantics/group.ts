@@ -1,0 +1,64 @@
+import { type Accumulator, accumulators } from './accumulators.ts'
+import { type CompiledExpression, compileExpression } from './expression.ts'
+import { encodeValue } from './key-encoding.ts'
+import { MongoError } from './mongo-error.ts'
+import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
+
+interface GroupField {
+  readonly name: string
+  readonly make: () => Accumulator
+  readonly expression: CompiledExpression
+}
+
+/**
+ * Compiles a `$group` stage: `_id` is any expression, every other field one accumulator. Groups come out in the
+ * order of their first document. Throws MongoError 15947, 15955, 15952, 40234, 40235, 40236 or 40238.
+ */
+export function compileGroup(
+  spec: BsonValue,
+): (documents: Iterable<BsonDocument>, now: Date) => BsonDocument[] {
+  if (!isDocument(spec)) throw new MongoError(15947, "a group's fields must be specified in an object")
+  const id = spec.get('_id')
+  if (id === undefined) throw new MongoError(15955, 'a group specification must include an _id')
+  const idExpression = compileExpression(id)
+  const fields = Array.from(spec)
+    .filter(([name]) => name !== '_id')
+    .map(([name, value]) => parseField(name, value))
+  return (documents, now) => {
+    const groups = new Map<string, { id: BsonValue; values: readonly Accumulator[] }>()
+    for (const root of documents) {
+      const groupId = idExpression({ root, now }) ?? null
+      const key = encodeValue(groupId)
+      const group = groups.get(key) ?? { id: groupId, values: fields.map(({ make }) => make()) }
+      groups.set(key, group)
+      for (const [index, { expression }] of fields.entries())
+        group.values[index]?.add(expression({ root, now }))
+    }
+    return Array.from(groups.values(), (group) => {
+      const result: BsonDocument = new Map([['_id', group.id]])
+      for (const [index, { name }] of fields.entries())
+        result.set(name, group.values[index]?.result() ?? null)
+      return result
+    })
+  }
+}
+
+function parseField(name: string, value: BsonValue): GroupField {
+  if (name.includes('.')) throw new MongoError(40235, `The field name '${name}' cannot contain '.'`)
+  if (name.startsWith('$')) throw new MongoError(40236, `The field name '${name}' cannot be an operator name`)
+  if (!isDocument(value) || value.size === 0) {
+    throw new MongoError(40234, `The field '${name}' must be an accumulator object`)
+  }
+  if (value.size > 1) throw new MongoError(40238, `The field '${name}' must specify one accumulator`)
+  const [[operator, argument] = ['', null]] = value
+  const make = accumulators.get(operator)
+  if (!make) throw new MongoError(15952, `unknown group operator '${operator}'`)
+  return { name, make, expression: compileExpression(accumulated(operator, argument)) }
+}
+
+/** In `$group` an accumulator takes one expression; MongoDB refuses a list of them and opens a list of one. */
+function accumulated(operator: string, argument: BsonValue): BsonValue {
+  if (!Array.isArray(argument)) return argument
+  if (argument.length !== 1) throw new MongoError(40237, `The ${operator} accumulator is a unary operator`)
+  return argument[0] ?? null
+}

@@ -1,0 +1,148 @@
+import { compileArrayFilters } from './array-filters.ts'
+import { changePath } from './change-path.ts'
+import type { Collation } from './collation.ts'
+import { equalValues, identicalValues } from './compare.ts'
+import { describeValue } from './describe-value.ts'
+import { mongoError } from './mongo-error.ts'
+import { type PathUpdate, parseOperatorUpdate } from './parse-update.ts'
+import { renameField } from './rename-field.ts'
+import { type PositionalContext, resolvePath } from './resolve-path.ts'
+import { inPathOrder, isDynamicPath } from './update-paths.ts'
+import { idFirst } from './upsert-seed.ts'
+import type { BsonDocument, BsonValue } from './values.ts'
+
+export { seedFromFilter } from './upsert-seed.ts'
+
+/** Options of an update. `filter` is accepted for symmetry with the command; positions come in with `apply`. */
+export interface UpdateOptions {
+  readonly arrayFilters?: readonly BsonDocument[]
+  readonly filter?: BsonDocument
+  readonly collation?: Collation | undefined
+}
+
+/** What one application of an update may depend on besides the document. */
+export interface ApplyContext {
+  /** The store's clock. */
+  readonly now: Date
+  /** What `matchDetail` reported for this document: the element `$` stands for. */
+  readonly arrayIndex?: number
+  /** The document is being made by an upsert: `$setOnInsert` applies, `_id` may still be given. */
+  readonly insert: boolean
+}
+
+/** An update compiled once and applied to many documents. */
+export interface CompiledUpdate {
+  /** It replaces whole documents instead of applying operators. */
+  readonly replacement: boolean
+  /**
+   * The updated document and whether it differs; `doc` is the input itself if not. Never mutates its input.
+   * Throws MongoError: 66 if `_id` would change, and per operator 2, 14, 28, 34 or 40.
+   */
+  apply(document: BsonDocument, context: ApplyContext): { doc: BsonDocument; changed: boolean }
+}
+
+/**
+ * Compiles an update document: operators (`parse-update.ts` has the allow-list) or a replacement.
+ * Throws MongoError 238 for a pipeline, 9 and 2 for malformed updates and arrayFilters, 40 for conflicting paths,
+ * 52 for a $-prefixed field in a replacement, 56 for an empty path.
+ */
+export function compileUpdate(
+  update: BsonDocument | readonly BsonValue[],
+  options: UpdateOptions = {},
+): CompiledUpdate {
+  if (!(update instanceof Map)) {
+    throw mongoError('NotImplemented', 'Updates by aggregation pipeline are not supported by this store')
+  }
+  const first = update.keys().next().value
+  return first?.startsWith('$') ? compileOperators(update, options) : compileReplacement(update, options)
+}
+
+function compileReplacement(replacement: BsonDocument, options: UpdateOptions): CompiledUpdate {
+  if (options.arrayFilters !== undefined) {
+    throw mongoError('FailedToParse', 'arrayFilters may not be specified for replacement-style updates')
+  }
+  for (const name of replacement.keys()) {
+    if (!name.startsWith('$')) continue
+    throw mongoError(
+      'DollarPrefixedFieldName',
+      `The dollar ($) prefixed field '${name}' in '${name}' is not allowed in the context of an update's ` +
+        'replacement document. Consider using an aggregation pipeline with $replaceWith.',
+    )
+  }
+  return {
+    replacement: true,
+    apply: (document) => {
+      const id = document.get('_id')
+      const given = replacement.get('_id')
+      if (id !== undefined && given !== undefined && !equalValues(id, given)) {
+        throw mongoError(
+          'ImmutableField',
+          `After applying the update, the (immutable) field '_id' was found to have been altered to _id: ${describeValue(given)}`,
+        )
+      }
+      const doc =
+        id === undefined || given !== undefined
+          ? idFirst(replacement)
+          : new Map([['_id', id], ...replacement])
+      const changed = !identicalValues(document, doc)
+      return { doc: changed ? doc : document, changed }
+    },
+  }
+}
+
+function compileOperators(update: BsonDocument, options: UpdateOptions): CompiledUpdate {
+  const changes = parseOperatorUpdate(update, options.collation?.order)
+  const filters = compileArrayFilters(options.arrayFilters ?? [], changes, options.collation)
+  const isDynamic = changes.some(({ path }) => isDynamicPath(path))
+  return {
+    replacement: false,
+    apply: (document, context) => {
+      const due = changes.filter(
+        (change) => context.insert || change.kind !== 'field' || !change.onInsertOnly,
+      )
+      const positional = { now: context.now, arrayIndex: context.arrayIndex, filters }
+      const resolved = isDynamic ? resolveChanges(document, due, positional) : due
+      const doc = applyChanges(document, resolved, context)
+      checkId(document, doc)
+      return { doc: context.insert ? idFirst(doc) : doc, changed: doc !== document }
+    },
+  }
+}
+
+/** Positions can bring paths together that were apart in the update, so conflicts are looked for again. */
+function resolveChanges(
+  document: BsonDocument,
+  changes: readonly PathUpdate[],
+  positional: PositionalContext,
+): PathUpdate[] {
+  const resolved = changes.flatMap((change): PathUpdate[] => {
+    if (change.kind !== 'field' || !isDynamicPath(change.path)) return [change]
+    return resolvePath(document, change.path, positional).map((path) => ({ ...change, path }))
+  })
+  return inPathOrder(resolved)
+}
+
+function applyChanges(
+  document: BsonDocument,
+  changes: readonly PathUpdate[],
+  context: ApplyContext,
+): BsonDocument {
+  let result = document
+  for (const change of changes) {
+    const fieldContext = { now: context.now, document, path: change.path.join('.') }
+    if (change.kind === 'field') result = changePath(result, change.path, change.operator, fieldContext)
+    else if (change.kind === 'rename') result = renameField(result, change.rename, fieldContext)
+  }
+  return result
+}
+
+function checkId(before: BsonDocument, after: BsonDocument): void {
+  const id = before.get('_id')
+  if (id === undefined) return
+  const next = after.get('_id')
+  if (next !== undefined && equalValues(id, next)) return
+  throw mongoError(
+    'ImmutableField',
+    "Performing an update on the path '_id' would modify the immutable field '_id'",
+  )
+}
