@@ -32,7 +32,10 @@ export async function teardown(): Promise<void> {
 function build(): void {
   const arguments_ = [packagePath('scripts/build.mjs'), '--if-stale']
   const built = spawnSync(process.execPath, arguments_, { encoding: 'utf8' })
-  if (built.status !== 0) throw new Error(`the build failed:\n${built.stdout}${built.stderr}`)
+  if (built.status === 0) return
+  const report = `the build failed:\n${built.stdout}${built.stderr}`
+  if (process.env.CI !== undefined) throw new Error(report)
+  console.warn(report)
 }
 
 async function openTestStore(): Promise<{ uri: string; close: () => Promise<void> }> {
