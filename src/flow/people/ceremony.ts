@@ -14,11 +14,6 @@ export interface RelyingParty {
   name: string
 }
 
-/** The relying party of this deployment. */
-export function partyOf(settings: { baseUrl: string; rpId: string }): RelyingParty {
-  return { origin: settings.baseUrl, rpId: settings.rpId, name: SERVICE_NAME }
-}
-
 /** A WebAuthn response was not what was asked for. The reason is for the log; the person is told no more than "refused". */
 export class CeremonyError extends Error {
   override readonly name = 'CeremonyError'

@@ -4,7 +4,6 @@ import type { Passkey } from '../../domain/user.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
 import { CeremonyError, checkClientData, type RelyingParty } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS, readPasskeyKey } from './passkey-key.ts'
-import { isTransport } from './passkey-options.ts'
 
 /** What a new passkey is, before it has a name and an id of ours. */
 export type CheckedRegistration = Pick<
@@ -44,13 +43,12 @@ export async function checkRegistration(
     throw new CeremonyError('id, rawId and credential id differ')
   if (fromBase64Url(credential.id).length > MAX_CREDENTIAL_ID)
     throw new CeremonyError('the credential id is too long')
-  const transports = (response.response.transports ?? []).filter(isTransport)
   return {
     credential_id: credential.id,
     public_key: toBase64Url(credential.publicKey),
     algorithm: readPasskeyKey(credential.publicKey).algorithm,
     counter: credential.counter,
-    transports: [...new Set(transports)],
+    transports: [...new Set(response.response.transports ?? [])],
     backup_eligible: info.credentialDeviceType === 'multiDevice',
     synced: info.credentialBackedUp,
     suspended_at: null,

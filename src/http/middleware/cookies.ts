@@ -1,0 +1,47 @@
+import { parseCookie, stringifySetCookie } from 'cookie'
+import type { Request, Response } from 'express'
+
+/** Cookies of this service: who is signed in, and whether codes may sign in on this browser. */
+export type CookieKind = 'session' | 'device'
+
+const NAMES: Readonly<Record<CookieKind, string>> = { session: 'countersign', device: 'countersign-device' }
+
+/** Browsers cap cookies at 400 days. */
+export const DEVICE_COOKIE_SECONDS = 400 * 86_400
+
+/** Shape of every token we hand out: 32 bytes in base64url. Anything else is not looked up. */
+const TOKEN = /^[A-Za-z0-9_-]{43}$/
+
+/**
+ * Name of a cookie. On https the `__Host-` prefix keeps sibling hosts from planting one (T23); browsers refuse the prefix on
+ * plain http, which only development uses.
+ */
+export function cookieName(kind: CookieKind, baseUrl: string): string {
+  return baseUrl.startsWith('https:') ? `__Host-${NAMES[kind]}` : NAMES[kind]
+}
+
+/** The token in a cookie, if there is one that could be ours. */
+export function readCookie(request: Request, kind: CookieKind, baseUrl: string): string | undefined {
+  const token = parseCookie(request.headers.cookie ?? '')[cookieName(kind, baseUrl)]
+  return token !== undefined && TOKEN.test(token) ? token : undefined
+}
+
+/** Sets a cookie; an empty `token` with 0 seconds removes it. */
+export function writeCookie(
+  response: Response,
+  kind: CookieKind,
+  baseUrl: string,
+  token: string,
+  seconds: number,
+): void {
+  const cookie = stringifySetCookie({
+    name: cookieName(kind, baseUrl),
+    value: token,
+    maxAge: seconds,
+    path: '/',
+    httpOnly: true,
+    secure: baseUrl.startsWith('https:'),
+    sameSite: 'lax',
+  })
+  response.append('Set-Cookie', cookie)
+}

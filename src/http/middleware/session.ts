@@ -1,0 +1,68 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { refusal } from '../../domain/errors.ts'
+import type { PeopleDeps } from '../../flow/people/people-deps.ts'
+import { readSession, type SessionCredential, type SignedIn } from '../../flow/people/read-session.ts'
+import type { Client } from '../../flow/people/start-session.ts'
+import { clientAddress } from './client-address.ts'
+import { readCookie } from './cookies.ts'
+import { refuseForeignOrigin } from './csrf.ts'
+
+type SessionHttpDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'> & {
+  settings: { baseUrl: string }
+}
+
+const signedIn = new WeakMap<Response, SignedIn & { by: 'cookie' | 'bearer' }>()
+
+/**
+ * Lets through a signed-in person, by session cookie or session JWT; see `sessionOf`. A request that carries an
+ * `Authorization` header stands by it alone, so an API key or the internal token never acts as a person. With the cookie,
+ * cross-site requests are refused (T22).
+ */
+export function requireSession(deps: SessionHttpDeps): RequestHandler {
+  return async (request, response, next) => {
+    const credential = credentialOf(request, deps.settings.baseUrl)
+    if (credential === undefined) throw refusal('not_signed_in')
+    const byCookie = 'cookie' in credential
+    refuseForeignOrigin(request, deps.settings.baseUrl, byCookie)
+    const found = await readSession(deps, credential)
+    if (found === undefined) throw refusal('not_signed_in')
+    signedIn.set(response, { ...found, by: byCookie ? 'cookie' : 'bearer' })
+    next()
+  }
+}
+
+/** Only for `POST /session/refresh`: a JWT must not prolong itself. */
+export const requireCookie: RequestHandler = (_request, response, next) => {
+  if (signedIn.get(response)?.by !== 'cookie') throw refusal('not_signed_in')
+  next()
+}
+
+/** Who is signed in. Only behind `requireSession`. */
+export function sessionOf(response: Response): SignedIn {
+  const found = signedIn.get(response)
+  if (found === undefined) throw new Error('requireSession is missing on this route')
+  return found
+}
+
+/** Where the request comes from, for the new session it may get. */
+export function clientOf(request: Request): Client {
+  return { address: clientAddress(request), user_agent: request.get('User-Agent') ?? '' }
+}
+
+/** As `clientOf`, with the session the browser still has: signing in ends it (T23). */
+export async function signingInClient(deps: SessionHttpDeps, request: Request): Promise<Client> {
+  const cookie = readCookie(request, 'session', deps.settings.baseUrl)
+  const old = cookie === undefined ? undefined : await readSession(deps, { cookie })
+  const client = clientOf(request)
+  return old === undefined ? client : { ...client, previous_session_id: old.session.id }
+}
+
+function credentialOf(request: Request, baseUrl: string): SessionCredential | undefined {
+  const header = request.get('Authorization')
+  if (header !== undefined) {
+    const bearer = /^Bearer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i.exec(header)?.[1]
+    return bearer === undefined ? undefined : { bearer }
+  }
+  const cookie = readCookie(request, 'session', baseUrl)
+  return cookie === undefined ? undefined : { cookie }
+}

@@ -1,0 +1,67 @@
+import { toString as drawQr } from 'qrcode'
+import { factorsOf, type Passkey, type User } from '../domain/user.ts'
+import type { OpenEnrollment } from '../flow/people/open-enrollment.ts'
+import type { TotpSetUp } from '../flow/people/totp-code.ts'
+
+/** The signed-in person: never hashes, seeds, keys or the user handle. */
+export function presentUser(user: User) {
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    approver: user.approver,
+    account_id: user.account_id,
+    role: 'owner',
+    ...factorsOf(user),
+  }
+}
+
+/** A session answer. The token is shown here and nowhere else. */
+export function presentGrant(grant: { token: string; expires_in: number; user: User }) {
+  return {
+    token: grant.token,
+    token_type: 'Bearer',
+    expires_in: grant.expires_in,
+    user: presentUser(grant.user),
+  }
+}
+
+/** What a link is for. */
+export function presentEnrollment({ enrollment, user }: OpenEnrollment) {
+  return {
+    kind: enrollment.kind,
+    email: user?.email ?? null,
+    name: user?.name ?? null,
+    expires_at: enrollment.expires_at.toISOString(),
+  }
+}
+
+/** A passkey as its owner sees it. */
+export function presentPasskey(passkey: Passkey) {
+  return {
+    id: passkey.id,
+    name: passkey.name,
+    created_at: passkey.created_at.toISOString(),
+    last_used_at: passkey.last_used_at?.toISOString() ?? null,
+    synced: passkey.synced,
+    suspended: passkey.suspended_at !== null,
+  }
+}
+
+/** All factors of the person. */
+export function presentFactors(user: User) {
+  return {
+    passkeys: user.passkeys.map(presentPasskey),
+    totp: {
+      enabled: factorsOf(user).has_totp,
+      since: user.totp?.confirmed_at.toISOString() ?? null,
+    },
+    backup_codes_left: user.backup_codes.length,
+  }
+}
+
+/** A seed as it is shown, once; the picture is drawn here, so that the page needs no code for it. */
+export async function presentTotpSetUp(setUp: TotpSetUp) {
+  const qr_svg = await drawQr(setUp.otpauth_url, { type: 'svg', errorCorrectionLevel: 'M', margin: 2 })
+  return { secret: setUp.secret, otpauth_url: setUp.otpauth_url, qr_svg }
+}

@@ -1,0 +1,68 @@
+import { type RequestHandler, Router } from 'express'
+import { enrollWithPasskey, startPasskeyEnrollment } from '../../flow/people/enroll-with-passkey.ts'
+import { enrollWithTotp, startTotpEnrollment } from '../../flow/people/enroll-with-totp.ts'
+import { openEnrollment } from '../../flow/people/open-enrollment.ts'
+import { setGrantCookies } from '../grant-cookies.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { sameOrigin } from '../middleware/csrf.ts'
+import { jsonBody } from '../middleware/json-body.ts'
+import { limitByAddress } from '../middleware/limit.ts'
+import { signingInClient } from '../middleware/session.ts'
+import { parseBody } from '../parse.ts'
+import { presentEnrollment, presentGrant, presentTotpSetUp } from '../present-people.ts'
+import {
+  enrollmentOptionsBody,
+  lookUpBody,
+  passkeyEnrollmentBody,
+  totpEnrollmentBody,
+} from '../schemas/people.ts'
+
+/** Signing up by a one-time link. The token comes in the body, never in the address. */
+export function enrollmentRoutes(deps: HttpDeps): Router {
+  const steps = [limitByAddress(deps, 'auth'), sameOrigin(deps), ...jsonBody]
+  const router = Router()
+  router.post('/lookup', steps, lookUp(deps))
+  router.post('/passkey/options', steps, passkeyOptions(deps))
+  router.post('/passkey', steps, passkey(deps))
+  router.post('/totp/options', steps, totpOptions(deps))
+  router.post('/totp', steps, totp(deps))
+  return router
+}
+
+function lookUp(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { token } = parseBody(lookUpBody, request.body)
+    response.json(presentEnrollment(await openEnrollment(deps, token)))
+  }
+}
+
+function passkeyOptions(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    response.json(await startPasskeyEnrollment(deps, parseBody(enrollmentOptionsBody, request.body)))
+  }
+}
+
+function passkey(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const body = parseBody(passkeyEnrollmentBody, request.body)
+    const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
+    setGrantCookies(response, deps, grant)
+    response.status(201).json(presentGrant(grant))
+  }
+}
+
+function totpOptions(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const setUp = await startTotpEnrollment(deps, parseBody(enrollmentOptionsBody, request.body))
+    response.json(await presentTotpSetUp(setUp))
+  }
+}
+
+function totp(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const body = parseBody(totpEnrollmentBody, request.body)
+    const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
+    setGrantCookies(response, deps, grant)
+    response.status(201).json({ ...presentGrant(grant), backup_codes: grant.backup_codes })
+  }
+}

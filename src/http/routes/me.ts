@@ -1,0 +1,106 @@
+import { type RequestHandler, Router } from 'express'
+import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
+import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
+import { startStepUp } from '../../flow/people/step-up.ts'
+import { setGrantCookies } from '../grant-cookies.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { jsonBody } from '../middleware/json-body.ts'
+import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
+import { parseBody } from '../parse.ts'
+import { presentFactors, presentPasskey, presentTotpSetUp } from '../present-people.ts'
+import { codeBody, newPasskeyBody, proofBody, stepUpBody } from '../schemas/people.ts'
+
+/** A person's own factors. Every change needs a fresh proof, ends the person's other sessions and renews this one. */
+export function meRoutes(deps: HttpDeps): Router {
+  const session = requireSession(deps)
+  const router = Router()
+  router.get('/factors', session, factors)
+  router.post('/step-up/options', session, jsonBody, stepUp(deps))
+  router.post('/passkeys/options', session, jsonBody, passkeyOptions(deps))
+  router.post('/passkeys', session, jsonBody, newPasskey(deps))
+  router.post('/passkeys/:id/remove', session, jsonBody, oldPasskey(deps))
+  router.post('/totp/options', session, jsonBody, totpOptions(deps))
+  router.post('/totp', session, jsonBody, newTotp(deps))
+  router.post('/totp/remove', session, jsonBody, oldTotp(deps))
+  router.post('/backup-codes', session, jsonBody, backupCodes(deps))
+  return router
+}
+
+const factors: RequestHandler = (_request, response) => {
+  response.json(presentFactors(sessionOf(response).user))
+}
+
+function stepUp(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { operation, target } = parseBody(stepUpBody, request.body)
+    const asked = target === undefined ? { operation } : { operation, target }
+    response.json(await startStepUp(deps, sessionOf(response), asked))
+  }
+}
+
+function passkeyOptions(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { proof } = parseBody(proofBody, request.body)
+    const { address } = clientOf(request)
+    response.json(await startAddingPasskey(deps, sessionOf(response), proof, address))
+  }
+}
+
+function newPasskey(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const body = parseBody(newPasskeyBody, request.body)
+    const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.status(201).json({ passkey: presentPasskey(passkey) })
+  }
+}
+
+function oldPasskey(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const { proof } = parseBody(proofBody, request.body)
+    const { id } = request.params
+    const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.json({ ok: true })
+  }
+}
+
+function totpOptions(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { proof } = parseBody(proofBody, request.body)
+    const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
+    response.json(await presentTotpSetUp(setUp))
+  }
+}
+
+function newTotp(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { code } = parseBody(codeBody, request.body)
+    const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.status(201).json({ backup_codes })
+  }
+}
+
+function oldTotp(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { proof } = parseBody(proofBody, request.body)
+    const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.json({ ok: true })
+  }
+}
+
+function backupCodes(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { proof } = parseBody(proofBody, request.body)
+    const { backup_codes, grant } = await renewBackupCodes(
+      deps,
+      sessionOf(response),
+      proof,
+      clientOf(request),
+    )
+    setGrantCookies(response, deps, grant)
+    response.status(201).json({ backup_codes })
+  }
+}
