@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Express } from 'express'
+import type { RequestListener } from 'node:http'
 import type { Config } from './config.ts'
 import type { FlowDeps } from './flow/deps.ts'
 import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
@@ -128,7 +128,7 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => void {
 export async function composeHttp(
   config: Config,
   { deps, limiter, connection }: Composition,
-): Promise<Express> {
+): Promise<RequestListener> {
   const token = config.internalServiceToken
   return createHttpApp({
     ...deps,

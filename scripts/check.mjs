@@ -1,0 +1,27 @@
+// Everything CI runs besides the tests' own command, and the tests: types, style, dead code, generated files, tests.
+// --without-tests: all but the tests.
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const steps = [
+  ['types', ['tsc', '-p', 'tsconfig.json']],
+  ['types of the pages', ['tsc', '-p', 'webauthn-page/tsconfig.json']],
+  ['style', ['biome', 'check', '--error-on-warnings', '.']],
+  ['unused code', ['knip']],
+  ['build', [process.execPath, 'scripts/build.mjs']],
+  ['openapi.json is current', [process.execPath, 'scripts/openapi.mjs', '--check']],
+  ['README is current', [process.execPath, 'scripts/readme.mjs', '--check']],
+]
+if (!process.argv.includes('--without-tests')) steps.push(['tests', ['vitest', 'run']])
+
+let failed = 0
+for (const [name, [tool, ...args]] of steps) {
+  const command = tool === process.execPath ? tool : `${root}node_modules/.bin/${tool}`
+  const started = Date.now()
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  const seconds = ((Date.now() - started) / 1000).toFixed(1)
+  process.stdout.write(`${status === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)\n`)
+  if (status !== 0) failed += 1
+}
+process.exit(failed === 0 ? 0 : 1)

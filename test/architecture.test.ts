@@ -1,0 +1,160 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { packagePath } from '../src/package-path.ts'
+
+const ROOT = packagePath('.')
+const ROOMS = ['src', 'embedded-mongo', 'adapters', 'webauthn-page']
+
+interface SourceFile {
+  path: string
+  text: string
+  imports: { target: string; typeOnly: boolean }[]
+}
+
+const files = ROOMS.flatMap((room) => sourcesIn(join(ROOT, room)))
+
+/** Who may import a package; everybody else must go through that room. */
+const OWNERS: Record<string, RegExp> = {
+  express: /^src\/http\//,
+  helmet: /^src\/http\//,
+  cookie: /^src\/http\//,
+  mongoose: /^src\/store\//,
+  'rate-limiter-flexible': /^src\/store\//,
+  pino: /^src\/log\.ts$/,
+  commander: /^src\/cli\//,
+  libsql: /^embedded-mongo\//,
+  bson: /^embedded-mongo\//,
+  agenda: /^src\/jobs\//,
+  '@slack/bolt': /^adapters\/slack\//,
+  botbuilder: /^adapters\/teams\/bot\.ts$/,
+  '@simplewebauthn/server': /^src\/(flow|http)\//,
+  otplib: /^src\/flow\/people\//,
+  qrcode: /^src\/http\//,
+  jose: /^src\/signing\//,
+  '@noble/ed25519': /^src\/signing\//,
+  'zod-openapi': /^src\/http\//,
+}
+
+/** Rooms a room may import from, besides itself; `types` = type imports only. */
+const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
+  { room: /^src\/domain\//, may: /^src\/domain\// },
+  { room: /^src\/signing\//, may: /^src\/(signing|domain)\//, types: /^src\/flow\/ports\.ts$/ },
+  { room: /^src\/flow\//, may: /^src\/(flow|domain|signing)\// },
+  { room: /^src\/store\//, may: /^src\/(store|domain)\//, types: /^src\/flow\/(people-)?ports\.ts$/ },
+  { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },
+  { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
+  {
+    room: /^webauthn-page\//,
+    may: /^(webauthn-page\/|src\/domain\/text|src\/signing\/(canonical|base64)\.ts)/,
+    types: /^src\//,
+  },
+]
+
+describe('import rules', () => {
+  it('lets every room import only through its doors', () => {
+    const broken = files.flatMap((file) =>
+      DOORS.filter(({ room }) => room.test(file.path)).flatMap(({ may, types }) =>
+        file.imports
+          .filter(({ target }) => target.includes('/') && ROOMS.includes(target.split('/')[0] ?? ''))
+          .filter(({ target, typeOnly }) => !may.test(target) && !(typeOnly && types?.test(target)))
+          .map(({ target }) => `${file.path} imports ${target}`),
+      ),
+    )
+    expect(broken).toEqual([])
+  })
+
+  it('gives every package one owner', () => {
+    const broken = files.flatMap((file) =>
+      file.imports
+        .map(({ target }) => target)
+        .filter((target) => OWNERS[target] !== undefined && !OWNERS[target].test(file.path))
+        .map((target) => `${file.path} imports ${target}`),
+    )
+    expect(broken).toEqual([])
+  })
+
+  it('keeps domain free of packages, Node and the clock', () => {
+    const domain = files.filter(({ path }) => path.startsWith('src/domain/'))
+    const outside = domain.flatMap((file) => file.imports.filter(({ target }) => !target.startsWith('src/')))
+    const impure = domain.filter(({ text }) =>
+      /\b(Date\.now|new Date\(\)|Math\.random|process\.|performance\.)/.test(text),
+    )
+    expect(domain.length).toBeGreaterThan(5)
+    expect([...outside.map(({ target }) => target), ...impure.map(({ path }) => path)]).toEqual([])
+  })
+
+  it('reads process.env in config.ts alone, and exits in main.ts and the command line alone', () => {
+    const server = files.filter(({ path }) => !path.startsWith('webauthn-page/'))
+    const environment = server
+      .filter(({ text }) => code(text).includes('process.env'))
+      .map(({ path }) => path)
+    const exits = server.filter(({ text }) => code(text).includes('process.exit')).map(({ path }) => path)
+    expect(environment).toEqual(['src/config.ts'])
+    expect(exits.filter((path) => path !== 'src/main.ts' && !path.startsWith('src/cli/'))).toEqual([])
+  })
+
+  it('lets only the composition root, the command line and the service reach the embedded store', () => {
+    const reach = files
+      .filter(({ path }) => path.startsWith('src/'))
+      .filter(({ imports }) => imports.some(({ target }) => target.startsWith('embedded-mongo/')))
+    expect(
+      reach
+        .map(({ path }) => path)
+        .filter((path) => path !== 'src/open-store.ts' && !path.startsWith('src/cli/')),
+    ).toEqual([])
+  })
+})
+
+describe('house numbers', () => {
+  const lengths = [...files, ...sourcesIn(join(ROOT, 'test'))]
+    .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
+    .sort((a, b) => a.lines - b.lines)
+  const at = (share: number) => lengths[Math.floor((lengths.length - 1) * share)]?.lines ?? 0
+
+  it('keeps files short: median 100 lines, nine in ten 250, none over 400', () => {
+    expect(at(0.5)).toBeLessThanOrEqual(100)
+    expect(at(0.9)).toBeLessThanOrEqual(250)
+    expect(lengths.filter(({ lines }) => lines > 400)).toEqual([])
+  })
+
+  it('names no drawer "utils" or "helpers"', () => {
+    expect(
+      lengths
+        .map(({ path }) => path)
+        .filter((path) => /(^|\/)(utils?|helpers?|misc|common)(\/|\.ts$)/.test(path)),
+    ).toEqual([])
+  })
+})
+
+function sourcesIn(folder: string): SourceFile[] {
+  let entries: string[]
+  try {
+    entries = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  } catch {
+    return []
+  }
+  return entries
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts') && !name.includes('node_modules'))
+    .map((name) => readSource(join(folder, name)))
+}
+
+function readSource(absolute: string): SourceFile {
+  const text = readFileSync(absolute, 'utf8')
+  const statements = code(text).matchAll(
+    /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm,
+  )
+  const imports = [...statements].map((match) => ({
+    target: resolveImport(absolute, match[2] ?? match[3] ?? ''),
+    typeOnly: match[1] !== undefined,
+  }))
+  return { path: relative(ROOT, absolute), text, imports }
+}
+
+function resolveImport(from: string, target: string): string {
+  return target.startsWith('.') ? relative(ROOT, resolve(dirname(from), target)) : target
+}
+
+function code(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+}
