@@ -94,7 +94,7 @@ function keyForm(part: Section, first: boolean, done: Done): HTMLElement {
         const heading = el('h3', { tabindex: -1 }, 'Your new API key')
         part.body.replaceChildren(
           heading,
-          newKeyView(made.raw_key, location.origin, () => done()),
+          newKeyView({ rawKey: made.raw_key, sandbox: made.key.sandbox }, location.origin, () => done()),
         )
         heading.focus()
       } catch (error) {

@@ -27,7 +27,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
     el(
       'div',
       { class: 'entry' },
-      el('p', {}, 'Set up', ...(totp.since === null ? [] : [' since ', day(totp.since)]), '.'),
+      el('p', {}, 'In use', ...(totp.since === null ? [] : [' since ', day(totp.since)]), '.'),
       button('Remove', 'quiet', () => removeTotp(part, done), {
         'aria-label': 'Remove the authenticator app',
       }),

@@ -2,9 +2,21 @@ import { button } from '../dom/button.ts'
 import { copyButton } from '../dom/copy-button.ts'
 import { el } from '../dom/element.ts'
 
+export interface NewKey {
+  rawKey: string
+  sandbox: boolean
+}
+
 /** The raw key, shown once, with a first request that is ready to run. */
-export function newKeyView(rawKey: string, origin: string, done: () => Promise<void>): HTMLElement {
+export function newKeyView(
+  { rawKey, sandbox }: NewKey,
+  origin: string,
+  done: () => Promise<void>,
+): HTMLElement {
   const command = firstRequest(rawKey, origin)
+  const next = sandbox
+    ? 'Run this in a terminal. A sandbox request is approved by itself after a few seconds.'
+    : `Run this in a terminal. Then open ${origin}/a/ followed by the id of the answer, and decide.`
   return el(
     'div',
     { class: 'new-key' },
@@ -16,8 +28,12 @@ export function newKeyView(rawKey: string, origin: string, done: () => Promise<v
       copyButton(rawKey, 'the API key'),
     ),
     el('h4', {}, 'Ask for your first approval'),
-    el('p', { class: 'hint' }, 'Run this in a terminal, then open the request it names.'),
-    el('pre', { class: 'command', tabindex: 0, 'aria-label': 'Command that asks for an approval' }, command),
+    el('p', { class: 'hint' }, next),
+    el(
+      'pre',
+      { class: 'command', tabindex: 0, role: 'group', 'aria-label': 'Command that asks for an approval' },
+      command,
+    ),
     el(
       'div',
       { class: 'buttons' },

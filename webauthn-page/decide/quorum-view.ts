@@ -4,20 +4,23 @@ import { moment } from '../dom/moment.ts'
 import { callerValue } from '../show/caller-text.ts'
 import { methodWord } from './words.ts'
 
-/** Progress in words, then every vote so far. */
+/** Progress in words, then every vote so far. Empty where the receipt below already says it all. */
 export function quorumView(review: Review): HTMLElement {
-  const { needed, approved } = review.quorum
-  const progress =
-    needed === 1
-      ? 'One approval is needed. One rejection rejects.'
-      : `${approved} of ${needed} approvals. One rejection rejects.`
+  const { needed } = review.quorum
+  if (review.decision !== undefined && needed === 1) return el('div', { hidden: true })
   return el(
     'div',
     { class: 'quorum' },
-    el('p', {}, progress),
+    review.status !== 'expired' && el('p', {}, progress(review)),
     review.votes.length > 0 &&
       el('ul', { class: 'votes', 'aria-label': 'Votes' }, ...review.votes.map(voteRow)),
   )
+}
+
+function progress({ status, quorum: { needed, approved } }: Review): string {
+  if (status !== 'pending') return `${approved} of ${needed} needed approvals were given.`
+  if (needed === 1) return 'One approval is needed. One rejection rejects.'
+  return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
 }
 
 function voteRow(vote: Vote): HTMLElement {

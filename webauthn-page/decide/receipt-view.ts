@@ -57,7 +57,11 @@ function signedReceipt(review: Review, decision: Decision): HTMLElement {
     facts(
       [
         'Signed text',
-        el('pre', { class: 'exact-text', tabindex: 0, 'aria-label': 'Signed text' }, callerText(payload)),
+        el(
+          'pre',
+          { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Signed text' },
+          callerText(payload),
+        ),
       ],
       ['Signature', el('code', { class: 'mono' }, decision.signature)],
       ['Signing key', el('code', { class: 'mono' }, decision.public_key_id)],

@@ -19,7 +19,7 @@ export function requestHead(review: Review): HTMLElement {
     el(
       'p',
       { class: 'asker' },
-      'Asked by the API key ',
+      'Countersign knows the caller as the API key ',
       strong(review.requested_by.key_name),
       ' of the account ',
       strong(review.requested_by.account_name),

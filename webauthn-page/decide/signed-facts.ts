@@ -44,7 +44,7 @@ export function exactContext(review: Review): HTMLElement {
     ),
     el(
       'pre',
-      { class: 'exact-text', tabindex: 0, 'aria-label': 'Exact text of the details' },
+      { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Exact text of the details' },
       callerText(review.context_json),
     ),
     el(

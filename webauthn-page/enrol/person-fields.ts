@@ -32,7 +32,11 @@ export function personFields(): PersonFields {
     if (!/^\S+@\S+$/.test(values.email)) wrong(email, 'Enter your e-mail address, such as ana@example.com.')
     return values.name === '' || !/^\S+@\S+$/.test(values.email) ? undefined : values
   }
-  return { element: el('div', {}, email.row, name.row), fields: { email, name }, read }
+  return {
+    element: el('div', { class: 'person-fields' }, email.row, name.row),
+    fields: { email, name },
+    read,
+  }
 }
 
 /** Marks a field and takes the focus there. */

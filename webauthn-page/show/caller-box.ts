@@ -51,9 +51,9 @@ function boxTitle(keyName: string): HTMLElement {
   return el(
     'h2',
     { class: 'caller-box-title', id: 'caller-box-title' },
-    'Written by the caller ',
-    callerText(keyName),
-    el('span', { class: 'caller-box-caution' }, ' Not checked by Countersign'),
+    el('span', {}, 'Written by the caller ', callerText(keyName)),
+    ' ',
+    el('span', { class: 'caller-box-caution' }, 'Not checked by Countersign'),
   )
 }
 
@@ -78,7 +78,12 @@ function knownValue(key: string, value: JsonValue): HTMLElement[] {
 
 function otherRows(entries: [string, JsonValue][]): HTMLElement {
   const rows = entries.map(([key, value]) =>
-    el('div', { class: 'caller-row' }, el('dt', {}, fieldName(key)), el('dd', {}, valueTree(value))),
+    el(
+      'div',
+      { class: 'caller-row' },
+      el('dt', {}, fieldName(key)),
+      el('dd', {}, valueTree(value), ...textWarnings(key)),
+    ),
   )
   return el(
     'div',

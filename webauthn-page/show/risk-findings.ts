@@ -1,5 +1,5 @@
 import { el } from '../dom/element.ts'
-import { callerText, callerValue } from './caller-text.ts'
+import { callerText, callerValue, textWarnings } from './caller-text.ts'
 import { isJsonObject, type JsonValue } from './json-value.ts'
 import { fieldName, valueTree } from './value-tree.ts'
 
@@ -29,7 +29,13 @@ function finding(item: { [key: string]: JsonValue }): HTMLElement {
     detector !== undefined && part('Detector', detector),
     snippet !== undefined && part('Snippet', snippet, 'snippet'),
     ...others.map(([key, other]) =>
-      el('div', { class: 'finding-part' }, fieldName(key), ' ', valueTree(other)),
+      el(
+        'div',
+        { class: 'finding-part' },
+        fieldName(key),
+        ' ',
+        el('div', {}, valueTree(other), ...textWarnings(key)),
+      ),
     ),
   )
 }

@@ -22,13 +22,14 @@ export function valueTree(value: JsonValue): HTMLElement {
 function branch(key: string, value: JsonValue, named: boolean): HTMLElement {
   const label = named ? fieldName(key) : el('span', { class: 'tree-index' }, key)
   const folds = typeof value === 'object' && value !== null && Object.keys(value).length > 0
-  if (!folds) return el('li', {}, label, ' ', valueTree(value))
+  const warnings = named ? textWarnings(key) : []
+  if (!folds) return el('li', {}, el('div', { class: 'leaf' }, label, ' ', valueTree(value)), ...warnings)
   const summary = el('summary', {}, label, ' ', el('span', { class: 'kind' }, kindOf(value)))
-  return el('li', {}, el('details', { open: true }, summary, valueTree(value)))
+  return el('li', {}, el('details', { open: true }, summary, ...warnings, valueTree(value)))
 }
 
-/** A field name the caller chose, shown as exactly that. */
+/** A field name the caller chose, shown as exactly that; put `textWarnings` of it beside its value. */
 export function fieldName(key: string): HTMLElement {
   if (key === '') return el('em', { class: 'note' }, 'empty name')
-  return el('span', { class: 'field-name' }, callerText(key), ...textWarnings(key))
+  return el('span', { class: 'field-name' }, callerText(key))
 }

@@ -1,0 +1,147 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { describeInBrowser, launchBrowser, newVisitor, type Visitor } from '../support/browser.ts'
+import { challengeOf, type DecisionOptions, freshState } from '../support/page-answers.ts'
+import { SAMPLE_CONTEXT, sampleReview } from '../support/page-samples.ts'
+import { type PageServer, startPageServer } from '../support/page-server.ts'
+
+const COUNT_PASSKEYS = `
+  window.passkeyPrompts = 0
+  const original = navigator.credentials.get.bind(navigator.credentials)
+  navigator.credentials.get = (options) => { window.passkeyPrompts += 1; return original(options) }`
+
+/** Lies that a compromised server or proxy could tell: what is asked to be signed is not what is shown. */
+const LIES: [field: string, change: Partial<DecisionOptions['intent']> & Record<string, unknown>][] = [
+  ['action', { action: 'Delete all invoices' }],
+  ['context_sha256', { context_sha256: 'a'.repeat(64) }],
+  ['decision', { decision: 'rejected' }],
+  ['rid', { rid: 'req_00000000000000000000000000' }],
+  ['exp', { exp: 4_000_000_000 }],
+  ['high_impact', { high_impact: false }],
+  ['aud', { aud: 'https://elsewhere.example' }],
+  ['approver', { approver: '0000000000000000' }],
+  ['request_created_at', { request_created_at: '2020-01-01T00:00:00.000Z' }],
+  ['typ', { typ: 'human-approval/bootstrap/v1' } as never],
+  ['salt', { salt: 'short' }],
+  ['extra', { extra: 'a field nobody saw' }],
+]
+
+describeInBrowser('what is signed is what is shown (T16)', () => {
+  let browser: Browser
+  let server: PageServer
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    ;[browser, server] = await Promise.all([launchBrowser(), startPageServer()])
+  })
+  afterAll(async () => {
+    await Promise.all([browser?.close(), server?.close()])
+  })
+  beforeEach(async () => {
+    Object.assign(server.state, freshState())
+    server.calls.length = 0
+    visitor = await newVisitor(browser, server.url)
+    await visitor.context.addInitScript(COUNT_PASSKEYS)
+    return () => visitor.context.close()
+  })
+
+  const open = async (search = ''): Promise<void> => {
+    await visitor.page.goto(`/a/${sampleReview().id}${search}`)
+    await visitor.page.locator('h1').waitFor()
+  }
+  const expectRefusal = async (field: string): Promise<void> => {
+    await visitor.page.getByRole('heading', { name: 'Stopped for your safety' }).waitFor()
+    await expect(visitor.page.locator('.notice').innerText()).resolves.toContain(field)
+    expect(await visitor.page.evaluate('window.passkeyPrompts')).toBe(0)
+    expect(server.calls).not.toContain(`POST /approvals/${sampleReview().id}/decision`)
+  }
+
+  it('shows every value of the context, the action, and the facts the service adds', async () => {
+    await open()
+    const text = await visitor.page.locator('main').innerText()
+    const review = sampleReview()
+    for (const leaf of leaves(SAMPLE_CONTEXT)) expect(text).toContain(leaf)
+    for (const shown of [
+      review.action,
+      review.id,
+      server.url,
+      'ops-agent-prod',
+      'Example Ltd',
+      '7f3a09c2d41be865',
+    ]) {
+      expect(text).toContain(shown)
+    }
+  })
+
+  it('shows the exact signed text of the context with its fingerprint on demand', async () => {
+    await open()
+    await visitor.page.getByText('Exact text of the details').click()
+    const exact = await visitor.page.locator('details.exact').innerText()
+    expect(exact).toContain(sampleReview().context_json)
+    expect(exact).toContain(sampleReview().context_sha256)
+  })
+
+  it.each(LIES)('refuses before the passkey when the statement differs in %s', async (field, change) => {
+    server.state.lie = ({ intent, options }) => {
+      const changed = { ...intent, ...change }
+      return { intent: changed, options: { ...options, challenge: challengeOf(changed) } }
+    }
+    await open()
+    await visitor.page.getByRole('button', { name: 'Approve' }).click()
+    await expectRefusal(`(${field})`)
+  })
+
+  it('refuses a challenge that is not the hash of the statement', async () => {
+    server.state.lie = ({ intent, options }) => ({
+      intent,
+      options: { ...options, challenge: 'A'.repeat(43) },
+    })
+    await open()
+    await visitor.page.getByRole('button', { name: 'Approve' }).click()
+    await expectRefusal('(challenge)')
+  })
+
+  it('refuses options that would accept a touch without fingerprint, face or PIN (T31)', async () => {
+    server.state.lie = ({ intent, options }) => ({
+      intent,
+      options: { ...options, userVerification: 'preferred' },
+    })
+    await open()
+    await visitor.page.getByRole('button', { name: 'Reject' }).click()
+    await expectRefusal('(userVerification)')
+  })
+
+  it('asks for the passkey when the statement is exactly what is shown', async () => {
+    await open()
+    await visitor.page.getByRole('button', { name: 'Approve' }).click()
+    await visitor.page.waitForFunction('window.passkeyPrompts === 1')
+  })
+
+  it('shows nothing of a request whose context has another fingerprint', async () => {
+    server.state.review = sampleReview({ context_sha256: 'b'.repeat(64) })
+    await open()
+    await expectRefusal('do not have the fingerprint')
+    expect(await visitor.page.locator('main').innerText()).not.toContain('invoices')
+  })
+
+  it('shows nothing of a request whose context text has a second reading', async () => {
+    const twice = '{"tool":"read","tool":"delete"}'
+    server.state.review = sampleReview({ context_json: twice })
+    await open()
+    await expectRefusal('canonical form')
+  })
+
+  it('stops when the request changes while it is being read', async () => {
+    await visitor.page.clock.install()
+    await open()
+    server.state.review = { ...sampleReview(), action: 'Delete everything' }
+    await visitor.page.clock.runFor(5000)
+    await expectRefusal('(action)')
+  })
+})
+
+function leaves(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(leaves)
+  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(leaves)
+  return [String(value)]
+}

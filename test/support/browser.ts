@@ -1,0 +1,110 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core'
+import { describe } from 'vitest'
+
+const EXECUTABLE = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/**
+ * `describe` for tests that need a real browser. Without Chromium they are skipped with a loud notice on a developer's
+ * machine and fail where `CI` is set: a green run there must mean that the page was looked at.
+ */
+export function describeInBrowser(name: string, suite: () => void): void {
+  if (existsSync(EXECUTABLE) || process.env['CI']) return void describe(name, suite)
+  console.warn(`\n*** NO BROWSER: ${EXECUTABLE} is missing; "${name}" is SKIPPED. Set CHROMIUM_PATH. ***\n`)
+  describe.skip(name, suite)
+}
+
+/** Starts Chromium without any contact to the outside. @throws when it is not installed. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: EXECUTABLE, headless: true, args: FLAGS })
+}
+
+/** One person's browser: own cookies, one page, and everything suspicious that happened in it. */
+export interface Visitor {
+  context: BrowserContext
+  page: Page
+  /** Dialogs, CSP and Trusted Types violations, uncaught errors, requests to other hosts. Must stay empty. */
+  incidents: string[]
+}
+
+/** Opens a fresh profile at `origin`. */
+export async function newVisitor(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+): Promise<Visitor> {
+  const context = await browser.newContext({
+    baseURL: origin,
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    ...options,
+  })
+  const page = await context.newPage()
+  const incidents: string[] = []
+  await page.exposeBinding('reportViolation', (_, text: string) => incidents.push(`csp ${text}`))
+  await page.addInitScript(`addEventListener('securitypolicyviolation', (event) => {
+    reportViolation(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample)
+  })`)
+  page.on('dialog', (dialog) => {
+    incidents.push(`dialog ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('pageerror', (error) => incidents.push(`error ${error.message}`))
+  page.on('request', (request) => {
+    const { origin: target, protocol } = new URL(request.url())
+    if (target !== origin && protocol !== 'data:' && protocol !== 'blob:')
+      incidents.push(`request ${request.url()}`)
+  })
+  return { context, page, incidents }
+}
+
+/** A platform authenticator that holds resident keys and confirms by itself, as after a touch of the finger. */
+export async function addAuthenticator({ context, page }: Visitor): Promise<void> {
+  const session = await context.newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Runs axe-core with all WCAG 2.2 A/AA rules and best practices. @returns one line per violation. */
+export async function axeViolations(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource)
+  const lines: unknown = await page.evaluate(`axe
+    .run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+    .then(({ violations }) => violations.map(({ id, nodes }) =>
+      id + ': ' + nodes.map(({ target, failureSummary }) => target + ' ' + failureSummary).join(' | ')))`)
+  return Array.isArray(lines) ? lines.map(String) : [`axe gave ${String(lines)}`]
+}
+
+/** How many pixels the page is wider than the window; 0 is right. */
+export async function overflow(page: Page): Promise<number> {
+  const pixels: unknown = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+  return typeof pixels === 'number' ? pixels : Number.NaN
+}

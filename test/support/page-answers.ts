@@ -1,0 +1,173 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { refusal } from '../../src/domain/errors.ts'
+import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
+import { canonicalize } from '../../src/signing/canonical.ts'
+import type { ApiKeyEntry, Factors, Review } from '../../webauthn-page/api/contract.ts'
+import { SAMPLE_FACTORS, SAMPLE_KEYS, SAMPLE_USER, sampleReview } from './page-samples.ts'
+
+/** What the answers of options calls look like; tests may change one to let the server lie. */
+export interface DecisionOptions {
+  intent: DecisionIntent
+  options: {
+    challenge: string
+    rpId: string
+    userVerification: string
+    allowCredentials: unknown[]
+    timeout: number
+  }
+}
+
+/** What the server says; tests set it. */
+export interface PageState {
+  signedIn: boolean
+  review: Review | undefined
+  factors: Factors
+  keys: ApiKeyEntry[]
+  invitation: { kind: 'setup' | 'invite'; email: string | null; name: string | null; expires_at: string }
+  stepUp: ('passkey' | 'totp')[]
+  lie(answer: DecisionOptions): unknown
+}
+
+/** A signed-in owner with every factor and one pending request. */
+export function freshState(): PageState {
+  return {
+    signedIn: true,
+    review: sampleReview(),
+    factors: structuredClone(SAMPLE_FACTORS),
+    keys: structuredClone(SAMPLE_KEYS),
+    invitation: { kind: 'setup', email: null, name: null, expires_at: '2100-01-01T00:00:00.000Z' },
+    stepUp: ['passkey', 'totp'],
+    lie: (answer) => answer,
+  }
+}
+
+const PUBLIC = /^POST \/(?:enrollment|session)\//
+const CODES = Array.from({ length: 10 }, (_, index) => `A${index}B2C-D3E${index}F`)
+const QR =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h3v3H0zM5 0h3v3H5zM0 5h3v3H0zM4 4h2v1H4z"/></svg>'
+const SECRET = { secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', otpauth_url: 'otpauth://totp/x', qr_svg: QR }
+
+/** What the API says to `METHOD path`. @throws Refusal */
+export function answer(
+  call: string,
+  body: Record<string, unknown>,
+  state: PageState,
+  origin: string,
+): unknown {
+  if (!PUBLIC.test(call) && !state.signedIn) throw refusal('not_signed_in')
+  const id = state.review?.id
+  const session = { token: 't', token_type: 'Bearer', expires_in: 900, user: SAMPLE_USER }
+  const creation = { options: { ...requestOptions(), user: { id: 'dXNy', name: 'x', displayName: 'x' } } }
+  const routes: Record<string, () => unknown> = {
+    'GET /session': () => ({ user: SAMPLE_USER, expires_at: '2100-01-01T00:00:00.000Z' }),
+    'DELETE /session': () => {
+      state.signedIn = false
+      return { ok: true }
+    },
+    'POST /session/passkey/options': () => ({ options: requestOptions() }),
+    'POST /session/totp': () => signIn(body['code'] === '123456', state, session),
+    'POST /session/backup-code': () => signIn(body['code'] === CODES[0], state, session),
+    'POST /enrollment/lookup': () => {
+      if (body['token'] !== 'good-token') throw refusal('enrollment_invalid')
+      return state.invitation
+    },
+    'POST /enrollment/passkey/options': () => creation,
+    'POST /enrollment/totp/options': () => SECRET,
+    'POST /enrollment/totp': () => ({ ...session, ...codes(body) }),
+    'GET /me/factors': () => state.factors,
+    'POST /me/step-up/options': () => ({
+      methods: state.stepUp,
+      ...(state.stepUp.includes('passkey') ? { options: requestOptions() } : {}),
+    }),
+    'POST /me/passkeys/options': () => creation,
+    'POST /me/totp/options': () => SECRET,
+    'POST /me/totp': () => codes(body),
+    'POST /me/backup-codes': () => ({ backup_codes: CODES }),
+    'GET /account/api-keys': () => ({ data: state.keys, next_cursor: null }),
+    'POST /account/api-keys': () => ({
+      raw_key: `sa_live_${'k3Y'.repeat(16)}`,
+      key: { ...SAMPLE_KEYS[0], name: String(body['name']), sandbox: body['sandbox'] === true },
+    }),
+    [`GET /approvals/${id}/review`]: () => ({ ...state.review, server_time: new Date().toISOString() }),
+    [`POST /approvals/${id}/decision/options`]: () => state.lie(decisionOptions(state, body, origin)),
+    [`POST /approvals/${id}/decision`]: () => decide(state, body),
+  }
+  const route = routes[call]
+  if (route === undefined) throw refusal('not_found')
+  return route()
+}
+
+function signIn(right: boolean, state: PageState, session: object): object {
+  if (!right) throw refusal('sign_in_failed')
+  state.signedIn = true
+  return session
+}
+
+function codes(body: Record<string, unknown>): { backup_codes: string[] } {
+  if (body['code'] !== '123456') throw refusal('totp_refused')
+  return { backup_codes: CODES }
+}
+
+function requestOptions(): DecisionOptions['options'] {
+  return {
+    challenge: randomBytes(32).toString('base64url'),
+    rpId: 'localhost',
+    userVerification: 'required',
+    allowCredentials: [],
+    timeout: 60_000,
+  }
+}
+
+function decisionOptions(
+  { review }: PageState,
+  body: Record<string, unknown>,
+  origin: string,
+): DecisionOptions {
+  if (review === undefined) throw refusal('not_found')
+  const intent = buildIntent({
+    audience: origin,
+    requestId: review.id,
+    decision: body['decision'] === 'approved' ? 'approved' : 'rejected',
+    approverRef: review.approver ?? '',
+    action: review.action,
+    contextSha256: review.context_sha256,
+    requestCreatedAt: new Date(review.created_at),
+    expiresAt: new Date(review.expires_at),
+    highImpact: review.high_impact,
+    salt: randomBytes(32).toString('base64url'),
+  })
+  return { intent, options: { ...requestOptions(), challenge: challengeOf(intent) } }
+}
+
+/** Base64url SHA-256 of the intent, as the contract demands. */
+export function challengeOf(intent: object): string {
+  return createHash('sha256').update(canonicalize(intent)).digest('base64url')
+}
+
+function decide(state: PageState, body: Record<string, unknown>): unknown {
+  const { review } = state
+  if (review === undefined || review.status !== 'pending') throw refusal('not_pending')
+  if (body['totp'] !== '123456') throw refusal('totp_refused')
+  const decision = body['decision'] === 'approved' ? ('approved' as const) : ('rejected' as const)
+  const comment = typeof body['comment'] === 'string' ? body['comment'] : null
+  const at = new Date().toISOString()
+  const vote = { approver: SAMPLE_USER.approver, decision, method: 'totp', at }
+  state.review = {
+    ...review,
+    status: decision,
+    may_decide: false,
+    votes: [{ ...vote, mine: true, comment }],
+    decision: {
+      id: 'dec_7K2M9Q4R8S1T6W5X0YZABCDEFG',
+      decision,
+      method: 'totp',
+      decided_at: at,
+      comment,
+      approver: SAMPLE_USER.approver,
+      signed_payload: Buffer.from(JSON.stringify({ decision, rid: review.id, v: 1 })).toString('base64url'),
+      signature: randomBytes(64).toString('base64'),
+      public_key_id: randomBytes(32).toString('base64url'),
+    },
+  }
+  return { id: review.id, status: decision, vote }
+}

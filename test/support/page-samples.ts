@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import { canonicalize } from '../../src/signing/canonical.ts'
+import type { ApiKeyEntry, Factors, Review, User } from '../../webauthn-page/api/contract.ts'
+
+export const SAMPLE_USER: User = {
+  id: 'usr_3V9K2M7Q4R8S1T6W5X0YZABCDE',
+  email: 'ana@example.com',
+  name: 'Ana Pereira',
+  approver: '7f3a09c2d41be865',
+  role: 'owner',
+  has_passkey: true,
+  has_totp: true,
+}
+
+export const SAMPLE_CONTEXT = {
+  agent_name: 'ops-agent',
+  agent_purpose: 'Keeps the billing database small.',
+  tool: 'postgres.execute',
+  reason: 'Invoices older than ten years may be deleted by law.',
+  tool_arguments: {
+    database: 'billing',
+    statements: ["DELETE FROM invoices WHERE issued < '2015-01-01'", 'VACUUM invoices'],
+    options: { dry_run: false, timeout_seconds: 120, note: null, tags: [] },
+  },
+  tool_arguments_fingerprint: '9c1e77ab03f2',
+  risk_arg_findings: [
+    { detector: 'destructive-sql', severity: 'high', snippet: 'DELETE FROM invoices' },
+    { detector: 'long-running', severity: 'medium', snippet: 'VACUUM invoices' },
+    { detector: 'house-style', severity: 'low', snippet: "'2015-01-01'" },
+  ],
+  source: 'scheduler',
+  ticket: 'OPS-4411',
+  rows_affected: 18204,
+}
+
+/** A pending request that one approver may decide; `context` sets the context in all its forms. */
+export function sampleReview(changes: Partial<Review> = {}, context: object = SAMPLE_CONTEXT): Review {
+  const now = Date.now()
+  const contextJson = canonicalize(context)
+  return {
+    id: 'req_7K2M9Q4R8S1T6W5X0YZABCDEFG',
+    status: 'pending',
+    cancelled: undefined,
+    action: 'Delete 18 204 invoices older than ten years from the billing database',
+    context_json: contextJson,
+    context_sha256: createHash('sha256').update(contextJson).digest('hex'),
+    created_at: new Date(now - 40_000).toISOString(),
+    expires_at: new Date(now + 3_560_000).toISOString(),
+    server_time: new Date(now).toISOString(),
+    high_impact: true,
+    sandbox: undefined,
+    requested_by: { key_name: 'ops-agent-prod', account_name: 'Example Ltd' },
+    quorum: { needed: 1, approved: 0 },
+    approver: SAMPLE_USER.approver,
+    may_decide: true,
+    why_not: undefined,
+    methods: ['passkey', 'totp'],
+    votes: [],
+    decision: undefined,
+    ...changes,
+  }
+}
+
+export const SAMPLE_FACTORS: Factors = {
+  passkeys: [
+    {
+      id: 'pky_1',
+      name: 'Chrome on Linux',
+      created_at: '2026-10-02T08:00:00.000Z',
+      last_used_at: '2026-11-20T09:30:00.000Z',
+      synced: false,
+      suspended: false,
+    },
+    {
+      id: 'pky_2',
+      name: 'Phone',
+      created_at: '2026-10-03T08:00:00.000Z',
+      last_used_at: null,
+      synced: true,
+      suspended: true,
+    },
+  ],
+  totp: { enabled: true, since: '2026-10-02T08:05:00.000Z' },
+  backup_codes_left: 8,
+}
+
+export const SAMPLE_KEYS: ApiKeyEntry[] = [
+  {
+    id: 'key_1',
+    name: 'ops-agent-prod',
+    key_prefix: 'sa_live_4f9Kq2',
+    sandbox: false,
+    created_at: '2026-10-02T08:10:00.000Z',
+    last_used_at: '2026-11-20T11:00:00.000Z',
+    revoked_at: null,
+  },
+  {
+    id: 'key_2',
+    name: 'try-out',
+    key_prefix: 'sa_test_81bZx0',
+    sandbox: true,
+    created_at: '2026-10-04T08:10:00.000Z',
+    last_used_at: null,
+    revoked_at: '2026-10-05T08:10:00.000Z',
+  },
+]

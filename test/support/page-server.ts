@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { extname, join } from 'node:path'
+import { Refusal, refusal } from '../../src/domain/errors.ts'
+import { buildPage } from './built-page.ts'
+import { answer, freshState, type PageState } from './page-answers.ts'
+
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+const TYPES: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+const PAGES = /^\/(?:setup|enroll|signin|account|a\/[\w-]+)?$/
+
+/**
+ * Speaks the page's API with answers a test chooses, also ones the real service never gives: lies, hostile texts, every
+ * state. It stores nothing and proves nothing; ceremonies are tested against the real service.
+ */
+export interface PageServer {
+  url: string
+  state: PageState
+  /** `METHOD path` of every API call, in order. */
+  calls: string[]
+  close(): Promise<void>
+}
+
+/** Serves the page built here and now. */
+export async function startPageServer(): Promise<PageServer> {
+  const page = await buildPage()
+  const calls: string[] = []
+  const state = freshState()
+  const server = createServer((request, response) => {
+    void serve(request, response, { state, calls, folder: page.folder }).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no TCP address')
+  return {
+    url: `http://localhost:${address.port}`,
+    state,
+    calls,
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+      await page.remove()
+    },
+  }
+}
+
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { state, calls, folder }: { state: PageState; calls: string[]; folder: string },
+): Promise<void> {
+  const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
+  response.setHeader('Content-Security-Policy', CSP)
+  response.setHeader('X-Content-Type-Options', 'nosniff')
+  response.setHeader('Referrer-Policy', 'no-referrer')
+  if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, folder, response)
+  const call = `${request.method} ${url.pathname.slice('/api/v1'.length)}`
+  calls.push(call)
+  try {
+    const body = await readBody(request, url.origin)
+    send(response, 200, answer(call, body, state, url.origin))
+  } catch (error) {
+    const refused = error instanceof Refusal ? error : refusal('internal_error')
+    send(response, refused.status, {
+      error: refused.code,
+      message: refused.publicMessage,
+      ...refused.details,
+    })
+  }
+}
+
+async function serveFile(pathname: string, folder: string, response: ServerResponse): Promise<void> {
+  const name = PAGES.test(pathname) ? 'index.html' : pathname.slice(1)
+  const known = name === 'index.html' || /^assets\/[\w.-]+$/.test(name)
+  const content = known ? await readFile(join(folder, name)).catch(() => undefined) : undefined
+  response.writeHead(content === undefined ? 404 : 200, {
+    'Content-Type': TYPES[extname(name)] ?? 'text/plain',
+  })
+  response.end(content)
+}
+
+async function readBody(request: IncomingMessage, origin: string): Promise<Record<string, unknown>> {
+  if (request.method === 'GET') return {}
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(Buffer.from(chunk))
+  const typed = request.headers['content-type'] === 'application/json'
+  if (!typed || request.headers.origin !== origin) throw refusal('csrf_refused')
+  const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  return typeof body === 'object' && body !== null ? { ...body } : {}
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': 'no-store',
+  })
+  response.end(JSON.stringify(body))
+}
