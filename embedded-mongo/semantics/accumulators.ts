@@ -1,10 +1,10 @@
-import { type Decimal128, Double, Int32 } from 'bson'
-import { addNumbers } from './arithmetic.ts'
+import { type Decimal128, Double } from 'bson'
 import { compareValues } from './compare.ts'
 import { exactDecimal, roundToDecimal } from './decimal.ts'
 import { encodeValue } from './key-encoding.ts'
 import { toDouble } from './numbers.ts'
-import { type BsonNumber, type BsonValue, bsonUndefined, isNumber } from './values.ts'
+import { Summation } from './summation.ts'
+import { type BsonValue, bsonUndefined, isNumber } from './values.ts'
 
 /** Gathers one `$group` output field over the documents of one group; undefined is a missing value. */
 export interface Accumulator {
@@ -24,19 +24,19 @@ export const accumulators: ReadonlyMap<string, () => Accumulator> = new Map<stri
   ['$addToSet', addToSet],
 ])
 
-/** Adds numbers and ignores the rest; integers widen from int32 to int64 and, when even that overflows, to double. */
+/** Adds numbers and ignores the rest. */
 function sum(): Accumulator {
-  let total: BsonNumber = new Int32(0)
+  const total = new Summation()
   return {
     add: (value) => {
-      if (isNumber(value)) total = addNumbers(total, value) ?? new Double(toDouble(total) + toDouble(value))
+      if (isNumber(value)) total.add(value)
     },
-    result: () => total,
+    result: () => total.result(),
   }
 }
 
 function average(): Accumulator {
-  const total = sum()
+  const total = new Summation()
   let count = 0
   return {
     add: (value) => {
@@ -45,8 +45,8 @@ function average(): Accumulator {
       count++
     },
     result: () => {
+      if (count === 0) return null
       const value = total.result()
-      if (count === 0 || !isNumber(value)) return null
       return value._bsontype === 'Decimal128'
         ? divideDecimal(value, count)
         : new Double(toDouble(value) / count)

@@ -1,11 +1,12 @@
 import { Double } from 'bson'
-import { addNumbers, subtractNumbers } from './arithmetic.ts'
+import { subtractNumbers } from './arithmetic.ts'
 import { compareValues } from './compare.ts'
 import { isTruthy } from './is-truthy.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
 import { countValue, toDouble, toLong } from './numbers.ts'
+import { Summation } from './summation.ts'
 import { shownTypeOf } from './type-names.ts'
-import { type BsonDocument, type BsonNumber, type BsonValue, bsonUndefined, isNumber } from './values.ts'
+import { type BsonDocument, type BsonValue, bsonUndefined, isNumber } from './values.ts'
 
 /** What an expression sees: the document and the store's clock. */
 export interface ExpressionContext {
@@ -60,27 +61,22 @@ function firstPresent(operands: readonly Operand[]): Operand {
 }
 
 function add(operands: readonly Operand[]): Operand {
-  let sum: BsonNumber | undefined
+  const sum = new Summation()
   let date: Date | undefined
   for (const operand of operands) {
     if (isNullish(operand)) return null
     if (operand instanceof Date) {
       if (date) throw new MongoError(16612, 'only one date allowed in an $add expression')
       date = operand
-    } else if (isNumber(operand)) sum = sum === undefined ? operand : plus(sum, operand)
+    } else if (isNumber(operand)) sum.add(operand)
     else
       throw mongoError(
         'TypeMismatch',
         `$add only supports numeric or date types, not ${shownTypeOf(operand)}`,
       )
   }
-  if (date) return shiftDate(date, sum === undefined ? 0 : toDouble(sum))
-  return sum ?? countValue(0)
-}
-
-/** Aggregation sums that overflow int64 become doubles. */
-function plus(left: BsonNumber, right: BsonNumber): BsonNumber {
-  return addNumbers(left, right) ?? new Double(toDouble(left) + toDouble(right))
+  if (date) return shiftDate(date, toDouble(sum.result()))
+  return sum.result()
 }
 
 function subtract(left: Operand, right: Operand): Operand {
