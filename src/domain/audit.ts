@@ -43,8 +43,8 @@ export interface AuditEntry {
   type: AuditType
   at: Date
   actor: AuditActor
-  /** The account it concerns, for the account's own view. */
-  account_id: string
+  /** The account it concerns, for the account's own view; absent when it concerns the whole service. */
+  account_id?: string
   /** What it is about: a request, key, user or session id. */
   subject: string
   /** Few, small, never secret. */

@@ -95,7 +95,6 @@ function sealKey(deps: KeyDeps, key: SigningKey, generation: number, actor: Audi
     type: 'signing_key.created' as const,
     at: key.createdAt,
     actor,
-    account_id: '',
     subject: key.kid,
     detail: { purpose: key.purpose, generation },
   }

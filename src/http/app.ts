@@ -21,6 +21,7 @@ import { webhookSecretRoutes } from './routes/webhook-secret.ts'
 export function createHttpApp(deps: HttpDeps): Express {
   const app = express()
   app.disable('x-powered-by')
+  app.disable('etag')
   app.set('trust proxy', deps.trustProxy)
   app.set('query parser', 'simple')
   app.use(requestId)

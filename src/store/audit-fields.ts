@@ -13,7 +13,7 @@ export const auditFields = new Schema(
       ),
       required: true,
     },
-    account_id: { type: String, required: true },
+    account_id: String,
     subject: { type: String, required: true },
     detail: Schema.Types.Mixed,
   },
