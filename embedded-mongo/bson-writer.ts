@@ -54,9 +54,10 @@ class BsonWriter {
 
   /** The type byte is written last, when the value has told what it is. */
   #element(name: string, value: BsonValue, depth: number): void {
-    const type = this.#room(1)
+    const at = this.#room(1)
     this.#cstring(name)
-    this.buffer[type] = this.#value(value, depth)
+    const type = this.#value(value, depth)
+    this.buffer[at] = type
   }
 
   #value(value: BsonValue, depth: number): number {
@@ -187,14 +188,16 @@ class BsonWriter {
   }
 
   #byte(byte: number): void {
-    this.buffer[this.#room(1)] = byte
+    const at = this.#room(1)
+    this.buffer[at] = byte
   }
 
   #bytes(bytes: Uint8Array): void {
-    this.buffer.set(bytes, this.#room(bytes.length))
+    const at = this.#room(bytes.length)
+    this.buffer.set(bytes, at)
   }
 
-  /** Makes room for `count` bytes and returns where they start. */
+  /** Makes room for `count` bytes and returns where they start. `buffer` may be another one after this. */
   #room(count: number): number {
     const start = this.length
     this.length += count

@@ -1,7 +1,7 @@
 import type { Collection } from '../engine/collection.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
+import { compileCollation } from '../semantics/collation.ts'
 import type { CompiledFilter } from '../semantics/filter.ts'
-import { MongoError } from '../semantics/mongo-error.ts'
 import { compileUpdate, seedFromFilter } from '../semantics/update.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import type { CommandFields } from './command-fields.ts'
@@ -23,14 +23,15 @@ export interface Change {
  */
 export function readChange(fields: CommandFields, field: string, filter: BsonDocument): Change {
   const raw = fields.required(field, fields.raw(field))
-  if (Array.isArray(raw))
-    throw new MongoError(72, 'updates by aggregation pipeline are not supported by the embedded store')
-  const update = fields.required(field, fields.document(field))
+  const update = Array.isArray(raw) ? raw : fields.required(field, fields.document(field))
   const arrayFilters = fields.documents('arrayFilters')
-  const compiled = compileUpdate(update, { ...(arrayFilters === undefined ? {} : { arrayFilters }), filter })
-  const [first] = update.keys()
+  const compiled = compileUpdate(update, {
+    filter,
+    collation: compileCollation(fields.document('collation')),
+    ...(arrayFilters === undefined ? {} : { arrayFilters }),
+  })
   return {
-    replacement: first === undefined || !first.startsWith('$'),
+    replacement: compiled.replacement,
     applyTo(collection, record, compiledFilter, now) {
       const { arrayIndex } = compiledFilter.matchDetail(record.document, now)
       const at = arrayIndex === undefined ? {} : { arrayIndex }

@@ -1,4 +1,4 @@
-import { BSON, Double, Int32, Long } from 'bson'
+import { Binary, BSON, Double, Int32, Long } from 'bson'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeBson, MAX_DEPTH } from '../../embedded-mongo/bson-reader.ts'
@@ -120,6 +120,22 @@ describe('the BSON codec', () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  it.each([1, 3, 5, 8, 13])('writes documents of any size alike (growing by %d bytes)', (step) => {
+    for (let size = 1 << 16; size < (1 << 16) + 400; size += step) {
+      const fields: [string, BsonValue][] = [
+        ['text', 'x'.repeat(size - 60)],
+        ['i', new Int32(1)],
+        ['b', new Binary(Buffer.alloc(9))],
+        ['list', [true, 'é', new Double(0.5)]],
+      ]
+      const document: BsonDocument = new Map(fields)
+      expect(encodeBson(document).equals(Buffer.from(BSON.serialize(document)))).toBe(true)
+      // A document of over 1 MiB in between: its buffer is not kept.
+      if (size % 50 === 0)
+        expect(encodeBson(new Map([['huge', 'y'.repeat(1 << 21)]])).length).toBe((1 << 21) + 16)
+    }
   })
 
   it('reads undefined (type 6) as itself, not as a missing field', () => {
