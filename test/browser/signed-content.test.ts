@@ -1,9 +1,9 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { describeInBrowser, launchBrowser, newVisitor, type Visitor } from '../support/browser.ts'
-import { challengeOf, type DecisionOptions, freshState } from '../support/page-answers.ts'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { challengeOf, type DecisionOptions } from '../support/page-answers.ts'
 import { SAMPLE_CONTEXT, sampleReview } from '../support/page-samples.ts'
-import { type PageServer, startPageServer } from '../support/page-server.ts'
+import type { PageServer } from '../support/page-server.ts'
+import { usePageSuite } from '../support/page-suite.ts'
 
 const COUNT_PASSKEYS = `
   window.passkeyPrompts = 0
@@ -27,22 +27,14 @@ const LIES: [field: string, change: Partial<DecisionOptions['intent']> & Record<
 ]
 
 describeInBrowser('what is signed is what is shown (T16)', () => {
-  let browser: Browser
-  let server: PageServer
+  const suite = usePageSuite()
   let visitor: Visitor
+  let server: PageServer
 
-  beforeAll(async () => {
-    ;[browser, server] = await Promise.all([launchBrowser(), startPageServer()])
-  })
-  afterAll(async () => {
-    await Promise.all([browser?.close(), server?.close()])
-  })
   beforeEach(async () => {
-    Object.assign(server.state, freshState())
-    server.calls.length = 0
-    visitor = await newVisitor(browser, server.url)
+    server = suite.server()
+    visitor = await suite.visit()
     await visitor.context.addInitScript(COUNT_PASSKEYS)
-    return () => visitor.context.close()
   })
 
   const open = async (search = ''): Promise<void> => {
@@ -76,9 +68,9 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
   it('shows the exact signed text of the context with its fingerprint on demand', async () => {
     await open()
     await visitor.page.getByText('Exact text of the details').click()
-    const exact = await visitor.page.locator('details.exact').innerText()
-    expect(exact).toContain(sampleReview().context_json)
-    expect(exact).toContain(sampleReview().context_sha256)
+    const exact = await visitor.page.locator('details.exact pre').innerText()
+    expect(exact).toBe(sampleReview().context_json)
+    expect(await visitor.page.locator('main').innerText()).toContain(sampleReview().context_sha256)
   })
 
   it.each(LIES)('refuses before the passkey when the statement differs in %s', async (field, change) => {

@@ -4,7 +4,7 @@ import type { DecisionFormOptions } from './decision-form.ts'
 import { decisionPanel } from './decision-panel.ts'
 import type { CheckedReview } from './load-review.ts'
 import { requestHead } from './request-head.ts'
-import { exactContext, signedFacts } from './signed-facts.ts'
+import { signedFacts } from './signed-facts.ts'
 
 /**
  * The whole page of one request. While a decision is open the text comes before the buttons, for the eye on a phone and
@@ -20,9 +20,13 @@ export function requestScene(
   const text = el(
     'div',
     { class: 'request-text' },
-    callerBox(review.action, context, review.requested_by.key_name),
+    callerBox({
+      action: review.action,
+      context,
+      contextJson: review.context_json,
+      keyName: review.requested_by.key_name,
+    }),
     signedFacts(review),
-    exactContext(review),
   )
   const panel = decisionPanel(review, live, options)
   return el(

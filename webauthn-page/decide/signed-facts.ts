@@ -3,7 +3,6 @@ import { copyButton } from '../dom/copy-button.ts'
 import { el } from '../dom/element.ts'
 import { facts } from '../dom/facts.ts'
 import { moment } from '../dom/moment.ts'
-import { callerText } from '../show/caller-text.ts'
 import { audience } from './audience.ts'
 
 /** What the service itself adds to the signed statement. */
@@ -16,6 +15,16 @@ export function signedFacts(review: Review): HTMLElement {
     facts(
       ['Service', el('span', { class: 'mono' }, audience())],
       ['Request', el('span', { class: 'mono' }, review.id)],
+      [
+        'Details (SHA-256)',
+        el(
+          'div',
+          { class: 'copyable' },
+          el('code', { class: 'mono' }, review.context_sha256),
+          copyButton(review.context_sha256, 'the SHA-256 of the details'),
+        ),
+        el('span', { class: 'kind' }, 'computed in this browser from the exact text above'),
+      ],
       ['Created', moment(review.created_at)],
       ['Expires', moment(review.expires_at)],
       ['High impact', review.high_impact ? 'Yes' : 'No'],
@@ -27,31 +36,6 @@ export function signedFacts(review: Review): HTMLElement {
             ' ',
             el('span', { class: 'kind' }, 'your approver reference'),
           ],
-    ),
-  )
-}
-
-/** The exact text behind the rows above, for whoever wants to check byte by byte. */
-export function exactContext(review: Review): HTMLElement {
-  return el(
-    'details',
-    { class: 'card exact' },
-    el('summary', {}, 'Exact text of the details and its fingerprint'),
-    el(
-      'p',
-      { class: 'hint' },
-      'The fingerprint (SHA-256) is part of what you sign. This browser computed it from the text and it matches.',
-    ),
-    el(
-      'pre',
-      { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Exact text of the details' },
-      callerText(review.context_json),
-    ),
-    el(
-      'div',
-      { class: 'copyable' },
-      el('code', { class: 'mono' }, review.context_sha256),
-      copyButton(review.context_sha256, 'the SHA-256'),
     ),
   )
 }

@@ -17,15 +17,19 @@ const KNOWN: readonly (readonly [key: string, label: string])[] = [
   ['source', 'Source'],
 ]
 
+export interface CallerWords {
+  action: string
+  context: { [key: string]: JsonValue }
+  /** The text `context` was parsed from: what is hashed and signed. */
+  contextJson: string
+  keyName: string
+}
+
 /**
  * Everything the caller wrote, in one frame that names its author at both ends. Badges and statements of the service
  * never stand inside it, so whatever a caller writes ("High impact", "Verified") is only text in this frame (T44).
  */
-export function callerBox(
-  action: string,
-  context: { [key: string]: JsonValue },
-  keyName: string,
-): HTMLElement {
+export function callerBox({ action, context, contextJson, keyName }: CallerWords): HTMLElement {
   const others = Object.entries(context).filter(([key]) => !KNOWN.some(([known]) => known === key))
   const rows = KNOWN.filter(([key]) => Object.hasOwn(context, key))
   return el(
@@ -43,6 +47,7 @@ export function callerBox(
       ),
     others.length > 0 && otherRows(others),
     rows.length + others.length === 0 && el('p', { class: 'note' }, 'The caller gave no further details.'),
+    exactText(contextJson),
     el('p', { class: 'caller-box-end', 'aria-hidden': 'true' }, 'End of what the caller wrote'),
   )
 }
@@ -90,5 +95,19 @@ function otherRows(entries: [string, JsonValue][]): HTMLElement {
     { class: 'other-rows' },
     el('h3', {}, 'Other fields ', el('span', { class: 'kind' }, 'supplied by caller')),
     el('dl', { class: 'caller-rows' }, ...rows),
+  )
+}
+
+/** For whoever wants to check byte by byte; caller's words as well, so inside the frame. */
+function exactText(json: string): HTMLElement {
+  return el(
+    'details',
+    { class: 'exact' },
+    el('summary', {}, 'Exact text of the details'),
+    el(
+      'pre',
+      { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Exact text of the details' },
+      callerText(json),
+    ),
   )
 }

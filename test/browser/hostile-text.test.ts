@@ -1,0 +1,213 @@
+import { readFileSync } from 'node:fs'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+interface SpoofCase {
+  name: string
+  text: string
+  policy: string
+}
+
+const spoof: { cases: SpoofCase[] } = JSON.parse(
+  readFileSync(new URL('../vectors/unicode-spoof/action_text_cases.json', import.meta.url), 'utf8'),
+)
+
+/** What a reader must find on the page for each published case; those refused at creation are made visible as well. */
+const VISIBLE: Record<string, string> = {
+  'RLO hides extension': 'Run invoice[U+202E]fdp.exe',
+  'unterminated RLI leaks to following rows': 'Pay [U+2067]Bob $5',
+  'ZWJ/ZWNJ': 'a[U+200D]b[U+200C]c',
+  'tag characters (ASCII smuggling)': 'ok[U+E0064][U+E0072]',
+  NUL: 'a[U+0000]b',
+  'CR overwrites line': 'Approve small thing[U+000D]Drop database',
+  'many newlines push text out of card': 'Buy milk[60 line breaks]and drop prod',
+  'Braille blank': 'Buy milk[U+2800][×80]drop prod',
+  'Cyrillic homoglyph': 'mixes Latin and Cyrillic letters',
+  'soft hyphen': 'pass[U+00AD]word',
+  'emoji shortcode': ':white_check_mark: Verified by Security',
+  'Slack channel mention': '<!channel> <!here> <@U123> <#C123>',
+  'Markdown link': '[Review request](https://evil.example/)',
+  'Adaptive Card template': '${approver} ${$root}',
+  HTML: '<img src=x onerror=alert(1)><script>alert(1)</script>',
+  'auto-linked URL': 'Approve at https://evil.example/login',
+}
+
+const MARKUP = [
+  '<img src=x onerror=alert(1)>',
+  '<script>alert(1)</script>',
+  '"><svg/onload=alert(1)>',
+  '<iframe srcdoc="<script>parent.alert(1)</script>"></iframe>',
+  '<a href="javascript:alert(1)">Approve</a>',
+  "'-alert(1)-'",
+  '</textarea><script>alert(1)</script>',
+  '<style>*{display:none}</style>',
+  '<base href="https://evil.example/">',
+  '<form action="https://evil.example/"><button>Approve</button></form>',
+  '{{constructor.constructor("alert(1)")()}}',
+  '&lt;img src=x onerror=alert(1)&gt;',
+]
+
+describeInBrowser('text that a caller chose', () => {
+  const suite = usePageSuite()
+  let visitor: Visitor
+
+  beforeEach(async () => {
+    visitor = await suite.visit()
+  })
+  const open = async (): Promise<void> => {
+    await visitor.page.goto(`/a/${sampleReview().id}`)
+    await visitor.page.locator('.caller-box').waitFor()
+  }
+
+  // A lone surrogate has no UTF-8 form, so no answer of the service can carry one to the page.
+  const cases = spoof.cases.filter(({ name }) => name !== 'lone surrogate')
+  it.each(cases)(
+    '$name is visible in the action and in a context value ($policy) (T43)',
+    async ({ name, text }) => {
+      const visible = VISIBLE[name]
+      if (visible === undefined) throw new Error(`no expectation for ${name}`)
+      suite.server().state.review = sampleReview({ action: text }, { note: text, nested: { list: [text] } })
+      await open()
+      const shown = await visitor.page.locator('.caller-box').innerText()
+      expect(shown.split(visible).length - 1).toBeGreaterThanOrEqual(3)
+      expect(visitor.incidents).toEqual([])
+    },
+  )
+
+  it('warns in words about hidden characters and look-alike letters, and only then', async () => {
+    suite.server().state.review = sampleReview(
+      { action: 'pay\u202eroll' },
+      { note: 'p\u0430ypal', plain: 'Grüße, 漢字' },
+    )
+    await open()
+    const flags = await visitor.page.locator('.text-flag strong').allInnerTexts()
+    expect(flags.map((flag) => flag.trim())).toEqual(['Hidden characters.', 'Look-alike letters.'])
+  })
+
+  it('names hidden characters to screen readers', async () => {
+    suite.server().state.review = sampleReview({ action: 'Run invoice\u202efdp.exe' })
+    await open()
+    await visitor.page.getByRole('img', { name: 'hidden character U+202E' }).first().waitFor()
+  })
+
+  it('keeps each value in an element of its own, so no direction reaches our words', async () => {
+    suite.server().state.review = sampleReview({ action: 'שלום $5' }, { 'ключ\u2067': 'مرحبا' })
+    await open()
+    const isolated: unknown = await visitor.page.evaluate(
+      `[...document.querySelectorAll('.caller-text')].every((node) => node.tagName === 'BDI' && getComputedStyle(node).unicodeBidi === 'isolate')`,
+    )
+    expect(isolated).toBe(true)
+    expect(await visitor.page.locator('.caller-text').count()).toBeGreaterThanOrEqual(3)
+  })
+
+  it('draws nothing outside the frame of the caller, not even a tower of combining marks', async () => {
+    suite.server().state.review = sampleReview(
+      { action: `a${'\u0301'.repeat(300)}` },
+      { note: `b${'\u0325'.repeat(300)}` },
+    )
+    await open()
+    const clip: unknown = await visitor.page.evaluate(
+      `getComputedStyle(document.querySelector('.caller-box')).overflow`,
+    )
+    expect(clip).toBe('clip')
+    expect(await visitor.page.locator('.caller-box').innerText()).toContain('[U+0301]')
+  })
+
+  it('never cuts a long text: it scrolls, says how long it is, and opens', async () => {
+    const long = `${'lorem ipsum '.repeat(680)}THE END`
+    suite.server().state.review = sampleReview({}, { reason: long })
+    await open()
+    expect(await visitor.page.locator('.caller-box').innerText()).toContain('8,167 characters')
+    expect(await visitor.page.locator('.long-value').innerText()).toContain('THE END')
+    const toggle = visitor.page.getByRole('button', { name: 'Show at full length' })
+    await toggle.click()
+    const hidden: unknown = await visitor.page.evaluate(
+      `(() => { const box = document.querySelector('.long-value'); return box.scrollHeight - box.clientHeight })()`,
+    )
+    expect(hidden).toBeLessThanOrEqual(1)
+  })
+
+  it('runs no markup from any place a caller, an owner or a voter can write to (T45)', async () => {
+    const all = MARKUP.join(' ')
+    const context = Object.fromEntries(
+      MARKUP.map((payload, index) => [payload, { [payload]: [payload, index] }]),
+    )
+    suite.server().state.review = sampleReview(
+      {
+        action: all,
+        requested_by: { key_name: all, account_name: all },
+        votes: [
+          {
+            approver: 'aa11bb22cc33dd44',
+            decision: 'approved',
+            method: all,
+            at: new Date().toISOString(),
+            mine: false,
+            comment: all,
+          },
+        ],
+      },
+      {
+        ...context,
+        agent_name: all,
+        tool_arguments_fingerprint: all,
+        risk_arg_findings: [{ detector: all, severity: all, snippet: all, [all]: all }],
+      },
+    )
+    await open()
+    const shown = await visitor.page.locator('main').innerText()
+    for (const payload of MARKUP) expect(shown).toContain(payload)
+    expect(await visitor.page.locator('main :is(img, script, iframe, style, base, form, svg)').count()).toBe(
+      0,
+    )
+    expect(await visitor.page.locator('main a[href*="evil"], main a[href^="javascript"]').count()).toBe(0)
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('would notice a violation: the watch itself works', async () => {
+    await open()
+    await visitor.page.evaluate(
+      `document.body.append(Object.assign(new Image(), { src: 'https://evil.example/x' }))`,
+    )
+    await expect.poll(() => visitor.incidents.join()).toContain('img-src https://evil.example/x')
+    const assigned: unknown = await visitor.page.evaluate(
+      `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'ran' } catch (error) { return error.name } })()`,
+    )
+    expect(assigned).toBe('TypeError')
+  })
+
+  it('cannot fake the badge of the service (T44)', async () => {
+    suite.server().state.review = sampleReview(
+      { high_impact: false, action: '<span class="badge high-impact">High impact</span>' },
+      { 'High impact': 'Yes', badge: 'High impact', 'Stated by Countersign': 'Verified by Security' },
+    )
+    await open()
+    expect(await visitor.page.locator('.badge').count()).toBe(0)
+    const outside: unknown = await visitor.page.evaluate(
+      `(() => { const main = document.querySelector('main').cloneNode(true); main.querySelector('.caller-box').remove(); return main.innerText ?? main.textContent })()`,
+    )
+    expect(outside).not.toContain('Verified by Security')
+    const rows = await visitor.page.locator('.other-rows dt').allInnerTexts()
+    expect(rows).toEqual(['High impact', 'Stated by Countersign', 'badge'])
+    expect(await visitor.page.locator('.other-rows h3').innerText()).toBe('Other fields supplied by caller')
+  })
+
+  it('shows the real badge outside the frame of the caller (T44)', async () => {
+    await open()
+    const badge = visitor.page.locator('.badge.high-impact')
+    expect(await badge.innerText()).toBe('High impact')
+    expect(await visitor.page.locator('.caller-box .badge').count()).toBe(0)
+  })
+
+  it('keeps `__proto__`, `constructor` and look-alikes of known keys as plain rows', async () => {
+    const context: unknown = JSON.parse(
+      '{"__proto__":{"status":"approved"},"constructor":"x","Agent_name":"root"}',
+    )
+    suite.server().state.review = sampleReview({}, Object(context))
+    await open()
+    const rows = await visitor.page.locator('.other-rows > dl > .caller-row > dt').allInnerTexts()
+    expect(rows).toEqual(['Agent_name', '__proto__', 'constructor'])
+  })
+})

@@ -1,0 +1,45 @@
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import { launchBrowser, newVisitor, type Visitor } from './browser.ts'
+import { freshState } from './page-answers.ts'
+import { type PageServer, startPageServer } from './page-server.ts'
+
+/** What a suite over the page's chosen answers works with. */
+export interface PageSuite {
+  server(): PageServer
+  /** Opens a fresh browser profile; it is closed after the test. */
+  visit(options?: BrowserContextOptions): Promise<Visitor>
+}
+
+/** One browser and one server for the suite; fresh answers and fresh profiles for each test. */
+export function usePageSuite(): PageSuite {
+  let browser: Browser | undefined
+  let server: PageServer | undefined
+  let visitors: Visitor[] = []
+  const started = (): { browser: Browser; server: PageServer } => {
+    if (browser === undefined || server === undefined) throw new Error('the suite has not started')
+    return { browser, server }
+  }
+  beforeAll(async () => {
+    ;[browser, server] = await Promise.all([launchBrowser(), startPageServer()])
+  })
+  afterAll(async () => {
+    await Promise.all([browser?.close(), server?.close()])
+  })
+  beforeEach(() => {
+    Object.assign(started().server.state, freshState())
+    started().server.calls.length = 0
+  })
+  afterEach(async () => {
+    await Promise.all(visitors.map(({ context }) => context.close()))
+    visitors = []
+  })
+  return {
+    server: () => started().server,
+    visit: async (options) => {
+      const visitor = await newVisitor(started().browser, started().server.url, options)
+      visitors.push(visitor)
+      return visitor
+    },
+  }
+}
