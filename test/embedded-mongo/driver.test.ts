@@ -1,0 +1,439 @@
+// The driver's own classes: it loads another copy of bson than an import from here would.
+import { Binary, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openStore, refusal, type TestStore } from './support.ts'
+
+let store: TestStore
+
+beforeAll(async () => {
+  store = await openStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await store.db.dropDatabase()
+})
+
+interface Item {
+  _id: number | string
+  n?: number
+  parity?: number
+  text?: string
+  more?: string
+  state?: string
+  owner?: number
+  code?: string
+  kind?: string
+  x?: number
+  y?: number
+  a?: number
+  b?: number
+  at?: Date
+  list?: { k: string; v: number; seen?: boolean }[]
+}
+
+function items() {
+  return store.db.collection<Item>('items')
+}
+
+async function fill(count: number): Promise<void> {
+  await items().insertMany(Array.from({ length: count }, (_, i) => ({ _id: i, n: i, parity: i % 2 })))
+}
+
+describe('documents through the official driver', () => {
+  it('come back with every type they were stored with', async () => {
+    const document = {
+      _id: new ObjectId(),
+      double: new Double(5),
+      int: new Int32(5),
+      long: Long.fromString('9007199254740993'),
+      decimal: Decimal128.fromString('1.50'),
+      date: new Date('2026-11-21T12:00:00.123Z'),
+      binary: new Binary(Buffer.from([1, 2, 3]), 0x80),
+      regex: /^a/i,
+      timestamp: new Timestamp({ t: 5, i: 6 }),
+      min: new MinKey(),
+      max: new MaxKey(),
+      text: 'café \u{1f512}',
+      nothing: null,
+      yes: true,
+      nested: { '2': 'two', '1': 'one', deeper: [[], {}, [new Double(1)]] },
+    }
+    const raw = store.db.collection('types', { promoteValues: false })
+    await raw.insertOne(document)
+    const found = await raw.findOne({ _id: document._id })
+    expect(found).toMatchObject({
+      double: new Double(5),
+      int: new Int32(5),
+      long: document.long,
+      decimal: document.decimal,
+    })
+    expect(found).toMatchObject({
+      date: document.date,
+      text: document.text,
+      nested: { deeper: [[], {}, [new Double(1)]] },
+    })
+    expect(found?.binary).toEqual(document.binary)
+    expect(found?.timestamp.toString()).toBe(document.timestamp.toString())
+  })
+
+  it('get an ObjectId when they have no _id, and keep _id in front', async () => {
+    const collection = store.db.collection('ids')
+    await collection.insertOne({ a: 1 }, { forceServerObjectId: true })
+    const found = await collection.findOne()
+    expect(found?._id).toBeInstanceOf(ObjectId)
+    expect(Object.keys(found ?? {})).toEqual(['_id', 'a'])
+  })
+
+  it('may not have an array for _id', async () => {
+    const error = await refusal(store.db.collection('ids').insertOne({ _id: [1] as never }))
+    expect(error).toMatchObject({ code: 53, errmsg: "The '_id' value cannot be of type array" })
+  })
+
+  it('may be up to 16 MiB large and not larger', async () => {
+    await items().insertOne({ _id: 1, text: 'x'.repeat(16 * 1024 * 1024 - 40) })
+    expect(await items().countDocuments()).toBe(1)
+    const error = await refusal(items().updateOne({ _id: 1 }, { $set: { more: 'x'.repeat(100) } }))
+    expect(error.code).toBe(10334)
+    expect(error.errmsg).toMatch(/^BSONObj size: 16777\d+ \(0x[0-9A-F]+\) is invalid/)
+    expect((await items().findOne({ _id: 1 }))?.more).toBeUndefined()
+  })
+})
+
+describe('insert', () => {
+  it('stops at the first refused document when ordered, and goes on when not', async () => {
+    const documents = [{ _id: 1 }, { _id: 1 }, { _id: 2 }]
+    const ordered = await refusal(items().insertMany(documents))
+    expect(ordered).toMatchObject({ code: 11000 })
+    expect(await items().countDocuments()).toBe(1)
+    const unordered = await refusal(items().insertMany(documents, { ordered: false }))
+    expect(unordered).toMatchObject({
+      writeErrors: [
+        { index: 0, code: 11000 },
+        { index: 1, code: 11000 },
+      ],
+    })
+    expect(await items().countDocuments()).toBe(2)
+  })
+})
+
+describe('find', () => {
+  it('filters, sorts, skips, limits and projects', async () => {
+    await fill(10)
+    const found = await items()
+      .find({ parity: 1 }, { projection: { n: 1, _id: 0 } })
+      .sort({ n: -1 })
+      .skip(1)
+      .limit(2)
+      .toArray()
+    expect(found).toEqual([{ n: 7 }, { n: 5 }])
+  })
+
+  it('hands out batches and keeps to the state it found', async () => {
+    await fill(250)
+    const cursor = items().find().batchSize(60)
+    const first = await cursor.next()
+    await items().updateMany({}, { $set: { n: -1 } })
+    await items().deleteMany({ parity: 1 })
+    const rest = await cursor.toArray()
+    expect([first, ...rest].map((item) => item?.n)).toEqual(Array.from({ length: 250 }, (_, i) => i))
+  })
+
+  it('splits batches at 16 MiB', async () => {
+    for (let i = 0; i < 5; i += 1)
+      await items().insertOne({ _id: i, text: String(i).repeat(6 * 1024 * 1024) })
+    const found = await items().find().toArray()
+    expect(found.map((item) => String(item.text)[0])).toEqual(['0', '1', '2', '3', '4'])
+  })
+
+  it('forgets a cursor that was killed', async () => {
+    await fill(300)
+    const reply = await store.db.command({ find: 'items', batchSize: 2 })
+    const id = reply.cursor.id as Long
+    expect(await store.db.command({ killCursors: 'items', cursors: [id] })).toMatchObject({
+      cursorsKilled: [id],
+    })
+    const error = await refusal(store.db.command({ getMore: id, collection: 'items' }))
+    expect(error).toMatchObject({
+      code: 43,
+      codeName: 'CursorNotFound',
+      errmsg: `cursor id ${id.toString()} not found`,
+    })
+  })
+
+  it('gives up after maxTimeMS', async () => {
+    await items().insertMany(Array.from({ length: 20_000 }, (_, i) => ({ _id: i, text: 'a'.repeat(200) })))
+    const slow = items()
+      .find({ text: { $regex: '(x+x+)+y' } })
+      .maxTimeMS(1)
+      .toArray()
+    expect(await refusal(slow)).toMatchObject({ code: 50, codeName: 'MaxTimeMSExpired' })
+  })
+
+  it('takes a hint by name or by pattern and refuses an unknown one', async () => {
+    await fill(10)
+    await items().createIndex({ parity: 1 })
+    expect(await items().find({ parity: 0 }).hint('parity_1').toArray()).toHaveLength(5)
+    expect(
+      await items()
+        .find({ n: { $gt: 4 } })
+        .hint({ parity: 1 })
+        .toArray(),
+    ).toHaveLength(5)
+    expect(await refusal(items().find({}).hint('none').toArray())).toMatchObject({
+      code: 2,
+      errmsg: 'error processing query: hint provided does not correspond to an existing index',
+    })
+  })
+})
+
+describe('counting', () => {
+  it('counts by command, by pipeline and by estimate, and lists distinct values', async () => {
+    await fill(10)
+    expect(await items().countDocuments({ parity: 1 })).toBe(5)
+    expect(await items().estimatedDocumentCount()).toBe(10)
+    expect(await items().distinct('parity')).toEqual([0, 1])
+    expect(
+      await store.db.command({ count: 'items', query: { n: { $gte: 3 } }, skip: 2, limit: 4 }),
+    ).toMatchObject({ n: 4 })
+    expect(await store.db.collection('nothing').countDocuments()).toBe(0)
+  })
+
+  it('groups', async () => {
+    await fill(10)
+    const groups = await items()
+      .aggregate([
+        { $match: { n: { $lt: 8 } } },
+        { $group: { _id: '$parity', sum: { $sum: '$n' } } },
+        { $sort: { _id: 1 } },
+      ])
+      .toArray()
+    expect(groups).toEqual([
+      { _id: 0, sum: 12 },
+      { _id: 1, sum: 16 },
+    ])
+  })
+
+  it('refuses a stage it does not have', async () => {
+    const error = await refusal(
+      items()
+        .aggregate([{ $lookup: { from: 'x', as: 'y' } }])
+        .toArray(),
+    )
+    expect(error.code).toBeGreaterThan(0)
+    expect(error.errmsg).toContain('$lookup')
+  })
+})
+
+describe('update', () => {
+  it('changes one or all, and tells matched from modified', async () => {
+    await fill(4)
+    expect(await items().updateOne({ parity: 0 }, { $set: { x: 1 } })).toMatchObject({
+      matchedCount: 1,
+      modifiedCount: 1,
+    })
+    expect(await items().updateMany({ parity: 0 }, { $set: { x: 1 } })).toMatchObject({
+      matchedCount: 2,
+      modifiedCount: 1,
+    })
+    expect(await items().replaceOne({ _id: 3 }, { y: 2 })).toMatchObject({ modifiedCount: 1 })
+    expect(await items().findOne({ _id: 3 })).toEqual({ _id: 3, y: 2 })
+  })
+
+  it('upserts with the fields of the filter', async () => {
+    const result = await items().updateOne(
+      { _id: 'new', kind: 'k' },
+      { $set: { a: 1 }, $setOnInsert: { b: 2 } },
+      { upsert: true },
+    )
+    expect(result).toMatchObject({ matchedCount: 0, upsertedCount: 1, upsertedId: 'new' })
+    expect(await items().findOne()).toEqual({ _id: 'new', kind: 'k', a: 1, b: 2 })
+  })
+
+  it('finds the array element of the positional operator', async () => {
+    await items().insertOne({
+      _id: 1,
+      list: [
+        { k: 'a', v: 1 },
+        { k: 'b', v: 2 },
+      ],
+    })
+    await items().updateOne({ 'list.k': 'b' }, { $inc: { 'list.$.v': 10 } })
+    await items().updateOne(
+      { _id: 1 },
+      { $set: { 'list.$[x].seen': true } },
+      { arrayFilters: [{ 'x.k': 'a' }] },
+    )
+    expect(await items().findOne()).toEqual({
+      _id: 1,
+      list: [
+        { k: 'a', v: 1, seen: true },
+        { k: 'b', v: 12 },
+      ],
+    })
+  })
+
+  it('refuses to change _id, and a pipeline', async () => {
+    await fill(1)
+    expect(await refusal(items().updateOne({ _id: 0 }, { $set: { _id: 9 } } as never))).toMatchObject({
+      code: 66,
+    })
+    const pipeline = await refusal(items().updateOne({ _id: 0 }, [{ $set: { a: 1 } }]))
+    expect(pipeline.errmsg).toContain('pipeline')
+  })
+
+  it('judges $expr by the clock of the store', async () => {
+    await items().insertMany([
+      { _id: 1, at: new Date(Date.now() - 60_000) },
+      { _id: 2, at: new Date(Date.now() + 60_000) },
+    ])
+    const expired = await items()
+      .find({ $expr: { $lte: ['$at', '$$NOW'] } })
+      .toArray()
+    expect(expired.map((item) => item._id)).toEqual([1])
+  })
+
+  it('sets $currentDate by the clock of the store', async () => {
+    await fill(1)
+    const before = Date.now()
+    await items().updateOne({ _id: 0 }, { $currentDate: { at: true } })
+    const at = (await items().findOne())?.at as Date
+    expect(at.getTime()).toBeGreaterThanOrEqual(before)
+    expect(at.getTime()).toBeLessThanOrEqual(Date.now())
+  })
+})
+
+describe('findAndModify', () => {
+  it('returns the document before or after, by sort order', async () => {
+    await fill(4)
+    expect(await items().findOneAndUpdate({}, { $inc: { n: 100 } }, { sort: { n: -1 } })).toMatchObject({
+      _id: 3,
+      n: 3,
+    })
+    const after = await items().findOneAndUpdate(
+      { _id: 3 },
+      { $inc: { n: 1 } },
+      { returnDocument: 'after', projection: { n: 1 } },
+    )
+    expect(after).toEqual({ _id: 3, n: 104 })
+    expect(await items().findOneAndDelete({ _id: 3 })).toMatchObject({ n: 104 })
+    expect(await items().findOneAndUpdate({ _id: 3 }, { $set: { a: 1 } })).toBeNull()
+  })
+
+  it('tells of an upsert in lastErrorObject', async () => {
+    const reply = await store.db.command({
+      findAndModify: 'items',
+      query: { _id: 5 },
+      update: { $set: { a: 1 } },
+      upsert: true,
+      new: true,
+    })
+    expect(reply).toMatchObject({
+      lastErrorObject: { n: 1, updatedExisting: false, upserted: 5 },
+      value: { _id: 5, a: 1 },
+    })
+  })
+
+  it('refuses contradictory options', async () => {
+    const both = store.db.command({ findAndModify: 'items', remove: true, update: {} })
+    expect(await refusal(both)).toMatchObject({
+      code: 9,
+      errmsg: "Cannot specify both an 'update' and 'remove'=true",
+    })
+    const neither = store.db.command({ findAndModify: 'items', query: {} })
+    expect(await refusal(neither)).toMatchObject({
+      code: 9,
+      errmsg: "Either an 'update' or 'remove'=true must be specified",
+    })
+  })
+})
+
+describe('delete', () => {
+  it('removes one or all', async () => {
+    await fill(6)
+    expect(await items().deleteOne({ parity: 1 })).toMatchObject({ deletedCount: 1 })
+    expect(await items().deleteMany({ parity: 1 })).toMatchObject({ deletedCount: 2 })
+    expect(await items().countDocuments()).toBe(3)
+  })
+})
+
+describe('collections', () => {
+  it('are created, listed, dropped, and exist once', async () => {
+    await store.db.createCollection('made')
+    expect(await refusal(store.db.createCollection('made'))).toMatchObject({
+      code: 48,
+      codeName: 'NamespaceExists',
+    })
+    await items().insertOne({ _id: 1 })
+    const names = (await store.db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name)
+    expect(names).toEqual(['items', 'made'])
+    expect(await store.db.listCollections({ name: 'made' }).toArray()).toMatchObject([
+      { name: 'made', type: 'collection', idIndex: { name: '_id_', key: { _id: 1 } } },
+    ])
+    expect(await store.db.dropCollection('made')).toBe(true)
+    await store.db.dropDatabase()
+    expect(await store.db.listCollections().toArray()).toEqual([])
+  })
+})
+
+describe('concurrency', () => {
+  it('lets exactly one of 200 conditional updates win, each time', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await items().insertOne({ _id: `lease-${round}`, state: 'free' })
+      const claims = await Promise.all(
+        Array.from({ length: 200 }, (_, owner) =>
+          items().findOneAndUpdate(
+            { _id: `lease-${round}`, state: 'free' },
+            { $set: { state: 'taken', owner } },
+          ),
+        ),
+      )
+      expect(claims.filter((claim) => claim !== null)).toHaveLength(1)
+    }
+  })
+
+  it('lets exactly one of 200 inserts of one unique value win', async () => {
+    await items().createIndex({ code: 1 }, { unique: true })
+    const results = await Promise.allSettled(
+      Array.from({ length: 200 }, (_, i) => items().insertOne({ _id: i, code: 'same' })),
+    )
+    expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1)
+    expect(await items().countDocuments()).toBe(1)
+  })
+
+  it('loses none of 500 concurrent increments', async () => {
+    await items().insertOne({ _id: 'counter', n: 0 })
+    await Promise.all(
+      Array.from({ length: 500 }, () => items().updateOne({ _id: 'counter' }, { $inc: { n: 1 } })),
+    )
+    expect((await items().findOne({ _id: 'counter' }))?.n).toBe(500)
+  })
+})
+
+describe('sessions', () => {
+  it('are accepted, and end their cursors', async () => {
+    await fill(300)
+    const session = store.client.startSession()
+    const cursor = items().find({}, { session, batchSize: 2 })
+    await cursor.next()
+    const id = cursor.id
+    await store.db.command({ endSessions: [session.id] })
+    expect(await refusal(store.db.command({ getMore: id, collection: 'items' }))).toMatchObject({ code: 43 })
+    await cursor.close()
+    await session.endSession()
+  })
+
+  it('refuse transactions with code 20', async () => {
+    const session = store.client.startSession()
+    session.startTransaction()
+    const error = await refusal(items().insertOne({ _id: 1 }, { session }))
+    // The driver words this one itself and keeps the server's error beside it.
+    expect(error.originalError).toMatchObject({
+      code: 20,
+      codeName: 'IllegalOperation',
+      errmsg: 'Transaction numbers are only allowed on a replica set member or mongos',
+    })
+    expect(await items().countDocuments()).toBe(0)
+    await session.abortTransaction().catch(() => undefined)
+    await session.endSession()
+  })
+})

@@ -1,0 +1,142 @@
+import { rmSync } from 'node:fs'
+import { type Collection, MongoClient } from 'mongodb'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type StoreChild, spawnStore } from './store-child.ts'
+import { buildStore, temporaryDirectory } from './support.ts'
+
+const ROUNDS = 24
+const WRITERS = 12
+
+interface Item {
+  _id: string
+  n: number
+  tag: number
+  unique: string
+}
+
+/** What the store has acknowledged, and what was on its way when it was killed. */
+class Ledger {
+  readonly acknowledged = new Map<string, number>()
+  readonly deleted = new Set<string>()
+  readonly pending = new Map<string, 'insert' | 'increment' | 'delete'>()
+}
+
+const dataDir = temporaryDirectory()
+let child: StoreChild | undefined
+
+beforeAll(() => buildStore())
+afterAll(async () => {
+  await child?.end('SIGKILL')
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+/** Writes until the store dies: an insert, two increments, and every fourth time a delete. */
+async function writeUntilKilled(
+  items: Collection<Item>,
+  ledger: Ledger,
+  prefix: string,
+  onAck: () => void,
+): Promise<void> {
+  for (let i = 0; ; i += 1) {
+    const _id = `${prefix}-${i}`
+    try {
+      ledger.pending.set(_id, 'insert')
+      await items.insertOne({ _id, n: 0, tag: i % 7, unique: _id })
+      ledger.acknowledged.set(_id, 0)
+      onAck()
+      for (let n = 0; n < 2; n += 1) {
+        ledger.pending.set(_id, 'increment')
+        const after = await items.findOneAndUpdate(
+          { _id, n },
+          { $inc: { n: 1 } },
+          { returnDocument: 'after' },
+        )
+        expect(after?.n).toBe(n + 1)
+        ledger.acknowledged.set(_id, n + 1)
+        onAck()
+      }
+      if (i % 4 === 3) {
+        ledger.pending.set(_id, 'delete')
+        await items.deleteOne({ _id })
+        ledger.acknowledged.delete(_id)
+        ledger.deleted.add(_id)
+        onAck()
+      }
+      ledger.pending.delete(_id)
+    } catch (error) {
+      if (error instanceof Error && error.name.startsWith('Mongo')) return
+      throw error
+    }
+  }
+}
+
+/** Every acknowledged write is there, nothing else is, and each index tells the same story as a scan. */
+async function verify(items: Collection<Item>, ledger: Ledger): Promise<void> {
+  const found = new Map((await items.find().toArray()).map((item) => [item._id, item]))
+  for (const [id, n] of ledger.acknowledged) {
+    const pending = ledger.pending.get(id)
+    const item = found.get(id)
+    if (item === undefined) {
+      expect(pending, `${id} was acknowledged and is gone`).toBe('delete')
+      continue
+    }
+    expect([n, pending === 'increment' ? n + 1 : n], `${id} has an older state`).toContain(item.n)
+  }
+  for (const id of ledger.deleted) expect(found.has(id), `${id} came back`).toBe(false)
+  for (const id of found.keys()) {
+    if (!ledger.acknowledged.has(id)) expect(ledger.pending.get(id), `${id} was never written`).toBe('insert')
+  }
+  const byTag = new Set<string>()
+  for (let tag = 0; tag < 7; tag += 1) {
+    for (const item of await items.find({ tag }).hint('tag_1').toArray()) byTag.add(item._id)
+  }
+  expect(byTag).toEqual(new Set(found.keys()))
+  expect(await items.countDocuments({ unique: { $gte: '' } }, { hint: 'unique_1' })).toBe(found.size)
+}
+
+/** From here on the ledger says what the store says: the pending writes have been decided. */
+async function settle(items: Collection<Item>, ledger: Ledger): Promise<void> {
+  ledger.pending.clear()
+  ledger.acknowledged.clear()
+  for (const item of await items.find().toArray()) ledger.acknowledged.set(item._id, item.n)
+}
+
+it(`loses no acknowledged write in ${ROUNDS} rounds of kill -9 under load`, async () => {
+  const ledger = new Ledger()
+  let total = 0
+  for (let round = 0; round < ROUNDS; round += 1) {
+    child = await spawnStore(dataDir)
+    const client = new MongoClient(child.said.uri ?? '', {
+      serverSelectionTimeoutMS: 2000,
+      maxPoolSize: WRITERS,
+    })
+    const items = client.db('kill').collection<Item>('items')
+    if (round === 0) await items.createIndexes([{ key: { tag: 1 } }, { key: { unique: 1 }, unique: true }])
+    await verify(items, ledger)
+    await settle(items, ledger)
+    const enough = 40 + ((round * 97) % 400)
+    let resolve: () => void = () => undefined
+    const loaded = new Promise<void>((done) => {
+      resolve = done
+    })
+    let acks = 0
+    const writers = Array.from({ length: WRITERS }, (_, writer) =>
+      writeUntilKilled(items, ledger, `${round}-${writer}`, () => {
+        acks += 1
+        if (acks === enough) resolve()
+      }),
+    )
+    await Promise.race([loaded, Promise.all(writers)])
+    expect(acks).toBeGreaterThanOrEqual(enough)
+    await child.end('SIGKILL')
+    await Promise.all(writers)
+    await client.close()
+    total += acks
+  }
+  child = await spawnStore(dataDir)
+  const client = new MongoClient(child.said.uri ?? '')
+  await verify(client.db('kill').collection<Item>('items'), ledger)
+  await client.close()
+  expect(await child.end('SIGTERM')).toBe(0)
+  expect(total).toBeGreaterThan(ROUNDS * 40)
+}, 60_000)

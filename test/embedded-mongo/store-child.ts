@@ -1,0 +1,41 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const SCRIPT = fileURLToPath(new URL('./fixtures/store-process.mjs', import.meta.url))
+
+/** What a store process says on its first line. */
+export interface Announcement {
+  uri?: string
+  socketPath?: string
+  error?: string
+  code?: string
+  pid?: number
+}
+
+export interface StoreChild {
+  process: ChildProcess
+  said: Announcement
+  /** Ends it with this signal and waits until it is gone; returns the exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts a store in a process of its own and waits until it is ready, or has said why it is not. */
+export async function spawnStore(dataDir: string): Promise<StoreChild> {
+  const child = spawn(process.execPath, [SCRIPT, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  const lines = createInterface({ input: child.stdout })
+  const first = await Promise.race([once(lines, 'line'), exited.then(() => ['{"error":"exited"}'])])
+  return {
+    process: child,
+    said: JSON.parse(String(first[0])) as Announcement,
+    async end(signal) {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill(signal)
+        await exited
+      }
+      return child.exitCode
+    },
+  }
+}
