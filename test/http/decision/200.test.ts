@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { canonicalize } from '../../../src/signing/canonical.ts'
+import { parseJwks } from '../../../src/signing/keys.ts'
+import { verifyReceiptJson } from '../../../src/signing/verify.ts'
+import { codeAt, enrolWithTotp, expectStatus } from '../../support/enrolled.ts'
+import { ask, callWithKey, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let setting: LiveSetting
+
+beforeAll(async () => {
+  service = await startService()
+  setting = await setUpOwner(service)
+})
+afterAll(() => service.close())
+
+async function read(id: string, key = setting.key) {
+  const response = await callWithKey(service, key, `/${id}`)
+  // biome-ignore lint/suspicious/noExplicitAny: the test looks into the body
+  return (await response.json()) as any
+}
+
+async function jwks() {
+  return parseJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
+}
+
+describe('POST /api/v1/approvals/:id/decision', () => {
+  it('approves with a passkey; the receipt verifies online, offline and by its fields', async () => {
+    const context = { agent_name: 'deployer', tool_arguments: { version: '4.2', toJSON: 'data' } }
+    const id = await ask(setting, { action: 'Deploy release 4.2', context })
+    const answer = await decideByPasskey(setting, id, 'approved', 'looks right')
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({
+      id,
+      status: 'approved',
+      vote: { decision: 'approved', method: 'passkey' },
+    })
+    const { decision } = await read(id)
+    expect(decision).toEqual(answer.body.decision)
+    expect(decision).toMatchObject({ decision: 'approved', method: 'passkey', comment: 'looks right' })
+    const offline = verifyReceiptJson({ decision }, await jwks())
+    expect(offline).toMatchObject({
+      valid: true,
+      sandbox: false,
+      payload: { rid: id, did: decision.id, v: 1 },
+    })
+    const online = await (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json()
+    expect(online).toMatchObject({
+      valid: true,
+      decision: 'approved',
+      method: 'passkey',
+      signature: decision.signature,
+    })
+    const payload = JSON.parse(Buffer.from(decision.signed_payload, 'base64url').toString('utf8'))
+    expect(Object.keys(payload)).toEqual([
+      'action',
+      'approver',
+      'decision',
+      'did',
+      'exp',
+      'method',
+      'nonce',
+      'rid',
+      'ts',
+      'v',
+    ])
+    expect(payload.action).toBe(createHash('sha256').update('Deploy release 4.2').digest('hex').slice(0, 16))
+    expect(new Date(decision.decided_at).getTime()).toBe(
+      Math.floor(payload.ts) * 1000 + (new Date(decision.decided_at).getTime() % 1000),
+    )
+  })
+
+  it('rejects with a passkey: the read has no context and no times, the receipt says rejected', async () => {
+    const id = await ask(setting, { context: { reason: 'x' } })
+    await decideByPasskey(setting, id, 'rejected')
+    const body = await read(id)
+    expect(Object.keys(body).sort()).toEqual(['action', 'decision', 'id', 'status'])
+    expect(body).toMatchObject({ status: 'rejected', decision: { decision: 'rejected', comment: null } })
+    expect(verifyReceiptJson({ decision: body.decision }, await jwks())).toMatchObject({ valid: true })
+  })
+
+  it('approves with a code when the person has no passkey', async () => {
+    const person = await enrolWithTotp(service, 'codes@example.com')
+    const key = await keyOf(service, person.userId)
+    const id = await ask({ service, key })
+    const later = new Date(service.composition.deps.clock.now().getTime() + 0)
+    await forgetLastStep(person.userId)
+    const totp = codeAt(person.secret, later)
+    const answer = await person.browser.post(`/api/v1/approvals/${id}/decision`, {
+      decision: 'approved',
+      totp,
+    })
+    expect(answer.body).toMatchObject({ status: 'approved', decision: { method: 'totp' } })
+    expect(verifyReceiptJson({ decision: answer.body.decision }, await jwks())).toMatchObject({ valid: true })
+  })
+
+  it('binds the challenge to the intent: SHA-256 of its RFC 8785 text', async () => {
+    const id = await ask(setting, { context: { amount: 12 }, requires_individual_decision: true })
+    const asked = await setting.owner.browser.post(`/api/v1/approvals/${id}/decision/options`, {
+      decision: 'approved',
+    })
+    const { intent, options } = expectStatus(asked, 200)
+    expect(options.challenge).toBe(createHash('sha256').update(canonicalize(intent)).digest('base64url'))
+    expect(options).toMatchObject({ rpId: 'localhost', userVerification: 'required' })
+    expect(options.allowCredentials.map((one: { id: string }) => one.id)).toEqual([
+      setting.owner.authenticator.credentials[0]?.id,
+    ])
+    const review = expectStatus(await setting.owner.browser.get(`/api/v1/approvals/${id}/review`), 200)
+    expect(intent).toEqual({
+      typ: 'human-approval/intent/v1',
+      aud: service.url,
+      rid: id,
+      decision: 'approved',
+      approver: review.approver,
+      action: 'Deploy release 4.2',
+      context_sha256: createHash('sha256').update('{"amount":12}').digest('hex'),
+      request_created_at: review.created_at,
+      exp: Math.floor(new Date(review.expires_at).getTime() / 1000),
+      high_impact: true,
+      salt: expect.stringMatching(/^[\w-]{43}$/),
+    })
+  })
+
+  it('stores intent, evidence, event, callback bytes and audit entry in the deciding write', async () => {
+    const id = await ask(setting, { callback_url: 'https://receiver.example/hook' })
+    await decideByPasskey(setting, id, 'approved', 'fine')
+    const stored = await service.composition.deps.requests.find(id)
+    const vote = stored?.votes[0]
+    expect(JSON.parse(vote?.intent_json ?? '{}')).toMatchObject({ rid: id, decision: 'approved' })
+    expect(vote?.evidence).toMatchObject({
+      type: 'passkey',
+      credential_id: setting.owner.authenticator.credentials[0]?.id,
+    })
+    expect(stored?.outbox.map((event) => event.type)).toEqual(['approval.created', 'approval.approved'])
+    expect(stored?.audit.map((entry) => entry.type)).toEqual([
+      'approval.created',
+      'approval.voted',
+      'approval.approved',
+    ])
+    expect(stored?.callback).toMatchObject({
+      state: 'due',
+      url: 'https://receiver.example/hook',
+      attempts: 0,
+    })
+    const body = JSON.parse(stored?.callback?.body ?? '{}')
+    expect(Object.keys(body)).toEqual(['request_id', 'decision', 'decided_at', 'signed_receipt'])
+    expect(Object.keys(body.signed_receipt)).toEqual([
+      'decision_id',
+      'signature',
+      'public_key_id',
+      'canonical_payload',
+      'comment',
+    ])
+    expect(verifyReceiptJson(body, await jwks())).toMatchObject({ valid: true, payload: { rid: id } })
+  })
+})
+
+/** Enrolling used the current code up; a test cannot wait half a minute for the next. */
+async function forgetLastStep(userId: string): Promise<void> {
+  await service.composition.connection
+    .collection<{ _id: string }>('users')
+    .updateOne({ _id: userId }, { $set: { 'totp.last_step': 0 } })
+}
