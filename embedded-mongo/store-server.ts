@@ -2,9 +2,9 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { DurableCommandService } from './command-service.ts'
-import { FileBusyError } from './engine/durable-file.ts'
+import { DurableFile, FileBusyError } from './engine/durable-file.ts'
 import { startHousekeeping } from './engine/housekeeping.ts'
-import { StoreEngine } from './engine/store-engine.ts'
+import { StoreEngine, type StoreFile } from './engine/store-engine.ts'
 import {
   chooseSocketPath,
   prepareDataDirectory,
@@ -32,10 +32,13 @@ export interface StoreServer {
  * service uses {@link startEmbeddedStore}, which gives it a thread of its own.
  * @throws StoreLockedError when another store holds the directory
  */
-export async function serveStore(dataDir: string): Promise<StoreServer> {
+export async function serveStore(
+  dataDir: string,
+  openFile: (path: string) => StoreFile = (path) => new DurableFile(path),
+): Promise<StoreServer> {
   const files = storeFiles(dataDir)
   prepareDataDirectory(files)
-  const engine = openEngine(files)
+  const engine = openEngine(files, openFile)
   try {
     return await listen(files, engine)
   } catch (error) {
@@ -44,9 +47,9 @@ export async function serveStore(dataDir: string): Promise<StoreServer> {
   }
 }
 
-function openEngine(files: StoreFiles): StoreEngine {
+function openEngine(files: StoreFiles, openFile: (path: string) => StoreFile): StoreEngine {
   try {
-    const engine = new StoreEngine(files.database)
+    const engine = new StoreEngine(openFile(files.database))
     // Left by a store that was killed. Nobody shall take it for ours.
     rmSync(files.lock, { force: true })
     return engine

@@ -3,7 +3,10 @@ import { MongoError } from '../semantics/mongo-error.ts'
 import { Collection, type CollectionHost } from './collection.ts'
 import { CollectionIndex } from './collection-index.ts'
 import { Cursors } from './cursors.ts'
-import { DurableFile, Journal } from './durable-file.ts'
+import { type DurableFile, Journal } from './durable-file.ts'
+
+/** What the engine keeps its documents in. */
+export type StoreFile = Pick<DurableFile, 'collections' | 'documents' | 'commit' | 'close'>
 
 /**
  * All collections of one data directory. Commands run on it one at a time and to their end, which is what
@@ -12,19 +15,19 @@ import { DurableFile, Journal } from './durable-file.ts'
 export class StoreEngine implements CollectionHost {
   readonly journal = new Journal()
   readonly cursors = new Cursors()
-  readonly #file: DurableFile
+  readonly #file: StoreFile
   #collections = new Map<string, Collection>()
   #lastSeq = 0
   #lastCollection = 0
   #failure: { error: unknown; lasting: boolean } | undefined
 
-  /** Opens or creates the file and reads it whole. @throws FileBusyError, or Error if it is not readable */
-  constructor(path: string) {
-    this.#file = new DurableFile(path)
+  /** Reads the file whole. @throws Error if it is not readable; the file is closed then */
+  constructor(file: StoreFile) {
+    this.#file = file
     try {
       this.#load()
     } catch (error) {
-      this.#file.close()
+      file.close()
       throw error
     }
   }

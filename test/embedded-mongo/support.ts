@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Db, MongoClient, MongoServerError } from 'mongodb'
+import type { StoreFile } from '../../embedded-mongo/engine/store-engine.ts'
 import { socketUri } from '../../embedded-mongo/store-files.ts'
 import { type StoreServer, serveStore } from '../../embedded-mongo/store-server.ts'
 
@@ -22,8 +23,11 @@ export function temporaryDirectory(): string {
 }
 
 /** A store from source, in this thread, with a connected driver. */
-export async function openStore(dataDir = temporaryDirectory(), keep = false): Promise<TestStore> {
-  const server = await serveStore(dataDir)
+export async function openStore(
+  dataDir = temporaryDirectory(),
+  { keep = false, openFile }: { keep?: boolean; openFile?: (path: string) => StoreFile } = {},
+): Promise<TestStore> {
+  const server = await serveStore(dataDir, openFile)
   const client = new MongoClient(socketUri(server.socketPath), { serverSelectionTimeoutMS: 5000 })
   await client.connect()
   return {
