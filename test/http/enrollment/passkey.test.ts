@@ -11,7 +11,7 @@ const INVALID = {
 
 let service: TestService
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ env: { TRUST_PROXY: '1' } })
 })
 afterAll(() => service.close())
 

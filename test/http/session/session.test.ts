@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { assertWith, type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
+import { createHttpClient, type HttpClient } from '../../support/http-client.ts'
+import { addKey } from '../../support/people.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+const NOT_SIGNED_IN = { error: 'not_signed_in', message: 'Sign in first.' }
+const CSRF = { error: 'csrf_refused', message: 'The request did not come from a page of this service.' }
+const HOURS = 3_600_000
+const INTERNAL = `internal-${'t'.repeat(40)}`
+
+let service: TestService
+let ada: EnrolledPerson
+let later = 0
+beforeAll(async () => {
+  service = await startService({
+    env: { TRUST_PROXY: '1', INTERNAL_SERVICE_TOKEN: INTERNAL },
+    localTime: () => Date.now() + later,
+  })
+  ada = await enrolWithPasskey(service, 'ada@example.com')
+})
+afterAll(() => service.close())
+
+async function signIn(browser: HttpClient = createHttpClient(service.url)) {
+  const { options } = (await browser.post('/api/v1/session/passkey/options', {})).body
+  const answer = await browser.post('/api/v1/session/passkey', {
+    credential: assertWith(ada, service, options),
+  })
+  expect(answer.status).toBe(200)
+  return { browser, token: String(answer.body.token) }
+}
+
+const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
+
+describe('a session', () => {
+  it('is refused without any credential, and with what is no session', async () => {
+    const { raw_key } = await addKey(
+      service,
+      (await service.composition.deps.users.find(ada.userId)) ?? fail(),
+    )
+    const stranger = createHttpClient(service.url)
+    const { browser } = await signIn()
+    for (const client of [stranger, browser])
+      for (const token of [raw_key, INTERNAL, 'x', 'a.b.c']) {
+        const answer = await client.get('/api/v1/session', bearer(token))
+        expect([answer.status, answer.body]).toEqual([401, NOT_SIGNED_IN])
+      }
+    const none = await stranger.get('/api/v1/session')
+    expect([none.status, none.body]).toEqual([401, NOT_SIGNED_IN])
+    stranger.cookies.set('countersign', 'A'.repeat(43))
+    expect((await stranger.get('/api/v1/session')).status).toBe(401)
+  })
+
+  it('ends on the server: cookie and token are dead at once', async () => {
+    const { browser, token } = await signIn()
+    const stolen = browser.copy()
+    const answer = await browser.delete('/api/v1/session')
+    expect([answer.status, answer.body]).toEqual([200, { ok: true }])
+    expect(browser.cookies.has('countersign')).toBe(false)
+    expect((await stolen.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
+    expect((await stolen.get('/api/v1/session', bearer(token))).body).toEqual(NOT_SIGNED_IN)
+  })
+
+  it('gives a new token for the cookie, and never for a token alone', async () => {
+    const { browser, token } = await signIn()
+    const fresh = await browser.post('/api/v1/session/refresh', {})
+    expect(fresh.body).toMatchObject({ token_type: 'Bearer', expires_in: 900, user: { id: ada.userId } })
+    expect(
+      (await createHttpClient(service.url).get('/api/v1/session', bearer(fresh.body.token))).status,
+    ).toBe(200)
+    const self = await createHttpClient(service.url).post('/api/v1/session/refresh', {}, bearer(token))
+    expect([self.status, self.body]).toEqual([401, NOT_SIGNED_IN])
+  })
+
+  it('T23: gets a new id at every sign-in, and the old one is dead', async () => {
+    const { browser, token } = await signIn()
+    const planted = browser.copy()
+    const before = browser.cookies.get('countersign')
+    await signIn(browser)
+    expect(browser.cookies.get('countersign')).not.toBe(before)
+    expect((await planted.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
+    expect((await planted.get('/api/v1/session', bearer(token))).body).toEqual(NOT_SIGNED_IN)
+    expect((await browser.get('/api/v1/session')).status).toBe(200)
+  })
+
+  it('T23: dies after 12 idle hours, not while used, and after 30 days in any case', async () => {
+    const { browser, token } = await signIn()
+    const idle = await signIn()
+    try {
+      for (let step = 1; step <= 3; step += 1) {
+        later = step * 11 * HOURS
+        expect((await browser.get('/api/v1/session')).status).toBe(200)
+      }
+      expect((await idle.browser.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
+      expect((await browser.get('/api/v1/session', bearer(token))).body).toEqual(NOT_SIGNED_IN)
+      for (let hours = 40; hours < 30 * 24; hours += 10) {
+        later = hours * HOURS
+        await service.composition.deps.sessions.touch(
+          (await sessionId(browser)) ?? fail(),
+          new Date(Date.now() + later),
+        )
+      }
+      expect((await browser.get('/api/v1/session')).status).toBe(200)
+      later = 30 * 24 * HOURS + 1000
+      expect((await browser.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
+    } finally {
+      later = 0
+    }
+  })
+})
+
+describe('T22: what another site makes a browser send is refused', () => {
+  it.each<[string, Parameters<HttpClient['post']>[2]]>([
+    ['from another origin', { origin: 'https://evil.example' }],
+    ['from the null origin of a sandboxed frame', { origin: 'null' }],
+    ['from a look-alike origin', { origin: 'http://localhost.evil.example' }],
+    ['without Origin', { origin: null }],
+    ['as text/plain', { headers: { 'Content-Type': 'text/plain' }, raw: '{"operation":"passkey.add"}' }],
+    [
+      'as a form',
+      { headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, raw: 'operation=passkey.add' },
+    ],
+    ['marked cross-site', { headers: { 'Sec-Fetch-Site': 'cross-site' } }],
+  ])('%s', async (_name, options) => {
+    const { browser } = await signIn()
+    const body = { operation: 'passkey.add' }
+    const answer = await browser.post('/api/v1/me/step-up/options', body, options)
+    expect([answer.status, answer.body]).toEqual([403, CSRF])
+    expect((await browser.post('/api/v1/me/step-up/options', body)).status).toBe(200)
+  })
+
+  it('also at sign-out and sign-in, while a token needs no Origin and reading needs none', async () => {
+    const { browser, token } = await signIn()
+    const foreign = { origin: 'https://evil.example' }
+    expect((await browser.delete('/api/v1/session', foreign)).body).toEqual(CSRF)
+    expect((await browser.post('/api/v1/session/passkey/options', {}, foreign)).body).toEqual(CSRF)
+    expect(
+      (await createHttpClient(service.url).post('/api/v1/session/passkey/options', {}, foreign)).body,
+    ).toEqual(CSRF)
+    expect((await browser.get('/api/v1/session', foreign)).status).toBe(200)
+    const plain = createHttpClient(service.url)
+    const body = { operation: 'passkey.add' }
+    const byToken = await plain.post('/api/v1/me/step-up/options', body, { origin: null, ...bearer(token) })
+    expect(byToken.status).toBe(200)
+  })
+})
+
+async function sessionId(browser: HttpClient): Promise<string | undefined> {
+  const { deps } = service.composition
+  const hash = deps.vault.hash('session', browser.cookies.get('countersign') ?? '')
+  return (await deps.sessions.findByToken(hash, deps.clock.now()))?.id
+}
+
+function fail(): never {
+  throw new Error('missing')
+}
