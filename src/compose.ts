@@ -4,7 +4,7 @@ import type { RequestListener } from 'node:http'
 import type { Config } from './config.ts'
 import type { FlowDeps } from './flow/deps.ts'
 import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
-import type { Clock, Log, RateLimiter } from './flow/ports.ts'
+import type { Clock, Log, RateLimiter, Vault } from './flow/ports.ts'
 import { createWaitSlots } from './flow/wait-for-decision.ts'
 import { createHttpApp } from './http/app.ts'
 import { openStore } from './open-store.ts'
@@ -57,11 +57,39 @@ const KEY_RELOAD_MS = 30_000
  * @throws ConfigError, DataDirInUseError
  */
 export async function compose(config: Config, options: ComposeOptions): Promise<Composition> {
-  const { log } = options
   const vault = createVault(await loadSecrets(config))
   const store = await openStore(config, options.shareStore ?? false)
-  const connection = await connectStore(store.uri)
-  const clock = await createStoreClock(connection, log, options.localTime)
+  const opened: (() => Promise<void>)[] = [() => store.close()]
+  const close = async (): Promise<void> => {
+    for (const undo of opened.splice(0).reverse()) await undo()
+  }
+  try {
+    const connection = await connectStore(store.uri)
+    opened.push(() => connection.close())
+    return await assemble(config, options, { vault, connection, own: store.own, opened, close })
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+interface Opened {
+  vault: Vault
+  connection: StoreConnection
+  /** The store is this process's own. */
+  own: boolean
+  /** What to undo at the end, last first. */
+  opened: (() => Promise<void>)[]
+  close(): Promise<void>
+}
+
+async function assemble(
+  config: Config,
+  { log, localTime }: ComposeOptions,
+  parts: Opened,
+): Promise<Composition> {
+  const { vault, connection, opened } = parts
+  const clock = await createStoreClock(connection, log, localTime)
   const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
   const keys = createKeyKeeper({ store: createSigningKeyStore(connection), vault, clock, random, log })
   const requests = createRequestStore(connection)
@@ -86,21 +114,24 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     party: { origin: config.baseUrl, rpId: config.rpId, name: 'Countersign' },
     settings: { baseUrl: config.baseUrl, production: config.production },
   }
-  const limiter = createRateLimiter(connection, clock, log, !store.own)
+  opened.push(
+    async () => clock.stop(),
+    () => flushVerifications(deps),
+    async () => changes.stop(),
+    reloadKeys(deps),
+  )
+  const limiter = createRateLimiter(connection, clock, log, !parts.own)
   await ensureIndexes(connection)
   await keys.ensure()
-  const stopReloading = reloadKeys(deps)
-  const close = async (): Promise<void> => {
-    stopReloading()
-    clock.stop()
-    changes.stop()
-    await verifications
-      .flush()
-      .catch((error: unknown) => log.error({ error }, 'verification log not written'))
-    await connection.close()
-    await store.close()
-  }
-  return { deps, limiter, connection, stopWaiting: () => changes.stop(), close }
+  return { deps, limiter, connection, stopWaiting: () => changes.stop(), close: parts.close }
+}
+
+/** What cannot be written at the very end is told, but does not keep the service from stopping. */
+async function flushVerifications({
+  verifications,
+  log,
+}: Pick<FlowDeps, 'verifications' | 'log'>): Promise<void> {
+  await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
 }
 
 function peopleStores(connection: StoreConnection, clock: Clock) {
@@ -115,13 +146,13 @@ function peopleStores(connection: StoreConnection, clock: Clock) {
   }
 }
 
-function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => void {
+function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
   const timer = setInterval(() => {
     deps.keys
       .reload()
       .catch((error: unknown) => deps.log.warn({ error }, 'the signing keys could not be read again'))
   }, KEY_RELOAD_MS).unref()
-  return () => clearInterval(timer)
+  return async () => clearInterval(timer)
 }
 
 /** The HTTP surface over a composition. */

@@ -111,14 +111,29 @@ function sealKey(deps: KeyDeps, key: SigningKey, generation: number, actor: Audi
   }
 }
 
+/** The store was written under another `SEALING_KEY`: nothing can be signed, so the service must not start. */
+export class WrongSealingKeyError extends Error {
+  override readonly name = 'WrongSealingKeyError'
+}
+
 function unseal(vault: Vault, stored: SealedKey): SigningKey {
   return {
     kid: stored.kid,
     purpose: stored.purpose,
     publicKey: fromBase64Url(stored.public_key),
-    seed: vault.open(stored.sealed_seed, seedAad(stored.purpose, stored.kid)),
+    seed: openSeed(vault, stored),
     notBefore: stored.not_before,
     createdAt: stored.created_at,
     ...(stored.revoked_at === null ? {} : { revokedAt: stored.revoked_at }),
+  }
+}
+
+function openSeed(vault: Vault, stored: SealedKey): Uint8Array {
+  try {
+    return vault.open(stored.sealed_seed, seedAad(stored.purpose, stored.kid))
+  } catch (cause) {
+    const advice =
+      'Set the SEALING_KEY this store was made with; in development it is in secrets.json of its data directory.'
+    throw new WrongSealingKeyError(`The stored signing keys do not open. ${advice}`, { cause })
   }
 }

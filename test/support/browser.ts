@@ -4,6 +4,7 @@ import {
   type Browser,
   type BrowserContext,
   type BrowserContextOptions,
+  type CDPSession,
   chromium,
   type Page,
 } from 'playwright-core'
@@ -76,19 +77,28 @@ export async function newVisitor(
 }
 
 /** A platform authenticator that holds resident keys and confirms by itself, as after a touch of the finger. */
-export async function addAuthenticator({ context, page }: Visitor): Promise<void> {
+export async function addAuthenticator({
+  context,
+  page,
+}: Visitor): Promise<{ session: CDPSession; id: string }> {
   const session = await context.newCDPSession(page)
   await session.send('WebAuthn.enable')
-  await session.send('WebAuthn.addVirtualAuthenticator', {
+  return { session, id: await plugIn(session, 'internal') }
+}
+
+/** Adds an authenticator; a browser has at most one `internal` one, further ones are security keys on `usb`. */
+export async function plugIn(session: CDPSession, transport: 'internal' | 'usb'): Promise<string> {
+  const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
     options: {
       protocol: 'ctap2',
-      transport: 'internal',
+      transport,
       hasResidentKey: true,
       hasUserVerification: true,
       isUserVerified: true,
       automaticPresenceSimulation: true,
     },
   })
+  return authenticatorId
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

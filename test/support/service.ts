@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { readConfig, type SecretName } from '../../src/config.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import { type RunningService, serve } from '../../src/serve.ts'
 
@@ -23,6 +23,14 @@ export interface ServiceOptions {
   database?: string
 }
 
+/** One set for all services of a test file, so that several can share a database. */
+export const TEST_SECRETS: Readonly<Record<SecretName, string>> = {
+  API_KEY_PEPPER: randomBytes(32).toString('base64'),
+  TOKEN_SECRET: randomBytes(32).toString('base64'),
+  SEALING_KEY: randomBytes(32).toString('base64'),
+  WEBHOOK_MASTER_SECRET: randomBytes(32).toString('base64'),
+}
+
 /** Starts a service; close it yourself, or use `useService` inside a test. */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const port = await freePort()
@@ -34,6 +42,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     BASE_URL: url,
     DATA_DIR: dataDir,
     MONGODB_URI: databaseUri(inject('storeUri'), database),
+    ...TEST_SECRETS,
     ...options.env,
   })
   const logged: TestService['logged'] = []

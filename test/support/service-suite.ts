@@ -1,0 +1,99 @@
+import type { Browser, BrowserContextOptions, CDPSession } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { inviteUser } from '../../src/flow/people/invite-user.ts'
+import { addAuthenticator, launchBrowser, newVisitor, type Visitor } from './browser.ts'
+import { startService, type TestService } from './service.ts'
+
+/** A visitor with an authenticator of their own. */
+export interface Person extends Visitor {
+  authenticator: { session: CDPSession; id: string }
+}
+
+/** What an end-to-end suite works with: the real service and real browser profiles. */
+export interface ServiceSuite {
+  service(): TestService
+  /** A fresh profile with an empty authenticator; closed after the test, when no incident may have happened in it. */
+  visit(options?: BrowserContextOptions): Promise<Person>
+  /** Enrols an invited person with a passkey in a fresh profile and leaves them on their account page. */
+  enrol(email: string): Promise<Person>
+}
+
+export function useServiceSuite(): ServiceSuite {
+  let browser: Browser | undefined
+  let service: TestService | undefined
+  let visitors: Person[] = []
+  const started = (): { browser: Browser; service: TestService } => {
+    if (browser === undefined || service === undefined) throw new Error('the suite has not started')
+    return { browser, service }
+  }
+  beforeAll(async () => {
+    ;[browser, service] = await Promise.all([launchBrowser(), startService()])
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+  afterEach(async () => {
+    const incidents = visitors.flatMap((visitor) => visitor.incidents)
+    await Promise.all(visitors.map(({ context }) => context.close()))
+    visitors = []
+    expect(incidents).toEqual([])
+  })
+  const visit = async (options?: BrowserContextOptions): Promise<Person> => {
+    const visitor = await newVisitor(started().browser, started().service.url, options)
+    const person = { ...visitor, authenticator: await addAuthenticator(visitor) }
+    visitors.push(person)
+    return person
+  }
+  return {
+    service: () => started().service,
+    visit,
+    enrol: async (email) => {
+      const person = await visit()
+      await person.page.goto(await invitationPath(started().service, email))
+      await person.page.getByRole('button', { name: 'Create a passkey' }).click()
+      await person.page.getByRole('heading', { name: 'Your account' }).waitFor()
+      return person
+    },
+  }
+}
+
+/** `/enroll#<token>` of a new invitation. */
+export async function invitationPath(service: TestService, email: string): Promise<string> {
+  const { link } = await inviteUser(service.composition.deps, { email }, { kind: 'cli' })
+  const { pathname, hash } = new URL(link.url)
+  return `${pathname}${hash}`
+}
+
+/** Creates an API key on the account page and returns the raw key that is shown once. */
+export async function createKey({ page }: Person, name: string): Promise<string> {
+  await page.goto('/account')
+  await page.getByLabel('Name of the key').fill(name)
+  await page.getByRole('button', { name: /Create (your first|an) API key/ }).click()
+  return page.locator('.secret-box code').innerText()
+}
+
+/** Asks for an approval as an application does; returns the request id. */
+export async function ask(service: TestService, rawKey: string, body: object): Promise<string> {
+  const response = await fetch(`${service.url}/api/v1/approvals/request`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${rawKey}` },
+    body: JSON.stringify(body),
+  })
+  const answer: unknown = await response.json()
+  expect(response.status, JSON.stringify(answer)).toBe(201)
+  return String(Object(answer).id)
+}
+
+/** What the caller reads about its request. */
+export async function readRequest(
+  service: TestService,
+  rawKey: string,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const response = await fetch(`${service.url}/api/v1/approvals/${id}`, {
+    headers: { Authorization: `Bearer ${rawKey}` },
+  })
+  expect(response.status).toBe(200)
+  return Object(await response.json())
+}
