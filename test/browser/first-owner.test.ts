@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest'
+import { describeInBrowser } from '../support/browser.ts'
+import { ask, createKey, readRequest, useServiceSuite } from '../support/service-suite.ts'
+
+describeInBrowser('from the set-up link to the first receipt', () => {
+  const suite = useServiceSuite()
+
+  it('sets up the owner, makes a key, asks, approves and gets a receipt that verifies', async () => {
+    const service = suite.service()
+    const owner = await suite.visit()
+    const { page } = owner
+    const setupUrl = service.setupUrl
+    if (setupUrl === undefined) throw new Error('a fresh service must print a set-up link')
+
+    await page.goto(setupUrl)
+    await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
+    expect(page.url()).toBe(`${service.url}/setup`)
+    await page.getByLabel('E-mail').fill('ana@example.com')
+    await page.getByLabel('Your name').fill('Ana Pereira')
+    await page.getByRole('button', { name: 'Create a passkey' }).click()
+
+    await page.getByRole('heading', { name: 'Create your first API key' }).waitFor()
+    expect(page.url()).toBe(`${service.url}/account`)
+    const rawKey = await createKey(owner, 'deploy-bot')
+    expect(rawKey).toMatch(/^sa_live_\w{40,}$/)
+    const command = await page.locator('pre.command').innerText()
+    expect(command).toContain(`curl -X POST ${service.url}/api/v1/approvals/request`)
+    expect(command).toContain(rawKey)
+    await page.getByRole('button', { name: 'I saved the key' }).click()
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    expect(await page.content()).not.toContain(rawKey)
+
+    const id = await ask(service, rawKey, {
+      action: 'Deploy version 1.4.2',
+      context: { agent_name: 'ci', env: 'prod' },
+    })
+    await page.goto(`/a/${id}?d=approve`)
+    await page.getByLabel('Comment (optional)').fill('Tests are green.')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+    const receiptId = await page.locator('.receipt code.mono').first().innerText()
+    expect(receiptId).toMatch(/^dec_\w{26}$/)
+    expect(await page.locator('.receipt').innerText()).toContain('Tests are green.')
+
+    const read = await readRequest(service, rawKey, id)
+    expect(read).toMatchObject({ status: 'approved', decision: { id: receiptId, method: 'passkey' } })
+    const verifyLink = await page
+      .getByRole('link', { name: 'Check this receipt publicly' })
+      .getAttribute('href')
+    const verified: unknown = await (await fetch(`${service.url}${verifyLink}`)).json()
+    expect(verified).toMatchObject({
+      valid: true,
+      decision: 'approved',
+      payload: { rid: id, did: receiptId },
+    })
+
+    await page.getByText('Signed receipt').click()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as JSON' }).click(),
+    ])
+    expect(download.suggestedFilename()).toBe(`${receiptId}.json`)
+    const token = new URL(setupUrl).hash.slice(1)
+    expect(JSON.stringify(service.logged)).not.toContain(token)
+  })
+
+  it('says that a set-up link works only once', async () => {
+    const { page } = await suite.visit()
+    await page.goto(suite.service().setupUrl ?? '')
+    await page.getByRole('heading', { name: 'This link does not work' }).waitFor()
+    expect(await page.locator('.notice').innerText()).toContain(
+      'expired or was already used; ask for a new one.',
+    )
+  })
+})

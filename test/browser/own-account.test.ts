@@ -1,0 +1,123 @@
+import { generateSync } from 'otplib'
+import { expect, it } from 'vitest'
+import { describeInBrowser, plugIn } from '../support/browser.ts'
+import { ask, createKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
+
+describeInBrowser('a person’s own account page', () => {
+  const suite = useServiceSuite()
+  const confirm = async ({ page }: Person): Promise<void> => {
+    await page.getByRole('button', { name: 'Confirm with a passkey' }).click()
+  }
+  const row = ({ page }: Person, name: string) => page.locator('.entry', { hasText: name })
+
+  it('adds a second passkey after a step-up, uses it to remove the first, and keeps the last', async () => {
+    const person = await suite.enrol('dora@example.com')
+    const { page, authenticator } = person
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await confirm(person)
+    const second = await plugIn(authenticator.session, 'usb')
+    await authenticator.session.send('WebAuthn.setAutomaticPresenceSimulation', {
+      authenticatorId: authenticator.id,
+      enabled: false,
+    })
+    await page.getByLabel('Name of the new passkey').fill('Security key')
+    await page.getByRole('button', { name: 'Create the passkey' }).click()
+    await page.getByText('The new passkey is ready.').waitFor()
+    expect(await page.locator('.entry-name').count()).toBe(2)
+
+    await page.getByRole('button', { name: 'Remove the passkey Chrome on Linux' }).click()
+    await confirm(person)
+    await page.getByText('The passkey is removed.').waitFor()
+    await authenticator.session.send('WebAuthn.removeVirtualAuthenticator', {
+      authenticatorId: authenticator.id,
+    })
+    expect(await page.locator('.entry-name').allInnerTexts()).toEqual(['Security key'])
+
+    await page.getByRole('button', { name: 'Remove the passkey Security key' }).click()
+    const stop = page.getByText(/No other passkey or code of yours|This is your last way to sign in/)
+    await stop.first().waitFor()
+    expect(second).not.toBe(authenticator.id)
+  })
+
+  it('says that a device already holds a passkey instead of making a second one', async () => {
+    const person = await suite.enrol('eva@example.com')
+    await person.page.getByRole('button', { name: 'Add a passkey' }).click()
+    await confirm(person)
+    await person.page.getByRole('button', { name: 'Create the passkey' }).click()
+    await person.page.getByText('already holds a passkey of yours').waitFor()
+  })
+
+  it('changes nothing when the step-up is cancelled with Escape', async () => {
+    const person = await suite.enrol('fay@example.com')
+    await person.page.getByRole('button', { name: 'Add a passkey' }).click()
+    await person.page.getByRole('dialog').waitFor()
+    await person.page.keyboard.press('Escape')
+    await person.page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await person.page.getByRole('button', { name: 'Add a passkey' }).isVisible()).toBe(true)
+    expect(await person.page.evaluate('document.activeElement.textContent')).toBe('Add a passkey')
+  })
+
+  it('sets up an authenticator app, renews the backup codes and removes it again', async () => {
+    const person = await suite.enrol('gus@example.com')
+    const { page } = person
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
+    await confirm(person)
+    const secret = (await page.locator('.secret').innerText()).replaceAll(' ', '')
+    await page.getByLabel('Code from your authenticator app').fill(generateSync({ secret }))
+    await page.getByRole('button', { name: 'Confirm the code' }).click()
+    const first = await page.locator('.backup-codes code').allInnerTexts()
+    await page.getByLabel('I saved them').check()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('Your authenticator app is set up.').waitFor()
+
+    await page.getByRole('button', { name: 'Renew the backup codes' }).click()
+    await confirm(person)
+    await page.locator('.backup-codes').waitFor()
+    const renewed = await page.locator('.backup-codes code').allInnerTexts()
+    expect(renewed).toHaveLength(10)
+    expect(renewed.filter((code) => first.includes(code))).toEqual([])
+    await page.getByLabel('I saved them').check()
+    await page.getByRole('button', { name: 'Continue' }).click()
+
+    await page.getByRole('button', { name: 'Remove the authenticator app' }).click()
+    await confirm(person)
+    await page.getByText('The authenticator app is removed.').waitFor()
+    expect(await page.getByText('No authenticator app is set up.').isVisible()).toBe(true)
+  })
+
+  it('creates a sandbox key, revokes it after a question, and the key stops working', async () => {
+    const service = suite.service()
+    const person = await suite.enrol('hal@example.com')
+    const { page } = person
+    await page.getByLabel('Sandbox key').check()
+    await page.getByLabel('Name of the key').fill('try-out')
+    await page.getByRole('button', { name: 'Create your first API key' }).click()
+    const rawKey = await page.locator('.secret-box code').innerText()
+    expect(rawKey).toMatch(/^sa_test_/)
+    await page.getByRole('button', { name: 'I saved the key' }).click()
+    expect(await row(person, 'try-out').innerText()).toContain('Sandbox')
+    await page.getByRole('button', { name: 'Revoke the API key try-out' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Revoke the API key try-out' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('The API key is revoked.').waitFor()
+    const refused = await fetch(`${service.url}/api/v1/approvals/request`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${rawKey}` },
+      body: '{"action":"x"}',
+    })
+    expect(refused.status).toBe(401)
+  })
+
+  it('sends whoever is not signed in to the sign-in and back', async () => {
+    const person = await suite.enrol('ida@example.com')
+    const rawKey = await createKey(person, 'bot')
+    const id = await ask(suite.service(), rawKey, { action: 'x' })
+    expect(await readRequest(suite.service(), rawKey, id)).toMatchObject({ status: 'pending' })
+    await person.context.clearCookies()
+    await person.page.goto('/account')
+    await person.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await person.page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await person.page.getByRole('heading', { name: 'Your account' }).waitFor()
+  })
+})
