@@ -47,6 +47,8 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
+const DEFAULT_DATA_DIR = './data'
+
 const environmentSchema = z.object({
   NODE_ENV: z.string().optional(),
   HOST: z
@@ -60,7 +62,7 @@ const environmentSchema = z.object({
     .refine((port) => port <= 65535, 'must be a port number')
     .default(3000),
   BASE_URL: z.string().optional(),
-  DATA_DIR: z.string().min(1).default('./data'),
+  DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
   MONGODB_URI: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'must start with mongodb:// or mongodb+srv://')
@@ -71,13 +73,36 @@ const environmentSchema = z.object({
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
 })
 
+/** Every variable that is read; `.env.example` documents exactly these. */
+export const VARIABLES: readonly string[] = [...Object.keys(environmentSchema.shape), ...SECRET_NAMES]
+
 /**
  * Reads the process environment, after `.env` in the working directory if there is one (variables already set win).
  * @throws ConfigError
  */
 export function loadConfig(): Config {
+  return readConfig(loadEnvironment())
+}
+
+/** `DATA_DIR` alone, for `countersign store`: it needs neither secrets nor addresses. */
+export function loadDataDir(): string {
+  return resolve(loadEnvironment().DATA_DIR || DEFAULT_DATA_DIR)
+}
+
+/** What would keep this environment from starting with `NODE_ENV=production`. */
+export function loadProductionProblems(): readonly string[] {
+  try {
+    readConfig({ ...loadEnvironment(), NODE_ENV: 'production' })
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+function loadEnvironment(): Environment {
   if (existsSync('.env')) process.loadEnvFile('.env')
-  return readConfig(process.env)
+  return process.env
 }
 
 /**

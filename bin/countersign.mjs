@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+// The command line; builds it first if nothing is built (for example after `npm ci --ignore-scripts`).
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+if (!existsSync(`${root}dist/src/cli/run-cli.js`) || !existsSync(`${root}dist/webauthn-page/index.html`)) {
+  process.stderr.write('Building Countersign (first start only) …\n')
+  // Everything to stderr: stdout belongs to the command.
+  const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: ['ignore', 2, 2] })
+  if (status !== 0) process.exit(status ?? 1)
+}
+const { runCli } = await import('../dist/src/cli/run-cli.js')
+await runCli(process.argv.slice(2))

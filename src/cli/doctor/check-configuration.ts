@@ -1,0 +1,31 @@
+import { type Config, ConfigError, loadConfig, loadProductionProblems } from '../../config.ts'
+import { type Check, fail, ok, warn } from './check.ts'
+
+/** The configuration, if it can be used, and what there is to say about it. */
+export function checkConfiguration(): { config: Config | undefined; checks: Check[] } {
+  try {
+    const config = loadConfig()
+    return { config, checks: [modeCheck(config)] }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return { config: undefined, checks: error.problems.map((problem) => told(problem)) }
+  }
+}
+
+function modeCheck(config: Config): Check {
+  if (config.production) return ok('Configuration', 'complete for production')
+  const missing = loadProductionProblems()
+  if (missing.length === 0) return ok('Configuration', 'usable; NODE_ENV is not "production"')
+  return warn(
+    'Configuration',
+    'fine for development, not for production',
+    ['For production:', ...missing.map((problem) => `- ${problem}`)].join('\n'),
+  )
+}
+
+/** A problem reads `NAME: what is wrong`. */
+function told(problem: string): Check {
+  const cut = problem.indexOf(': ')
+  const [name, wrong] = cut < 0 ? ['', problem] : [problem.slice(0, cut), problem.slice(cut + 2)]
+  return fail('Configuration', problem, `Set ${name || 'it'} in the environment or in .env: it ${wrong}.`)
+}

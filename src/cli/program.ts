@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { z } from 'zod'
+import { main } from '../main.ts'
+import { packagePath } from '../package-path.ts'
+import { type CreateKeyOptions, runCreateKey } from './create-key.ts'
+import { runDoctor } from './doctor/run-doctor.ts'
+import { type InviteOptions, runInviteUser } from './invite-user.ts'
+import { runListKeys } from './list-keys.ts'
+import { runListUsers } from './list-users.ts'
+import { runRevokeKey } from './revoke-key.ts'
+import { type RotateOptions, runRotateKeys } from './rotate-keys.ts'
+import { runStore } from './run-store.ts'
+import { tell } from './tell.ts'
+import { runVerifyReceipt, type VerifyOptions } from './verify-receipt.ts'
+
+const JSON_OPTION = ['--json', 'answer for machines: JSON on stdout, errors as JSON on stderr'] as const
+
+interface Json {
+  json?: boolean
+}
+
+/** The commands and their options. @param json errors of usage are told as JSON by the caller, so nothing is printed here */
+export function createProgram(json: boolean): Command {
+  const program = new Command('countersign')
+    .description('Human approval for agents and applications: run the service and look after it.')
+    .version(version())
+    .exitOverride()
+  if (json) program.configureOutput({ writeErr: () => undefined })
+  program.showHelpAfterError('(add --help for the options)')
+  addServiceCommands(program)
+  addUserCommands(program.command('user').description('people who decide'))
+  addKeyCommands(program.command('key').description('API keys of applications and agents'))
+  addSigningKeyCommands(program.command('keys').description('keys the service signs with'))
+  addVerifyCommand(program)
+  return program
+}
+
+function addServiceCommands(program: Command): void {
+  program
+    .command('serve')
+    .description('run the service')
+    .option(...JSON_OPTION)
+    .action((options: Json) => main(options))
+  program
+    .command('store')
+    .description('run the embedded store as a process of its own and print its MONGODB_URI')
+    .option(...JSON_OPTION)
+    .action((options: Json) => runStore(options))
+  program
+    .command('doctor')
+    .description('check machine, configuration, store, keys and pages, and say what to do')
+    .option(...JSON_OPTION)
+    .action(async (options: Json) => tell(await runDoctor(), options.json))
+}
+
+function addUserCommands(user: Command): void {
+  user
+    .command('invite <email>')
+    .description('make a person with an account of their own, and a one-time link by which they enrol')
+    .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
+    .option('--renew', 'a new link for somebody who exists: the old one expired, or all factors are lost')
+    .option(...JSON_OPTION)
+    .action(async (email: string, options: InviteOptions) =>
+      tell(await runInviteUser(email, options), options.json),
+    )
+  user
+    .command('list')
+    .description('list everybody')
+    .option(...JSON_OPTION)
+    .action(async (options: Json) => tell(await runListUsers(options), options.json))
+}
+
+function addKeyCommands(key: Command): void {
+  key
+    .command('create')
+    .description('make an API key; it is shown once')
+    .requiredOption('--owner <email>', 'whose account it belongs to')
+    .requiredOption('--name <name>', 'what approvers see as the asking application')
+    .option('--sandbox', 'an sa_test_ key: dry runs, no person decides')
+    .option(
+      '--scopes <scopes>',
+      'comma-separated: approval:create,approval:read,approval:verify (default: all)',
+    )
+    .option(...JSON_OPTION)
+    .action(async (options: CreateKeyOptions) => tell(await runCreateKey(options), options.json))
+  key
+    .command('list')
+    .description('list API keys')
+    .option('--owner <email>', 'of this person only')
+    .option(...JSON_OPTION)
+    .action(async (options: { owner?: string } & Json) => tell(await runListKeys(options), options.json))
+  key
+    .command('revoke <key_id>')
+    .description('revoke an API key at once and for ever')
+    .option(...JSON_OPTION)
+    .action(async (id: string, options: Json) => tell(await runRevokeKey(id, options), options.json))
+}
+
+function addSigningKeyCommands(keys: Command): void {
+  keys
+    .command('rotate')
+    .description('publish the next signing keys; old receipts stay valid')
+    .option('--purpose <purpose>', 'decision, decision-sandbox or session (default: all three)')
+    .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
+    .option('--now', 'the same as --activate now')
+    .option(...JSON_OPTION)
+    .action(async (options: RotateOptions) => tell(await runRotateKeys(options), options.json))
+}
+
+function addVerifyCommand(program: Command): void {
+  program
+    .command('verify <receipt>')
+    .description('check a receipt (a file, or - for stdin) against a key set, without any store')
+    .requiredOption('--jwks <source>', 'the pinned key set: a file, or the https: address of the service')
+    .option('--allow-sandbox', 'accept receipts of the sandbox, for tests')
+    .option(...JSON_OPTION)
+    .action(async (receipt: string, options: VerifyOptions) =>
+      tell(await runVerifyReceipt(receipt, options), options.json),
+    )
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))
+  return z.object({ version: z.string() }).parse(manifest).version
+}

@@ -1,0 +1,22 @@
+import { EXIT } from './cli-error.ts'
+
+/** What a command found out. */
+export interface CommandResult {
+  /** For `--json`: one value on stdout. */
+  value: unknown
+  /** For people. */
+  text: string
+  /** The command worked, and its answer is no: exit code 1. */
+  failure?: { error: string; message: string }
+}
+
+/**
+ * Writes a result to stdout and sets the exit code. With `--json` a failure is also told on stderr as
+ * `{error, message}`, as every error is.
+ */
+export function tell(result: CommandResult, json: boolean | undefined): void {
+  process.stdout.write(json ? `${JSON.stringify(result.value, null, 2)}\n` : `${result.text}\n`)
+  if (result.failure === undefined) return
+  if (json) process.stderr.write(`${JSON.stringify(result.failure)}\n`)
+  process.exitCode = EXIT.failed
+}
