@@ -60,7 +60,8 @@ export function choosePlan(collection: Collection, question: Question): Plan {
 /** A sorted plan may stop early: at `limit`, if the matches are spread evenly over what it reads. */
 function costOf(candidate: Candidate, question: Question, fewest: number): number {
   if (question.sort !== undefined && !candidate.sorted) return sortCost(candidate.estimate)
-  const wanted = question.limit === 0 ? Number.POSITIVE_INFINITY : question.limit + question.skip
+  if (question.limit === 0) return candidate.estimate
+  const wanted = question.limit + question.skip
   return Math.min(candidate.estimate, (wanted * candidate.estimate) / Math.max(1, fewest))
 }
 
