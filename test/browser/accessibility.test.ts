@@ -1,0 +1,215 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import type { PageState } from '../support/page-answers.ts'
+import { sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const REQUEST = `/a/${sampleReview().id}`
+const DEEP = JSON.parse(`${'{"a":'.repeat(15)}"${'unbroken'.repeat(40)}"${'}'.repeat(15)}`)
+
+interface Scene {
+  prepare?(state: PageState): void
+  path: string
+  ready: string
+  act?(page: Page): Promise<void>
+}
+
+const SCENES: Record<string, Scene> = {
+  'request to decide': { path: `${REQUEST}?d=approve`, ready: '.decision-form' },
+  'request with hostile text': {
+    prepare: (state) => {
+      const hostile = {
+        'Agent\u200b': 'x',
+        deep: DEEP,
+        reason: 'word '.repeat(400),
+        note: 'p\u0430ypal\u202e',
+      }
+      state.review = sampleReview({ action: `a\u202eb${'x'.repeat(400)}`, high_impact: false }, hostile)
+    },
+    path: REQUEST,
+    ready: '.caller-box',
+    act: (page) => page.getByText('Exact text of the details').click(),
+  },
+  receipt: {
+    path: REQUEST,
+    ready: '.decision-form',
+    act: async (page) => {
+      await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+      await page.getByLabel('Code from your authenticator app').fill('123456')
+      await page.getByRole('button', { name: 'Approve' }).click()
+      await page.getByText('Signed receipt').click()
+    },
+  },
+  'refused code': {
+    path: REQUEST,
+    ready: '.decision-form',
+    act: async (page) => {
+      await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+      await page.getByRole('button', { name: 'Reject' }).click()
+      await page.getByText('Enter the 6 digits').waitFor()
+    },
+  },
+  'expired request': {
+    prepare: (state) => {
+      state.review = sampleReview({ status: 'expired', may_decide: false })
+    },
+    path: REQUEST,
+    ready: '.settled',
+  },
+  'safety stop': {
+    prepare: (state) => {
+      state.review = sampleReview({ context_sha256: 'b'.repeat(64) })
+    },
+    path: REQUEST,
+    ready: '.notice.error',
+  },
+  'sign-in': {
+    prepare: (state) => {
+      state.signedIn = false
+    },
+    path: '/signin',
+    ready: '.card',
+    act: (page) => page.getByText('Use a code instead').click(),
+  },
+  'set-up': { path: '/setup#good-token', ready: '.choice' },
+  'dead link': { path: '/enroll#bad-token', ready: '.notice.error' },
+  'authenticator set-up': {
+    path: '/setup#good-token',
+    ready: '.choice',
+    act: async (page) => {
+      await page.getByLabel('E-mail').fill('ana@example.com')
+      await page.getByLabel('Your name').fill('Ana')
+      await page.getByRole('button', { name: 'Use an authenticator app' }).click()
+      await page.locator('.qr').waitFor()
+    },
+  },
+  account: { path: '/account', ready: '.entries', act: (page) => page.getByText('Revoked keys').click() },
+  'step-up dialog': {
+    path: '/account',
+    ready: '.entries',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Renew the backup codes' }).click()
+      await page.getByText('Use a code instead').click()
+    },
+  },
+  'backup codes': {
+    path: '/account',
+    ready: '.entries',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Renew the backup codes' }).click()
+      await page.getByText('Use a code instead').click()
+      await page.getByLabel('Code from your authenticator app').fill('123456')
+      await page.getByRole('button', { name: 'Confirm with the code' }).click()
+      await page.locator('.backup-codes').waitFor()
+    },
+  },
+  'first API key': {
+    prepare: (state) => {
+      state.keys = []
+    },
+    path: '/account',
+    ready: '.key-form',
+    act: async (page) => {
+      await page.getByLabel('Name of the key').fill('deploy-bot')
+      await page.getByRole('button', { name: 'Create your first API key' }).click()
+      await page.locator('.command').waitFor()
+    },
+  },
+}
+
+const LOOKS = [
+  { width: 360, colorScheme: 'dark' },
+  { width: 1440, colorScheme: 'light' },
+] as const
+
+describeInBrowser('every page for everybody', () => {
+  const suite = usePageSuite()
+
+  for (const [name, { prepare, path, ready, act }] of Object.entries(SCENES)) {
+    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
+      prepare?.(suite.server().state)
+      const started = structuredClone({ ...suite.server().state, lie: undefined })
+      for (const { width, colorScheme } of LOOKS) {
+        Object.assign(suite.server().state, structuredClone(started))
+        const { page, incidents } = await suite.visit({ viewport: { width, height: 800 }, colorScheme })
+        await page.goto(path)
+        await page.locator(ready).first().waitFor()
+        await act?.(page)
+        expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
+        expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
+        expect(incidents).toEqual([])
+      }
+    })
+  }
+
+  it('axe itself works: it finds a button without a name', async () => {
+    const { page } = await suite.visit()
+    await page.goto('/account')
+    await page.locator('.entries').first().waitFor()
+    await page.evaluate(`document.querySelector('main').append(document.createElement('button'))`)
+    expect((await axeViolations(page)).join()).toContain('button-name')
+  })
+
+  it('can be approved with the keyboard alone', async () => {
+    const { page } = await suite.visit({ viewport: { width: 1440, height: 900 } })
+    await page.goto(REQUEST)
+    await page.locator('.decision-form').waitFor()
+    const focused = (): Promise<unknown> =>
+      page.evaluate(`(() => { const { tagName, textContent, name, value } = document.activeElement
+        return tagName === 'INPUT' || tagName === 'TEXTAREA' ? name + ':' + value : textContent })()`)
+    expect(await focused()).toBe('Approve or reject this action?')
+    const tabTo = async (target: string): Promise<void> => {
+      for (let presses = 0; presses < 40; presses += 1) {
+        if ((await focused()) === target) return
+        await page.keyboard.press('Tab')
+      }
+      throw new Error(`Tab never reached ${target}`)
+    }
+    await tabTo('comment:')
+    await page.keyboard.type('By keyboard.')
+    await tabTo('method:passkey')
+    await page.keyboard.press('ArrowDown')
+    await tabTo('code:')
+    await page.keyboard.type('123456')
+    await tabTo('Approve')
+    const ring: unknown = await page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`)
+    expect(ring).toBe('solid')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+    expect(await focused()).toBe('Approved')
+    expect(await page.locator('.receipt').innerText()).toContain('By keyboard.')
+  })
+
+  it('puts the focus on the wanted button only where it can be seen', async () => {
+    const desk = await suite.visit({ viewport: { width: 1440, height: 900 } })
+    await desk.page.goto(`${REQUEST}?d=reject`)
+    await desk.page.locator('.decision-form').waitFor()
+    expect(await desk.page.evaluate('document.activeElement.textContent')).toBe('Reject')
+    const phone = await suite.visit({ viewport: { width: 360, height: 700 } })
+    await phone.page.goto(`${REQUEST}?d=reject`)
+    await phone.page.locator('.decision-form').waitFor()
+    expect(await phone.page.evaluate('document.activeElement.tagName')).toBe('H1')
+    expect(await phone.page.evaluate('scrollY')).toBe(0)
+  })
+
+  it('ties an error to its field and moves the focus there', async () => {
+    const { page } = await suite.visit()
+    await page.goto('/setup#good-token')
+    await page.getByRole('button', { name: 'Create a passkey' }).click()
+    const email = page.getByLabel('E-mail')
+    expect(await email.getAttribute('aria-invalid')).toBe('true')
+    const ids = (await email.getAttribute('aria-describedby'))?.split(' ') ?? []
+    const texts = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
+    expect(texts).toContain('Enter your e-mail address, such as ana@example.com.')
+    expect(await page.evaluate('document.activeElement.name')).toBe('email')
+  })
+
+  it('takes the token out of the address before anything else (T14)', async () => {
+    const { page } = await suite.visit()
+    await page.goto('/setup#good-token')
+    await page.locator('.choice').first().waitFor()
+    expect(page.url()).toBe(`${suite.server().url}/setup`)
+    expect(await page.evaluate('history.length')).toBeLessThanOrEqual(2)
+  })
+})

@@ -1,0 +1,199 @@
+import { beforeEach, expect, it } from 'vitest'
+import type { Review } from '../../webauthn-page/api/contract.ts'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const VOTE: Review['votes'][number] = {
+  approver: 'aa11bb22cc33dd44',
+  decision: 'approved',
+  method: 'passkey',
+  at: '2026-11-21T10:00:00.000Z',
+  mine: false,
+  comment: 'Checked the backup first.',
+}
+const TWO = { needed: 2, approved: 1 }
+
+const STATES: [name: string, review: Partial<Review>, heading: string, sentence: string][] = [
+  [
+    'expired',
+    { status: 'expired', may_decide: false },
+    'Expired without a decision',
+    'Nobody decided in time. Nothing was signed',
+  ],
+  [
+    'withdrawn',
+    { status: 'expired', cancelled: true, may_decide: false },
+    'Withdrawn by the caller',
+    'The caller took the request back.',
+  ],
+  [
+    'voted, others missing',
+    { may_decide: false, why_not: 'already_voted', quorum: TWO, votes: [{ ...VOTE, mine: true }] },
+    'You approved. Waiting for others',
+    'Your vote is recorded.',
+  ],
+  [
+    'a passkey is demanded',
+    { may_decide: false, why_not: 'passkey_required', methods: [] },
+    'Waiting for a decision',
+    'This request must be decided with a passkey. Add a passkey, then come back.',
+  ],
+  [
+    'no allowed factor',
+    { may_decide: false, why_not: 'method_not_enrolled', methods: [] },
+    'Waiting for a decision',
+    'None of your ways of confirming is allowed here.',
+  ],
+  [
+    'an owner who only looks on',
+    { may_decide: false, approver: null },
+    'Waiting for a decision',
+    'You can follow this request here, but not decide it.',
+  ],
+  [
+    'sandbox',
+    { may_decide: false, sandbox: true },
+    'Waiting for a decision',
+    'A sandbox request decides itself.',
+  ],
+]
+
+describeInBrowser('the states of a request', () => {
+  const suite = usePageSuite()
+  let visitor: Visitor
+  const path = `/a/${sampleReview().id}`
+  const heading = (name: string) => visitor.page.getByRole('heading', { name, exact: true })
+
+  beforeEach(async () => {
+    visitor = await suite.visit({ viewport: { width: 1440, height: 900 } })
+  })
+
+  it.each(STATES)('%s: says so and offers no decision', async (_, review, title, sentence) => {
+    suite.server().state.review = sampleReview(review)
+    await visitor.page.goto(path)
+    await heading(title).waitFor()
+    expect(await visitor.page.locator('.panel').innerText()).toContain(sentence)
+    expect(await visitor.page.getByRole('button', { name: /^(Approve|Reject)$/ }).count()).toBe(0)
+  })
+
+  it('shows the votes of others with their comments and the progress', async () => {
+    suite.server().state.review = sampleReview({ quorum: TWO, votes: [VOTE] })
+    await visitor.page.goto(path)
+    await heading('Approve or reject this action?').waitFor()
+    const panel = await visitor.page.locator('.panel').innerText()
+    for (const shown of ['1 of 2 needed approvals so far', 'aa11bb22cc33dd44', 'Checked the backup first.']) {
+      expect(panel).toContain(shown)
+    }
+  })
+
+  it('adds the vote of somebody else without touching a comment that is being written', async () => {
+    await visitor.page.clock.install()
+    const review = sampleReview({ quorum: { needed: 3, approved: 0 } })
+    suite.server().state.review = review
+    await visitor.page.goto(path)
+    const comment = visitor.page.getByLabel('Comment (optional)')
+    await comment.fill('half a sent')
+    suite.server().state.review = { ...review, quorum: { needed: 3, approved: 1 }, votes: [VOTE] }
+    await visitor.page.clock.runFor(4500)
+    await visitor.page.getByText('1 of 3 needed approvals so far').waitFor()
+    expect(await comment.inputValue()).toBe('half a sent')
+    expect(await visitor.page.evaluate('document.activeElement.name')).toBe('comment')
+    expect(await visitor.page.locator('#announcements').innerText()).toBe('1 of 3 approvals')
+  })
+
+  it('counts down by the clock of the server, announces few thresholds, and notices the end', async () => {
+    await visitor.page.clock.install({ time: new Date('2001-01-01T00:00:00Z') })
+    const review = sampleReview({ expires_at: new Date(Date.now() + 63_000).toISOString() })
+    suite.server().state.review = review
+    await visitor.page.goto(path)
+    const timer = visitor.page.getByRole('timer')
+    expect(await timer.innerText()).toMatch(/^1 min [0-3] s left to decide$/)
+    const said = visitor.page.locator('#announcements')
+    expect(await said.innerText()).toBe('')
+    await visitor.page.clock.runFor(4_000)
+    await expect.poll(() => said.innerText()).toBe('1 min 0 s left to decide')
+    suite.server().state.review = { ...review, status: 'expired', may_decide: false }
+    await visitor.page.clock.runFor(66_000)
+    await heading('Expired without a decision').waitFor()
+  })
+
+  it('stops looking while the page is hidden and looks again when it is shown', async () => {
+    await visitor.page.clock.install()
+    await visitor.page.goto(path)
+    await heading('Approve or reject this action?').waitFor()
+    const looks = () => suite.server().calls.filter((call) => call.endsWith('/review')).length
+    await visitor.page.evaluate(
+      `Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true })`,
+    )
+    await visitor.page.clock.runFor(60_000)
+    const before = looks()
+    await visitor.page.clock.runFor(60_000)
+    expect(looks()).toBe(before)
+    await visitor.page.evaluate(
+      `delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))`,
+    )
+    await visitor.page.clock.runFor(100)
+    await expect.poll(looks).toBe(before + 1)
+  })
+
+  it('asks to sign in again when the session ends, keeps the comment, and comes back', async () => {
+    await visitor.page.goto(path)
+    await visitor.page.getByLabel('Comment (optional)').fill('Fine with me.')
+    await visitor.page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await visitor.page.getByLabel('Code from your authenticator app').fill('123456')
+    suite.server().state.signedIn = false
+    await visitor.page.getByRole('button', { name: 'Approve' }).click()
+    await heading('Sign in to see this request').waitFor()
+    expect(await visitor.page.locator('body').innerText()).not.toContain('invoices')
+    await visitor.page.getByText('Use a code instead').click()
+    await visitor.page.getByLabel('E-mail').fill('ana@example.com')
+    await visitor.page.getByLabel('Code', { exact: true }).fill('123456')
+    await visitor.page.getByRole('button', { name: 'Sign in with the code' }).click()
+    await heading('Approve or reject this action?').waitFor()
+    expect(await visitor.page.getByLabel('Comment (optional)').inputValue()).toBe('Fine with me.')
+  })
+
+  it('says that somebody was faster', async () => {
+    await visitor.page.clock.install()
+    const review = sampleReview()
+    suite.server().state.review = review
+    await visitor.page.goto(path)
+    await visitor.page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await visitor.page.getByLabel('Code from your authenticator app').fill('123456')
+    suite.server().state.review = { ...review, status: 'expired', cancelled: true, may_decide: false }
+    await visitor.page.getByRole('button', { name: 'Approve' }).click()
+    await heading('Withdrawn by the caller').waitFor()
+    expect(await visitor.page.locator('.notice').innerText()).toContain('The request is no longer pending.')
+  })
+
+  it('offers to try again when the service does not answer', async () => {
+    await visitor.page.route('**/review', (route) => route.abort())
+    await visitor.page.goto(path)
+    await heading('The request could not be loaded').waitFor()
+    expect(await visitor.page.locator('.notice').innerText()).toContain(
+      'Check your connection and try again.',
+    )
+    await visitor.page.unroute('**/review')
+    await visitor.page.getByRole('button', { name: 'Try again' }).click()
+    await heading('Approve or reject this action?').waitFor()
+  })
+
+  it('leads only to pages of its own after signing in', async () => {
+    for (const next of [
+      '//evil.example',
+      'https://evil.example',
+      '/\\evil.example',
+      'javascript:alert(1)',
+      '/api/v1/session',
+    ]) {
+      await visitor.page.goto(`/signin?next=${encodeURIComponent(next)}`)
+      await heading('Your account').waitFor()
+      expect(visitor.page.url()).toBe(`${suite.server().url}/account`)
+    }
+    await visitor.page.goto(`/signin?next=${encodeURIComponent(`${path}?d=reject`)}`)
+    await heading('Approve or reject this action?').waitFor()
+    expect(visitor.page.url()).toBe(`${suite.server().url}${path}?d=reject`)
+    expect(visitor.incidents).toEqual([])
+  })
+})
