@@ -1,0 +1,178 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { User } from '../../../src/domain/user.ts'
+import type { PeopleDeps } from '../../../src/flow/people/people-deps.ts'
+import { verifyTotp } from '../../../src/flow/people/verify-totp.ts'
+import { codeAt, enrolWithTotp, wrongCodeAt } from '../../support/enrolled.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+const MINUTE = 60_000
+const REFUSED = {
+  code: 'totp_refused',
+  publicMessage: 'The code is wrong or was already used; wait for the next one.',
+}
+const DISABLED = {
+  code: 'totp_disabled',
+  publicMessage:
+    'Codes are switched off after too many failures; sign in with a passkey and set them up again.',
+}
+
+let service: TestService
+let people = 0
+beforeAll(async () => {
+  service = await startService({ env: { TRUST_PROXY: '1' } })
+  return () => service.close()
+})
+
+/** The service's own dependencies under a clock the test moves. */
+function depsAt(later: { ms: number }): PeopleDeps {
+  const { deps } = service.composition
+  return { ...deps, clock: { now: () => new Date(deps.clock.now().getTime() + later.ms) } }
+}
+
+async function enrol() {
+  people += 1
+  const { userId, secret } = await enrolWithTotp(service, `person${people}@example.com`)
+  const user = await load(userId)
+  const later = { ms: MINUTE }
+  return { user, secret, later, deps: depsAt(later) }
+}
+
+async function load(userId: string): Promise<User> {
+  const user = await service.composition.deps.users.find(userId)
+  if (user === undefined) throw new Error('the person is gone')
+  return user
+}
+
+async function fail(person: Awaited<ReturnType<typeof enrol>>, times: number): Promise<void> {
+  const code = wrongCodeAt(person.secret, person.deps.clock.now())
+  for (let attempt = 0; attempt < times; attempt += 1)
+    await expect(verifyTotp(person.deps, { user: person.user, code })).rejects.toMatchObject(REFUSED)
+}
+
+describe('a code', () => {
+  it('counts for the current step and the one before, never for a future or an older one', async () => {
+    const { user, secret, deps, later } = await enrol()
+    const at = (steps: number) => codeAt(secret, new Date(deps.clock.now().getTime() + steps * 30_000))
+    await expect(verifyTotp(deps, { user, code: at(1) })).rejects.toMatchObject(REFUSED)
+    await expect(verifyTotp(deps, { user, code: at(-2) })).rejects.toMatchObject(REFUSED)
+    later.ms += 2 * MINUTE
+    const { step } = await verifyTotp(deps, { user, code: at(-1) })
+    await expect(verifyTotp(deps, { user, code: at(0) })).resolves.toEqual({ step: step + 1 })
+  })
+
+  it('T25: of an earlier step is refused after a later one was used', async () => {
+    const { user, secret, deps } = await enrol()
+    const before = codeAt(secret, new Date(deps.clock.now().getTime() - 30_000))
+    await verifyTotp(deps, { user, code: codeAt(secret, deps.clock.now()) })
+    await expect(verifyTotp(deps, { user, code: before })).rejects.toMatchObject(REFUSED)
+  })
+
+  it('T25: fifty at once, also over several processes, count once', async () => {
+    const { user, secret, later, deps } = await enrol()
+    const other = await startService({ database: databaseOf(service) })
+    const otherDeps = { ...other.composition.deps, clock: depsAt(later).clock }
+    const code = codeAt(secret, deps.clock.now())
+    const tries = Array.from({ length: 50 }, (_, index) =>
+      verifyTotp(index % 2 === 0 ? deps : otherDeps, { user, code }),
+    )
+    const results = await Promise.allSettled(tries)
+    await other.close()
+    expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1)
+  })
+
+  it('T28: seeds swapped between two people open for neither', async () => {
+    const [ada, bob] = [await enrol(), await enrol()]
+    const { users } = ada.deps
+    if (ada.user.totp === undefined || bob.user.totp === undefined) throw new Error('no codes')
+    const swapped = { totp: { ...ada.user.totp, sealed_seed: bob.user.totp.sealed_seed } }
+    await users.change(ada.user.id, ada.user.version, swapped, [])
+    for (const { secret } of [ada, bob]) {
+      const code = codeAt(secret, ada.deps.clock.now())
+      await expect(verifyTotp(ada.deps, { user: ada.user, code })).rejects.toThrow(
+        'sealed value does not open for this owner and key',
+      )
+    }
+    expect(ada.user.totp.sealed_seed).not.toContain(Buffer.from(ada.secret).toString('base64url'))
+  })
+})
+
+describe('T26: wrong codes', () => {
+  it('101 in parallel over 4 processes: at most ten are compared', async () => {
+    const { user, secret, later } = await enrol()
+    const others = await Promise.all([1, 2, 3].map(() => startService({ database: databaseOf(service) })))
+    let compared = 0
+    const processes = [service, ...others].map(({ composition: { deps } }): PeopleDeps => {
+      const open: PeopleDeps['vault']['open'] = (sealed, aad) => {
+        compared += 1
+        return deps.vault.open(sealed, aad)
+      }
+      return { ...deps, clock: depsAt(later).clock, vault: { ...service.composition.deps.vault, open } }
+    })
+    const code = wrongCodeAt(secret, depsAt(later).clock.now())
+    const tries = Array.from({ length: 101 }, (_, index) => {
+      const deps = processes[index % 4]
+      if (deps === undefined) throw new Error('no process')
+      return verifyTotp(deps, { user, code })
+    })
+    const results = await Promise.allSettled(tries)
+    await Promise.all(others.map((other) => other.close()))
+    expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(0)
+    expect(compared).toBe(10)
+    expect((await load(user.id)).totp).toMatchObject({ failures: 10, locks: 1, disabled_at: null })
+  })
+
+  it('lock for 15, 30, 60 and 120 minutes, and the fiftieth in a row disables for good', async () => {
+    const person = await enrol()
+    const { deps, user, secret, later } = person
+    for (const minutes of [15, 30, 60, 120]) {
+      await fail(person, 10)
+      const code = codeAt(secret, deps.clock.now())
+      const locked = await verifyTotp(deps, { user, code }).catch((error: unknown) => error)
+      expect(locked).toMatchObject({ code: 'totp_locked' })
+      expect(Reflect.get(Reflect.get(Object(locked), 'details'), 'retry_after')).toBeLessThanOrEqual(
+        minutes * 60,
+      )
+      expect(Reflect.get(Reflect.get(Object(locked), 'details'), 'retry_after')).toBeGreaterThan(
+        minutes * 60 - 30,
+      )
+      later.ms += minutes * MINUTE
+    }
+    await fail(person, 10)
+    const code = codeAt(secret, deps.clock.now())
+    await expect(verifyTotp(deps, { user, code })).rejects.toMatchObject(DISABLED)
+    later.ms += 365 * 24 * 60 * MINUTE
+    const muchLater = codeAt(secret, deps.clock.now())
+    await expect(verifyTotp(deps, { user, code: muchLater })).rejects.toMatchObject(DISABLED)
+    const { audit } = await load(user.id)
+    expect(audit.filter((entry) => entry.type === 'factor.totp_locked')).toHaveLength(4)
+    expect(audit.filter((entry) => entry.type === 'factor.totp_disabled')).toHaveLength(1)
+  })
+
+  it('are forgotten by a right one, also when it was the tenth try', async () => {
+    const person = await enrol()
+    await fail(person, 9)
+    const { deps, user, secret, later } = person
+    await verifyTotp(deps, { user, code: codeAt(secret, deps.clock.now()) })
+    expect((await load(user.id)).totp).toMatchObject({ failures: 0, locks: 0, locked_until: null })
+    later.ms += MINUTE
+    await fail(person, 9)
+    await verifyTotp(deps, { user, code: codeAt(secret, deps.clock.now()) })
+    expect((await load(user.id)).audit.some((entry) => entry.type === 'factor.totp_locked')).toBe(false)
+  })
+
+  it('are counted by address too, over people: the hundred-and-first is refused', async () => {
+    const person = await enrol()
+    const { deps, user } = person
+    for (let attempt = 0; attempt < 100; attempt += 1) await deps.attempts.take('totp:192.0.2.7', 15 * 60)
+    const code = codeAt(person.secret, deps.clock.now())
+    const refused = verifyTotp(deps, { user, code, address: '192.0.2.7' })
+    await expect(refused).rejects.toMatchObject({ code: 'totp_locked' })
+    await expect(verifyTotp(deps, { user, code, address: '192.0.2.8' })).resolves.toMatchObject({})
+  })
+})
+
+function databaseOf({ composition }: TestService): string {
+  const name = composition.connection.name
+  if (name === '') throw new Error('no database')
+  return name
+}
