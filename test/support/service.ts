@@ -72,7 +72,8 @@ export function databaseUri(uri: string, database: string): string {
   return `${match[1]}/${database}${match[2] ?? ''}`
 }
 
-function freePort(): Promise<number> {
+/** A port nobody listens on now. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer()
     probe.once('error', reject)
