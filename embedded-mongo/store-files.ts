@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   mkdtempSync,
@@ -41,7 +42,9 @@ export function storeFiles(dataDir: string): StoreFiles {
  */
 export function prepareDataDirectory(files: StoreFiles): void {
   mkdirSync(files.directory, { recursive: true, mode: 0o700 })
-  closeSync(openSync(files.database, 'a', 0o600))
+  // Not even opened if it exists: closing any descriptor of a file drops all POSIX locks this process
+  // holds on it, and another store of this process may be holding one.
+  if (!existsSync(files.database)) closeSync(openSync(files.database, 'a', 0o600))
   if (process.platform === 'win32') return
   const directory = openSync(files.directory, 'r')
   try {

@@ -19,6 +19,9 @@ import { Connection } from './wire/connection.ts'
 /** Connections at once; a driver's pool is 100 by default. */
 const MAX_CONNECTIONS = 1000
 
+/** How long clients may take to read their last replies when the store closes. */
+const CLOSE_MS = 1000
+
 /** A store that is listening, in this thread. */
 export interface StoreServer {
   readonly socketPath: string
@@ -82,9 +85,13 @@ async function listen(files: StoreFiles, engine: StoreEngine): Promise<StoreServ
       stopHousekeeping()
       const closed = new Promise((done) => server.close(done))
       service.flush()
-      for (const socket of sockets) socket.end()
       for (const socket of sockets) socket.destroySoon()
+      // A client that does not read its last reply must not keep the store from closing.
+      const impatience = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, CLOSE_MS)
       await closed
+      clearTimeout(impatience)
       // The note goes while the lock is still held, or it could be the next holder's.
       rmSync(files.lock, { force: true })
       if (temporary !== undefined) rmSync(dirname(socketPath), { recursive: true, force: true })

@@ -12,6 +12,7 @@ const IDLE_MS = 10 * 60 * 1000
 const MAX_CURSORS = 1000
 
 interface OpenCursor {
+  /** 0 until the cursor is kept. */
   id: Long
   namespace: string
   session: string | undefined
@@ -39,7 +40,7 @@ export class Cursors {
   /** The `cursor` part of a find or aggregate reply. `now` is in milliseconds. */
   open(documents: Iterable<BsonDocument>, request: CursorRequest, now: number): BsonDocument {
     const cursor: OpenCursor = {
-      id: randomCursorId(),
+      id: Long.ZERO,
       namespace: request.namespace,
       session: request.session,
       rest: documents[Symbol.iterator](),
@@ -47,9 +48,8 @@ export class Cursors {
       usedAt: now,
     }
     const batch = takeBatch(cursor, request.batchSize ?? FIRST_BATCH)
-    const more = batch.more && request.singleBatch !== true
-    if (more) this.#keep(cursor)
-    return reply(more ? cursor.id : Long.ZERO, request.namespace, 'firstBatch', batch.documents)
+    if (batch.more && request.singleBatch !== true) this.#keep(cursor)
+    return reply(cursor.id, request.namespace, 'firstBatch', batch.documents)
   }
 
   /** @throws MongoError 43 when the cursor is gone, 13 when it belongs to another namespace or session */
@@ -105,6 +105,7 @@ export class Cursors {
       const [oldest] = [...this.#open.values()].sort((a, b) => a.usedAt - b.usedAt)
       if (oldest !== undefined) this.#open.delete(oldest.id.toString())
     }
+    cursor.id = randomCursorId()
     this.#open.set(cursor.id.toString(), cursor)
   }
 }

@@ -48,8 +48,12 @@ export const expressionOperators: ReadonlyMap<string, ExpressionOperator> = new 
 function comparison(accepts: (order: number) => boolean): ExpressionOperator {
   return {
     arity: 2,
-    apply: ([left, right]) => accepts(compareValues(left ?? bsonUndefined, right ?? bsonUndefined)),
+    apply: ([left, right]) => accepts(compareValues(present(left), present(right))),
   }
+}
+
+function present(value: Operand): BsonValue {
+  return value === undefined ? bsonUndefined : value
 }
 
 function isNullish(value: Operand): boolean {
@@ -109,5 +113,5 @@ function contains(needle: Operand, haystack: Operand): boolean {
   if (!Array.isArray(haystack)) {
     throw new MongoError(40081, `$in requires an array as a second argument, found: ${shownTypeOf(haystack)}`)
   }
-  return haystack.some((item) => compareValues(item, needle ?? bsonUndefined) === 0)
+  return haystack.some((item) => compareValues(item, present(needle)) === 0)
 }

@@ -96,8 +96,13 @@ interface Cut {
   readonly after: boolean
 }
 
-function cutKey(cut: Cut): string {
-  return cut.after ? `${cut.bytes}\xff` : cut.bytes
+/**
+ * A whole value is followed by nothing or by the next field's type byte, which is never FF. A lone type byte is
+ * followed by any byte, FF included once inverted, so there the cut is the next type byte.
+ */
+function cutKey({ bytes, after }: Cut): string {
+  if (!after) return bytes
+  return bytes.length === 1 ? String.fromCharCode(bytes.charCodeAt(0) + 1) : `${bytes}\xff`
 }
 
 function spanRange(prefix: string, span: Span | undefined, direction: 1 | -1): KeyRange {

@@ -175,17 +175,20 @@ function mentionsRoot(node: FilterNode, root: string): boolean {
 function addAtPath(parent: ProjectionBranch, path: string, node: ProjectionNode): void {
   const parts = checkedParts(path)
   const last = parts.pop() ?? ''
-  const branch = parts.length > 0 ? branchAt(parent, parts.join('.')) : parent
+  const branch = parts.length > 0 ? branchAt(parent, parts.join('.'), path) : parent
   if (branch.children.has(last)) throw new MongoError(31250, `Path collision at ${path}`)
   branch.children.set(last, node)
 }
 
-function branchAt(parent: ProjectionBranch, path: string): ProjectionBranch {
+function branchAt(parent: ProjectionBranch, path: string, shownPath = path): ProjectionBranch {
   let branch = parent
   for (const part of checkedParts(path)) {
     const existing = branch.children.get(part)
     if (existing && existing.kind !== 'branch') {
-      throw new MongoError(31249, `Path collision at ${path} remaining portion ${part}`)
+      throw new MongoError(
+        31249,
+        `Path collision at ${shownPath} remaining portion ${shownPath.split('.').at(-1)}`,
+      )
     }
     const next: ProjectionBranch = existing ?? { kind: 'branch', children: new Map() }
     branch.children.set(part, next)

@@ -151,7 +151,7 @@ export const bitOperator: OperatorFactory = (_path, argument) => {
   return {
     onMissing: 'create',
     apply: (current, context) => {
-      let value: BsonValue = current ?? new Int32(0)
+      let value: BsonValue = current === undefined ? new Int32(0) : current
       for (const { operation, operand } of steps) value = applyBit(value, operand, operation, context)
       return value
     },

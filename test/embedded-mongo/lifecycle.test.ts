@@ -138,6 +138,10 @@ describe('the lock', () => {
     expect(error).toMatchObject({ code: 'STORE_LOCKED', pid: process.pid, socketPath: store.socketPath })
     expect(error.message).toBe(`the data directory ${dataDir} is held by the store of process ${process.pid}`)
     await withClient(store.uri, (client) => client.db('a').command({ ping: 1 }))
+    // The failed attempt must not have cost the holder its lock either.
+    const other = await spawnStore(dataDir)
+    expect(other.said).toMatchObject({ code: 'STORE_LOCKED', pid: process.pid })
+    await other.end('SIGTERM')
   })
 
   it('keeps another process out while the holder lives, and lets it in once the holder was killed', async () => {

@@ -1,39 +1,60 @@
-import { Decimal128, Double, EJSON, Int32, Long, ObjectId } from 'bson'
+import { Binary, BSONRegExp, Decimal128, Double, EJSON, Int32, Long, ObjectId } from 'bson'
 import {
   type BsonDocument,
   type BsonValue,
   JavaScriptCode,
 } from '../../../embedded-mongo/semantics/values.ts'
 
-/** Turns what `EJSON.parse(…, {relaxed: false})` gives into this store's values: documents become Maps. */
-export function fromEjson(value: unknown): BsonValue {
-  if (value === null || value === undefined) return null
-  if (typeof value === 'string' || typeof value === 'boolean' || value instanceof Date) return value
-  if (typeof value === 'number') return Number.isInteger(value) ? new Int32(value) : new Double(value)
-  if (Array.isArray(value)) return value.map(fromEjson)
-  if (isTagged(value)) return value._bsontype === 'Code' ? new JavaScriptCode(value.code) : value
-  return new Map(Object.entries(Object(value)).map(([name, item]) => [name, fromEjson(item)]))
+/**
+ * Readers of the tagged forms of canonical Extended JSON. Not `EJSON.parse`: it also takes `{$regex, $options}`
+ * and `{$ref, $id}`, which here are filters, for values.
+ */
+const tagged = new Map<string, (content: unknown) => BsonValue>([
+  ['$numberInt', (content) => new Int32(Number(content))],
+  ['$numberLong', (content) => Long.fromString(String(content))],
+  ['$numberDouble', (content) => new Double(Number(content))],
+  ['$numberDecimal', (content) => Decimal128.fromString(String(content))],
+  ['$oid', (content) => new ObjectId(String(content))],
+  ['$date', (content) => dateOf(content)],
+  [
+    '$binary',
+    (content) =>
+      new Binary(
+        Buffer.from(part(content, 'base64'), 'base64'),
+        Number.parseInt(part(content, 'subType'), 16),
+      ),
+  ],
+  ['$regularExpression', (content) => new BSONRegExp(part(content, 'pattern'), part(content, 'options'))],
+])
+
+function part(content: unknown, name: string): string {
+  return String(Object(content)[name])
 }
 
-type Tagged = Extract<BsonValue, { _bsontype: string }> | { _bsontype: 'Code'; code: string }
-
-function isTagged(value: unknown): value is Tagged {
-  return typeof value === 'object' && value !== null && '_bsontype' in value
+function dateOf(content: unknown): Date {
+  return typeof content === 'string' ? new Date(content) : new Date(Number(part(content, '$numberLong')))
 }
 
-/** Reads a document written as canonical Extended JSON; plain whole numbers are int32, others double. */
+/** Reads canonical Extended JSON, already parsed. Plain whole numbers are int32, others double. */
+export function bson(source: unknown): BsonValue {
+  if (source === null || typeof source === 'string' || typeof source === 'boolean') return source
+  if (typeof source === 'number') return Number.isInteger(source) ? new Int32(source) : new Double(source)
+  if (Array.isArray(source)) return source.map(bson)
+  const entries = Object.entries(Object(source))
+  const [first] = entries
+  const read = first && entries.length === 1 ? tagged.get(first[0]) : undefined
+  if (first && read) return read(first[1])
+  return new Map(entries.map(([name, value]) => [name, bson(value)]))
+}
+
+/** Reads a document as `bson` does. */
 export function doc(source: object): BsonDocument {
   const value = bson(source)
   if (value instanceof Map) return value
   throw new TypeError('not a document')
 }
 
-/** Reads any value written as Extended JSON. Keys keep their order, except integer-like ones. */
-export function bson(source: unknown): BsonValue {
-  return fromEjson(EJSON.parse(JSON.stringify(source), { relaxed: false }))
-}
-
-/** Writes a value as canonical Extended JSON, with field order kept, so that two values can be compared with types. */
+/** Writes a value with types and field order visible, so that two values can be compared. */
 export function shown(value: BsonValue | undefined): unknown {
   if (value === undefined) return '(missing)'
   if (value instanceof Map) return Array.from(value, ([name, item]) => [name, shown(item)])
@@ -49,13 +70,10 @@ export function shown(value: BsonValue | undefined): unknown {
     return { undefined: true }
   }
   const canonical: unknown = JSON.parse(EJSON.stringify({ value }, { relaxed: false }))
-  return canonical !== null && typeof canonical === 'object' && 'value' in canonical
-    ? canonical.value
-    : canonical
+  return Object(canonical).value
 }
 
 export const int = (value: number): Int32 => new Int32(value)
 export const double = (value: number): Double => new Double(value)
 export const long = (value: bigint | number): Long => Long.fromBigInt(BigInt(value))
 export const decimal = (value: string): Decimal128 => Decimal128.fromString(value)
-export const id = (last: number): ObjectId => new ObjectId(last.toString(16).padStart(24, '0'))
