@@ -4,7 +4,8 @@ import { invalidField, refusal } from '../../domain/errors.ts'
 const MAX_DEPTH = 17
 const MAX_NODES = 2_000
 const MAX_KEY = 128
-const MAX_STRING = 8_192
+/** As long as a whole `context` may be; a longer text fits nowhere. */
+const MAX_STRING = 16 * 1024
 
 interface Open {
   value: object

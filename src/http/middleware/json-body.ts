@@ -14,6 +14,14 @@ const parse = express.json({
   verify: (_request, _response, bytes) => void decoder.decode(bytes),
 })
 
+/** Errors of the parser carry a `type`; those of a damaged compressed body come from zlib and carry none. */
+const read: RequestHandler = (request, response, next) => {
+  parse(request, response, (error?: unknown) => {
+    const typed = error instanceof Error && 'type' in error
+    next(error === undefined || typed ? error : refusal('invalid_json'))
+  })
+}
+
 /** 415 for a body of any other type. No body at all passes: the fields then are missing. */
 const requireJsonType: RequestHandler = (request, _response, next) => {
   const length = request.headers['content-length']
@@ -29,4 +37,4 @@ const guard: RequestHandler = (request, _response, next) => {
 }
 
 /** Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64). */
-export const jsonBody: RequestHandler[] = [requireJsonType, parse, guard]
+export const jsonBody: RequestHandler[] = [requireJsonType, read, guard]
