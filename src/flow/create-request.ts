@@ -33,6 +33,8 @@ const CONTEXT_BYTES = 16 * 1024
 /** Seconds until a sandbox request decides itself, unless it says otherwise (interface, "Limits"). */
 const SANDBOX_DEFAULT_SECONDS = 5
 
+const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbox_auto_decide_seconds'])
+
 /**
  * Makes a request: sandbox fields → callback → context → account and policy → quota → one insert that carries its own
  * event and audit entry.
@@ -55,11 +57,6 @@ export async function createRequest(
   const saved = await save(deps, request)
   tellLink(deps, saved)
   return saved
-}
-
-function refuseSandboxFields(caller: Caller, input: CreateInput): void {
-  const sent = input.sandbox_decision !== undefined || input.sandbox_auto_decide_seconds !== undefined
-  if (sent && !caller.key.sandbox) throw refusal('sandbox_fields_require_sandbox_key')
 }
 
 /** HTTPS in production (interface); never with credentials, which would end up in logs, nor back to ourselves (T11). */
@@ -168,6 +165,16 @@ function sandboxPlan(
   return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
 }
 
+/** What an attempt that died had already made: it is answered with, whatever quota and policy say by now. */
+export async function findMade(
+  deps: Pick<FlowDeps, 'requests'>,
+  caller: Caller,
+  id: string,
+): Promise<ApprovalRequest | undefined> {
+  const made = await deps.requests.find(id)
+  return made?.api_key_id === caller.key.id ? made : undefined
+}
+
 async function takeQuota(deps: CreateDeps, account: Account): Promise<void> {
   const now = deps.clock.now()
   if (await deps.quotas.take(account.id, monthOf(now), account.monthly_quota)) return
@@ -200,6 +207,15 @@ function tellLink(deps: CreateDeps, request: ApprovalRequest): void {
     { request_id: request.id, open: `${deps.settings.baseUrl}/a/${request.id}` },
     'a request waits for its approver',
   )
+}
+
+/**
+ * A live key must not send either sandbox field, whatever its value: asked of the body as it came, before values are judged.
+ * @throws Refusal `sandbox_fields_require_sandbox_key`
+ */
+export function refuseSandboxFields(caller: Caller, body: object): void {
+  const sent = Object.entries(body).some(([field, value]) => SANDBOX_FIELDS.has(field) && value !== undefined)
+  if (sent && !caller.key.sandbox) throw refusal('sandbox_fields_require_sandbox_key')
 }
 
 /** A blank action says nothing to an approver; the interface's words for it are `action required`. */

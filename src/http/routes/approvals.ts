@@ -1,6 +1,6 @@
 import { type RequestHandler, Router } from 'express'
 import { invalidField } from '../../domain/errors.ts'
-import { createRequest, refuseBlankAction } from '../../flow/create-request.ts'
+import { createRequest, findMade, refuseBlankAction, refuseSandboxFields } from '../../flow/create-request.ts'
 import { drawId } from '../../flow/deps.ts'
 import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
@@ -37,6 +37,7 @@ export function approvalRoutes(deps: HttpDeps): Router {
 function create(deps: HttpDeps): RequestHandler {
   return async (request, response) => {
     const caller = callerOf(response)
+    refuseSandboxFields(caller, request.body ?? {})
     const input = parseBody(createBody, request.body)
     refuseBlankAction(input.action)
     const parsedKey = idempotencyKey.safeParse(request.get('Idempotency-Key'))
@@ -47,8 +48,9 @@ function create(deps: HttpDeps): RequestHandler {
       body: request.body,
       subject: drawId(deps, 'req'),
     }
-    const answer = await runOnce(deps, claim, async (id) => {
-      const made = await createRequest(deps, caller, input, id)
+    const answer = await runOnce(deps, claim, async ({ id, resumed }) => {
+      const earlier = resumed ? await findMade(deps, caller, id) : undefined
+      const made = earlier ?? (await createRequest(deps, caller, input, id))
       const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
       return { status: 201, body: JSON.stringify(shown) }
     })
