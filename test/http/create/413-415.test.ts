@@ -1,0 +1,103 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+const PATH = '/api/v1/approvals/request'
+
+let service: TestService
+let caller: TestCaller
+beforeAll(async () => {
+  service = await startService()
+  caller = await newCaller(service)
+})
+afterAll(() => service.close())
+
+it('413: refuses a body above 64 KiB', async () => {
+  const answer = await caller.create({ action: 'x', padding: 'x'.repeat(64 * 1024) })
+  expect(answer.status).toBe(413)
+  expect(answer.body).toEqual({ error: 'payload_too_large', message: expect.any(String) })
+})
+
+it('413: refuses a chunked body without a length once it exceeds 64 KiB', async () => {
+  const chunk = new TextEncoder().encode(' '.repeat(16 * 1024))
+  let left = 6
+  const raw = new ReadableStream({
+    pull: (controller) => {
+      left -= 1
+      if (left < 0) controller.close()
+      else controller.enqueue(chunk)
+    },
+  })
+  const response = await fetch(`${service.url}${PATH}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${caller.token}`, 'content-type': 'application/json' },
+    body: raw,
+    ...{ duplex: 'half' },
+  })
+  expect(response.status).toBe(413)
+})
+
+it('T59: refuses 100 000 keys by size', async () => {
+  const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]))
+  expect((await caller.create({ action: 'x', context: keys })).status).toBe(413)
+})
+
+it('T59: refuses 20 MB of zeros in 20 KB of gzip without inflating them all', async () => {
+  const raw = new Uint8Array(gzipSync(Buffer.alloc(20_000_000)))
+  expect(raw.length).toBeLessThan(64 * 1024)
+  const before = process.memoryUsage().arrayBuffers
+  const answer = await caller.send(PATH, { method: 'POST', raw, headers: { 'content-encoding': 'gzip' } })
+  expect([answer.status, answer.body.error]).toEqual([413, 'payload_too_large'])
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(10_000_000)
+})
+
+it('reads a body of just under 64 KiB', async () => {
+  const raw = `{"action":"x"${' '.repeat(64 * 1024 - 14)}}`
+  expect(raw.length).toBe(64 * 1024)
+  expect((await caller.send(PATH, { method: 'POST', raw })).status).toBe(201)
+})
+
+it.each([
+  ['text/plain', 'text/plain'],
+  ['a form', 'application/x-www-form-urlencoded'],
+  ['multipart', 'multipart/form-data; boundary=x'],
+  ['XML', 'application/xml'],
+  ['a look-alike', 'application/jsonp'],
+  ['a JSON dialect', 'application/vnd.api+json'],
+  ['nothing', ''],
+  ['junk', ';;;'],
+])('T64, 415: refuses a body declared as %s', async (_what, type) => {
+  const raw = new TextEncoder().encode('{"action":"x"}')
+  const answer = await caller.send(PATH, { method: 'POST', raw, headers: { 'content-type': type } })
+  expect(answer.status).toBe(415)
+  expect(answer.body).toEqual({ error: 'unsupported_media_type', message: expect.any(String) })
+})
+
+it.each([
+  'application/json; charset=utf-8',
+  'APPLICATION/JSON;CHARSET="UTF-8"',
+  'application/json ; odata=1',
+])('takes the type %s', async (type) => {
+  const raw = new TextEncoder().encode('{"action":"x"}')
+  const answer = await caller.send(PATH, { method: 'POST', raw, headers: { 'content-type': type } })
+  expect(answer.status).toBe(201)
+})
+
+it('415: refuses other character sets and unknown content encodings', async () => {
+  const raw = new TextEncoder().encode('{"action":"x"}')
+  const headers = [
+    { 'content-type': 'application/json; charset=iso-8859-1' },
+    { 'content-encoding': 'zstd-but-not-really' },
+  ]
+  for (const extra of headers) {
+    const answer = await caller.send(PATH, { method: 'POST', raw, headers: { ...extra } })
+    expect([answer.status, answer.body.error]).toEqual([415, 'unsupported_media_type'])
+  }
+})
+
+it('leaves nothing behind', async () => {
+  const other = await newCaller(service)
+  await other.create({ action: 'x', padding: 'x'.repeat(64 * 1024) })
+  expect(await stored(service, 'requests').countDocuments({ api_key_id: other.keyId })).toBe(0)
+})
