@@ -26,6 +26,13 @@ for (const { name, sources, command } of parts) {
   const started = new Date()
   if (ifStale && existsSync(stamp) && newest(sources) < statSync(stamp).mtimeMs) continue
   const [tool, ...args] = command
+  if (!existsSync(join(root, 'node_modules', '.bin', tool))) {
+    if (existsSync(stamp)) continue // `npm ci --omit=dev` over a finished build: nothing to do
+    process.stderr.write(
+      `Building takes the development dependencies (${tool} is missing): run npm ci --include=dev\n`,
+    )
+    process.exit(1)
+  }
   const { status } = spawnSync(join(root, 'node_modules', '.bin', tool), args, {
     cwd: root,
     stdio: 'inherit',
