@@ -11,26 +11,20 @@ const { status } = spawnSync(process.execPath, [join(root, 'scripts/build.mjs'),
 })
 if (status !== 0) process.exit(status ?? 1)
 
+// Each in a process group of its own: tsc runs a child that a signal to its parent alone would leave behind.
+const run = (command, ...args) => spawn(command, args, { cwd: root, stdio: 'inherit', detached: true })
 const watchers = [
-  spawn(tool('tsc'), ['-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'], {
-    cwd: root,
-    stdio: 'inherit',
-  }),
-  spawn(
-    tool('vite'),
-    ['build', '--watch', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'],
-    {
-      cwd: root,
-      stdio: 'inherit',
-    },
-  ),
-  spawn(process.execPath, ['--watch', '--watch-preserve-output', join(root, 'bin/start.mjs')], {
-    cwd: root,
-    stdio: 'inherit',
-  }),
+  run(tool('tsc'), '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'),
+  run(tool('vite'), 'build', '--watch', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'),
+  run(process.execPath, '--watch', '--watch-preserve-output', join(root, 'bin/start.mjs')),
 ]
+let stopping = false
 const stop = () => {
-  for (const child of watchers) child.kill('SIGTERM')
+  if (stopping) return
+  stopping = true
+  for (const { pid, exitCode, signalCode } of watchers) {
+    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGTERM')
+  }
 }
 process.once('SIGINT', stop)
 process.once('SIGTERM', stop)
