@@ -179,6 +179,15 @@ describeInBrowser('the states of a request', () => {
     await heading('Approve or reject this action?').waitFor()
   })
 
+  it('does not lose an enrolment link to a moment without network', async () => {
+    await visitor.page.route('**/lookup', (route) => route.abort())
+    await visitor.page.goto('/enroll#good-token')
+    await heading('This page could not be loaded').waitFor()
+    await visitor.page.unroute('**/lookup')
+    await visitor.page.getByRole('button', { name: 'Try again' }).click()
+    await heading('Biometric (this device)').waitFor()
+  })
+
   it('leads only to pages of its own after signing in', async () => {
     for (const next of [
       '//evil.example',

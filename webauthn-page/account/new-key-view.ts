@@ -44,7 +44,7 @@ export function newKeyView(
 }
 
 /** The call of the README, with this key and this service. */
-export function firstRequest(rawKey: string, origin: string): string {
+function firstRequest(rawKey: string, origin: string): string {
   return [
     `curl -X POST ${origin}/api/v1/approvals/request \\`,
     `  -H 'Authorization: Bearer ${rawKey}' \\`,

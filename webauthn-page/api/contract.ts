@@ -39,7 +39,7 @@ const requestOptions: Shape<PublicKeyCredentialRequestOptionsJSON> = (value, pat
   return value as PublicKeyCredentialRequestOptionsJSON
 }
 
-export const userShape = object({
+const userShape = object({
   id: text,
   email: text,
   name: text,

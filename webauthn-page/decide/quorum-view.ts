@@ -7,7 +7,8 @@ import { methodWord } from './words.ts'
 /** Progress in words, then every vote so far. Empty where the receipt below already says it all. */
 export function quorumView(review: Review): HTMLElement {
   const { needed } = review.quorum
-  if (review.decision !== undefined && needed === 1) return el('div', { hidden: true })
+  const nothing = review.status === 'expired' && review.votes.length === 0
+  if (nothing || (review.decision !== undefined && needed === 1)) return el('div', { hidden: true })
   return el(
     'div',
     { class: 'quorum' },

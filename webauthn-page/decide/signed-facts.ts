@@ -7,11 +7,15 @@ import { audience } from './audience.ts'
 
 /** What the service itself adds to the signed statement. */
 export function signedFacts(review: Review): HTMLElement {
+  const lede =
+    review.status === 'expired'
+      ? 'It was to be signed together with what the caller wrote. Nothing was signed.'
+      : 'Signed together with everything the caller wrote.'
   return el(
     'section',
     { class: 'card', 'aria-labelledby': 'facts-title' },
     el('h2', { id: 'facts-title' }, 'Stated by Countersign'),
-    el('p', { class: 'hint' }, 'Signed together with everything the caller wrote.'),
+    el('p', { class: 'hint' }, lede),
     facts(
       ['Service', el('span', { class: 'mono' }, audience())],
       ['Request', el('span', { class: 'mono' }, review.id)],
@@ -31,10 +35,10 @@ export function signedFacts(review: Review): HTMLElement {
       review.approver === null
         ? ['Your part', 'You may look at this request; you are not one of its approvers.']
         : [
-            'You sign as',
+            'Your reference',
             el('span', { class: 'mono' }, review.approver),
             ' ',
-            el('span', { class: 'kind' }, 'your approver reference'),
+            el('span', { class: 'kind' }, 'stands for you in receipts'),
           ],
     ),
   )

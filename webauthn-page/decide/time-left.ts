@@ -7,7 +7,7 @@ import type { CheckedReview } from './load-review.ts'
 const THRESHOLDS = [600, 300, 60, 30]
 
 /** Seconds until expiry by the server's clock. */
-export function secondsLeft({ review, clock }: CheckedReview): number {
+function secondsLeft({ review, clock }: CheckedReview): number {
   return (Date.parse(review.expires_at) - (performance.now() + clock)) / 1000
 }
 

@@ -1,5 +1,6 @@
 import { type Invitation, invitationShape } from '../api/contract.ts'
 import { post, RequestFailure } from '../api/request.ts'
+import { button } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
 import { notice, noticeSlot, sentenceOf } from '../dom/notice.ts'
 import { showScene } from '../dom/stage.ts'
@@ -17,20 +18,24 @@ function takeToken(): string {
 /** `/setup#<token>` and `/enroll#<token>`. */
 export async function enrolPage(): Promise<void> {
   const token = takeToken()
-  if (token === '')
-    return showDeadLink('This address is incomplete. Open the whole link you were given, once more.')
+  if (token === '') showDeadLink('This address is incomplete. Open the whole link you were given, once more.')
+  else await lookUp(token)
+}
+
+async function lookUp(token: string): Promise<void> {
   try {
     showEnrolment(token, await post('/enrollment/lookup', { token }, invitationShape))
   } catch (error) {
-    if (error instanceof RequestFailure && error.status === 0)
-      showDeadLink(`${error.message} Open the link again.`)
-    else showDeadLink(sentenceOf(error))
+    const dead = error instanceof RequestFailure && error.status === 410
+    // The address no longer holds the token: without this button a hiccup would cost the person their link.
+    showDeadLink(sentenceOf(error), dead ? undefined : button('Try again', 'primary', () => lookUp(token)))
   }
 }
 
-function showDeadLink(sentence: string): void {
-  const scene = el('div', {}, el('h1', {}, 'This link does not work'), notice('error', sentence))
-  showScene('Link does not work', scene, { focus: false })
+function showDeadLink(sentence: string, again?: HTMLElement): void {
+  const title = again === undefined ? 'This link does not work' : 'This page could not be loaded'
+  const scene = el('div', {}, el('h1', {}, title), notice('error', sentence), again)
+  showScene(title, scene, { focus: false })
 }
 
 function showEnrolment(token: string, invitation: Invitation): void {

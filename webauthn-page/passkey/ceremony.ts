@@ -9,7 +9,7 @@ import {
 } from '@simplewebauthn/browser'
 
 /** The passkey prompt ended without a result; the message says what to do next. */
-export class CeremonyError extends Error {
+class CeremonyError extends Error {
   override readonly name = 'CeremonyError'
 }
 
