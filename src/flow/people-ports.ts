@@ -139,7 +139,7 @@ export interface Enrollment {
   created_at: Date
 }
 
-export interface EnrollmentPending {
+interface EnrollmentPending {
   /** Set-up: the id the person will have; the seed is sealed for it. */
   user_id: string
   email: string

@@ -15,7 +15,7 @@ export interface SessionTokens {
 }
 
 /** Seconds a session JWT is valid. */
-export const SESSION_TOKEN_SECONDS = 15 * 60
+const SESSION_TOKEN_SECONDS = 15 * 60
 
 const TYPE = 'session+jwt'
 const ALGORITHM = 'EdDSA'

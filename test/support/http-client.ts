@@ -9,7 +9,7 @@ export interface Answer {
   body: any
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   headers?: Record<string, string>
   /** Sent as it is, instead of `body` as JSON. */
   raw?: string

@@ -11,7 +11,7 @@ import { type Cbor, encodeCbor } from './cbor.ts'
 export const FLAGS = { up: 0x01, uv: 0x04, be: 0x08, bs: 0x10, at: 0x40 } as const
 
 /** A passkey inside the authenticator. `counter` is the last one shown; 0 stays 0, as synced passkeys do. */
-export interface SoftCredential {
+interface SoftCredential {
   id: string
   rpId: string
   userHandle: string
@@ -23,7 +23,7 @@ export interface SoftCredential {
 }
 
 /** Everything a client or authenticator could say wrongly. What is left out is said rightly. */
-export interface Ceremony {
+interface Ceremony {
   /** What the browser puts into the client data: the origin of the page. */
   origin: string
   flags?: number
@@ -122,13 +122,11 @@ function makeKeys(algorithm: -7 | -8 | -257) {
 export function coseKey(algorithm: number, publicKey: KeyObject): Buffer {
   const jwk = publicKey.export({ format: 'jwk' })
   const bytes = (value: string | undefined) => Buffer.from(value ?? '', 'base64url')
-  const parameters: [number, Cbor][] =
-    jwk.kty === 'EC'
-      ? [[1, 2], [3, algorithm], [-1, 1], [-2, bytes(jwk.x)], [-3, bytes(jwk.y)]] // biome-ignore format: a table
-      : jwk.kty === 'OKP'
-        ? [[1, 1], [3, algorithm], [-1, 6], [-2, bytes(jwk.x)]] // biome-ignore format: a table
-        : [[1, 3], [3, algorithm], [-1, bytes(jwk.n)], [-2, bytes(jwk.e)]] // biome-ignore format: a table
-  return encodeCbor(new Map(parameters))
+  const key = new Map<number, Cbor>()
+  if (jwk.kty === 'EC') key.set(1, 2).set(3, algorithm).set(-1, 1).set(-2, bytes(jwk.x)).set(-3, bytes(jwk.y))
+  else if (jwk.kty === 'OKP') key.set(1, 1).set(3, algorithm).set(-1, 6).set(-2, bytes(jwk.x))
+  else key.set(1, 3).set(3, algorithm).set(-1, bytes(jwk.n)).set(-2, bytes(jwk.e))
+  return encodeCbor(key)
 }
 
 function registration(

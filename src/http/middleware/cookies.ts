@@ -16,7 +16,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/
  * Name of a cookie. On https the `__Host-` prefix keeps sibling hosts from planting one (T23); browsers refuse the prefix on
  * plain http, which only development uses.
  */
-export function cookieName(kind: CookieKind, baseUrl: string): string {
+function cookieName(kind: CookieKind, baseUrl: string): string {
   return baseUrl.startsWith('https:') ? `__Host-${NAMES[kind]}` : NAMES[kind]
 }
 

@@ -40,7 +40,7 @@ const EXPECTED: Record<string, [string, string]> = {
   'packed-es512': [FORMAT, KEY],
   'packed-rs256': [FORMAT, UNVERIFIED],
   'packed-eddsa': [FORMAT, UNVERIFIED],
-  'packed-ed448': [FORMAT, ''],
+  'packed-ed448': [FORMAT, 'Public key had invalid alg -53 (OKP)'],
   'tpm-es256': [FORMAT, 'passes'],
   'android-key-es256': [FORMAT, UNVERIFIED],
   'apple-es256': [FORMAT, UNVERIFIED],
@@ -141,8 +141,7 @@ describe('WebAuthn Level 3 test vectors', () => {
 
   it.each(named)('$name: assertion', async (vector) => {
     const result = await outcome(authenticate(vector))
-    if (vector.name === 'packed-ed448') expect(result).not.toBe('passes')
-    else expect(result).toBe(EXPECTED[vector.name]?.[1])
+    expect(result).toBe(EXPECTED[vector.name]?.[1])
   })
 
   const sound = named.filter((vector) => ['passes', UNVERIFIED].includes(EXPECTED[vector.name]?.[1] ?? ''))

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import { usePeopleStores } from '../support/people-stores.ts'
+
+let now = new Date()
+const stores = usePeopleStores(() => now)
+const HASH = (n: number) => n.toString(16).padStart(64, '0')
+const HOUR = 3_600_000
+const inFuture = () => new Date(Date.now() + HOUR)
+const inPast = () => new Date(Date.now() - 1)
+
+describe('T33: a challenge', () => {
+  it('is taken once by one of many', async () => {
+    const { challenges } = stores()
+    const challenge = { id: HASH(1), purpose: 'sign-in' as const, expires_at: inFuture() }
+    await challenges.put(challenge)
+    const taken = await Promise.all([1, 2, 3, 4, 5].map(() => challenges.take(HASH(1), 'sign-in')))
+    expect(taken.filter((found) => found !== undefined)).toEqual([challenge])
+  })
+
+  it('T19: is not there for another purpose, and stays for its own', async () => {
+    const { challenges } = stores()
+    const profile = { email: 'a@b.c', name: 'A', user_handle: 'AAAA' }
+    const challenge = {
+      id: HASH(2),
+      purpose: 'enroll' as const,
+      subject: 'enr_x',
+      profile,
+      expires_at: inFuture(),
+    }
+    await challenges.put(challenge)
+    for (const purpose of ['sign-in', 'decision', 'passkey.add', 'step-up'] as const)
+      expect(await challenges.take(HASH(2), purpose)).toBeUndefined()
+    expect(await challenges.take(HASH(2), 'enroll')).toEqual(challenge)
+  })
+
+  it('is gone after its time by the clock of the database', async () => {
+    const { challenges } = stores()
+    await challenges.put({ id: HASH(3), purpose: 'decision', expires_at: inPast() })
+    expect(await challenges.take(HASH(3), 'decision')).toBeUndefined()
+  })
+})
+
+describe('a link', () => {
+  const link = (n: number, more: object = {}) => ({
+    id: `enr_${n}`,
+    kind: 'invite' as const,
+    token_hash: HASH(n),
+    user_id: `usr_${n}`,
+    tries: 0,
+    created_at: new Date(),
+    expires_at: inFuture(),
+    ...more,
+  })
+
+  it('is consumed by one of many, and then unknown', async () => {
+    const { enrollments } = stores()
+    await enrollments.insert(link(10))
+    expect(await enrollments.find(HASH(10))).toMatchObject({
+      id: 'enr_10',
+      kind: 'invite',
+      user_id: 'usr_10',
+    })
+    const used = await Promise.all([1, 2, 3, 4, 5].map(() => enrollments.consume('enr_10')))
+    expect(used.filter(Boolean)).toHaveLength(1)
+    expect(await enrollments.find(HASH(10))).toBeUndefined()
+  })
+
+  it('allows five tries, also when they come at once; the fifth may still succeed', async () => {
+    const { enrollments } = stores()
+    await enrollments.insert(link(11))
+    const tries = await Promise.all(Array.from({ length: 20 }, () => enrollments.takeTry('enr_11')))
+    expect(tries.filter(Boolean)).toHaveLength(5)
+    expect(await enrollments.find(HASH(11))).toBeUndefined()
+    expect(await enrollments.consume('enr_11')).toBe(true)
+  })
+
+  it('is dead after its time by the clock of the database', async () => {
+    const { enrollments } = stores()
+    await enrollments.insert(link(12, { expires_at: inPast() }))
+    expect(await enrollments.find(HASH(12))).toBeUndefined()
+    expect(await enrollments.takeTry('enr_12')).toBe(false)
+    expect(await enrollments.consume('enr_12')).toBe(false)
+  })
+
+  it('is replaced with its kind and person only', async () => {
+    const { enrollments } = stores()
+    await enrollments.insert(link(13))
+    await enrollments.insert(link(14))
+    await enrollments.insert(link(15, { kind: 'setup' }))
+    await enrollments.revokeOpen('invite', 'usr_13')
+    expect(await enrollments.find(HASH(13))).toBeUndefined()
+    expect(await enrollments.find(HASH(14))).toBeDefined()
+    await enrollments.revokeOpen('setup')
+    expect(await enrollments.find(HASH(15))).toBeUndefined()
+    expect(await enrollments.find(HASH(14))).toBeDefined()
+  })
+})
+
+describe('a session', () => {
+  const session = (n: number, seen: number) => ({
+    id: `ses_${n}`,
+    token_hash: HASH(n),
+    user_id: 'usr_s',
+    created_at: new Date(seen),
+    last_seen_at: new Date(seen),
+    expires_at: new Date(seen + 100 * HOUR),
+    user_agent: '',
+  })
+  // Far ahead, so that the store's own sweep of expired sessions leaves it alone.
+  const start = Date.now() + 1000 * HOUR
+  const hoursIn = (hours: number) => new Date(start + hours * HOUR)
+
+  it('lives while it is used, for 12 idle hours, and ends at its limit', async () => {
+    const { sessions } = stores()
+    await sessions.insert(session(20, start))
+    expect(await sessions.findByToken(HASH(20), hoursIn(11.9))).toEqual(session(20, start))
+    expect(await sessions.findLive('ses_20', hoursIn(12))).toBeUndefined()
+    await sessions.touch('ses_20', hoursIn(11))
+    expect(await sessions.findLive('ses_20', hoursIn(22.9))).toMatchObject({ last_seen_at: hoursIn(11) })
+    await sessions.touch('ses_20', hoursIn(99))
+    expect(await sessions.findLive('ses_20', hoursIn(99.9))).toBeDefined()
+    expect(await sessions.findLive('ses_20', hoursIn(100))).toBeUndefined()
+  })
+
+  it('notes its use at most once a minute, and never backwards', async () => {
+    const { sessions } = stores()
+    await sessions.insert(session(21, start))
+    for (const seconds of [59, 30, -600]) await sessions.touch('ses_21', new Date(start + seconds * 1000))
+    expect((await sessions.findLive('ses_21', hoursIn(1)))?.last_seen_at).toEqual(new Date(start))
+  })
+
+  it('ends alone or with all others of the person', async () => {
+    const { sessions } = stores()
+    for (const n of [22, 23, 24]) await sessions.insert(session(n, start))
+    expect([await sessions.end('ses_22'), await sessions.end('ses_22')]).toEqual([true, false])
+    await sessions.insert({ ...session(25, start), user_id: 'usr_t' })
+    await sessions.endAllOf('usr_s')
+    expect(await sessions.findLive('ses_23', hoursIn(1))).toBeUndefined()
+    expect(await sessions.findLive('ses_25', hoursIn(1))).toBeDefined()
+  })
+})
+
+describe('attempts', () => {
+  it('T26: are counted exactly, however many come at once', async () => {
+    const { attempts } = stores()
+    const taken = await Promise.all(Array.from({ length: 40 }, () => attempts.take('totp:192.0.2.1', 900)))
+    expect(taken.map(({ count }) => count).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 40 }, (_, n) => n + 1),
+    )
+  })
+
+  it('start anew for another subject and in another window', async () => {
+    const { attempts } = stores()
+    now = new Date('2100-01-01T00:14:59.999Z')
+    expect(await attempts.take('totp:192.0.2.2', 900)).toEqual({
+      count: 1,
+      ends: new Date('2100-01-01T00:15:00Z'),
+    })
+    expect((await attempts.take('totp:192.0.2.2', 900)).count).toBe(2)
+    expect((await attempts.take('totp:192.0.2.3', 900)).count).toBe(1)
+    now = new Date('2100-01-01T00:15:00.000Z')
+    expect(await attempts.take('totp:192.0.2.2', 900)).toEqual({
+      count: 1,
+      ends: new Date('2100-01-01T00:30:00Z'),
+    })
+  })
+})
