@@ -9,7 +9,7 @@ import { shownTypeOf } from './type-names.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined, isNumber } from './values.ts'
 
 /** What an expression sees: the document and the store's clock. */
-export interface ExpressionContext {
+interface ExpressionContext {
   readonly root: BsonDocument
   readonly now: Date
 }

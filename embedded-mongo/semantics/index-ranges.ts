@@ -8,7 +8,7 @@ import type { BsonValue } from './values.ts'
 import { isIndexComponent } from './walk-path.ts'
 
 /** Encoded keys from `from` up to, not including, `to`. */
-export interface KeyRange {
+interface KeyRange {
   readonly from: string
   readonly to: string
 }

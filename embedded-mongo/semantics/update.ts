@@ -21,7 +21,7 @@ export interface UpdateOptions {
 }
 
 /** What one application of an update may depend on besides the document. */
-export interface ApplyContext {
+interface ApplyContext {
   /** The store's clock. */
   readonly now: Date
   /** What `matchDetail` reported for this document: the element `$` stands for. */

@@ -41,27 +41,32 @@ const document = fc
 const operator = fc.constantFrom('$eq', '$gt', '$gte', '$lt', '$lte', '$in', '$ne', '$exists')
 const wanted = fc.oneof({ weight: 4, arbitrary: scalar }, { weight: 1, arbitrary: stored })
 const path = fc.constantFrom('a', 'b', 'a.b', 'a.c', 'b.c')
-const condition = fc.tuple(path, operator, wanted, wanted).map(([name, test, value, other]): BsonDocument => {
-  return documentOf([name, documentOf([test, test === '$in' ? [value, other] : value])])
+const test = fc.tuple(operator, wanted, wanted).map(([name, value, other]): BsonDocument => {
+  return documentOf([name, name === '$in' ? [value, other] : value])
 })
 
-const scenario = fc.record({
-  filter: fc.array(condition, { minLength: 1, maxLength: 3 }).map((all) => documentOf(['$and', all])),
-  key: fc.uniqueArray(fc.tuple(path, fc.constantFrom(1, -1)), {
-    minLength: 1,
-    maxLength: 3,
-    selector: ([name]) => name,
-  }),
-  sparse: fc.boolean(),
-  documents: fc.array(document, { minLength: 1, maxLength: 6 }),
-})
+// The index begins with the path of the first condition, or it would seldom be of use.
+const scenario = fc
+  .record({
+    conditions: fc.array(fc.tuple(path, test), { minLength: 1, maxLength: 3 }),
+    fields: fc.array(fc.tuple(path, fc.constantFrom(1, -1)), { maxLength: 2 }),
+    direction: fc.constantFrom(1, -1),
+    sparse: fc.boolean(),
+    documents: fc.array(document, { minLength: 2, maxLength: 8 }),
+  })
+  .map(({ conditions, fields, direction, sparse, documents }) => ({
+    filter: documentOf(['$and', conditions.map(([name, wanted]) => documentOf([name, wanted]))]),
+    key: { ...(conditions[0] && { [conditions[0][0]]: direction }), ...Object.fromEntries(fields) },
+    sparse,
+    documents,
+  }))
 
 describe('indexRanges', () => {
   it('never exclude a document the filter matches', () => {
     let used = 0
     fc.assert(
       fc.property(scenario, ({ filter, key, sparse, documents }) => {
-        const shape = spec(Object.fromEntries(key), { sparse })
+        const shape = spec(key, { sparse })
         const compiled = compileFilter(filter)
         for (const document of documents) {
           const entries = keysOrNone(document, shape)
@@ -76,9 +81,9 @@ describe('indexRanges', () => {
           }
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: 5_000 },
     )
-    expect(used).toBeGreaterThan(2_000)
+    expect(used).toBeGreaterThan(500)
   })
 
   it('pins equalities and bounds the field after them', () => {
