@@ -21,7 +21,8 @@ export function usePageSuite(): PageSuite {
     return { browser, server }
   }
   beforeAll(async () => {
-    ;[browser, server] = await Promise.all([launchBrowser(), startPageServer()])
+    browser = await launchBrowser()
+    server = await startPageServer()
   })
   afterAll(async () => {
     await Promise.all([browser?.close(), server?.close()])

@@ -27,7 +27,8 @@ export function useServiceSuite(): ServiceSuite {
     return { browser, service }
   }
   beforeAll(async () => {
-    ;[browser, service] = await Promise.all([launchBrowser(), startService()])
+    browser = await launchBrowser()
+    service = await startService()
   })
   afterAll(async () => {
     await browser?.close()
