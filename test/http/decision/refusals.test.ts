@@ -68,10 +68,8 @@ describe('who may decide', () => {
       decision: 'approved',
       totp: '123456',
     })
-    expect({ status: response.status, error: (await response.json()).error }).toEqual({
-      status: 401,
-      error: 'not_signed_in',
-    })
+    expect(response.status).toBe(401)
+    expect(await response.json()).toMatchObject({ error: 'not_signed_in' })
     await stillPending(id)
   })
 

@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packagePath } from '../src/package-path.ts'
+import { expectStatus } from './support/enrolled.ts'
+import { createHttpClient, type HttpClient } from './support/http-client.ts'
+import { freePort } from './support/service.ts'
+import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
+import { createSoftAuthenticator } from './support/soft-authenticator.ts'
+
+const README = readFileSync(packagePath('README.md'), 'utf8')
+const BLOCKS = [...README.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map((match) => match[1] ?? '')
+
+let folder: string
+let url: string
+let service: ServiceProcess
+let browser: HttpClient
+let environment: Record<string, string>
+const authenticator = createSoftAuthenticator()
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'countersign-readme-'))
+  const port = String(await freePort())
+  url = `http://localhost:${port}`
+  environment = { DATA_DIR: join(folder, 'data'), PORT: port }
+  service = await startServiceProcess(environment)
+  browser = createHttpClient(url)
+})
+
+afterAll(async () => {
+  await service.end('SIGTERM')
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Runs a block of the README as it stands, but for the port, in the package's folder; files go to the temporary one. */
+async function run(block: string, variables: Record<string, string> = {}): Promise<string> {
+  const script = block
+    .replace(/^export \w+=.*$/gm, '')
+    .replaceAll('http://localhost:3000', url)
+    .replace(/(?<![/\w])(decision|jwks)\.json/g, join(folder, '$1.json'))
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment, ...variables }
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euc', script], {
+    cwd: packagePath('.'),
+    env,
+  })
+  expect(stderr.replace(/^npm warn.*$/gm, '').trim()).toBe('')
+  return stdout
+}
+
+function block(word: string): string {
+  return (
+    BLOCKS.find((text) => text.includes(word)) ?? expect.unreachable(`README has no command with ${word}`)
+  )
+}
+
+describe('README', () => {
+  it('has only commands that this test or CI runs', () => {
+    const known = [
+      'npm ci && npm start',
+      'approvals/request',
+      'countersign verify',
+      'key create',
+      'TEST_KEY',
+      'npm ci && npm test',
+    ]
+    const unknown = BLOCKS.filter((text) => !known.some((word) => text.includes(word)))
+    expect(unknown).toEqual([])
+    const ci = readFileSync(packagePath('.ci/run'), 'utf8')
+    expect(ci).toContain('npm ci')
+    expect(ci).toContain('npm test')
+  })
+
+  it('links only to files that exist', () => {
+    const links = [...README.matchAll(/\]\((?!https?:|#)([^)]+)\)/g)].map((match) => match[1] ?? '')
+    expect(links.length).toBeGreaterThan(5)
+    expect(links.filter((link) => !existsSync(packagePath(link)))).toEqual([])
+  })
+
+  it('leads a newcomer from the set-up link over the curl to a verified receipt', async () => {
+    const [, token] = await service.line(/\/setup#([\w-]+)/)
+    const person = { token, email: 'you@example.com', name: 'You' }
+    const { options } = expectStatus(await browser.post('/api/v1/enrollment/passkey/options', person), 200)
+    const credential = authenticator.register(options, { origin: url })
+    expectStatus(
+      await browser.post('/api/v1/enrollment/passkey', { token, passkey_name: 'laptop', credential }),
+      201,
+    )
+    const { raw_key: KEY } = expectStatus(
+      await browser.post('/api/v1/account/api-keys', { name: 'first' }),
+      201,
+    )
+
+    const { id: ID, status } = JSON.parse(await run(block('"Deploy release 4.2 to production"'), { KEY }))
+    expect(status).toBe('pending')
+    const [, link] = await service.line(new RegExp(`open=(${url}/a/${ID})`))
+    expect((await fetch(link ?? '')).status).toBe(200)
+
+    const asked = await browser.post(`/api/v1/approvals/${ID}/decision/options`, { decision: 'approved' })
+    const passkey = authenticator.authenticate(expectStatus(asked, 200).options, { origin: url })
+    expectStatus(
+      await browser.post(`/api/v1/approvals/${ID}/decision`, { decision: 'approved', passkey }),
+      200,
+    )
+
+    const output = await run(block('countersign verify'), { KEY, ID })
+    expect(output).toContain('"valid":true')
+    expect(output).toMatch(/approved/)
+    const saved = JSON.parse(readFileSync(join(folder, 'decision.json'), 'utf8'))
+    expect(saved).toMatchObject({ id: ID, status: 'approved' })
+  }, 60_000)
+
+  it('makes a sandbox key and a sandbox request', async () => {
+    const { raw_key: TEST_KEY } = JSON.parse(await run(block('key create')))
+    const made = JSON.parse(await run(block('TEST_KEY'), { TEST_KEY }))
+    expect(made).toMatchObject({ status: 'pending', sandbox: true })
+    const read = await fetch(`${url}/api/v1/approvals/${made.request_id}`, {
+      headers: { Authorization: `Bearer ${TEST_KEY}` },
+    })
+    expect(await read.json()).toMatchObject({
+      status: 'rejected',
+      sandbox: true,
+      decision: { method: 'sandbox' },
+    })
+  }, 60_000)
+})
