@@ -10,7 +10,7 @@ import {
 } from 'playwright-core'
 import { describe } from 'vitest'
 
-const EXECUTABLE = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+const EXECUTABLE = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
 
 const FLAGS = [
   '--no-sandbox',
@@ -27,7 +27,7 @@ const FLAGS = [
  * machine and fail where `CI` is set: a green run there must mean that the page was looked at.
  */
 export function describeInBrowser(name: string, suite: () => void): void {
-  if (existsSync(EXECUTABLE) || process.env['CI']) return void describe(name, suite)
+  if (existsSync(EXECUTABLE) || process.env.CI) return void describe(name, suite)
   console.warn(`\n*** NO BROWSER: ${EXECUTABLE} is missing; "${name}" is SKIPPED. Set CHROMIUM_PATH. ***\n`)
   describe.skip(name, suite)
 }

@@ -65,10 +65,10 @@ export function answer(
       return { ok: true }
     },
     'POST /session/passkey/options': () => ({ options: requestOptions() }),
-    'POST /session/totp': () => signIn(body['code'] === '123456', state, session),
-    'POST /session/backup-code': () => signIn(body['code'] === CODES[0], state, session),
+    'POST /session/totp': () => signIn(body.code === '123456', state, session),
+    'POST /session/backup-code': () => signIn(body.code === CODES[0], state, session),
     'POST /enrollment/lookup': () => {
-      if (body['token'] !== 'good-token') throw refusal('enrollment_invalid')
+      if (body.token !== 'good-token') throw refusal('enrollment_invalid')
       return state.invitation
     },
     'POST /enrollment/passkey/options': () => creation,
@@ -86,7 +86,7 @@ export function answer(
     'GET /account/api-keys': () => ({ data: state.keys, next_cursor: null }),
     'POST /account/api-keys': () => ({
       raw_key: `sa_live_${'k3Y'.repeat(16)}`,
-      key: { ...SAMPLE_KEYS[0], name: String(body['name']), sandbox: body['sandbox'] === true },
+      key: { ...SAMPLE_KEYS[0], name: String(body.name), sandbox: body.sandbox === true },
     }),
     [`GET /approvals/${id}/review`]: () => ({ ...state.review, server_time: new Date().toISOString() }),
     [`POST /approvals/${id}/decision/options`]: () => state.lie(decisionOptions(state, body, origin)),
@@ -104,7 +104,7 @@ function signIn(right: boolean, state: PageState, session: object): object {
 }
 
 function codes(body: Record<string, unknown>): { backup_codes: string[] } {
-  if (body['code'] !== '123456') throw refusal('totp_refused')
+  if (body.code !== '123456') throw refusal('totp_refused')
   return { backup_codes: CODES }
 }
 
@@ -127,7 +127,7 @@ function decisionOptions(
   const intent = buildIntent({
     audience: origin,
     requestId: review.id,
-    decision: body['decision'] === 'approved' ? 'approved' : 'rejected',
+    decision: body.decision === 'approved' ? 'approved' : 'rejected',
     approverRef: review.approver ?? '',
     action: review.action,
     contextSha256: review.context_sha256,
@@ -147,9 +147,9 @@ export function challengeOf(intent: object): string {
 function decide(state: PageState, body: Record<string, unknown>): unknown {
   const { review } = state
   if (review === undefined || review.status !== 'pending') throw refusal('not_pending')
-  if (body['totp'] !== '123456') throw refusal('totp_refused')
-  const decision = body['decision'] === 'approved' ? ('approved' as const) : ('rejected' as const)
-  const comment = typeof body['comment'] === 'string' ? body['comment'] : null
+  if (body.totp !== '123456') throw refusal('totp_refused')
+  const decision = body.decision === 'approved' ? ('approved' as const) : ('rejected' as const)
+  const comment = typeof body.comment === 'string' ? body.comment : null
   const at = new Date().toISOString()
   const vote = { approver: SAMPLE_USER.approver, decision, method: 'totp', at }
   state.review = {
