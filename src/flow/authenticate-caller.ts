@@ -3,7 +3,7 @@ import { SCOPES } from '../domain/account.ts'
 import { isWellFormedApiKey } from '../domain/api-key-format.ts'
 import { refusal } from '../domain/errors.ts'
 import { normaliseEmail } from '../domain/user.ts'
-import type { FlowDeps } from './deps.ts'
+import { drawId, type FlowDeps } from './deps.ts'
 import { internalKeyOf } from './manage-api-keys.ts'
 import type { Caller } from './ports.ts'
 
@@ -42,7 +42,7 @@ export async function authenticateApiKey(
 }
 
 /**
- * The internal token: acts in the account of the user it names, through that account's pseudo-key.
+ * The internal token: every use is audited (T47). It acts in the account of the user it names, through that account's pseudo-key.
  * @throws Refusal `invalid or missing API key` (also while the credential is off), `approver_email_required`, `approver_not_found`
  */
 export async function authenticateInternal(
@@ -58,7 +58,14 @@ export async function authenticateInternal(
   const user = normalised === undefined ? undefined : await deps.users.findByEmail(normalised)
   if (user === undefined) throw refusal('approver_not_found')
   const key = await internalKeyOf(deps, user.account_id)
-  deps.log.info({ key_id: key.id, user_id: user.id, address }, 'internal token used')
+  await deps.audit.append({
+    eid: drawId(deps, 'evt'),
+    type: 'internal_token.used',
+    at: deps.clock.now(),
+    actor: { kind: 'internal', id: key.id, address },
+    account_id: user.account_id,
+    subject: user.id,
+  })
   return { key, scopes: SCOPES, address, internal_user_id: user.id }
 }
 
