@@ -41,6 +41,7 @@ export interface RequestStore {
   /** @returns false when the id exists already. */
   insert(request: ApprovalRequest): Promise<boolean>
   find(id: string): Promise<ApprovalRequest | undefined>
+  /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
   list(query: ListQuery): Promise<ApprovalRequest[]>
   /** Pending requests this user may decide, oldest first. */
   pendingFor(userId: string, limit: number): Promise<ApprovalRequest[]>
@@ -57,8 +58,8 @@ export interface RequestStore {
   ): Promise<ApprovalRequest | undefined>
   /** Pending and past its time by the database's clock → expired. @returns undefined when not so. */
   expire(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
-  /** Ids of pending requests past their time; of one key, or of all. */
-  dueForExpiry(limit: number, apiKeyId?: string): Promise<string[]>
+  /** Ids of pending requests past their time. */
+  dueForExpiry(limit: number): Promise<string[]>
   /** Takes the one reminder a minute. @returns undefined when not pending, or reminded less than `gapSeconds` ago. */
   recordReminder(
     id: string,

@@ -26,21 +26,14 @@ export async function findOwnRequest(
   return request
 }
 
-/** A page of the caller's own requests, newest first; `more` tells whether another page follows. */
+/** A page of the caller's own requests, newest first, lapsed ones expired; `more` tells whether another page follows. */
 export async function listOwnRequests(
   deps: ReadDeps,
   caller: Caller,
   query: { status?: RequestStatus; limit: number; before?: NonNullable<ListQuery['before']> },
 ): Promise<{ requests: ApprovalRequest[]; more: boolean }> {
-  await expireDue(deps, caller.key.id)
   const found = await deps.requests.list({ ...query, limit: query.limit + 1, api_key_id: caller.key.id })
-  return { requests: found.slice(0, query.limit), more: found.length > query.limit }
-}
-
-/** A status filter must not show lapsed requests as pending, so they expire first. */
-async function expireDue(deps: ReadDeps, apiKeyId: string): Promise<void> {
-  for (const id of await deps.requests.dueForExpiry(100, apiKeyId)) {
-    const request = await deps.requests.find(id)
-    if (request !== undefined) await expireIfLapsed(deps, request)
-  }
+  const page = found.slice(0, query.limit)
+  const requests = await Promise.all(page.map((request) => expireIfLapsed(deps, request)))
+  return { requests, more: found.length > query.limit }
 }

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { invalidField } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 
-const position = z.tuple([z.int().min(0), z.string().refine((id) => isId('req', id))])
+/** Latest time that ECMAScript can name; a later one would reach the store as no time at all. */
+const MAX_TIME = 8.64e15
+
+const position = z.tuple([z.int().min(0).max(MAX_TIME), z.string().refine((id) => isId('req', id))])
 
 /** Position after this entry of a newest-first list, as opaque text. */
 export function encodeCursor(last: { created_at: Date; id: string }): string {

@@ -1,6 +1,6 @@
 import mongoose from 'mongoose'
 import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
-import type { RequestStore } from '../flow/ports.ts'
+import type { ListQuery, RequestStore } from '../flow/ports.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 
@@ -23,12 +23,8 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
   return {
     find: async (id) => toRequest(await model.findById(id).lean<RequestDocument>()),
     async list(query) {
-      const filter: mongoose.QueryFilter<RequestDocument> = { api_key_id: query.api_key_id }
-      if (query.status !== undefined) filter.status = query.status
-      if (query.before !== undefined) {
-        const { created_at, id } = query.before
-        filter.$or = [{ created_at: trusted({ $lt: created_at }) }, { created_at, _id: trusted({ $lt: id }) }]
-      }
+      const conditions = [inStatus(query.status), beforePosition(query.before)]
+      const filter = { api_key_id: query.api_key_id, $and: conditions }
       const newestFirst = { created_at: -1, _id: -1 } as const
       const found = await model.find(filter).sort(newestFirst).limit(query.limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
@@ -38,11 +34,9 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       const found = await model.find(filter).sort({ created_at: 1 }).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    async dueForExpiry(limit, apiKeyId) {
-      const filter: mongoose.QueryFilter<RequestDocument> = { status: 'pending', $expr: EXPIRED }
-      if (apiKeyId !== undefined) filter.api_key_id = apiKeyId
+    async dueForExpiry(limit) {
       const due = await model
-        .find(filter, { _id: 1 })
+        .find({ status: 'pending', $expr: EXPIRED }, { _id: 1 })
         .sort({ expires_at: 1 })
         .limit(limit)
         .lean<{ _id: string }[]>()
@@ -54,6 +48,19 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       return new Map(found.map((document) => [document._id, document.version]))
     },
   }
+}
+
+/** By the database's clock a request that lapsed unnoticed counts as expired, as every read of it will say. */
+function inStatus(status: ListQuery['status']): mongoose.QueryFilter<RequestDocument> {
+  if (status === 'pending') return { status, $expr: UNEXPIRED }
+  if (status === 'expired') return { $or: [{ status }, { status: 'pending', $expr: EXPIRED }] }
+  return status === undefined ? {} : { status }
+}
+
+function beforePosition(before: ListQuery['before']): mongoose.QueryFilter<RequestDocument> {
+  if (before === undefined) return {}
+  const { created_at, id } = before
+  return { $or: [{ created_at: trusted({ $lt: created_at }) }, { created_at, _id: trusted({ $lt: id }) }] }
 }
 
 function writes(model: RequestModel): Omit<RequestStore, Reads> {
