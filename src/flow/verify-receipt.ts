@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { isId } from '../domain/identifier.ts'
+import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
 import { actionHash } from '../signing/commitment.ts'
 import { toBase64 } from '../signing/encoding.ts'
-import { parseReceiptInput, verifyReceipt } from '../signing/verify.ts'
+import { verifyReceiptJson } from '../signing/verify.ts'
 import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
 
@@ -46,8 +47,8 @@ async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdic
   }
   const { receipt } = decision
   const ring = deps.keys.ring().find(receipt.public_key_id) ? deps.keys.ring() : await deps.keys.reload()
-  const input = parseReceiptInput({ decision_id: decision.id, comment: decision.comment, ...receipt })
-  const result = verifyReceipt(input, ring.publicRecords(), { allowSandbox: request.sandbox })
+  const shown = { decision_id: decision.id, decision: decision.decision, ...receipt }
+  const result = verifyReceiptJson(shown, ring.publicRecords(), { allowSandbox: request.sandbox })
   if (!result.valid) return { valid: false, status: request.status, error: result.message, code: result.code }
   const vote = request.votes.find((candidate) => candidate.decision_id === decision.id)
   if (vote === undefined || !commitsTo(request, vote, result.payload)) return contradiction(request.status)
@@ -60,15 +61,9 @@ async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdic
 
 /** Does the signed nonce commit to the intent, and the intent to what is stored and shown? */
 function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload): boolean {
-  const intent: unknown = JSON.parse(vote.intent_json)
-  const said = {
-    action: undefined,
-    context_sha256: undefined,
-    rid: undefined,
-    decision: undefined,
-    ...Object(intent),
-  }
+  const said = readIntent(vote.intent_json)
   return (
+    request.status === payload.decision &&
     payload.nonce === sha256(vote.intent_json).slice(0, 32) &&
     payload.action === actionHash(request.action) &&
     payload.rid === request.id &&
@@ -79,6 +74,15 @@ function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload
     said.context_sha256 === request.context_sha256 &&
     sha256(request.context_json) === request.context_sha256
   )
+}
+
+/** What the intent says; nothing when somebody made it unreadable. */
+function readIntent(text: string): Partial<Record<keyof DecisionIntent, unknown>> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
 }
 
 function contradiction(status: RequestStatus): Verdict {

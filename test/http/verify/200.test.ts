@@ -1,0 +1,191 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseJwks } from '../../../src/signing/keys.ts'
+import { parseReceiptInput, verifyReceipt } from '../../../src/signing/verify.ts'
+import {
+  alter,
+  decidedId,
+  lapse,
+  makeDue,
+  newCaller,
+  send,
+  stored,
+  type TestCaller,
+} from '../../support/caller.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let caller: TestCaller
+beforeAll(async () => {
+  service = await startService()
+  caller = await newCaller(service, { sandbox: true })
+})
+afterAll(() => service.close())
+
+const verify = (id: string) => send(service, `/api/v1/approvals/${id}/verify`)
+
+describe('a decided request', () => {
+  it('is valid, with every field of the interface, to anybody', async () => {
+    const id = await decidedId(service, caller)
+    const decision = Object((await caller.read(id)).body.decision)
+    const { status, body } = await verify(id)
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      valid: true,
+      decision: 'approved',
+      method: 'sandbox',
+      verified_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
+      public_key: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/),
+      public_key_id: decision.public_key_id,
+      signature: decision.signature,
+      payload: JSON.parse(Buffer.from(decision.signed_payload, 'base64url').toString('utf8')),
+      sandbox: true,
+    })
+  })
+
+  it('answers with something that verifies offline against the published keys', async () => {
+    const id = await decidedId(service, caller, { sandbox_decision: 'rejected' })
+    const { body } = await verify(id)
+    const keys = parseJwks((await send(service, '/.well-known/jwks.json')).body)
+    expect(verifyReceipt(parseReceiptInput(body), keys, { allowSandbox: true })).toMatchObject({
+      valid: true,
+    })
+    expect(verifyReceipt(parseReceiptInput(body), keys)).toMatchObject({ code: 'receipt_sandbox_refused' })
+  })
+
+  it('stays valid after its expiry', async () => {
+    const id = await decidedId(service, caller)
+    await lapse(service, id)
+    expect((await verify(id)).body).toMatchObject({ valid: true })
+  })
+})
+
+describe('an undecided request', () => {
+  it('is not valid while pending; status and error say why', async () => {
+    const id = await caller.createdId()
+    const { status, body } = await verify(id)
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      valid: false,
+      error: expect.any(String),
+      message: expect.any(String),
+      status: 'pending',
+    })
+  })
+
+  it('is not decided by verifying, even when a sandbox decision is due', async () => {
+    const id = await caller.createdId()
+    await makeDue(service, id)
+    expect((await verify(id)).body).toMatchObject({ valid: false, status: 'pending' })
+    expect(await stored(service, 'requests').findOne({ _id: id })).toMatchObject({
+      status: 'pending',
+      version: 1,
+    })
+  })
+
+  it('is not valid once expired, noticed or not', async () => {
+    const id = await caller.createdId()
+    await lapse(service, id)
+    for (let time = 0; time < 2; time += 1) {
+      const { status, body } = await verify(id)
+      expect(status).toBe(200)
+      expect(body).toMatchObject({ valid: false, status: 'expired', error: expect.any(String) })
+    }
+  })
+})
+
+describe('a tampered store', () => {
+  const receipt = 'decision.receipt'
+  const flip = (text: unknown) => {
+    const bytes = Buffer.from(String(text), 'base64')
+    bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0)
+    return bytes.toString('base64')
+  }
+  const cases: [string, (now: Record<string, unknown>) => Record<string, unknown>][] = [
+    [
+      'another payload',
+      (now) => ({
+        [`${receipt}.canonical_payload`]: String(now.canonical_payload).replace('"approved"', '"rejected"'),
+      }),
+    ],
+    ['a payload with a blank', (now) => ({ [`${receipt}.canonical_payload`]: `${now.canonical_payload} ` })],
+    ['no JSON as payload', () => ({ [`${receipt}.canonical_payload`]: '{' })],
+    [
+      'an empty signature of zeros',
+      () => ({ [`${receipt}.signature`]: Buffer.alloc(64).toString('base64') }),
+    ],
+    ['one bit of the signature', (now) => ({ [`${receipt}.signature`]: flip(now.signature) })],
+    ['a signature that is no base64', () => ({ [`${receipt}.signature`]: '*' })],
+    ['a short signature', () => ({ [`${receipt}.signature`]: 'AAAA' })],
+    ['an unknown kid', () => ({ [`${receipt}.public_key_id`]: 'x'.repeat(43) })],
+    ['the kid of the live key', () => ({ [`${receipt}.public_key_id`]: liveKid() })],
+    ['another action', () => ({ action: 'Delete production' })],
+    ['another context', () => ({ context_json: '{"amount":1}' })],
+    ['another context with its hash', () => ({ context_json: '{}', context_sha256: 'f'.repeat(64) })],
+    ['the decision turned round', () => ({ status: 'rejected', 'decision.decision': 'rejected' })],
+    ['another decision id', () => ({ 'decision.id': 'dec_00000000000000000000000000' })],
+    [
+      'another intent',
+      (now) => ({ 'votes.0.intent_json': String(now.intent).replace('approved', 'rejected') }),
+    ],
+    ['an intent that is no JSON', () => ({ 'votes.0.intent_json': '{' })],
+    ['no votes', () => ({ votes: [] })],
+  ]
+  const liveKid = () =>
+    service.composition.deps.keys
+      .ring()
+      .publicRecords()
+      .find((key) => key.purpose === 'decision')?.kid
+
+  it.each(cases)('says valid: false to %s', async (_what, change) => {
+    const id = await decidedId(service, caller, { context: { amount: 2 } })
+    const document = Object(await stored(service, 'requests').findOne({ _id: id }))
+    const now = { ...document.decision.receipt, intent: document.votes[0].intent_json }
+    await alter(service, 'requests', id, change(now))
+    const { status, body } = await verify(id)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ valid: false, error: expect.any(String), message: expect.any(String) })
+    for (const field of ['payload', 'signature', 'decision']) expect(body).not.toHaveProperty(field)
+  })
+
+  it("says valid: false to another request's receipt", async () => {
+    const id = await decidedId(service, caller, { action: 'a' })
+    const other = await decidedId(service, caller, { action: 'a' })
+    const { decision, votes } = Object(await stored(service, 'requests').findOne({ _id: other }))
+    await alter(service, 'requests', id, { decision, votes })
+    expect((await verify(id)).body.valid).toBe(false)
+  })
+
+  it('T69: notices an action exchanged for one with the same 16-character hash', async () => {
+    const vector = JSON.parse(
+      await readFile(new URL('../../vectors/action-hash/collision16.json', import.meta.url), 'utf8'),
+    )
+    const id = await decidedId(service, caller, { action: vector.a })
+    const sound = await verify(id)
+    expect(sound.body).toMatchObject({ valid: true, payload: { action: vector.prefix16 } })
+    await alter(service, 'requests', id, { action: vector.b })
+    const { body } = await verify(id)
+    expect(body).toMatchObject({ valid: false, error: expect.any(String) })
+  })
+})
+
+describe('the verification log', () => {
+  it('T68: has every attempt with address, time and result, written in batches', async () => {
+    const pending = await caller.createdId()
+    const decided = await decidedId(service, caller)
+    const unknown = 'req_11111111111111111111111111'
+    const odd = 'odd id$\u0000'
+    const started = Date.now()
+    for (const id of [pending, decided, unknown, encodeURIComponent(odd)]) await verify(id)
+    await service.composition.deps.verifications.flush()
+    const wanted = { request_id: { $in: [pending, decided, unknown, odd] } }
+    const log = await stored(service, 'verifications').find(wanted).sort({ at: 1 }).toArray()
+    expect(log.map(({ request_id, address, result }) => [request_id, address, result])).toEqual([
+      [pending, '127.0.0.1', 'pending'],
+      [decided, '127.0.0.1', 'valid'],
+      [unknown, '127.0.0.1', 'not_found'],
+      [odd, '127.0.0.1', 'not_found'],
+    ])
+    for (const entry of log) expect(Number(entry.at)).toBeGreaterThanOrEqual(started - 1_000)
+  })
+})
