@@ -1,6 +1,7 @@
 import express, { type Express } from 'express'
 import { errorResponse, unknownPath } from './error-response.ts'
 import type { HttpDeps } from './http-deps.ts'
+import { literalPath } from './middleware/literal-path.ts'
 import { logRequests } from './middleware/log-requests.ts'
 import { noStore } from './middleware/no-store.ts'
 import { requestId } from './middleware/request-id.ts'
@@ -27,6 +28,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use(requestId)
   app.use(securityHeaders(deps.settings.baseUrl.startsWith('https:')))
   app.use(logRequests(deps.log))
+  app.use(literalPath)
   app.use(healthRoutes(deps))
   app.use('/api', noStore)
   app.use(verificationRoutes(deps))

@@ -38,7 +38,6 @@ export const unknownPath: RequestHandler = () => {
 
 /** Errors of Express and its parsers that have a meaning of their own, by their documented `type`; everything else is ours. */
 function fromLibrary(error: unknown): Refusal | undefined {
-  if (error instanceof URIError) return refusal('not_found')
   if (error === null || typeof error !== 'object' || !('type' in error)) return undefined
   switch (error.type) {
     case 'entity.parse.failed':

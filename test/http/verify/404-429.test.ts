@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { send, stored } from '../../support/caller.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const verify = (id: string, headers: Record<string, string> = {}) =>
+  send(service, `/api/v1/approvals/${id}/verify`, { headers })
+
+it.each([
+  'x',
+  'req_',
+  '%00',
+  '%E0%A4%A',
+  'req_%ff',
+  '%24ne',
+  '..%2Fx',
+  `req_${'1'.repeat(3_000)}`,
+  '%F0%9F%9A%80',
+])('T68, 404: answers the malformed id %s as an unknown one, without a status', async (id) => {
+  const unknown = await verify('req_00000000000000000000000000')
+  expect(unknown.status).toBe(404)
+  expect(unknown.body).toEqual({ valid: false, error: expect.any(String), message: expect.any(String) })
+  const malformed = await verify(id)
+  expect(malformed.status).toBe(404)
+  expect(malformed.text).toBe(unknown.text)
+  expect([...malformed.headers.keys()].sort()).toEqual([...unknown.headers.keys()].sort())
+})
+
+it('T68, 429: refuses the 301st verification of an address within a minute, and logs the 300', async () => {
+  const fresh = await startService()
+  try {
+    const once = () => send(fresh, '/api/v1/approvals/req_00000000000000000000000000/verify')
+    const first = await once()
+    expect(first.headers.get('x-ratelimit-limit')).toBe('300')
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('299')
+    for (let batch = 0; batch < 13; batch += 1) {
+      const answers = await Promise.all(Array.from({ length: 23 }, once))
+      expect(answers.every((answer) => answer.status === 404)).toBe(true)
+    }
+    const refused = await once()
+    expect(refused.status).toBe(429)
+    expect(refused.body).toMatchObject({ error: 'rate limit exceeded', retry_after: expect.any(Number) })
+    expect(refused.headers.get('retry-after')).toBe(String(refused.body.retry_after))
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0')
+    await fresh.composition.deps.verifications.flush()
+    expect(await stored(fresh, 'verifications').countDocuments({})).toBe(300)
+  } finally {
+    await fresh.close()
+  }
+})
