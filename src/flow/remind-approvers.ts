@@ -54,7 +54,8 @@ async function whyNotReminded(
 ): Promise<Error> {
   const request = await findOwnRequest(deps, caller, id)
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
-  const since = at.getTime() - (request.reminded_at ?? at).getTime()
-  const left = Math.ceil((GAP_SECONDS * 1000 - since) / 1000)
+  // Never reminded, and yet refused: by the database's clock the time ran out a moment before ours.
+  if (request.reminded_at === undefined) return refusal('not_pending', { status: 'expired' })
+  const left = Math.ceil((GAP_SECONDS * 1000 - (at.getTime() - request.reminded_at.getTime())) / 1000)
   return refusal('remind_rate_limited', { retry_after: Math.min(GAP_SECONDS, Math.max(1, left)) })
 }
