@@ -1,11 +1,49 @@
-import { Router } from 'express'
+import { createHash } from 'node:crypto'
+import { type RequestHandler, Router } from 'express'
+import { renderDocs } from '../docs/page.ts'
+import { DOCS_STYLE } from '../docs/style.ts'
 import type { HttpDeps } from '../http-deps.ts'
 
-/** The interface for machines. */
+/** Stricter than for the other pages: this one has no script at all. */
+const POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** A year; the address changes with the text. */
+const FOR_EVER = 'public, max-age=31536000, immutable'
+
+/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everybody, made once at start. */
 export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
+  const stylePath = `/docs/${createHash('sha256').update(DOCS_STYLE).digest('hex').slice(0, 12)}.css`
+  const page = renderDocs(deps.openapi, stylePath)
   const router = Router()
-  router.get('/openapi.json', (_request, response) => {
-    response.setHeader('Cache-Control', 'no-cache').json(deps.openapi)
-  })
+  router.get('/openapi.json', document(deps.openapi))
+  router.get('/docs', docs(page))
+  router.get(stylePath, style)
   return router
+}
+
+function document(openapi: object): RequestHandler {
+  return (_request, response) => {
+    response.setHeader('Cache-Control', 'no-cache').json(openapi)
+  }
+}
+
+/** Not `no-store` as the API: nothing in it is anybody's own. It is asked for again each time, and mostly answered 304. */
+function docs(page: string): RequestHandler {
+  return (_request, response) => {
+    response.setHeader('Content-Security-Policy', POLICY)
+    response.setHeader('Cache-Control', 'no-cache')
+    response.type('html').send(page)
+  }
+}
+
+const style: RequestHandler = (_request, response) => {
+  response.setHeader('Cache-Control', FOR_EVER)
+  response.type('css').send(DOCS_STYLE)
 }

@@ -89,14 +89,18 @@ const cursor = z.string().regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be the next_curs
 
 /** `GET /api/v1/approvals`. */
 export const listQuery = z.object({
-  status: z.enum(REQUEST_STATUSES, { error: `must be one of ${REQUEST_STATUSES.join(', ')}` }).optional(),
+  status: z
+    .enum(REQUEST_STATUSES, { error: `must be one of ${REQUEST_STATUSES.join(', ')}` })
+    .optional()
+    .meta({ description: 'Only requests in this state.' }),
   limit: z.coerce
     .number({ error: 'must be a number' })
     .int('must be a whole number')
     .min(1, 'must be at least 1')
     .max(100, 'must be at most 100')
-    .default(20),
-  cursor: cursor.optional(),
+    .default(20)
+    .meta({ description: 'How many at most.' }),
+  cursor: cursor.optional().meta({ description: 'The `next_cursor` of the page before.' }),
 })
 
 /** `GET /api/v1/approvals/:id/wait`. */
@@ -106,7 +110,8 @@ export const waitQuery = z.object({
     .int('must be a whole number')
     .min(1, 'must be at least 1')
     .max(60, 'must be at most 60')
-    .default(25),
+    .default(25)
+    .meta({ description: 'Seconds to wait at most.' }),
 })
 
 /** `Idempotency-Key` header. */

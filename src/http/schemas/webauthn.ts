@@ -34,6 +34,7 @@ export const authenticationSchema = z
     const handle = userHandle === undefined || userHandle === null ? {} : { userHandle }
     return { ...credential, response: { ...response, ...handle }, clientExtensionResults: {} }
   })
+  .meta({ id: 'PasskeyAssertion', description: 'An `AuthenticationResponseJSON` (WebAuthn Level 3).' })
 
 /** A registration (`RegistrationResponseJSON`); what the verifier does not read is dropped. */
 export const registrationSchema = z
@@ -51,6 +52,7 @@ export const registrationSchema = z
     const known = (transports ?? []).filter(isTransport)
     return { ...credential, response: { ...response, transports: known }, clientExtensionResults: {} }
   })
+  .meta({ id: 'PasskeyRegistration', description: 'A `RegistrationResponseJSON` (WebAuthn Level 3).' })
 
 const eitherProof = z.object({
   passkey: authenticationSchema.optional(),

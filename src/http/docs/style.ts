@@ -1,0 +1,86 @@
+/** Stylesheet of `/docs`. Every colour pair keeps at least WCAG AA contrast in both schemes. */
+export const DOCS_STYLE = `:root {
+  color-scheme: light dark;
+  --page: #f3f5f4; --surface: #ffffff; --sunken: #f3f5f7; --ink: #14201c; --muted: #4d5c57; --line: #d3dad7;
+  --accent: #0f5c46; --get: #1d4a86; --get-soft: #e8f0fb; --post: #0f5c46; --post-soft: #e3f2ec;
+  --delete: #a3231d; --delete-soft: #fdecea; --warn: #6b4300; --warn-soft: #fff5df; --focus: #1b5fd1;
+  --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif;
+  --mono: ui-monospace, "SF Mono", "Cascadia Mono", "Roboto Mono", Menlo, Consolas, "Liberation Mono", monospace;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --page: #0f1513; --surface: #18201d; --sunken: #111816; --ink: #e9efec; --muted: #a5b3ae; --line: #2f3b37;
+    --accent: #6fcfa9; --get: #a9cdf7; --get-soft: #172738; --post: #6fcfa9; --post-soft: #15302a;
+    --delete: #ff9d94; --delete-soft: #3a1b19; --warn: #ffd489; --warn-soft: #33280f; --focus: #8ab8ff;
+  }
+}
+*, *::before, *::after { box-sizing: border-box; }
+html { scroll-padding-top: 4.5rem; -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.6 var(--sans); overflow-wrap: break-word; }
+a { color: var(--accent); text-underline-offset: 0.15em; }
+:focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; border-radius: 4px; }
+main:focus { outline: none; }
+.skip { position: absolute; left: -999rem; }
+.skip:focus { left: 1rem; top: 0.5rem; z-index: 3; padding: 0.5rem 1rem; background: var(--surface); }
+header { position: sticky; top: 0; z-index: 2; background: var(--surface); border-bottom: 1px solid var(--line); }
+.bar { display: flex; justify-content: space-between; align-items: center; gap: 1rem; max-width: 76rem; margin: 0 auto; padding: 0.75rem 1.25rem; font-size: 0.95rem; }
+.brand { color: var(--ink); font-weight: 650; text-decoration: none; }
+.brand span { color: var(--muted); font-weight: 400; }
+.columns { max-width: 76rem; margin: 0 auto; padding: 0 1.25rem 6rem; }
+nav.wide { display: none; }
+h1, h2, h3, h4, h5 { line-height: 1.25; text-wrap: balance; }
+h1 { margin: 2rem 0 1rem; font-size: 2rem; letter-spacing: -0.01em; }
+h2 { margin: 3.5rem 0 0.5rem; font-size: 1.5rem; letter-spacing: -0.01em; }
+h3 { margin: 0 0 0.5rem; font-size: 1.15rem; }
+h4 { margin: 1.75rem 0 0.5rem; font-size: 0.8rem; letter-spacing: 0.06em; text-transform: uppercase; color: var(--muted); }
+h5 { margin: 0; font-size: 0.9rem; }
+p { margin: 0.5rem 0; max-width: 46rem; }
+ul { margin: 0.5rem 0; padding-left: 1.25rem; max-width: 46rem; }
+code, pre { font-family: var(--mono); font-size: 0.875em; }
+code { overflow-wrap: anywhere; }
+pre { margin: 0.5rem 0; padding: 0.875rem 1rem; background: var(--sunken); border: 1px solid var(--line); border-radius: 8px; overflow-x: auto; line-height: 1.5; }
+pre code { overflow-wrap: normal; font-size: 0.8125rem; }
+.contents, .contents ul { list-style: none; margin: 0; padding: 0; }
+.contents > li { margin: 0 0 0.875rem; }
+.contents > li > a { font-weight: 600; }
+.contents a { display: block; padding: 0.2rem 0; color: var(--muted); text-decoration: none; }
+.contents > li > a { color: var(--ink); }
+.contents a:hover { color: var(--accent); text-decoration: underline; }
+details.narrow { margin: 1.5rem 0; padding: 0.75rem 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
+details.narrow summary { cursor: pointer; font-weight: 600; }
+details.narrow .contents { margin-top: 0.75rem; }
+details.narrow .contents a { padding: 0.45rem 0; }
+.operation, .schema { margin: 1.25rem 0; padding: 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; scroll-margin-top: 4.5rem; }
+.operation:target, .schema:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.anchor { color: inherit; text-decoration: none; }
+.anchor:hover { text-decoration: underline; }
+.route { display: flex; gap: 0.625rem; align-items: baseline; margin: 0.25rem 0 0.75rem; }
+.method { flex: none; padding: 0.1rem 0.5rem; border-radius: 6px; font: 650 0.75rem/1.6 var(--mono); color: var(--post); background: var(--post-soft); }
+.method.get { color: var(--get); background: var(--get-soft); }
+.method.delete { color: var(--delete); background: var(--delete-soft); }
+.fields { margin: 0.25rem 0; }
+.fields dt { margin: 0; padding: 0.625rem 0 0; border-top: 1px solid var(--line); font-weight: 600; }
+.fields dd { margin: 0; padding: 0 0 0.625rem; }
+.fields dd:empty { padding: 0.3rem 0; }
+.fields dd > p { margin: 0.15rem 0; }
+.fields .fields { margin: 0.5rem 0 0.25rem; padding-left: 0.875rem; border-left: 2px solid var(--line); }
+.type, .optional, .facts, .caption { color: var(--muted); font-weight: 400; font-size: 0.9rem; }
+.optional { font-style: italic; }
+.facts span { margin-right: 0.5rem; }
+.caption { margin: 1rem 0 0.25rem; }
+.answer { display: grid; grid-template-columns: 4.25rem minmax(0, 1fr); gap: 0 0.5rem; padding: 0.625rem 0; border-top: 1px solid var(--line); }
+.answer p:first-child, .answer ul:first-child { margin-top: 0; }
+.answer ul { list-style: none; padding: 0; }
+.answer li { margin: 0 0 0.35rem; }
+.answer .fields ul, .answer > div > p + ul { padding-left: 1.25rem; list-style: disc; }
+.status { display: inline-block; padding: 0.1rem 0.5rem; border-radius: 6px; font-family: var(--mono); font-size: 0.8rem; color: var(--warn); background: var(--warn-soft); }
+.status.s2 { color: var(--post); background: var(--post-soft); }
+.status.sd { padding: 0.1rem 0.35rem; color: var(--muted); background: var(--sunken); }
+@media (min-width: 64rem) {
+  .columns { display: grid; grid-template-columns: 15.5rem minmax(0, 1fr); gap: 3rem; }
+  nav.wide { display: block; position: sticky; top: 3.5rem; align-self: start; height: calc(100vh - 3.5rem); overflow-y: auto; padding: 2rem 0.5rem 2rem 0; font-size: 0.875rem; }
+  details.narrow { display: none; }
+  .operation, .schema { padding: 1.5rem 1.75rem; }
+}
+@media print { header, nav.wide, details.narrow { display: none; } .operation, .schema { break-inside: avoid; } }
+`

@@ -1,0 +1,68 @@
+import { createDocument } from 'zod-openapi'
+import { accountPaths } from './openapi/account-paths.ts'
+import { approvalPaths } from './openapi/approval-paths.ts'
+import { decisionPaths } from './openapi/decision-paths.ts'
+import { factorPaths } from './openapi/factor-paths.ts'
+import { securitySchemes } from './openapi/security.ts'
+import { servicePaths } from './openapi/service-paths.ts'
+import { enrollmentPaths, sessionPaths } from './openapi/session-paths.ts'
+
+/**
+ * The interface as an OpenAPI 3.1 document, from the schemas that check requests and that tests hold answers against.
+ * `openapi.json` is this, committed; `npm run openapi` writes it again.
+ */
+export function buildOpenApi(version: string): object {
+  return createDocument(
+    {
+      openapi: '3.1.1',
+      info: { title: 'Countersign', version, description: DESCRIPTION, license: LICENSE },
+      servers: [{ url: '/', description: 'The service that serves this document' }],
+      tags: TAGS,
+      paths: {
+        ...approvalPaths,
+        ...decisionPaths,
+        ...accountPaths,
+        ...sessionPaths,
+        ...enrollmentPaths,
+        ...factorPaths,
+        ...servicePaths,
+      },
+      components: { securitySchemes },
+    },
+    { override: simplify },
+  )
+}
+
+/**
+ * Leaves out what says nothing (every JSON integer is a safe one) and what would do harm: answers may gain fields, and a
+ * client that refuses unknown ones would break on that.
+ */
+function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io: 'input' | 'output' }): void {
+  if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+}
+
+const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anybody can verify the receipt.
+
+Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a request are ignored; answers may gain fields.
+
+Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
+
+Limits a minute: 60 requests created and 120 read by an API key; 300 verifications and 60 attempts to sign in or enrol from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+
+const LICENSE = { name: 'MIT', identifier: 'MIT' }
+
+const TAGS = [
+  { name: 'Approvals', description: 'For applications and agents: ask, wait, read.' },
+  { name: 'Receipts', description: 'For everybody: verify what was decided.' },
+  { name: 'Deciding', description: 'For approvers: see what is asked, approve or reject.' },
+  { name: 'Account', description: 'For owners: API keys and callback secrets.' },
+  { name: 'Signing in', description: 'Sessions of people.' },
+  { name: 'Enrolment', description: 'Signing up by a one-time link.' },
+  {
+    name: 'Own factors',
+    description: 'Passkeys and one-time codes. Every change needs a fresh proof by a factor the person has.',
+  },
+  { name: 'Service', description: 'Health and this document.' },
+]

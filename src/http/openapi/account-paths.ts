@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import type { ZodOpenApiPathsObject } from 'zod-openapi'
+import { newKeyBody } from '../schemas/account.ts'
+import {
+  createdKeyAnswer,
+  keyListAnswer,
+  revokedKeyAnswer,
+  webhookSecretAnswer,
+} from '../schemas/responses/account.ts'
+import { idField } from '../schemas/responses/fields.ts'
+import { operation } from './operation.ts'
+
+const tag = 'Account'
+const reader = { by: 'session', changes: false } as const
+const owner = { by: 'session', changes: true } as const
+
+const list = operation({
+  id: 'listApiKeys',
+  tag,
+  summary: 'List API keys',
+  access: reader,
+  answers: { '200': { schema: keyListAnswer, description: 'All keys of the account, revoked ones too.' } },
+})
+
+const create = operation({
+  id: 'createApiKey',
+  tag,
+  summary: 'Make an API key',
+  description:
+    'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three.',
+  access: owner,
+  body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
+  answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
+})
+
+const revoke = operation({
+  id: 'revokeApiKey',
+  tag,
+  summary: 'Revoke an API key',
+  description: 'At once and for ever: requests that use it, open waits included, get 401.',
+  access: owner,
+  parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
+  answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
+  refusals: ['not_found'],
+})
+
+const webhookSecret = operation({
+  id: 'getWebhookSecret',
+  tag,
+  summary: 'Read the callback signing secrets',
+  description:
+    'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked.',
+  access: { by: 'key or session' },
+  answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
+})
+
+export const accountPaths: ZodOpenApiPathsObject = {
+  '/api/v1/account/api-keys': { get: list, post: create },
+  '/api/v1/account/api-keys/{id}': { delete: revoke },
+  '/api/v1/account/webhook-secret': { get: webhookSecret },
+}

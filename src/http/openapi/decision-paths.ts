@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import type { ZodOpenApiPathsObject } from 'zod-openapi'
+import { decisionBody, decisionOptionsBody } from '../schemas/decisions.ts'
+import {
+  decidedAnswer,
+  decisionOptionsAnswer,
+  pendingAnswer,
+  reviewAnswer,
+} from '../schemas/responses/decision.ts'
+import { idField } from '../schemas/responses/fields.ts'
+import { authenticationSchema } from '../schemas/webauthn.ts'
+import { operation } from './operation.ts'
+
+const tag = 'Deciding'
+const path = z.object({ id: idField('req').meta({ description: 'Request id.' }) })
+const watcher = { by: 'session', changes: false } as const
+const decider = { by: 'session', changes: true } as const
+const notPending = { code: 'not_pending', with: { status: 'expired' } } as const
+
+/** Exactly one proof belongs to a decision. */
+const provenDecision = decisionBody
+  .extend({
+    passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
+    totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
+  })
+  .meta({
+    id: 'ProvenDecision',
+    description: 'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters.',
+  })
+
+const pending = operation({
+  id: 'listPendingForMe',
+  tag,
+  summary: 'What waits for me, oldest first',
+  access: watcher,
+  answers: { '200': { schema: pendingAnswer, description: 'At most 100 requests.' } },
+})
+
+const review = operation({
+  id: 'reviewApproval',
+  tag,
+  summary: 'See everything that will be signed',
+  description: 'For approvers named in the request and the owner of the account. Reading decides nothing.',
+  access: watcher,
+  parameters: { path },
+  answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
+  refusals: ['not_found'],
+})
+
+const options = operation({
+  id: 'startDecision',
+  tag,
+  summary: 'Start a decision by passkey',
+  description:
+    'The challenge commits to request, outcome, action and context; the answer to it counts once and for these only. Not needed for one-time codes.',
+  access: decider,
+  parameters: { path },
+  body: {
+    schema: decisionOptionsBody,
+    required: 'decision',
+    invalid: ['decision', 'must be approved or rejected'],
+  },
+  answers: { '200': { schema: decisionOptionsAnswer, description: 'What to confirm with the passkey.' } },
+  refusals: ['not_found', notPending, 'already_voted', 'passkey_required', 'method_not_enrolled'],
+})
+
+const decision = operation({
+  id: 'decide',
+  tag,
+  summary: 'Approve or reject',
+  description: 'By a signed-in person with a fresh proof of presence; never by an API key.',
+  access: decider,
+  parameters: { path },
+  body: {
+    schema: provenDecision,
+    required: 'decision',
+    invalid: ['passkey', 'must not be sent together with totp'],
+  },
+  answers: { '200': { schema: decidedAnswer, description: 'The vote counts.' } },
+  refusals: [
+    'proof_required',
+    'challenge_invalid',
+    'not_found',
+    notPending,
+    'already_voted',
+    'passkey_required',
+    'method_not_enrolled',
+    'passkey_refused',
+    'totp_refused',
+    'totp_disabled',
+    'totp_locked',
+  ],
+})
+
+export const decisionPaths: ZodOpenApiPathsObject = {
+  '/api/v1/me/pending': { get: pending },
+  '/api/v1/approvals/{id}/review': { get: review },
+  '/api/v1/approvals/{id}/decision/options': { post: options },
+  '/api/v1/approvals/{id}/decision': { post: decision },
+}

@@ -1,0 +1,109 @@
+import type { z } from 'zod'
+import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from 'zod-openapi'
+import type { RefusalCode } from '../../domain/errors.ts'
+import { errorAnswer } from '../schemas/responses/error.ts'
+import { type HeaderName, headers, RATE_LIMIT_HEADERS } from './headers.ts'
+import { type DocumentedRefusal, refusalResponses } from './refusal-responses.ts'
+import { type Access, accessRefusals, securityOf } from './security.ts'
+
+/** One answer that is no refusal. */
+export interface DocumentedAnswer {
+  schema: z.ZodType
+  description: string
+  headers?: readonly HeaderName[]
+  type?: string
+  examples?: Record<string, { value: Record<string, unknown> }>
+}
+
+/** An operation as it is written down; everything that follows from it is added by `operation`. */
+export interface OperationFacts {
+  id: string
+  tag: string
+  summary: string
+  description?: string
+  access: Access
+  /** Counted in a window of a minute. */
+  limited?: boolean
+  parameters?: NonNullable<ZodOpenApiOperationObject['requestParams']>
+  body?: {
+    schema: z.ZodType
+    /** A field without which it is refused; undefined when none is. */
+    required?: string
+    /** A field and what could be wrong with it, as an example. */
+    invalid: readonly [field: string, detail: string]
+    /** May the body be left out altogether? */
+    optional?: boolean
+    example?: Record<string, unknown>
+  }
+  answers: Record<string, DocumentedAnswer>
+  refusals?: readonly (RefusalCode | DocumentedRefusal)[]
+}
+
+/** Builds the OpenAPI operation: security, headers and refusals follow from who may call it and what it takes. */
+export function operation(facts: OperationFacts): ZodOpenApiOperationObject {
+  const { body, parameters } = facts
+  return {
+    operationId: facts.id,
+    tags: [facts.tag],
+    summary: facts.summary,
+    ...(facts.description === undefined ? {} : { description: facts.description }),
+    security: securityOf(facts.access),
+    ...(parameters === undefined ? {} : { requestParams: parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: body.optional !== true,
+            content: {
+              'application/json': {
+                schema: body.schema,
+                ...(body.example === undefined ? {} : { example: body.example }),
+              },
+            },
+          },
+        }),
+    responses: { ...answersOf(facts), ...refusalResponses(refusalsOf(facts)), default: UNFORESEEN },
+  }
+}
+
+const UNFORESEEN: ZodOpenApiResponseObject = {
+  description: 'Anything unforeseen has the same form: `internal_error` (500) or `unavailable` (503).',
+  content: { 'application/json': { schema: errorAnswer } },
+}
+
+function answersOf(facts: OperationFacts) {
+  const entries = Object.entries(facts.answers).map(([status, answer]) => {
+    const names = [...(facts.limited ? RATE_LIMIT_HEADERS : []), ...(answer.headers ?? [])]
+    const response = {
+      description: answer.description,
+      ...(names.length === 0 ? {} : { headers: headers(names) }),
+      content: {
+        [answer.type ?? 'application/json']: {
+          schema: answer.schema,
+          ...(answer.examples === undefined ? {} : { examples: answer.examples }),
+        },
+      },
+    }
+    return [status, response] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function refusalsOf(facts: OperationFacts): DocumentedRefusal[] {
+  const own = (facts.refusals ?? []).map((entry) => (typeof entry === 'string' ? { code: entry } : entry))
+  const limit: DocumentedRefusal[] = facts.limited ? [{ code: 'rate limit exceeded' }] : []
+  const all = [...bodyRefusals(facts.body), ...accessRefusals(facts.access), ...own, ...limit]
+  return [...new Map(all.map((entry) => [entry.code, entry])).values()]
+}
+
+function bodyRefusals(body: OperationFacts['body']): DocumentedRefusal[] {
+  if (body === undefined) return []
+  const [field, detail] = body.invalid
+  return [
+    ...(body.required === undefined ? [] : [{ code: `${body.required} required` as const }]),
+    { code: 'invalid_field', with: { field, detail } },
+    { code: 'invalid_json' },
+    { code: 'payload_too_large' },
+    { code: 'unsupported_media_type' },
+  ]
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import {
+  actionField,
+  approverField,
+  contextField,
+  idField,
+  keyIdField,
+  methodField,
+  outcomeField,
+  pageOf,
+  sandboxMark,
+  signatureField,
+  statusField,
+  timeField,
+} from './fields.ts'
+import { requestOptions } from './webauthn.ts'
+
+const signedPayload = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]+$/)
+  .meta({ description: 'The signed bytes, base64url: UTF-8 of the RFC 8785 JSON of the payload.' })
+
+const comment = z.string().nullable().meta({ description: "The approver's comment; not signed." })
+
+const signedVote = z
+  .strictObject({
+    id: idField('dec'),
+    decision: outcomeField,
+    method: methodField,
+    signed_payload: signedPayload.optional(),
+    signature: signatureField.optional(),
+    public_key_id: keyIdField.optional(),
+    decided_at: timeField,
+    approver: approverField,
+    comment,
+  })
+  .meta({ id: 'SignedVote', description: 'One vote of several; a receipt of its own.' })
+
+/** The decision inside a request (interface, "Decision"). */
+export const decisionAnswer = z
+  .strictObject({
+    id: idField('dec'),
+    decision: outcomeField,
+    method: methodField,
+    signed_payload: signedPayload,
+    signature: signatureField,
+    public_key_id: keyIdField,
+    decided_at: timeField,
+    approver: approverField,
+    comment,
+    votes: z
+      .array(signedVote)
+      .optional()
+      .meta({ description: 'Only where more than one approval is needed.' }),
+  })
+  .meta({
+    id: 'Decision',
+    description: 'A signed receipt; check it with `countersign verify` or any Ed25519 library.',
+  })
+
+const vote = z
+  .strictObject({ approver: approverField, decision: outcomeField, method: methodField, at: timeField })
+  .meta({ id: 'Vote' })
+
+const votedMethods = z.array(z.enum(['passkey', 'totp']))
+
+/** `GET /api/v1/approvals/:id/review`. */
+export const reviewAnswer = z
+  .strictObject({
+    id: idField('req'),
+    status: statusField,
+    cancelled: z.literal(true).optional(),
+    action: actionField,
+    context: contextField,
+    context_json: z.string().meta({ description: 'The exact text whose SHA-256 is `context_sha256`.' }),
+    context_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    created_at: timeField,
+    expires_at: timeField,
+    server_time: timeField,
+    high_impact: z.boolean(),
+    sandbox: sandboxMark.optional(),
+    requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
+    quorum: z.strictObject({ needed: z.int().min(1), approved: z.int().min(0) }),
+    approver: approverField.nullable(),
+    may_decide: z.boolean(),
+    why_not: z
+      .enum(['not_found', 'not_pending', 'already_voted', 'passkey_required', 'method_not_enrolled'])
+      .optional()
+      .meta({ description: 'Why the signed-in person cannot decide.' }),
+    methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
+    votes: z.array(vote.extend({ mine: z.boolean(), comment }).meta({ id: 'ReviewedVote' })),
+    decision: decisionAnswer.optional(),
+  })
+  .meta({ id: 'Review', description: 'A request as one of its approvers sees it.' })
+
+/** `POST /api/v1/approvals/:id/decision/options`. */
+export const decisionOptionsAnswer = z
+  .strictObject({
+    intent: z
+      .strictObject({
+        typ: z.literal('human-approval/intent/v1'),
+        aud: z.string(),
+        rid: idField('req'),
+        decision: outcomeField,
+        approver: approverField,
+        action: actionField,
+        context_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+        request_created_at: timeField,
+        exp: z.int(),
+        high_impact: z.boolean(),
+        salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+      })
+      .meta({ id: 'Intent', description: 'What the person consents to. Compare it with what you show.' }),
+    options: requestOptions,
+  })
+  .meta({
+    id: 'DecisionOptions',
+    description: '`options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`.',
+  })
+
+/** `POST /api/v1/approvals/:id/decision`. */
+export const decidedAnswer = z
+  .strictObject({
+    id: idField('req'),
+    status: statusField,
+    vote,
+    decision: decisionAnswer.optional().meta({ description: 'Once the request is decided.' }),
+  })
+  .meta({ id: 'Decided' })
+
+/** `GET /api/v1/me/pending`. */
+export const pendingAnswer = pageOf(
+  z
+    .strictObject({
+      id: idField('req'),
+      action: actionField,
+      high_impact: z.boolean(),
+      requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
+      created_at: timeField,
+      expires_at: timeField,
+    })
+    .meta({ id: 'PendingRequest' }),
+).meta({ id: 'PendingRequests' })

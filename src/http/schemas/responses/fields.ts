@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import type { IdPrefix } from '../../../domain/identifier.ts'
+
+/** An id as answers show it: prefix and 26 characters of Crockford base 32. */
+export function idField(prefix: IdPrefix) {
+  return z
+    .string()
+    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
+    .meta({ example: `${prefix}_7h3k9m2p5q8r1s4t6v0w2x5y8z` })
+}
+
+/** Every time in an answer: ISO 8601, UTC, milliseconds. */
+export const timeField = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+  .meta({ format: 'date-time', example: '2026-03-04T09:30:00.000Z' })
+
+/** How receipts name a person: never an e-mail address. */
+export const approverField = z
+  .string()
+  .regex(/^[0-9a-f]{16}$/)
+  .meta({
+    description: 'Reference of the approver: a keyed hash, the same in every receipt of that person.',
+    example: '9f2c4e6a8b0d1f35',
+  })
+
+export const outcomeField = z.enum(['approved', 'rejected'])
+
+export const methodField = z.enum(['passkey', 'totp', 'sandbox']).meta({
+  description: 'How presence was proved; `sandbox`: no person decided.',
+})
+
+export const statusField = z.enum(['pending', 'approved', 'rejected', 'expired'])
+
+/** Callers' own structured data, as it was sent. */
+export const contextField = z.record(z.string(), z.unknown()).meta({
+  description: 'The structured data supplied at creation.',
+  example: { agent_name: 'billing-bot', reason: 'Invoice 4711 is due' },
+})
+
+export const sandboxMark = z.literal(true).meta({ description: 'Only for requests made with a sandbox key.' })
+
+export const actionField = z.string().meta({ example: 'Pay $120.00 to ACME Corp, invoice 4711' })
+
+export const signatureField = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{86}==$/)
+  .meta({ description: 'Ed25519 signature, standard base64.' })
+
+export const keyIdField = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{43}$/)
+  .meta({ description: 'Id of the signing key in `/.well-known/jwks.json` (RFC 7638 thumbprint).' })
+
+/** A list in pages; `next_cursor` is null on the last one. */
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.strictObject({
+    data: z.array(item),
+    next_cursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'Pass it as `cursor` for the next page; null on the last one.' }),
+  })
+}
+
+/** `{"ok": true}`. */
+export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' })
