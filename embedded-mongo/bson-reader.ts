@@ -21,6 +21,13 @@ import { type BsonDocument, type BsonValue, bsonUndefined, JavaScriptCode } from
  */
 export const MAX_DEPTH = 100
 
+/** Longer names are not worth keeping. */
+const MAX_KEPT_NAME = 32
+const keptNames: ({ bytes: Buffer; text: string } | undefined)[] = Array.from(
+  { length: 1024 },
+  () => undefined,
+)
+
 /** Dates outside what an ECMAScript `Date` can hold would not come back as they were sent. */
 const MAX_DATE = 8_640_000_000_000_000n
 
@@ -87,7 +94,7 @@ class BsonReader {
     if (size < 5 || stop >= this.#end) throw invalid(`document length ${size} is invalid`)
     while (this.offset < stop) {
       const type = this.#byte()
-      const name = this.#cstring()
+      const name = this.#name()
       take(name, this.#value(type, depth))
     }
     if (this.offset !== stop || this.#byte() !== 0)
@@ -213,6 +220,32 @@ class BsonReader {
     if (zero < 0 || zero >= this.#end) throw invalid('name does not end with a zero byte')
     this.offset = zero + 1
     return this.#text(start, zero)
+  }
+
+  /**
+   * A field name. The same few names occur in every document, so one string of each is kept: found by its
+   * bytes, which must be equal, in a table of fixed size that a client can at worst make useless.
+   */
+  #name(): string {
+    const start = this.offset
+    const zero = this.#bytes.indexOf(0, start)
+    const length = zero - start
+    if (length < 1 || length > MAX_KEPT_NAME || zero >= this.#end) return this.#cstring()
+    let hash = length
+    for (let at = start; at < zero; at += 1) hash = (hash * 31 + (this.#bytes[at] ?? 0)) | 0
+    const slot = (hash >>> 0) % keptNames.length
+    const kept = keptNames[slot]
+    if (
+      kept !== undefined &&
+      kept.bytes.length === length &&
+      this.#bytes.compare(kept.bytes, 0, length, start, zero) === 0
+    ) {
+      this.offset = zero + 1
+      return kept.text
+    }
+    const text = this.#cstring()
+    keptNames[slot] = { bytes: Buffer.from(text, 'utf8'), text }
+    return text
   }
 
   #text(start: number, end: number): string {

@@ -16,7 +16,10 @@ export function encodeBson(document: BsonDocument): Buffer {
   const writer = new BsonWriter(scratch)
   writer.document(document, 1)
   if (writer.buffer.length <= KEPT_BYTES) scratch = writer.buffer
-  return Buffer.from(writer.buffer.subarray(0, writer.length))
+  // Not from Node's pool: stored documents live long, and one of them would keep 8 KiB of others alive.
+  const bytes = Buffer.allocUnsafeSlow(writer.length)
+  writer.buffer.copy(bytes, 0, 0, writer.length)
+  return bytes
 }
 
 type Tagged = Exclude<BsonValue, string | boolean | null | Date | BsonDocument | BsonValue[]>

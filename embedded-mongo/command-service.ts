@@ -22,7 +22,7 @@ export class DurableCommandService implements CommandService {
 
   run(body: BsonDocument, connectionId: number): Uint8Array {
     try {
-      return encodeBson(runCommand(body, { engine: this.#engine, connectionId, now: new Date() }))
+      return runCommand(body, { engine: this.#engine, connectionId, now: new Date() })
     } catch (error) {
       // A defect of ours: what it left half done in memory is not trusted.
       if (!(error instanceof MongoError)) this.#engine.recover()

@@ -1,8 +1,11 @@
+import { encodeBson } from '../bson-writer.ts'
+import type { StoreRecord } from '../engine/store-record.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { compilePipeline } from '../semantics/pipeline.ts'
-import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
+import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
 import { type Command, type CommandCall, namespaceOf } from './command.ts'
 import { CommandFields } from './command-fields.ts'
+import { CursorReply } from './cursor-reply.ts'
 import { readSelection, selectRecords } from './selection.ts'
 
 /** Options MongoDB has and the store has not. */
@@ -23,7 +26,7 @@ export const aggregate: Command = {
     }
     const results = runPipeline(call, namespace, stages)
     const request = { namespace, session: call.session, batchSize }
-    return new Map([['cursor', call.engine.cursors.open(results, request, call.now.getTime())]])
+    return new CursorReply(call.engine.cursors.open(results.map(encodeBson), request, call.now.getTime()))
   },
 }
 
@@ -35,22 +38,42 @@ function cursorOptions(call: CommandCall): number | undefined {
   return new CommandFields('cursor', cursor, new Set(['batchSize'])).count('batchSize')
 }
 
-/** A `$match` in front is answered by the indexes; the whole pipeline then runs over what it left. */
+/** A `$match` in front is answered by the indexes; the rest of the pipeline runs over what it left. */
 function runPipeline(call: CommandCall, namespace: string, stages: BsonDocument[]): BsonDocument[] {
-  const run = compilePipeline(stages)
+  // All stages are checked, and in their order, before the first is run.
+  const whole = compilePipeline(stages)
   const collection = call.engine.collection(namespace)
-  if (collection === undefined) return run([], call.now)
+  if (collection === undefined) return whole([], call.now)
   const match = stages[0]?.get('$match')
-  const filter = isDocument(match) ? match : new Map()
   const fields = new CommandFields(
     'aggregate',
-    new Map<string, BsonValue>([['filter', filter], ...hintOf(call)]),
+    new Map<string, BsonValue>([['filter', isDocument(match) ? match : new Map()], ...hintOf(call)]),
     new Set(['filter', 'hint']),
   )
   const records = selectRecords(collection, readSelection(fields, 'filter', collection, {}), call)
-  const documents: BsonDocument[] = []
-  for (const { document } of records) documents.push(document)
-  return run(documents, call.now)
+  const rest = isDocument(match) ? stages.slice(1) : stages
+  const documents = onlyCounts(rest) ? placeholders(records) : contents(records)
+  return compilePipeline(rest)(documents, call.now)
+}
+
+/** What `countDocuments` sends: one group of everything that reads no field of any document. */
+function onlyCounts(stages: readonly BsonDocument[]): boolean {
+  const group = stages.at(-1)?.get('$group')
+  if (!isDocument(group) || stages.length !== 1) return false
+  return [...group].every(([name, value]) => {
+    if (name === '_id') return value === null || isNumber(value)
+    const sum = isDocument(value) && value.size === 1 ? value.get('$sum') : undefined
+    return isNumber(sum)
+  })
+}
+
+function* placeholders(records: Iterable<StoreRecord>): Generator<BsonDocument> {
+  const empty: BsonDocument = new Map()
+  for (const _ of records) yield empty
+}
+
+function* contents(records: Iterable<StoreRecord>): Generator<BsonDocument> {
+  for (const record of records) yield record.peek()
 }
 
 function hintOf(call: CommandCall): [string, BsonDocument | string][] {

@@ -1,4 +1,5 @@
 import { Int32 } from 'bson'
+import { encodeBson } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
 import { compileFilter } from '../semantics/filter.ts'
@@ -6,6 +7,7 @@ import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { type Command, namespaceOf } from './command.ts'
 import { CommandFields } from './command-fields.ts'
+import { CursorReply } from './cursor-reply.ts'
 
 /** Options of MongoDB's `create` that change what a collection is; the store has plain collections only. */
 const KINDS_OF_COLLECTION = [
@@ -75,7 +77,7 @@ export const listCollections: Command = {
       .collectionsOf(call.database)
       .map((collection) => describe(collection, call.database))
       .filter((description) => filter.matches(description, call.now))
-      .map((description) => (nameOnly ? shortened(description) : description))
+      .map((description) => encodeBson(nameOnly ? shortened(description) : description))
     const cursor = new CommandFields(
       'cursor',
       call.fields.document('cursor') ?? new Map(),
@@ -86,7 +88,7 @@ export const listCollections: Command = {
       session: call.session,
       batchSize: cursor.count('batchSize'),
     }
-    return new Map([['cursor', call.engine.cursors.open(found, request, call.now.getTime())]])
+    return new CursorReply(call.engine.cursors.open(found, request, call.now.getTime()))
   },
 }
 

@@ -2,6 +2,7 @@ import type { StoreEngine } from '../engine/store-engine.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import type { CommandFields } from './command-fields.ts'
+import type { CursorReply } from './cursor-reply.ts'
 
 /** One call of a command: its checked fields and what it runs on. */
 export interface CommandCall {
@@ -20,7 +21,7 @@ export interface CommandCall {
 export interface Command {
   fields: ReadonlySet<string> | 'any'
   /** Returns the reply without `ok`. @throws MongoError */
-  run(call: CommandCall): BsonDocument
+  run(call: CommandCall): BsonDocument | CursorReply
 }
 
 /** `database.collection` from the command's own field. @throws MongoError 73 when it is empty or not a string */

@@ -31,8 +31,8 @@ export const distinct: Command = {
     const selection = readSelection(call.fields, 'query', collection, {})
     const seen = new Map<string, BsonValue>()
     if (collection !== undefined) {
-      for (const { document } of selectRecords(collection, selection, call)) {
-        for (const value of valuesAtPath(document, key)) {
+      for (const record of selectRecords(collection, selection, call)) {
+        for (const value of valuesAtPath(record.peek(), key)) {
           const encoded = encodeValue(value)
           if (!seen.has(encoded)) seen.set(encoded, value)
         }

@@ -2,6 +2,7 @@ import { Int32, Long } from 'bson'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
 import { type Command, type CommandCall, namespaceOf } from './command.ts'
+import { CursorReply } from './cursor-reply.ts'
 import { sessionId } from './generic-arguments.ts'
 
 export const getMore: Command = {
@@ -13,7 +14,7 @@ export const getMore: Command = {
       session: call.session,
       batchSize: call.fields.count('batchSize'),
     }
-    return new Map([['cursor', call.engine.cursors.getMore(id, request, call.now.getTime())]])
+    return new CursorReply(call.engine.cursors.getMore(id, request, call.now.getTime()))
   },
 }
 

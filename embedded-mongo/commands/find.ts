@@ -1,7 +1,11 @@
+import { decodeBson } from '../bson-reader.ts'
+import { encodeBson } from '../bson-writer.ts'
+import type { StoreRecord } from '../engine/store-record.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { compileProjection } from '../semantics/projection.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import { type Command, namespaceOf } from './command.ts'
+import { CursorReply } from './cursor-reply.ts'
 import { readSelection, selectRecords } from './selection.ts'
 
 /** Options MongoDB has and the store has not. */
@@ -56,21 +60,21 @@ export const find: Command = {
       singleBatch: call.fields.flag('singleBatch'),
     }
     // Found now, in full: a cursor never sees a later state, and never holds an index iterator open.
-    const found = collection === undefined ? [] : documents(selectRecords(collection, selection, call))
-    const shown = project === undefined ? found : lazily(found, project)
-    return new Map([['cursor', call.engine.cursors.open(shown, request, call.now.getTime())]])
+    const found = collection === undefined ? [] : bodies(selectRecords(collection, selection, call))
+    const shown = project === undefined ? found : projected(found, project)
+    return new CursorReply(call.engine.cursors.open(shown, request, call.now.getTime()))
   },
 }
 
-function documents(records: Iterable<{ document: BsonDocument }>): BsonDocument[] {
-  const found: BsonDocument[] = []
-  for (const record of records) found.push(record.document)
+function bodies(records: Iterable<StoreRecord>): Uint8Array[] {
+  const found: Uint8Array[] = []
+  for (const record of records) found.push(record.body)
   return found
 }
 
-function* lazily(
-  found: BsonDocument[],
+function* projected(
+  found: Iterable<Uint8Array>,
   project: (document: BsonDocument) => BsonDocument,
-): Generator<BsonDocument> {
-  for (const document of found) yield project(document)
+): Generator<Uint8Array> {
+  for (const body of found) yield encodeBson(project(decodeBson(body)))
 }

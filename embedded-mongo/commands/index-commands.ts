@@ -1,10 +1,12 @@
 import { Int32 } from 'bson'
+import { encodeBson } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
 import { CollectionIndex } from '../engine/collection-index.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonValue, isDocument } from '../semantics/values.ts'
 import { type Command, type CommandCall, namespaceOf } from './command.ts'
 import { CommandFields } from './command-fields.ts'
+import { CursorReply } from './cursor-reply.ts'
 
 /** As in MongoDB. */
 const MAX_INDEXES = 64
@@ -42,8 +44,8 @@ export const listIndexes: Command = {
       session: call.session,
       batchSize: new CommandFields('cursor', options, new Set(['batchSize'])).count('batchSize'),
     }
-    const definitions = collection.indexes.map((index) => index.definition)
-    return new Map([['cursor', call.engine.cursors.open(definitions, request, call.now.getTime())]])
+    const definitions = collection.indexes.map((index) => encodeBson(index.definition))
+    return new CursorReply(call.engine.cursors.open(definitions, request, call.now.getTime()))
   },
 }
 

@@ -1,9 +1,11 @@
 import { Double } from 'bson'
+import { encodeBson } from '../bson-writer.ts'
 import type { StoreEngine } from '../engine/store-engine.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import { CommandFields } from './command-fields.ts'
 import { commandTable } from './command-table.ts'
+import { CursorReply } from './cursor-reply.ts'
 import { readGenericArguments } from './generic-arguments.ts'
 
 /** What a command runs on. */
@@ -14,10 +16,10 @@ export interface CommandContext {
 }
 
 /**
- * Looks the command up in the closed table, checks every field name, and runs it.
+ * Looks the command up in the closed table, checks every field name, runs it and encodes its reply.
  * @throws MongoError 59 for a command that is not in the table, else what the command throws
  */
-export function runCommand(body: BsonDocument, context: CommandContext): BsonDocument {
+export function runCommand(body: BsonDocument, context: CommandContext): Uint8Array {
   const [name] = body.keys()
   const command = name === undefined ? undefined : commandTable.get(name)
   if (name === undefined || command === undefined) {
@@ -36,5 +38,5 @@ export function runCommand(body: BsonDocument, context: CommandContext): BsonDoc
     session: generic.session,
     deadline: generic.maxTimeMs === undefined ? undefined : performance.now() + generic.maxTimeMs,
   })
-  return reply.set('ok', new Double(1))
+  return reply instanceof CursorReply ? reply.encode() : encodeBson(reply.set('ok', new Double(1)))
 }

@@ -4,6 +4,7 @@ import { choosePlan, type Plan } from '../engine/planner.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
 import { compileCollation } from '../semantics/collation.ts'
 import { type CompiledFilter, compileFilter } from '../semantics/filter.ts'
+import { conjuncts } from '../semantics/filter-tree.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { parseSort, sortDocuments } from '../semantics/sort.ts'
 import { type BsonDocument, isDocument } from '../semantics/values.ts'
@@ -69,7 +70,7 @@ export function* selectRecords(
 
 function sorted(records: Iterable<StoreRecord>, sort: BsonDocument, filter: CompiledFilter): StoreRecord[] {
   const owners = new Map<BsonDocument, StoreRecord>()
-  for (const record of records) owners.set(record.document, record)
+  for (const record of records) owners.set(record.peek(), record)
   const documents = sortDocuments(owners.keys(), sort, { collation: filter.collation })
   return documents.flatMap((document) => owners.get(document) ?? [])
 }
@@ -80,13 +81,16 @@ function* filtered(
   now: Date,
   deadline: number | undefined,
 ): Generator<StoreRecord> {
+  const matchesAll = conjuncts(filter.tree).length === 0
   let seen = 0
   for (const record of plan.records) {
     seen += 1
     if (deadline !== undefined && seen % DEADLINE_STRIDE === 0 && performance.now() > deadline) {
       throw new MongoError(50, 'operation exceeded time limit')
     }
-    if (filter.matches(record.document, now)) yield record
+    // A walk over everything would push out of memory what is really in use.
+    if (matchesAll || filter.matches(plan.index === undefined ? record.peek() : record.document, now))
+      yield record
   }
 }
 

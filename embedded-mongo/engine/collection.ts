@@ -3,7 +3,7 @@ import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import type { Journal } from './durable-file.ts'
-import type { StoreRecord } from './store-record.ts'
+import { type DecodedRecords, StoreRecord } from './store-record.ts'
 
 /** `maxBsonObjectSize` of `hello`. */
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
@@ -11,6 +11,7 @@ export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 /** Where a collection writes its changes and takes its record numbers from. */
 export interface CollectionHost {
   readonly journal: Journal
+  readonly decoded: DecodedRecords
   nextSeq(): number
 }
 
@@ -42,10 +43,12 @@ export class Collection {
     return this.#records.values()
   }
 
-  /** Takes in a record read from disk: its keys were unique when it was written. */
-  load(record: StoreRecord): void {
-    for (const index of this.indexes) index.add(record, index.keysOf(record.document))
-    this.#records.set(record.seq, record)
+  /** Takes in a document read from disk: its keys were unique when it was written. */
+  load(seq: number, body: Uint8Array): void {
+    const record = new StoreRecord(seq, body, this.#host.decoded)
+    const document = record.peek()
+    for (const index of this.indexes) index.add(record, index.keysOf(document))
+    this.#records.set(seq, record)
   }
 
   /** @throws MongoError 11000, or 10334 for a document over 16 MiB */
@@ -53,7 +56,8 @@ export class Collection {
     const body = encodeSized(document)
     const keys = this.indexes.map((index) => index.keysOf(document))
     this.#checkUnique(document, keys, undefined)
-    const record = { seq: this.#host.nextSeq(), document }
+    const record = new StoreRecord(this.#host.nextSeq(), body, this.#host.decoded)
+    record.replace(body, document)
     for (const [position, index] of this.indexes.entries()) index.add(record, keys[position] ?? [])
     this.#records.set(record.seq, record)
     this.#host.journal.putDocument({ seq: record.seq, collection: this.id, body })
@@ -68,21 +72,24 @@ export class Collection {
     for (const [position, index] of this.indexes.entries()) {
       index.move(record, before[position] ?? [], after[position] ?? [])
     }
-    record.document = document
+    record.replace(body, document)
     this.#host.journal.putDocument({ seq: record.seq, collection: this.id, body })
   }
 
   remove(record: StoreRecord): void {
-    for (const index of this.indexes) index.remove(record, index.keysOf(record.document))
+    const document = record.peek()
+    for (const index of this.indexes) index.remove(record, index.keysOf(document))
     this.#records.delete(record.seq)
+    this.#host.decoded.delete(record)
     this.#host.journal.deleteDocument(record.seq)
   }
 
   /** Builds an index over what is there. @throws MongoError 11000 if a unique one cannot be */
   addIndex(index: CollectionIndex): void {
     for (const record of this.#records.values()) {
-      const keys = index.keysOf(record.document)
-      index.checkUnique(this.namespace, record.document, keys, record)
+      const document = record.peek()
+      const keys = index.keysOf(document)
+      index.checkUnique(this.namespace, document, keys, record)
       index.add(record, keys)
     }
     this.indexes.push(index)

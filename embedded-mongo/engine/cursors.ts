@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Long } from 'bson'
-import { encodeBson } from '../bson-writer.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { MAX_DOCUMENT_BYTES } from './collection.ts'
 
 /** MongoDB's default first batch, and its default cursor timeout. */
@@ -16,9 +14,9 @@ interface OpenCursor {
   id: Long
   namespace: string
   session: string | undefined
-  rest: Iterator<BsonDocument>
+  rest: Iterator<Uint8Array>
   /** A document taken from `rest` that did not fit into the batch before. */
-  held: BsonDocument | undefined
+  held: Uint8Array | undefined
   usedAt: number
 }
 
@@ -30,15 +28,23 @@ export interface CursorRequest {
   singleBatch?: boolean
 }
 
+/** One batch of a cursor: `documents` are BSON, `id` is 0 when there are no more. */
+export interface Batch {
+  id: Long
+  namespace: string
+  name: 'firstBatch' | 'nextBatch'
+  documents: Uint8Array[]
+}
+
 /**
- * Open cursors. A cursor holds the documents its command found: updates make new documents, so what it
- * returns is the collection as it was when the command ran.
+ * Open cursors. A cursor holds the bytes of the documents its command found: updates make new ones, so
+ * what it returns is the collection as it was when the command ran.
  */
 export class Cursors {
   readonly #open = new Map<string, OpenCursor>()
 
-  /** The `cursor` part of a find or aggregate reply. `now` is in milliseconds. */
-  open(documents: Iterable<BsonDocument>, request: CursorRequest, now: number): BsonDocument {
+  /** The first batch of encoded documents. `now` is in milliseconds. */
+  open(documents: Iterable<Uint8Array>, request: CursorRequest, now: number): Batch {
     const cursor: OpenCursor = {
       id: Long.ZERO,
       namespace: request.namespace,
@@ -49,7 +55,7 @@ export class Cursors {
     }
     const batch = takeBatch(cursor, request.batchSize ?? FIRST_BATCH)
     if (batch.more && request.singleBatch !== true) this.#keep(cursor)
-    return reply(cursor.id, request.namespace, 'firstBatch', batch.documents)
+    return { id: cursor.id, namespace: request.namespace, name: 'firstBatch', documents: batch.documents }
   }
 
   /** @throws MongoError 43 when the cursor is gone, 13 when it belongs to another namespace or session */
@@ -57,7 +63,7 @@ export class Cursors {
     id: Long,
     request: { namespace: string; session: string | undefined; batchSize: number | undefined },
     now: number,
-  ): BsonDocument {
+  ): Batch {
     const cursor = this.#open.get(id.toString())
     if (cursor === undefined) throw new MongoError(43, `cursor id ${id.toString()} not found`)
     if (cursor.namespace !== request.namespace) {
@@ -76,7 +82,8 @@ export class Cursors {
     // 0 and absent both mean "as many as fit".
     const batch = takeBatch(cursor, request.batchSize || Number.POSITIVE_INFINITY)
     if (!batch.more) this.#open.delete(id.toString())
-    return reply(batch.more ? cursor.id : Long.ZERO, cursor.namespace, 'nextBatch', batch.documents)
+    const left = batch.more ? cursor.id : Long.ZERO
+    return { id: left, namespace: cursor.namespace, name: 'nextBatch', documents: batch.documents }
   }
 
   /** Returns whether the cursor was open in that namespace. */
@@ -110,16 +117,15 @@ export class Cursors {
   }
 }
 
-/** Up to `limit` documents whose encodings together stay inside one reply (at least one). */
-function takeBatch(cursor: OpenCursor, limit: number): { documents: BsonDocument[]; more: boolean } {
-  const documents: BsonDocument[] = []
+/** Up to `limit` documents that together stay inside one reply (at least one). */
+function takeBatch(cursor: OpenCursor, limit: number): { documents: Uint8Array[]; more: boolean } {
+  const documents: Uint8Array[] = []
   let bytes = 0
   while (documents.length < limit) {
     const next = cursor.held ?? take(cursor.rest)
     cursor.held = undefined
     if (next === undefined) return { documents, more: false }
-    // Sizing costs an encoding, so it is done only when the batch could be large.
-    bytes += encodeBson(next).length
+    bytes += next.length
     if (documents.length > 0 && bytes > MAX_DOCUMENT_BYTES) {
       cursor.held = next
       return { documents, more: true }
@@ -130,22 +136,9 @@ function takeBatch(cursor: OpenCursor, limit: number): { documents: BsonDocument
   return { documents, more: cursor.held !== undefined }
 }
 
-function take(documents: Iterator<BsonDocument>): BsonDocument | undefined {
+function take(documents: Iterator<Uint8Array>): Uint8Array | undefined {
   const { done, value } = documents.next()
   return done === true ? undefined : value
-}
-
-function reply(
-  id: Long,
-  namespace: string,
-  name: 'firstBatch' | 'nextBatch',
-  documents: BsonDocument[],
-): BsonDocument {
-  return new Map<string, BsonValue>([
-    [name, documents],
-    ['id', id],
-    ['ns', namespace],
-  ])
 }
 
 /** Positive and unguessable; 0 means "exhausted" on the wire. */

@@ -135,10 +135,15 @@ export class DurableFile {
     }
   }
 
-  /** Folds the write-ahead log into the file and lets go of the lock. */
+  /**
+   * Folds the write-ahead log into the file and lets go of the lock. libsql keeps the file open until its
+   * statements are garbage, so the lock is given up by leaving exclusive mode, not by closing.
+   */
   close(): void {
     try {
-      this.#db.pragma('wal_checkpoint(TRUNCATE)')
+      this.#db.pragma('journal_mode = DELETE')
+      this.#db.pragma('locking_mode = NORMAL')
+      single(this.#db, 'SELECT count(*) FROM sqlite_schema')
     } finally {
       this.#db.close()
     }
@@ -155,6 +160,8 @@ function openExclusively(path: string): Database.Database {
     db.pragma('locking_mode = EXCLUSIVE')
     db.pragma('journal_mode = WAL')
     db.pragma('synchronous = FULL')
+    // On macOS a plain fsync stops at the drive's cache.
+    db.pragma('fullfsync = ON')
     db.exec('BEGIN IMMEDIATE')
     prepareFormat(db)
     db.exec('COMMIT')

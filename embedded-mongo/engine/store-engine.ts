@@ -4,6 +4,7 @@ import { Collection, type CollectionHost } from './collection.ts'
 import { CollectionIndex } from './collection-index.ts'
 import { Cursors } from './cursors.ts'
 import { type DurableFile, Journal } from './durable-file.ts'
+import { DecodedRecords } from './store-record.ts'
 
 /** What the engine keeps its documents in. */
 export type StoreFile = Pick<DurableFile, 'collections' | 'documents' | 'commit' | 'close'>
@@ -15,6 +16,7 @@ export type StoreFile = Pick<DurableFile, 'collections' | 'documents' | 'commit'
 export class StoreEngine implements CollectionHost {
   readonly journal = new Journal()
   readonly cursors = new Cursors()
+  readonly decoded = new DecodedRecords()
   readonly #file: StoreFile
   #collections = new Map<string, Collection>()
   #lastSeq = 0
@@ -55,6 +57,7 @@ export class StoreEngine implements CollectionHost {
 
   dropCollection(collection: Collection): void {
     this.#collections.delete(collection.namespace)
+    for (const record of collection.records()) this.decoded.delete(record)
     this.journal.dropCollection(collection.id)
     this.cursors.killNamespaces((namespace) => namespace === collection.namespace)
   }
@@ -143,6 +146,9 @@ export class StoreEngine implements CollectionHost {
   }
 
   #load(): void {
+    for (const old of this.#collections.values()) {
+      for (const record of old.records()) this.decoded.delete(record)
+    }
     const byId = new Map<number, Collection>()
     for (const { id, namespace, definition } of this.#file.collections()) {
       const indexes = decodeBson(definition).get('indexes')
@@ -154,7 +160,7 @@ export class StoreEngine implements CollectionHost {
     for (const { seq, collection, body } of this.#file.documents()) {
       const owner = byId.get(collection)
       if (owner === undefined) throw new Error(`document ${seq} belongs to no collection`)
-      owner.load({ seq, document: decodeBson(body) })
+      owner.load(seq, body)
       this.#lastSeq = Math.max(this.#lastSeq, seq)
     }
     this.#collections = new Map([...byId.values()].map((collection) => [collection.namespace, collection]))

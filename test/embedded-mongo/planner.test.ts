@@ -5,6 +5,7 @@ import { Collection } from '../../embedded-mongo/engine/collection.ts'
 import { CollectionIndex } from '../../embedded-mongo/engine/collection-index.ts'
 import { Journal } from '../../embedded-mongo/engine/durable-file.ts'
 import { choosePlan, type Question } from '../../embedded-mongo/engine/planner.ts'
+import { DecodedRecords } from '../../embedded-mongo/engine/store-record.ts'
 import { compileFilter } from '../../embedded-mongo/semantics/filter.ts'
 import { sortDocuments } from '../../embedded-mongo/semantics/sort.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined } from '../../embedded-mongo/semantics/values.ts'
@@ -17,6 +18,7 @@ function emptyCollection(): Collection {
   let seq = 0
   return new Collection(1, 'test.items', [CollectionIndex.forId()], {
     journal: new Journal(),
+    decoded: new DecodedRecords(),
     nextSeq: () => {
       seq += 1
       return seq
