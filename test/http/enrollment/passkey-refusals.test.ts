@@ -92,6 +92,23 @@ describe('a registration is refused', () => {
     expect([again.status, again.body]).toEqual([410, LINK_INVALID])
   })
 
+  it('a second ceremony under one link, when both finish at once', async () => {
+    const { token, browser, options } = await openLink()
+    const other = await browser.post('/api/v1/enrollment/passkey/options', { token })
+    const bodies = [options, other.body.options].map((offered) => ({
+      token,
+      passkey_name: 'key',
+      credential: createSoftAuthenticator().register(offered, { origin: service.url }),
+    }))
+    const answers = await Promise.all(
+      bodies.map((body) => createHttpClient(service.url).post('/api/v1/enrollment/passkey', body)),
+    )
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, 410])
+    const lost = answers.find((answer) => answer.status === 410)
+    expect(lost?.body).toEqual(LINK_INVALID)
+    expect(lost?.headers.getSetCookie()).toEqual([])
+  })
+
   it('T33: the challenge of one link does not serve another', async () => {
     const mine = await openLink()
     const other = await openLink()
@@ -134,6 +151,16 @@ describe('a registration is refused', () => {
 })
 
 describe('a link is refused', () => {
+  it('to all but one who confirm codes under it at once', async () => {
+    const token = await invitationFor(service, 'together@example.com')
+    const browser = createHttpClient(service.url)
+    const { secret } = (await browser.post('/api/v1/enrollment/totp/options', { token })).body
+    const code = codeAt(secret, service.composition.deps.clock.now())
+    const posts = [1, 2, 3, 4].map(() => browser.post('/api/v1/enrollment/totp', { token, code }))
+    const answers = await Promise.all(posts)
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, 410, 410, 410])
+  })
+
   it('when it is unknown, empty of hope or shaped wrongly', async () => {
     const browser = createHttpClient(service.url)
     for (const path of ['lookup', 'passkey/options', 'totp/options']) {
