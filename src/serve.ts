@@ -20,6 +20,7 @@ const REQUEST_TIMEOUT_MS = 30_000
 
 /** How long open requests may take at shutdown before their connections are cut. */
 const DRAIN_MS = 5_000
+const LET_GO_MS = 50
 
 /** Puts the service together and listens. @throws what `compose` throws, and Node's `EADDRINUSE` */
 export async function serve(config: Config, options: ComposeOptions): Promise<RunningService> {
@@ -53,9 +54,11 @@ function listen(server: Server, config: Config): Promise<number> {
 async function shutDown(server: Server, composition: Composition): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   composition.stopWaiting()
-  server.closeIdleConnections()
+  // Connections kept alive fall idle as their answers go out; nobody may hold up the end with one.
+  const letGo = setInterval(() => server.closeIdleConnections(), LET_GO_MS)
   const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   await closed
+  clearInterval(letGo)
   clearTimeout(cut)
   await composition.close()
 }

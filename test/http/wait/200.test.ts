@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { alter, decidedId, makeDue, newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const wait = (caller: TestCaller, id: string, timeout = 30, signal?: AbortSignal) =>
+  caller.send(`/api/v1/approvals/${id}/wait?timeout=${timeout}`, signal && { signal })
+
+/** Starts requests and resolves once all of them hang on the change signal, which is what waits wait on. */
+async function startWaits<T>(on: TestService, starts: (() => Promise<T>)[]): Promise<Promise<T>[]> {
+  const { changes } = on.composition.deps
+  const { wait: original } = changes
+  const reached = new Promise<void>((resolve) => {
+    let left = starts.length
+    changes.wait = (watch) => {
+      left -= 1
+      if (left === 0) resolve()
+      return original(watch)
+    }
+  })
+  const answers = starts.map((start) => start())
+  await reached
+  changes.wait = original
+  return answers
+}
+
+describe('200', () => {
+  it('answers a decided request at once, as a read would', async () => {
+    const caller = await newCaller(service, { sandbox: true })
+    const id = await decidedId(service, caller)
+    const started = performance.now()
+    const answer = await wait(caller, id, 60)
+    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual((await caller.read(id)).body)
+  })
+
+  it('answers the pending body when the time is over', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId({ context: { a: 1 } })
+    const started = performance.now()
+    const answer = await wait(caller, id, 1)
+    const took = performance.now() - started
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ id, status: 'pending', context: { a: 1 } })
+    expect(took).toBeGreaterThan(950)
+    expect(took).toBeLessThan(5_000)
+  })
+
+  it('makes a sandbox decision that is due, the moment it is', async () => {
+    const caller = await newCaller(service, { sandbox: true })
+    const due = await caller.createdId()
+    await makeDue(service, due)
+    expect((await wait(caller, due)).body).toMatchObject({ status: 'approved', sandbox: true })
+    const soon = await caller.createdId({ sandbox_auto_decide_seconds: 1, sandbox_decision: 'rejected' })
+    const started = performance.now()
+    expect((await wait(caller, soon)).body).toMatchObject({ status: 'rejected', sandbox: true })
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+
+  it('answers as expired the moment the time runs out', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    await alter(service, 'requests', id, { expires_at: new Date(Date.now() + 500) })
+    const started = performance.now()
+    expect((await wait(caller, id)).body).toMatchObject({ id, status: 'expired' })
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+
+  it('notices within a second what another process wrote', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const [answer] = await startWaits(service, [() => wait(caller, id)])
+    const started = performance.now()
+    await stored(service, 'requests').updateOne(
+      { _id: id },
+      { $set: { status: 'expired', expires_at: new Date(Date.now() - 1_000), version: 2 } },
+    )
+    expect(await answer).toMatchObject({ status: 200, body: { status: 'expired' } })
+    expect(performance.now() - started).toBeLessThan(1_500)
+  })
+
+  it('does not answer a mere reminder', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const [answer] = await startWaits(service, [() => wait(caller, id, 1)])
+    await caller.send(`/api/v1/approvals/${id}/remind`, { method: 'POST' })
+    expect(await answer).toMatchObject({ status: 200, body: { status: 'pending' } })
+  })
+
+  it('counts once against the 120 reads', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const answer = await wait(caller, id, 1)
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('120')
+    expect((await caller.read(id)).headers.get('x-ratelimit-remaining')).toBe('118')
+  })
+})
+
+describe('400', () => {
+  it.each(['0', '61', '-1', '1.5', 'ten', '', '1e9', '1&timeout=2', 'Infinity', '%7B%22%24gt%22%3A0%7D'])(
+    'refuses timeout=%s',
+    async (timeout) => {
+      const caller = await newCaller(service)
+      const answer = await caller.send(
+        `/api/v1/approvals/req_00000000000000000000000000/wait?timeout=${timeout}`,
+      )
+      expect(answer.status).toBe(400)
+      expect(answer.body).toMatchObject({ error: 'invalid_field', field: 'timeout' })
+    },
+  )
+
+  it('takes 60', async () => {
+    const caller = await newCaller(service, { sandbox: true })
+    const id = await decidedId(service, caller)
+    expect((await wait(caller, id, 60)).status).toBe(200)
+  })
+})
+
+describe('404', () => {
+  it('T55: answers unknown and foreign requests at once and alike', async () => {
+    const owner = await newCaller(service)
+    const id = await owner.createdId()
+    const stranger = await newCaller(service, { user: owner.user })
+    for (const asked of [id, 'req_00000000000000000000000000', 'x']) {
+      const answer = await wait(stranger, asked)
+      expect([answer.status, answer.body.error]).toEqual([404, 'not_found'])
+    }
+  })
+})
+
+describe('401', () => {
+  it('T54: a key revoked during the wait ends it with 401 within a second', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const [answer] = await startWaits(service, [() => wait(caller, id)])
+    const started = performance.now()
+    await revokeApiKey(service.composition.deps, caller.keyId, caller.user.account_id, { kind: 'cli' })
+    expect(await answer).toMatchObject({ status: 401, body: { error: 'invalid or missing API key' } })
+    expect(performance.now() - started).toBeLessThan(1_000)
+  })
+
+  it('T54: also when another process revoked it', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const [answer] = await startWaits(service, [() => wait(caller, id)])
+    const started = performance.now()
+    await alter(service, 'api_keys', caller.keyId, { revoked_at: new Date() })
+    expect(await answer).toMatchObject({ status: 401, body: { error: 'invalid or missing API key' } })
+    expect(performance.now() - started).toBeLessThan(1_000)
+  })
+})
+
+describe('429', () => {
+  it('T67: refuses the 11th open wait of a key, and lets it in when another one has ended', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const gone = new AbortController()
+    const starts = Array.from(
+      { length: 10 },
+      () => () => wait(caller, id, 30, gone.signal).catch(() => 'gone'),
+    )
+    const open = await startWaits(service, starts)
+    const refused = await wait(caller, id)
+    expect(refused.status).toBe(429)
+    expect(refused.body).toEqual({ error: 'too_many_waits', message: expect.any(String), retry_after: 3 })
+    expect(refused.headers.get('retry-after')).toBe('3')
+    const other = await newCaller(service, { user: caller.user })
+    expect((await wait(other, await other.createdId(), 1)).status).toBe(200)
+    gone.abort()
+    expect(await Promise.all(open)).toEqual(Array.from({ length: 10 }, () => 'gone'))
+    await expect.poll(async () => (await wait(caller, id, 1)).status, { timeout: 5_000 }).toBe(200)
+  })
+})
+
+describe('shutdown', () => {
+  it('T67: ends every wait with the pending body, quickly', async () => {
+    const stopping = await startService({ database: service.composition.connection.name })
+    const caller = await newCaller(stopping)
+    const id = await caller.createdId()
+    const path = `/api/v1/approvals/${id}/wait?timeout=60`
+    const starts = Array.from({ length: 5 }, () => () => send(stopping, path, { token: caller.token }))
+    const open = await startWaits(stopping, starts)
+    const started = performance.now()
+    const closed = stopping.close()
+    for (const answer of await Promise.all(open)) {
+      expect(answer).toMatchObject({ status: 200, body: { id, status: 'pending' } })
+    }
+    await closed
+    expect(performance.now() - started).toBeLessThan(2_000)
+  })
+})
