@@ -228,18 +228,18 @@ class BsonReader {
    */
   #name(): string {
     const start = this.offset
-    const zero = this.#bytes.indexOf(0, start)
-    const length = zero - start
-    if (length < 1 || length > MAX_KEPT_NAME || zero >= this.#end) return this.#cstring()
-    let hash = length
-    for (let at = start; at < zero; at += 1) hash = (hash * 31 + (this.#bytes[at] ?? 0)) | 0
+    const bytes = this.#bytes
+    const last = Math.min(start + MAX_KEPT_NAME, this.#end - 1)
+    let hash = 0
+    let zero = start
+    while (zero < last && bytes[zero] !== 0) {
+      hash = (hash * 31 + (bytes[zero] ?? 0)) | 0
+      zero += 1
+    }
+    if (zero === last && bytes[zero] !== 0) return this.#cstring()
     const slot = (hash >>> 0) % keptNames.length
     const kept = keptNames[slot]
-    if (
-      kept !== undefined &&
-      kept.bytes.length === length &&
-      this.#bytes.compare(kept.bytes, 0, length, start, zero) === 0
-    ) {
+    if (kept !== undefined && equalBytes(kept.bytes, bytes, start, zero)) {
       this.offset = zero + 1
       return kept.text
     }
@@ -253,6 +253,14 @@ class BsonReader {
     if (!isUtf8(bytes)) throw invalid('text is not valid UTF-8')
     return bytes.toString('utf8')
   }
+}
+
+function equalBytes(name: Buffer, bytes: Buffer, start: number, end: number): boolean {
+  if (name.length !== end - start) return false
+  for (let at = 0; at < name.length; at += 1) {
+    if (name[at] !== bytes[start + at]) return false
+  }
+  return true
 }
 
 function invalid(message: string): MongoError {

@@ -65,10 +65,10 @@ function checkCombination({ fields }: CommandCall): void {
   }
 }
 
-function projectionOf({ fields }: CommandCall): ((document: BsonDocument) => BsonDocument) | undefined {
+function projectionOf({ fields, now }: CommandCall): ((document: BsonDocument) => BsonDocument) | undefined {
   const projection = fields.document('fields')
   if (projection === undefined || projection.size === 0) return undefined
-  return compileProjection(projection, fields.document('query'))
+  return compileProjection(projection, fields.document('query'), now)
 }
 
 function removeRecord(collection: Collection | undefined, record: StoreRecord | undefined): Outcome {

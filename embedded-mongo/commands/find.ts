@@ -52,7 +52,7 @@ export const find: Command = {
     const project =
       projection === undefined || projection.size === 0
         ? undefined
-        : compileProjection(projection, call.fields.document('filter'))
+        : compileProjection(projection, call.fields.document('filter'), call.now)
     const request = {
       namespace,
       session: call.session,

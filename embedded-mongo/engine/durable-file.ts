@@ -157,6 +157,8 @@ function columns(row: unknown): unknown[] {
 function openExclusively(path: string): Database.Database {
   const db = new Database(path)
   try {
+    // Takes effect when the file is made: stored requests of 2 to 3 KB fill pages of 4 KB badly.
+    db.pragma('page_size = 8192')
     db.pragma('locking_mode = EXCLUSIVE')
     db.pragma('journal_mode = WAL')
     db.pragma('synchronous = FULL')
