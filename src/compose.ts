@@ -19,7 +19,7 @@ import { createAuditLog } from './store/audit-log.ts'
 import { createChallengeStore } from './store/challenges.ts'
 import { createChangeSignal } from './store/change-signal.ts'
 import { createStoreClock } from './store/clock.ts'
-import { connectStore, ensureIndexes, type StoreConnection } from './store/connect.ts'
+import { connectStore, ensureIndexes, isUnreachable, type StoreConnection } from './store/connect.ts'
 import { createEnrollmentStore } from './store/enrollments.ts'
 import { createIdempotencyStore } from './store/idempotency.ts'
 import { createQuotaStore } from './store/quotas.ts'
@@ -172,5 +172,6 @@ export async function composeHttp(
     ping: async () => {
       await connection.db?.admin().command({ ping: 1 })
     },
+    storeIsDown: isUnreachable,
   })
 }

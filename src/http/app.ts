@@ -42,6 +42,6 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use(openapiRoutes(deps))
   app.use(pageRoutes(deps))
   app.use(unknownPath)
-  app.use(errorResponse(deps.log))
+  app.use(errorResponse(deps))
   return app
 }

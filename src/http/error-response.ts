@@ -1,10 +1,13 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
 import { Refusal, refusal } from '../domain/errors.ts'
-import type { Log } from '../flow/ports.ts'
+import type { HttpDeps } from './http-deps.ts'
 import { requestIdOf } from './middleware/request-id.ts'
 
-/** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id; details go to the log. */
-export function errorResponse(log: Log): ErrorRequestHandler {
+/** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id, or 503; details go to the log. */
+export function errorResponse({
+  log,
+  storeIsDown,
+}: Pick<HttpDeps, 'log' | 'storeIsDown'>): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) {
       next(error)
@@ -17,6 +20,10 @@ export function errorResponse(log: Log): ErrorRequestHandler {
     }
     const request_id = requestIdOf(response)
     log.error({ error, request_id, method: request.method, path: request.path }, 'request failed')
+    if (storeIsDown(error)) {
+      sendRefusal(response, refusal('unavailable'))
+      return
+    }
     const bland = refusal('internal_error')
     response.status(bland.status).json({ error: bland.code, message: bland.publicMessage, request_id })
   }

@@ -44,3 +44,24 @@ export const STRICT_SCHEMA = {
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 11000
 }
+
+/** The driver's names for: the store cannot be reached. Nothing is said about the request; it may be sent again. */
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoServerSelectionError',
+  'MongooseServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoClientClosedError',
+  'MongoServerClosedError',
+  'MongoPoolClearedError',
+  'PoolClearedOnNetworkError',
+  'MongoPoolClosedError',
+  'MongoWaitQueueTimeoutError',
+])
+
+/** Does the error mean that the store could not be reached, rather than that it refused? */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof Error && UNREACHABLE.has(error.name)
+}
