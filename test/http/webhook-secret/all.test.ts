@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { newCaller, send, signIn } from '../../support/caller.ts'
+import { addPerson } from '../../support/people.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+const PATH = '/api/v1/account/webhook-secret'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+it('200: gives an API key its own secret, as 64 hex characters, always the same', async () => {
+  const caller = await newCaller(service)
+  const first = await caller.send(PATH)
+  expect(first.status).toBe(200)
+  expect(first.headers.get('cache-control')).toBe('no-store')
+  expect(first.body).toEqual({ webhook_signing_secret: expect.stringMatching(/^[0-9a-f]{64}$/) })
+  expect((await caller.send(PATH)).text).toBe(first.text)
+  const other = await newCaller(service, { user: caller.user })
+  expect((await other.send(PATH)).text).not.toBe(first.text)
+})
+
+it('200: needs no scope', async () => {
+  const caller = await newCaller(service, { scopes: ['approval:verify'] })
+  expect((await caller.send(PATH)).status).toBe(200)
+})
+
+it('200: gives a session id, name, key_prefix and secret of every key that is not revoked, and of no other account', async () => {
+  const one = await newCaller(service)
+  const two = await newCaller(service, { user: one.user, sandbox: true })
+  const gone = await newCaller(service, { user: one.user })
+  await newCaller(service)
+  await revokeApiKey(service.composition.deps, gone.keyId, one.user.account_id, { kind: 'cli' })
+  const answer = await send(service, PATH, { token: await signIn(service, one.user) })
+  expect(answer.status).toBe(200)
+  const secretOf = async (caller: typeof one) => (await caller.send(PATH)).body.webhook_signing_secret
+  expect(answer.body).toEqual({
+    keys: [
+      {
+        id: one.keyId,
+        name: 'test key',
+        key_prefix: one.token.slice(0, 14),
+        webhook_signing_secret: await secretOf(one),
+      },
+      {
+        id: two.keyId,
+        name: 'test key',
+        key_prefix: two.token.slice(0, 14),
+        webhook_signing_secret: await secretOf(two),
+      },
+    ],
+  })
+})
+
+it('200: an account without keys has an empty list', async () => {
+  const user = await addPerson(service, 'keyless@example.com')
+  const answer = await send(service, PATH, { token: await signIn(service, user) })
+  expect(answer.body).toEqual({ keys: [] })
+})
+
+it('401: refuses no credential, a revoked key and a forged session', async () => {
+  const caller = await newCaller(service)
+  await revokeApiKey(service.composition.deps, caller.keyId, undefined, { kind: 'cli' })
+  const revoked = await caller.send(PATH)
+  expect([revoked.status, revoked.body.error]).toEqual([401, 'invalid or missing API key'])
+  const none = await send(service, PATH)
+  expect(none.status).toBe(401)
+  const token = `${await signIn(service, caller.user)}x`
+  expect((await send(service, PATH, { token })).status).toBe(401)
+})
+
+it('401: an API key in the header never falls back to the browser that is signed in', async () => {
+  const caller = await newCaller(service)
+  const session = await signIn(service, caller.user)
+  await revokeApiKey(service.composition.deps, caller.keyId, undefined, { kind: 'cli' })
+  const answer = await caller.send(PATH, { headers: { cookie: `countersign=${session}` } })
+  expect(answer.status).toBe(401)
+})
