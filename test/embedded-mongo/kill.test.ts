@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { type Collection, MongoClient } from 'mongodb'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { type StoreChild, spawnStore } from './store-child.ts'
-import { buildStore, temporaryDirectory } from './support.ts'
+import { temporaryDirectory } from './support.ts'
 
 const ROUNDS = 24
 const WRITERS = 12
@@ -25,7 +25,6 @@ class Ledger {
 const dataDir = temporaryDirectory()
 let child: StoreChild | undefined
 
-beforeAll(() => buildStore())
 afterAll(async () => {
   await child?.end('SIGKILL')
   rmSync(dataDir, { recursive: true, force: true })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { MongoClient } from 'mongodb'
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { DurableFile, type Journal } from '../../embedded-mongo/engine/durable-file.ts'
 import {
   type EmbeddedStore,
@@ -11,12 +11,11 @@ import {
   startEmbeddedStore,
 } from '../../embedded-mongo/index.ts'
 import { spawnStore } from './store-child.ts'
-import { buildStore, openStore, temporaryDirectory } from './support.ts'
+import { openStore, temporaryDirectory } from './support.ts'
 
 let dataDir: string
 const open: EmbeddedStore[] = []
 
-beforeAll(() => buildStore())
 beforeEach(() => {
   dataDir = temporaryDirectory()
 })
@@ -227,6 +226,32 @@ describe('a disk that fails', () => {
       code: 14031,
       codeName: 'OutOfDiskSpace',
     })
+    await store.close()
+  })
+})
+
+describe('a defect of the store', () => {
+  it('is answered without details, and what it left half done is not kept', async () => {
+    const store = await openStore(dataDir, { keep: true })
+    const items = store.db.collection<{ _id: number }>('items')
+    await items.insertMany([{ _id: 1 }, { _id: 2 }])
+    const { engine } = store.server
+    const collection = engine.collection('test.items')
+    const [idIndex] = collection?.indexes ?? []
+    // The record is in no index, but will be in the collection: just the kind of state to be rid of.
+    Object.assign(idIndex ?? {}, {
+      add: () => {
+        throw new TypeError('secret detail')
+      },
+    })
+    await expect(items.insertOne({ _id: 3 })).rejects.toMatchObject({
+      code: 1,
+      codeName: 'InternalError',
+      errmsg: 'internal error (TypeError)',
+    })
+    expect(engine.collection('test.items')).not.toBe(collection)
+    await items.insertOne({ _id: 4 })
+    expect((await items.find().toArray()).map(({ _id }) => _id)).toEqual([1, 2, 4])
     await store.close()
   })
 })

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const SCRIPT = fileURLToPath(new URL('./fixtures/store-process.mjs', import.meta.url))
 
 /** What a store process says on its first line. */
-export interface Announcement {
+interface Announcement {
   uri?: string
   socketPath?: string
   error?: string
@@ -21,7 +21,7 @@ export interface StoreChild {
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts a store in a process of its own and waits until it is ready, or has said why it is not. */
+/** Starts a store (as built in `dist/`) in a process of its own and waits until it is ready, or has said why it is not. */
 export async function spawnStore(dataDir: string): Promise<StoreChild> {
   const child = spawn(process.execPath, [SCRIPT, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')

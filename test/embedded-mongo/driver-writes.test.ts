@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openStore, refusal, type TestStore } from './support.ts'
+
+let store: TestStore
+
+beforeAll(async () => {
+  store = await openStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await store.db.dropDatabase()
+})
+
+interface Item {
+  _id: number | string
+  n?: number
+  parity?: number
+  text?: string
+  more?: string
+  state?: string
+  owner?: number
+  code?: string
+  kind?: string
+  x?: number
+  y?: number
+  a?: number
+  b?: number
+  at?: Date
+  list?: { k: string; v: number; seen?: boolean }[]
+}
+
+function items() {
+  return store.db.collection<Item>('items')
+}
+
+async function fill(count: number): Promise<void> {
+  await items().insertMany(Array.from({ length: count }, (_, i) => ({ _id: i, n: i, parity: i % 2 })))
+}
+
+describe('update', () => {
+  it('changes one or all, and tells matched from modified', async () => {
+    await fill(4)
+    expect(await items().updateOne({ parity: 0 }, { $set: { x: 1 } })).toMatchObject({
+      matchedCount: 1,
+      modifiedCount: 1,
+    })
+    expect(await items().updateMany({ parity: 0 }, { $set: { x: 1 } })).toMatchObject({
+      matchedCount: 2,
+      modifiedCount: 1,
+    })
+    expect(await items().replaceOne({ _id: 3 }, { y: 2 })).toMatchObject({ modifiedCount: 1 })
+    expect(await items().findOne({ _id: 3 })).toEqual({ _id: 3, y: 2 })
+  })
+
+  it('upserts with the fields of the filter', async () => {
+    const result = await items().updateOne(
+      { _id: 'new', kind: 'k' },
+      { $set: { a: 1 }, $setOnInsert: { b: 2 } },
+      { upsert: true },
+    )
+    expect(result).toMatchObject({ matchedCount: 0, upsertedCount: 1, upsertedId: 'new' })
+    expect(await items().findOne()).toEqual({ _id: 'new', kind: 'k', a: 1, b: 2 })
+  })
+
+  it('finds the array element of the positional operator', async () => {
+    await items().insertOne({
+      _id: 1,
+      list: [
+        { k: 'a', v: 1 },
+        { k: 'b', v: 2 },
+      ],
+    })
+    await items().updateOne({ 'list.k': 'b' }, { $inc: { 'list.$.v': 10 } })
+    await items().updateOne(
+      { _id: 1 },
+      { $set: { 'list.$[x].seen': true } },
+      { arrayFilters: [{ 'x.k': 'a' }] },
+    )
+    expect(await items().findOne()).toEqual({
+      _id: 1,
+      list: [
+        { k: 'a', v: 1, seen: true },
+        { k: 'b', v: 12 },
+      ],
+    })
+  })
+
+  it('refuses to change _id, and a pipeline', async () => {
+    await fill(1)
+    expect(await refusal(items().updateOne({ _id: 0 }, { $set: { _id: 9 } } as never))).toMatchObject({
+      code: 66,
+    })
+    const pipeline = await refusal(items().updateOne({ _id: 0 }, [{ $set: { a: 1 } }]))
+    expect(pipeline.errmsg).toContain('pipeline')
+  })
+
+  it('judges $expr by the clock of the store', async () => {
+    await items().insertMany([
+      { _id: 1, at: new Date(Date.now() - 60_000) },
+      { _id: 2, at: new Date(Date.now() + 60_000) },
+    ])
+    const expired = await items()
+      .find({ $expr: { $lte: ['$at', '$$NOW'] } })
+      .toArray()
+    expect(expired.map((item) => item._id)).toEqual([1])
+  })
+
+  it('sets $currentDate by the clock of the store', async () => {
+    await fill(1)
+    const before = Date.now()
+    await items().updateOne({ _id: 0 }, { $currentDate: { at: true } })
+    const at = (await items().findOne())?.at as Date
+    expect(at.getTime()).toBeGreaterThanOrEqual(before)
+    expect(at.getTime()).toBeLessThanOrEqual(Date.now())
+  })
+})
+
+describe('findAndModify', () => {
+  it('returns the document before or after, by sort order', async () => {
+    await fill(4)
+    expect(await items().findOneAndUpdate({}, { $inc: { n: 100 } }, { sort: { n: -1 } })).toMatchObject({
+      _id: 3,
+      n: 3,
+    })
+    const after = await items().findOneAndUpdate(
+      { _id: 3 },
+      { $inc: { n: 1 } },
+      { returnDocument: 'after', projection: { n: 1 } },
+    )
+    expect(after).toEqual({ _id: 3, n: 104 })
+    expect(await items().findOneAndDelete({ _id: 3 })).toMatchObject({ n: 104 })
+    expect(await items().findOneAndUpdate({ _id: 3 }, { $set: { a: 1 } })).toBeNull()
+  })
+
+  it('tells of an upsert in lastErrorObject', async () => {
+    const reply = await store.db.command({
+      findAndModify: 'items',
+      query: { _id: 5 },
+      update: { $set: { a: 1 } },
+      upsert: true,
+      new: true,
+    })
+    expect(reply).toMatchObject({
+      lastErrorObject: { n: 1, updatedExisting: false, upserted: 5 },
+      value: { _id: 5, a: 1 },
+    })
+  })
+
+  it('refuses contradictory options', async () => {
+    const both = store.db.command({ findAndModify: 'items', remove: true, update: {} })
+    expect(await refusal(both)).toMatchObject({
+      code: 9,
+      errmsg: "Cannot specify both an 'update' and 'remove'=true",
+    })
+    const neither = store.db.command({ findAndModify: 'items', query: {} })
+    expect(await refusal(neither)).toMatchObject({
+      code: 9,
+      errmsg: "Either an 'update' or 'remove'=true must be specified",
+    })
+  })
+})
+
+describe('delete', () => {
+  it('removes one or all', async () => {
+    await fill(6)
+    expect(await items().deleteOne({ parity: 1 })).toMatchObject({ deletedCount: 1 })
+    expect(await items().deleteMany({ parity: 1 })).toMatchObject({ deletedCount: 2 })
+    expect(await items().countDocuments()).toBe(3)
+  })
+})
+
+describe('concurrency', () => {
+  it('lets exactly one of 200 conditional updates win, each time', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await items().insertOne({ _id: `lease-${round}`, state: 'free' })
+      const claims = await Promise.all(
+        Array.from({ length: 200 }, (_, owner) =>
+          items().findOneAndUpdate(
+            { _id: `lease-${round}`, state: 'free' },
+            { $set: { state: 'taken', owner } },
+          ),
+        ),
+      )
+      expect(claims.filter((claim) => claim !== null)).toHaveLength(1)
+    }
+  })
+
+  it('lets exactly one of 200 inserts of one unique value win', async () => {
+    await items().createIndex({ code: 1 }, { unique: true })
+    const results = await Promise.allSettled(
+      Array.from({ length: 200 }, (_, i) => items().insertOne({ _id: i, code: 'same' })),
+    )
+    expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1)
+    expect(await items().countDocuments()).toBe(1)
+  })
+
+  it('loses none of 500 concurrent increments', async () => {
+    await items().insertOne({ _id: 'counter', n: 0 })
+    await Promise.all(
+      Array.from({ length: 500 }, () => items().updateOne({ _id: 'counter' }, { $inc: { n: 1 } })),
+    )
+    expect((await items().findOne({ _id: 'counter' }))?.n).toBe(500)
+  })
+})

@@ -1,0 +1,165 @@
+import { Long } from 'bson'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { RawClient } from './raw-client.ts'
+import { openStore, type TestStore } from './support.ts'
+
+let store: TestStore
+let client: RawClient
+
+beforeAll(async () => {
+  store = await openStore()
+})
+beforeEach(async () => {
+  client = await RawClient.open(store.server.socketPath)
+})
+afterEach(() => client.close())
+afterAll(() => store.close())
+
+describe('refused commands', () => {
+  it.each([
+    ['an unknown command', { fsyncUnlock: 1, $db: 'admin' }, 59, "no such command: 'fsyncUnlock'"],
+    [
+      'a command named like a built-in property',
+      { constructor: 1, $db: 'admin' },
+      59,
+      "no such command: 'constructor'",
+    ],
+    ['no command', {}, 59, "no such command: ''"],
+    [
+      'an unknown field',
+      { ping: 1, loud: true, $db: 'admin' },
+      40415,
+      "BSON field 'ping.loud' is an unknown field.",
+    ],
+    ['a missing $db', { ping: 1 }, 40571, 'OP_MSG requests require a $db argument'],
+    ['a bad $db', { ping: 1, $db: 'a.b' }, 73, "Invalid database name: 'a.b'"],
+    ['an empty $db', { ping: 1, $db: '' }, 73, "Invalid database name: ''"],
+    [
+      'a transaction',
+      {
+        insert: 'x',
+        documents: [{}],
+        txnNumber: Long.ONE,
+        startTransaction: true,
+        autocommit: false,
+        $db: 'test',
+      },
+      20,
+      'Transaction numbers are only allowed on a replica set member or mongos',
+    ],
+    [
+      'a retryable write',
+      { insert: 'x', documents: [{}], txnNumber: Long.ONE, $db: 'test' },
+      20,
+      'Transaction numbers are only allowed on a replica set member or mongos',
+    ],
+    ['commitTransaction', { commitTransaction: 1, $db: 'admin' }, 59, "no such command: 'commitTransaction'"],
+    [
+      'w: 2',
+      { insert: 'x', documents: [{}], writeConcern: { w: 2 }, $db: 'test' },
+      2,
+      "cannot use 'w' > 1 when a host is not replicated",
+    ],
+    [
+      'a w of any name',
+      { insert: 'x', documents: [{}], writeConcern: { w: 'rack' }, $db: 'test' },
+      79,
+      'No write concern mode with that name is known',
+    ],
+    [
+      'a snapshot read',
+      { find: 'x', readConcern: { level: 'snapshot' }, $db: 'test' },
+      72,
+      "read concern level 'snapshot' is not supported by the embedded store",
+    ],
+    [
+      'a collection name of the wrong type',
+      { find: 5, $db: 'test' },
+      73,
+      "collection name has invalid type for command 'find'",
+    ],
+    ['an empty collection name', { find: '', $db: 'test' }, 73, "Invalid namespace specified 'test.'"],
+    [
+      'a system collection',
+      { insert: 'system.users', documents: [{}], $db: 'test' },
+      73,
+      "Invalid namespace specified 'test.system.users'",
+    ],
+    [
+      'a dollar in a collection name',
+      { insert: 'a$b', documents: [{}], $db: 'test' },
+      73,
+      "Invalid namespace specified 'test.a$b'",
+    ],
+    [
+      'no documents',
+      { insert: 'x', $db: 'test' },
+      40414,
+      "BSON field 'insert.documents' is missing but a required field",
+    ],
+    [
+      'an empty batch',
+      { insert: 'x', documents: [], $db: 'test' },
+      16,
+      'Write batch sizes must be between 1 and 100000. Got 0 operations.',
+    ],
+    [
+      'documents that are none',
+      { insert: 'x', documents: [5], $db: 'test' },
+      14,
+      "BSON field 'insert.documents.0' is the wrong type 'int', expected type 'object'",
+    ],
+    [
+      'a filter that is none',
+      { find: 'x', filter: 'all', $db: 'test' },
+      14,
+      "BSON field 'find.filter' is the wrong type 'string', expected type 'object'",
+    ],
+    [
+      'a tailable cursor',
+      { find: 'x', tailable: true, $db: 'test' },
+      72,
+      "'find.tailable' is not supported by the embedded store",
+    ],
+    [
+      'a negative skip',
+      { find: 'x', skip: -1, $db: 'test' },
+      51024,
+      "BSON field 'skip' value must be >= 0, actual value '-1'",
+    ],
+    [
+      'a capped collection',
+      { create: 'x', capped: true, size: 4096, $db: 'test' },
+      72,
+      "'create.capped' is not supported by the embedded store",
+    ],
+    [
+      'an unknown statement field',
+      { update: 'x', updates: [{ q: {}, u: { $set: { a: 1 } }, sort: {} }], $db: 'test' },
+      40415,
+      "BSON field 'update.updates.sort' is an unknown field.",
+    ],
+    [
+      'aggregate without a cursor',
+      { aggregate: 'x', pipeline: [], $db: 'test' },
+      9,
+      "The 'cursor' option is required, except for aggregate with the explain argument",
+    ],
+    [
+      'an unknown cursor',
+      { getMore: Long.fromNumber(5), collection: 'x', $db: 'test' },
+      43,
+      'cursor id 5 not found',
+    ],
+    [
+      '$where',
+      { find: 'x', filter: { $where: 'true' }, $db: 'test' },
+      2,
+      'unknown top level operator: $where',
+    ],
+  ])('refuses %s', async (_name, command, code, message) => {
+    const reply = await client.command(command)
+    expect(reply).toMatchObject({ ok: 0, code })
+    expect(reply.errmsg).toContain(message)
+  })
+})
