@@ -1,4 +1,4 @@
-import { createDocument } from 'zod-openapi'
+import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { accountPaths } from './openapi/account-paths.ts'
 import { approvalPaths } from './openapi/approval-paths.ts'
 import { decisionPaths } from './openapi/decision-paths.ts'
@@ -6,6 +6,17 @@ import { factorPaths } from './openapi/factor-paths.ts'
 import { securitySchemes } from './openapi/security.ts'
 import { servicePaths } from './openapi/service-paths.ts'
 import { enrollmentPaths, sessionPaths } from './openapi/session-paths.ts'
+
+/** Every operation, with the schemas of its requests and answers. */
+export const PATHS: ZodOpenApiPathsObject = {
+  ...approvalPaths,
+  ...decisionPaths,
+  ...accountPaths,
+  ...sessionPaths,
+  ...enrollmentPaths,
+  ...factorPaths,
+  ...servicePaths,
+}
 
 /**
  * The interface as an OpenAPI 3.1 document, from the schemas that check requests and that tests hold answers against.
@@ -18,15 +29,7 @@ export function buildOpenApi(version: string): object {
       info: { title: 'Countersign', version, description: DESCRIPTION, license: LICENSE },
       servers: [{ url: '/', description: 'The service that serves this document' }],
       tags: TAGS,
-      paths: {
-        ...approvalPaths,
-        ...decisionPaths,
-        ...accountPaths,
-        ...sessionPaths,
-        ...enrollmentPaths,
-        ...factorPaths,
-        ...servicePaths,
-      },
+      paths: PATHS,
       components: { securitySchemes },
     },
     { override: simplify },

@@ -66,7 +66,8 @@ function factsOf(schema: SchemaNode): Html[] {
     ['entries at least', schema.minItems],
     ['entries at most', schema.maxItems],
     ['if left out', schema.default],
-    ['pattern', schema.pattern],
+    // An example says the same more plainly.
+    ['pattern', schema.example === undefined ? schema.pattern : undefined],
     ['example', schema.example],
   ]
   return known

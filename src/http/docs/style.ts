@@ -68,7 +68,8 @@ details.narrow .contents a { padding: 0.45rem 0; }
 .optional { font-style: italic; }
 .facts span { margin-right: 0.5rem; }
 .caption { margin: 1rem 0 0.25rem; }
-.answer { display: grid; grid-template-columns: 4.25rem minmax(0, 1fr); gap: 0 0.5rem; padding: 0.625rem 0; border-top: 1px solid var(--line); }
+.answer { padding: 0.625rem 0; border-top: 1px solid var(--line); }
+.answer h5 { margin-bottom: 0.35rem; }
 .answer p:first-child, .answer ul:first-child { margin-top: 0; }
 .answer ul { list-style: none; padding: 0; }
 .answer li { margin: 0 0 0.35rem; }
@@ -76,6 +77,10 @@ details.narrow .contents a { padding: 0.45rem 0; }
 .status { display: inline-block; padding: 0.1rem 0.5rem; border-radius: 6px; font-family: var(--mono); font-size: 0.8rem; color: var(--warn); background: var(--warn-soft); }
 .status.s2 { color: var(--post); background: var(--post-soft); }
 .status.sd { padding: 0.1rem 0.35rem; color: var(--muted); background: var(--sunken); }
+@media (min-width: 40rem) {
+  .answer { display: grid; grid-template-columns: 4.25rem minmax(0, 1fr); gap: 0 0.5rem; }
+  .answer h5 { margin: 0; }
+}
 @media (min-width: 64rem) {
   .columns { display: grid; grid-template-columns: 15.5rem minmax(0, 1fr); gap: 3rem; }
   nav.wide { display: block; position: sticky; top: 3.5rem; align-self: start; height: calc(100vh - 3.5rem); overflow-y: auto; padding: 2rem 0.5rem 2rem 0; font-size: 0.875rem; }

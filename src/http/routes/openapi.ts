@@ -19,7 +19,7 @@ const FOR_EVER = 'public, max-age=31536000, immutable'
 
 /** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everybody, made once at start. */
 export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
-  const stylePath = `/docs/${createHash('sha256').update(DOCS_STYLE).digest('hex').slice(0, 12)}.css`
+  const stylePath = `/docs/${fingerprint(DOCS_STYLE)}.css`
   const page = renderDocs(deps.openapi, stylePath)
   const router = Router()
   router.get('/openapi.json', document(deps.openapi))
@@ -29,16 +29,20 @@ export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
 }
 
 function document(openapi: object): RequestHandler {
+  const text = JSON.stringify(openapi)
+  const tag = `"${fingerprint(text)}"`
   return (_request, response) => {
-    response.setHeader('Cache-Control', 'no-cache').json(openapi)
+    response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
+    response.type('json').send(text)
   }
 }
 
 /** Not `no-store` as the API: nothing in it is anybody's own. It is asked for again each time, and mostly answered 304. */
 function docs(page: string): RequestHandler {
+  const tag = `"${fingerprint(page)}"`
   return (_request, response) => {
     response.setHeader('Content-Security-Policy', POLICY)
-    response.setHeader('Cache-Control', 'no-cache')
+    response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
     response.type('html').send(page)
   }
 }
@@ -46,4 +50,8 @@ function docs(page: string): RequestHandler {
 const style: RequestHandler = (_request, response) => {
   response.setHeader('Cache-Control', FOR_EVER)
   response.type('css').send(DOCS_STYLE)
+}
+
+function fingerprint(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }

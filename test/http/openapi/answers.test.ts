@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { answerSchema, documentedCodes, documentedOperations, type Method } from '../../support/documented.ts'
+import {
+  assertWith,
+  codeAt,
+  type EnrolledPerson,
+  enrolWithPasskey,
+  invitationFor,
+  passkeyProof,
+} from '../../support/enrolled.ts'
+import { type Answer, createHttpClient } from '../../support/http-client.ts'
+import { proofFor } from '../../support/live.ts'
+import { addKey } from '../../support/people.ts'
+import { startService, type TestService } from '../../support/service.ts'
+import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
+
+const seen = new Set<string>()
+
+/** Holds an answer against the document and notes that this answer was looked at. @returns its body */
+function documented(method: Method, path: string, status: number, answer: Answer): Answer['body'] {
+  const where = `${method} ${path} ${status}`
+  expect(answer.status, `${where}: ${JSON.stringify(answer.body)}`).toBe(status)
+  const parsed = answerSchema(method, path, status).safeParse(answer.body)
+  expect(parsed.error?.issues ?? [], where).toEqual([])
+  seen.add(where)
+  return answer.body
+}
+
+/** As `documented`, for a refusal with this code. */
+function refused(method: Method, path: string, status: number, answer: Answer, code: string): void {
+  const body = documented(method, path, status, answer)
+  expect(body.error).toBe(code)
+  expect(documentedCodes(method, path, status)).toContain(code)
+}
+
+describe('the answers of the service are those of the document', () => {
+  let service: TestService
+  /** Milliseconds the clock was moved on: a code counts once. */
+  let later = 0
+  let owner: EnrolledPerson
+  let live: ReturnType<typeof withKey>
+  let sandbox: ReturnType<typeof withKey>
+
+  function withKey(key: string) {
+    const client = createHttpClient(service.url)
+    const headers = { Authorization: `Bearer ${key}` }
+    return {
+      get: (path: string) => client.get(path, { headers }),
+      post: (path: string, body: unknown = {}, more: Record<string, string> = {}) =>
+        client.post(path, body, { headers: { ...headers, ...more }, origin: null }),
+    }
+  }
+
+  beforeAll(async () => {
+    service = await startService({ env: { TRUST_PROXY: '1' }, localTime: () => Date.now() + later })
+    owner = await enrolWithPasskey(service, 'owner@example.com')
+    const user = await service.composition.deps.users.find(owner.userId)
+    if (user === undefined) throw new Error('no owner')
+    live = withKey((await addKey(service, user)).raw_key)
+    sandbox = withKey((await addKey(service, user, { sandbox: true })).raw_key)
+  })
+  afterAll(() => service.close())
+
+  async function ask(body: object = {}): Promise<string> {
+    const answer = await live.post('/api/v1/approvals/request', { action: 'Deploy', ...body })
+    return documented('post', '/api/v1/approvals/request', 201, answer).id
+  }
+
+  it('when a request is made, read, listed, awaited, reminded and approved', async () => {
+    const id = await ask({ context: { reason: 'due' } })
+    const path = '/api/v1/approvals/{id}'
+    documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
+    documented('get', '/api/v1/approvals', 200, await live.get('/api/v1/approvals?limit=1'))
+    documented('post', `${path}/remind`, 200, await live.post(`/api/v1/approvals/${id}/remind`))
+    const again = await live.post(`/api/v1/approvals/${id}/remind`)
+    refused('post', `${path}/remind`, 429, again, 'remind_rate_limited')
+    documented('get', '/api/v1/me/pending', 200, await owner.browser.get('/api/v1/me/pending'))
+    documented('get', `${path}/review`, 200, await owner.browser.get(`/api/v1/approvals/${id}/review`))
+    documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${id}/verify`))
+    await approve(id)
+    documented('get', `${path}/wait`, 200, await live.get(`/api/v1/approvals/${id}/wait?timeout=1`))
+    documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
+    documented('get', `${path}/review`, 200, await owner.browser.get(`/api/v1/approvals/${id}/review`))
+    const verdict = documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${id}/verify`))
+    expect(verdict.valid).toBe(true)
+    const late = await live.post(`/api/v1/approvals/${id}/remind`)
+    refused('post', `${path}/remind`, 409, late, 'not_pending')
+  })
+
+  async function approve(id: string): Promise<void> {
+    const path = '/api/v1/approvals/{id}/decision'
+    const asked = await owner.browser.post(`/api/v1/approvals/${id}/decision/options`, {
+      decision: 'approved',
+    })
+    const { options } = documented('post', `${path}/options`, 200, asked)
+    const passkey = assertWith(owner, service, options)
+    const decided = await owner.browser.post(`/api/v1/approvals/${id}/decision`, {
+      decision: 'approved',
+      passkey,
+    })
+    documented('post', path, 200, decided)
+    const twice = await owner.browser.post(`/api/v1/approvals/${id}/decision`, {
+      decision: 'approved',
+      passkey,
+    })
+    refused('post', path, 409, twice, 'not_pending')
+  }
+
+  it('when a request is rejected', async () => {
+    const id = await ask()
+    const passkey = await proofFor({ service, owner }, id, 'rejected')
+    const decided = await owner.browser.post(`/api/v1/approvals/${id}/decision`, {
+      decision: 'rejected',
+      comment: 'Not today',
+      passkey,
+    })
+    documented('post', '/api/v1/approvals/{id}/decision', 200, decided)
+    const read = await live.get(`/api/v1/approvals/${id}`)
+    const body = documented('get', '/api/v1/approvals/{id}', 200, read)
+    expect(body.decision.comment).toBe('Not today')
+  })
+
+  it('when the sandbox decides', async () => {
+    const asked = { action: 'Try', sandbox_auto_decide_seconds: 0 }
+    const answer = await sandbox.post('/api/v1/approvals/request', asked)
+    const { request_id: id } = documented('post', '/api/v1/approvals/request', 201, answer)
+    const reminded = await sandbox.post(`/api/v1/approvals/${id}/remind`)
+    documented('post', '/api/v1/approvals/{id}/remind', 200, reminded)
+    const read = documented(
+      'get',
+      '/api/v1/approvals/{id}',
+      200,
+      await sandbox.get(`/api/v1/approvals/${id}`),
+    )
+    expect(read).toMatchObject({ status: 'approved', sandbox: true, decision: { method: 'sandbox' } })
+    const verdict = await sandbox.get(`/api/v1/approvals/${id}/verify`)
+    documented('get', '/api/v1/approvals/{id}/verify', 200, verdict)
+    const unknown = await sandbox.get(`/api/v1/approvals/req_${'0'.repeat(26)}/verify`)
+    documented('get', '/api/v1/approvals/{id}/verify', 404, unknown)
+  })
+
+  it('when a request is refused', async () => {
+    const path = '/api/v1/approvals/request'
+    refused('post', path, 400, await live.post(path, {}), 'action required')
+    refused('post', path, 400, await live.post(path, { action: 'x', ttl_seconds: 1 }), 'invalid_field')
+    const dry = { action: 'x', sandbox_decision: 'approved' }
+    refused('post', path, 400, await live.post(path, dry), 'sandbox_fields_require_sandbox_key')
+    const key = { 'Idempotency-Key': 'one' }
+    await live.post(path, { action: 'x' }, key)
+    refused('post', path, 422, await live.post(path, { action: 'y' }, key), 'idempotency_mismatch')
+    const badLimit = await live.get('/api/v1/approvals?limit=0')
+    refused('get', '/api/v1/approvals', 400, badLimit, 'invalid_field')
+  })
+
+  it('about the account', async () => {
+    const path = '/api/v1/account/api-keys'
+    const made = await owner.browser.post(path, { name: 'bot' })
+    const { key } = documented('post', path, 201, made)
+    documented('get', path, 200, await owner.browser.get(path))
+    documented('delete', `${path}/{id}`, 200, await owner.browser.delete(`${path}/${key.id}`))
+    refused('delete', `${path}/{id}`, 404, await owner.browser.delete(`${path}/${key.id}`), 'not_found')
+    const secret = '/api/v1/account/webhook-secret'
+    expect(documented('get', secret, 200, await live.get(secret))).toHaveProperty('webhook_signing_secret')
+    expect(documented('get', secret, 200, await owner.browser.get(secret))).toHaveProperty('keys')
+  })
+
+  it('about the service', async () => {
+    const client = createHttpClient(service.url)
+    for (const path of ['/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json'])
+      documented('get', path, 200, await client.get(path))
+  })
+
+  it('while somebody enrols with a passkey, signs in and out', async () => {
+    const token = await invitationFor(service, 'ada@example.com')
+    const browser = createHttpClient(service.url)
+    const authenticator = createSoftAuthenticator()
+    const start = '/api/v1/enrollment'
+    documented('post', `${start}/lookup`, 200, await browser.post(`${start}/lookup`, { token }))
+    const asked = await browser.post(`${start}/passkey/options`, { token })
+    const { options } = documented('post', `${start}/passkey/options`, 200, asked)
+    const credential = authenticator.register(options, { origin: service.url })
+    const enrolled = await browser.post(`${start}/passkey`, { token, passkey_name: 'laptop', credential })
+    documented('post', `${start}/passkey`, 201, enrolled)
+    const used = await browser.post(`${start}/lookup`, { token })
+    refused('post', `${start}/lookup`, 410, used, 'enrollment_invalid')
+
+    const session = '/api/v1/session'
+    documented('get', session, 200, await browser.get(session))
+    documented('post', `${session}/refresh`, 200, await browser.post(`${session}/refresh`, {}))
+    documented('delete', session, 200, await browser.delete(session))
+    const offered = await browser.post(`${session}/passkey/options`, {})
+    const challenge = documented('post', `${session}/passkey/options`, 200, offered)
+    const assertion = authenticator.authenticate(challenge.options, { origin: service.url })
+    const signedIn = await browser.post(`${session}/passkey`, { credential: assertion })
+    documented('post', `${session}/passkey`, 200, signedIn)
+  })
+
+  it('while somebody enrols and signs in with codes', async () => {
+    const start = '/api/v1/enrollment/totp'
+    const token = await invitationFor(service, 'eve@example.com')
+    const browser = createHttpClient(service.url)
+    const asked = await browser.post(`${start}/options`, { token })
+    const { secret } = documented('post', `${start}/options`, 200, asked)
+    const now = () => service.composition.deps.clock.now()
+    const enrolled = await browser.post(start, { token, code: codeAt(secret, now()) })
+    const { backup_codes } = documented('post', start, 201, enrolled)
+    const email = 'eve@example.com'
+    later += 60_000
+    const next = codeAt(secret, now())
+    const byCode = await browser.post('/api/v1/session/totp', { email, code: next })
+    documented('post', '/api/v1/session/totp', 200, byCode)
+    const replayed = await browser.post('/api/v1/session/totp', { email, code: next })
+    refused('post', '/api/v1/session/totp', 401, replayed, 'sign_in_failed')
+    const byBackup = await browser.post('/api/v1/session/backup-code', { email, code: backup_codes[0] })
+    documented('post', '/api/v1/session/backup-code', 200, byBackup)
+  })
+
+  it('while somebody changes their factors', async () => {
+    const me = '/api/v1/me'
+    const person = await enrolWithPasskey(service, 'grace@example.com')
+    const { browser } = person
+    const asked = await browser.post(`${me}/step-up/options`, { operation: 'passkey.add' })
+    const { options: challenge } = documented('post', `${me}/step-up/options`, 200, asked)
+    const proof = { passkey: assertWith(person, service, challenge) }
+    const started = await browser.post(`${me}/passkeys/options`, { proof })
+    const { options } = documented('post', `${me}/passkeys/options`, 200, started)
+    const second = createSoftAuthenticator()
+    const credential = second.register(options, { origin: service.url })
+    const added = await browser.post(`${me}/passkeys`, { name: 'key', credential })
+    const { passkey } = documented('post', `${me}/passkeys`, 201, added)
+    const removal = { proof: await passkeyProof(person, service, 'passkey.remove', passkey.id) }
+    const removed = await browser.post(`${me}/passkeys/${passkey.id}/remove`, removal)
+    documented('post', `${me}/passkeys/{id}/remove`, 200, removed)
+
+    const codes = await browser.post(`${me}/totp/options`, {
+      proof: await passkeyProof(person, service, 'totp.add'),
+    })
+    const { secret } = documented('post', `${me}/totp/options`, 200, codes)
+    const code = codeAt(secret, service.composition.deps.clock.now())
+    documented('post', `${me}/totp`, 201, await browser.post(`${me}/totp`, { code }))
+    documented('get', `${me}/factors`, 200, await browser.get(`${me}/factors`))
+    const renewal = { proof: await passkeyProof(person, service, 'backup_codes.renew') }
+    documented('post', `${me}/backup-codes`, 201, await browser.post(`${me}/backup-codes`, renewal))
+    const end = { proof: await passkeyProof(person, service, 'totp.remove') }
+    documented('post', `${me}/totp/remove`, 200, await browser.post(`${me}/totp/remove`, end))
+    const none = await browser.post(`${me}/totp/options`, {})
+    refused('post', `${me}/totp/options`, 403, none, 'proof_required')
+  })
+
+  it('to somebody without credentials, on every operation', async () => {
+    const stranger = createHttpClient(service.url)
+    for (const { method, path } of documentedOperations()) {
+      const real = path.replace('{id}', `req_${'0'.repeat(26)}`)
+      const answer = method === 'post' ? await stranger.post(real, {}) : await stranger[method](real)
+      documented(method, path, answer.status, answer)
+      if (answer.status >= 400 && !path.endsWith('/verify'))
+        expect(documentedCodes(method, path, answer.status), path).toContain(answer.body.error)
+    }
+  })
+
+  it('and no operation was left out', () => {
+    const good = documentedOperations().flatMap(({ method, path, statuses }) =>
+      statuses.filter((status) => status.startsWith('2')).map((status) => `${method} ${path} ${status}`),
+    )
+    expect(good.length).toBeGreaterThan(30)
+    expect(good.filter((where) => !seen.has(where))).toEqual([])
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { renderDocs } from '../../../src/http/docs/page.ts'
+import { committedDocument, documentedOperations } from '../../support/documented.ts'
+import { useService } from '../../support/service.ts'
+
+const POLICY =
+  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+describe('the page at /docs', () => {
+  it('has a policy of its own, no script, and is not stored like a private answer', async () => {
+    const service = await useService()
+    const response = await fetch(`${service.url}/docs`)
+    const page = await response.text()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('Content-Type')).toBe('text/html; charset=utf-8')
+    expect(response.headers.get('Content-Security-Policy')).toBe(POLICY)
+    expect(response.headers.get('Cache-Control')).toBe('no-cache')
+    expect(response.headers.get('Set-Cookie')).toBeNull()
+    expect(page).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=/i)
+  })
+
+  it('is the same for everybody and need not be sent twice', async () => {
+    const service = await useService()
+    const first = await fetch(`${service.url}/docs`)
+    const headers = { Authorization: 'Bearer x', Cookie: 'countersign=x', 'Accept-Language': 'de' }
+    const other = await fetch(`${service.url}/docs`, { headers })
+    expect(await other.text()).toBe(await first.text())
+    const tag = first.headers.get('ETag') ?? ''
+    // Without a Cache-Control of its own, fetch would ask for the whole page.
+    const again = await fetch(`${service.url}/docs`, {
+      headers: { 'If-None-Match': tag, 'Cache-Control': 'max-age=0' },
+    })
+    expect(again.status).toBe(304)
+  })
+
+  it('links a stylesheet of our own origin whose address changes with it', async () => {
+    const service = await useService()
+    const page = await (await fetch(`${service.url}/docs`)).text()
+    const href = /<link rel="stylesheet" href="(\/docs\/[0-9a-f]{12}\.css)">/.exec(page)?.[1]
+    const sheet = await fetch(`${service.url}${href}`)
+    expect(sheet.status).toBe(200)
+    expect(sheet.headers.get('Content-Type')).toBe('text/css; charset=utf-8')
+    expect(sheet.headers.get('Cache-Control')).toBe('public, max-age=31536000, immutable')
+    expect(await sheet.text()).toContain('prefers-color-scheme: dark')
+  })
+
+  it('shows every operation, and every link inside it leads somewhere', () => {
+    const page = renderDocs(committedDocument(), '/docs/x.css')
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map((match) => match[1])
+    const links = [...page.matchAll(/ href="#([^"]+)"/g)].map((match) => match[1])
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(links.filter((id) => !ids.includes(id))).toEqual([])
+    const shown = [...page.matchAll(/<article class="operation" id="/g)]
+    expect(shown).toHaveLength(documentedOperations().length)
+  })
+
+  it('shows text as text, whatever it holds', () => {
+    const hostile = `<img src=x onerror="alert(1)">&'`
+    const document = JSON.stringify(committedDocument()).replaceAll(
+      'Ask for an approval',
+      JSON.stringify(hostile).slice(1, -1),
+    )
+    const page = renderDocs(JSON.parse(document), '/docs/x.css')
+    expect(page).not.toContain('<img')
+    expect(page).toContain('&#60;img src=x onerror=&#34;alert(1)&#34;&#62;&#38;&#39;')
+  })
+})

@@ -1,0 +1,154 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { composeHttp } from '../../../src/compose.ts'
+import { readConfig } from '../../../src/config.ts'
+import { buildOpenApi, PATHS } from '../../../src/http/openapi.ts'
+import { errorAnswer } from '../../../src/http/schemas/responses/error.ts'
+import { packagePath } from '../../../src/package-path.ts'
+import { committedDocument, documentedOperations } from '../../support/documented.ts'
+import { TEST_SECRETS, useService } from '../../support/service.ts'
+
+const version = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))).version
+
+/** Routes that people open or browsers fetch; they are no part of the interface. */
+const PAGES = ['/docs', '/a/:id', '/account', '/enroll', '/setup', '/signin']
+
+describe('the OpenAPI document', () => {
+  it('is committed as the schemas say it', () => {
+    const built: unknown = JSON.parse(JSON.stringify(buildOpenApi(version)))
+    expect(committedDocument()).toEqual(built)
+  })
+
+  it('is served, to be asked for again each time', async () => {
+    const service = await useService()
+    const response = await fetch(`${service.url}/openapi.json`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('Content-Type')).toMatch(/^application\/json/)
+    expect(response.headers.get('Cache-Control')).toBe('no-cache')
+    expect(await response.json()).toEqual(committedDocument())
+  })
+
+  it('describes every route of the service and no other', async () => {
+    const service = await useService()
+    const config = readConfig({ BASE_URL: service.url, ...TEST_SECRETS })
+    const app = await composeHttp(config, service.composition)
+    const served = routesOf(app).filter(({ path }) => !PAGES.includes(path) && !path.endsWith('.css'))
+    const described = documentedOperations().map(({ method, path }) => `${method} ${path}`)
+    // Mounted routers know only the end of their paths: each must end exactly one described path, longest first.
+    const left = new Set(described)
+    const ends = served.map(
+      ({ method, path }) => `${method} ${path === '/' ? '' : path.replace(':id', '{id}')}`,
+    )
+    const unmatched = ends
+      .sort((a, b) => b.length - a.length)
+      .filter((route) => {
+        const [method, end = ''] = route.split(' ')
+        const match = [...left].find((known) => known.startsWith(`${method} `) && known.endsWith(end))
+        if (match !== undefined) left.delete(match)
+        return match === undefined
+      })
+    // What is left over is the redirect from the bare address to the person's account.
+    expect({ unmatched, left: [...left] }).toEqual({ unmatched: ['get '], left: [] })
+  })
+
+  it('has unique operation ids and only references that lead somewhere', () => {
+    const text = JSON.stringify(committedDocument())
+    const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map((match) => match[1])
+    expect(new Set(ids).size).toBe(ids.length)
+    const references = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map((match) => match[1] ?? '')
+    expect(references.length).toBeGreaterThan(100)
+    expect(references.filter((path) => follow(committedDocument(), path.split('/')) === undefined)).toEqual(
+      [],
+    )
+  })
+
+  it('gives only examples that its schemas accept', () => {
+    let checked = 0
+    for (const [path, item] of Object.entries(PATHS)) {
+      for (const { schema, examples } of mediaOf(item)) {
+        for (const [name, value] of examples) {
+          expect(schema.safeParse(value).error?.issues ?? [], `${path} ${name}`).toEqual([])
+          checked += 1
+        }
+      }
+    }
+    expect(checked).toBeGreaterThan(100)
+  })
+
+  it('lists for every refusal the sentence the service sends', () => {
+    const text = JSON.stringify(committedDocument())
+    expect(text).toContain(
+      '`remind_rate_limited`: One reminder per request and minute; wait `retry_after` seconds.',
+    )
+    const sample = { error: 'not_found', message: 'There is no such resource, or it is not yours.' }
+    expect(errorAnswer.parse(sample)).toEqual(sample)
+  })
+
+  it('is checked by the script, which fails when the committed file differs', () => {
+    const root = mkdtempSync(join(tmpdir(), 'countersign-openapi-'))
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+    for (const name of ['package.json', 'scripts/openapi.mjs', 'openapi.json'])
+      cpSync(packagePath(name), join(root, name))
+    symlinkSync(packagePath('dist'), join(root, 'dist'))
+    const check = () =>
+      spawnSync(process.execPath, ['scripts/openapi.mjs', '--check'], { cwd: root, encoding: 'utf8' })
+    expect(check().status).toBe(0)
+    writeFileSync(join(root, 'openapi.json'), '{}\n')
+    const failed = check()
+    expect(failed.status).toBe(1)
+    expect(failed.stderr).toContain('openapi.json is not what the schemas say')
+  })
+})
+
+/** Every route of an Express app with the path its own router knows. */
+function routesOf(app: object): { method: string; path: string }[] {
+  return layersOf(Reflect.get(app, 'router')).flatMap((layer) => {
+    const route = part(layer, 'route')
+    const inner = part(layer, 'handle')
+    if (route === undefined) return inner === undefined ? [] : routesOf({ router: inner })
+    const methods = new Set(layersOf(route).map((step) => String(Reflect.get(step, 'method'))))
+    const paths = [Reflect.get(route, 'path')].flat().map(String)
+    return paths.flatMap((path) => [...methods].map((method) => ({ method, path })))
+  })
+}
+
+function layersOf(router: unknown): object[] {
+  const stack: unknown = router === null || router === undefined ? [] : Reflect.get(Object(router), 'stack')
+  return Array.isArray(stack) ? stack : []
+}
+
+function part(layer: object, name: string): object | undefined {
+  const value: unknown = Reflect.get(layer, name)
+  return (typeof value === 'object' || typeof value === 'function') && value !== null ? value : undefined
+}
+
+function mediaOf(item: object): { schema: z.ZodType; examples: [string, unknown][] }[] {
+  const found: { schema: z.ZodType; examples: [string, unknown][] }[] = []
+  const visit = (value: unknown): void => {
+    if (value === null || typeof value !== 'object' || value instanceof z.ZodType) return
+    if ('schema' in value && value.schema instanceof z.ZodType) {
+      const single = 'example' in value ? [['example', value.example] satisfies [string, unknown]] : []
+      const several = 'examples' in value ? Object.entries(value.examples ?? {}) : []
+      const named = several.map(
+        ([name, example]) => [name, Object(example).value] satisfies [string, unknown],
+      )
+      found.push({ schema: value.schema, examples: [...single, ...named] })
+    }
+    for (const inner of Object.values(value)) visit(inner)
+  }
+  visit(item)
+  return found
+}
+
+function follow(root: unknown, steps: string[]): unknown {
+  return steps.reduce<unknown>(
+    (value, step) => (value !== null && typeof value === 'object' ? Reflect.get(value, step) : undefined),
+    root,
+  )
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { PATHS } from '../../src/http/openapi.ts'
+import { packagePath } from '../../src/package-path.ts'
+
+const METHODS = ['get', 'post', 'delete'] as const
+
+export type Method = (typeof METHODS)[number]
+
+/** One documented operation. */
+export interface DocumentedOperation {
+  method: Method
+  path: string
+  statuses: string[]
+}
+
+/** Everything the document describes. */
+export function documentedOperations(): DocumentedOperation[] {
+  return Object.entries(PATHS).flatMap(([path, item]) =>
+    METHODS.flatMap((method) => {
+      const responses = item[method]?.responses
+      return responses === undefined ? [] : [{ method, path, statuses: Object.keys(responses) }]
+    }),
+  )
+}
+
+/** The schema an answer must fit. @throws when the document does not know this answer */
+export function answerSchema(method: Method, path: string, status: number): z.ZodType {
+  const response = responseOf(method, path, status)
+  const content: [string, { schema?: unknown }][] =
+    'content' in response ? Object.entries(response.content ?? {}) : []
+  const schema = content[0]?.[1].schema
+  if (!(schema instanceof z.ZodType)) throw new Error(`${method} ${path} documents no body for ${status}`)
+  return schema
+}
+
+/** The codes the document lists for an answer. */
+export function documentedCodes(method: Method, path: string, status: number): string[] {
+  const response = responseOf(method, path, status)
+  const text = 'description' in response ? response.description : ''
+  return [...text.matchAll(/^- `([^`]+)`/gm)].map((match) => match[1] ?? '')
+}
+
+function responseOf(method: Method, path: string, status: number) {
+  const responses = PATHS[path]?.[method]?.responses
+  const response =
+    responses === undefined
+      ? undefined
+      : Object.entries(responses).find(([key]) => key === String(status))?.[1]
+  if (response === undefined || response === null || typeof response !== 'object')
+    throw new Error(`${method} ${path} documents no ${status}`)
+  return response
+}
+
+/** The committed document. */
+export function committedDocument(): unknown {
+  return JSON.parse(readFileSync(packagePath('openapi.json'), 'utf8'))
+}
