@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { findRunningStore } from '../embedded-mongo/index.ts'
 import type { Config } from './config.ts'
 import { createKeyKeeper, KEY_PURPOSES } from './flow/keep-keys.ts'
 import type { Log } from './flow/ports.ts'
@@ -18,12 +17,6 @@ export interface StoreReport {
   replicaSet: string | undefined
   /** Signing keys by purpose, or why they cannot be opened. */
   keys: { purpose: KeyPurpose; active: string | undefined; next: Date | undefined }[] | Error
-}
-
-/** Who serves the embedded store of this directory, if anybody does. */
-export async function storeHolder(dataDir: string): Promise<{ pid: number } | undefined> {
-  const running = await findRunningStore(dataDir)
-  return running && { pid: running.pid }
 }
 
 /**

@@ -6,6 +6,8 @@ export interface OpenStore {
   uri: string
   /** This process runs the embedded store itself and is its only client but for commands. */
   own: boolean
+  /** Resolves when the embedded store ends by itself: nothing can be served any more. */
+  failed?: Promise<Error>
   close(): Promise<void>
 }
 
@@ -28,11 +30,17 @@ export async function openStore(
   if (running !== undefined) return external(running.uri)
   try {
     const store = await startEmbeddedStore({ dataDir: config.dataDir })
-    return { uri: store.uri, own: true, close: () => store.close() }
+    return { uri: store.uri, own: true, failed: store.failed, close: () => store.close() }
   } catch (error) {
     if (error instanceof StoreLockedError) throw inUse(config.dataDir, error)
     throw error
   }
+}
+
+/** Who serves the embedded store of this directory, if anybody does. */
+export async function storeHolder(dataDir: string): Promise<{ pid: number } | undefined> {
+  const running = await findRunningStore(dataDir)
+  return running && { pid: running.pid }
 }
 
 function external(uri: string): OpenStore {
