@@ -1,5 +1,5 @@
 /** Everything that leaves a trace in the audit trail (closed list). */
-export const AUDIT_TYPES = [
+const AUDIT_TYPES = [
   'approval.created',
   'approval.voted',
   'approval.approved',

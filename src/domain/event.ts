@@ -1,5 +1,5 @@
 /** Webhook events of an account (closed list). The per-request callback is not one of them: it has the interface's own body. */
-export const EVENT_TYPES = [
+const EVENT_TYPES = [
   'approval.created',
   'approval.approved',
   'approval.rejected',

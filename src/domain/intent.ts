@@ -1,7 +1,7 @@
 import type { Outcome } from './receipt.ts'
 
 /** Version tag of the decision intent; another ceremony (sign-in, enrolment, batch) has another tag and can never be swapped in. */
-export const INTENT_TYPE = 'human-approval/intent/v1'
+const INTENT_TYPE = 'human-approval/intent/v1'
 
 /**
  * The full statement a person consents to. The WebAuthn challenge is SHA-256 of its RFC 8785 form and the receipt's

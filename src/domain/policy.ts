@@ -9,7 +9,7 @@ export interface Policy {
 }
 
 /** One person who may decide, as snapshotted into the request at creation. */
-export interface ApproverSnapshot {
+interface ApproverSnapshot {
   user_id: string
   /** 16 hex characters; what receipts show. */
   approver: string

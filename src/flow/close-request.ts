@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto'
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { buildEvent } from '../domain/event.ts'
 import { buildPayload, type Outcome } from '../domain/receipt.ts'
-import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } from '../domain/request.ts'
+import {
+  type ApprovalRequest,
+  type CallbackOutbox,
+  type Decision,
+  mayBecome,
+  type RequestChange,
+  type Vote,
+} from '../domain/request.ts'
 import { actionHash } from '../signing/commitment.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 
@@ -20,6 +27,8 @@ export async function closingChange(
   outcome: Outcome,
   actor: AuditActor,
 ): Promise<RequestChange> {
+  if (!mayBecome(request.status, outcome))
+    throw new Error(`a request that is ${request.status} cannot become ${outcome}`)
   const signed: Vote[] = []
   for (const vote of votes) signed.push(await signVote(deps, request, vote))
   const closing = signed.at(-1)

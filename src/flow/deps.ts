@@ -13,7 +13,7 @@ import type {
 } from './ports.ts'
 
 /** What flow knows of the configuration. */
-export interface Settings {
+interface Settings {
   /** The service's public origin: audience of intents and base of links. */
   baseUrl: string
   production: boolean

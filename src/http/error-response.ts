@@ -30,7 +30,7 @@ export function errorResponse({
 }
 
 /** Sends `{error, message, …details}`; `retry_after` also as header. */
-export function sendRefusal(response: Response, refused: Refusal): void {
+function sendRefusal(response: Response, refused: Refusal): void {
   const { retry_after } = refused.details
   if (retry_after !== undefined) response.setHeader('Retry-After', String(retry_after))
   response

@@ -4,7 +4,7 @@ import { type KeyPurpose, keyWindow, type PublicKeyRecord, type VerificationKey 
 import { publicKeyProblem } from './public-key.ts'
 
 /** One published key: RFC 8037 members plus validity in Unix seconds. */
-export interface Jwk {
+interface Jwk {
   kty: 'OKP'
   crv: 'Ed25519'
   /** Base64url of the raw 32 bytes. */

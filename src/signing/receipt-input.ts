@@ -3,7 +3,7 @@ import { canonicalize } from './canonical.ts'
 import { ReceiptError } from './receipt-error.ts'
 
 /** Payload field a statement around the receipt is compared with. */
-export type ClaimField = 'rid' | 'did' | 'decision' | 'method' | 'ts' | 'exp' | 'sandbox' | 'action'
+type ClaimField = 'rid' | 'did' | 'decision' | 'method' | 'ts' | 'exp' | 'sandbox' | 'action'
 
 /** One unsigned statement made around the receipt; `name` is its own field name there. */
 export interface ReceiptClaim {

@@ -25,7 +25,7 @@ const evidenceFields = new Schema(
   part,
 )
 
-export const voteFields = new Schema(
+const voteFields = new Schema(
   {
     decision_id: text,
     user_id: text,
