@@ -120,7 +120,7 @@ async function assemble(
     async () => changes.stop(),
     reloadKeys(deps),
   )
-  const limiter = createRateLimiter(connection, clock, log, !parts.own)
+  const limiter = await createRateLimiter(connection, clock, log, !parts.own)
   await ensureIndexes(connection)
   await keys.ensure()
   return { deps, limiter, connection, stopWaiting: () => changes.stop(), close: parts.close }

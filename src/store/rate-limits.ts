@@ -14,26 +14,43 @@ const WINDOW_SECONDS = 60
 
 /**
  * Rate limits by `rate-limiter-flexible`. `shared`: counters live in the store and hold across processes; otherwise in
- * this process's memory, which is exact while it is the only one.
+ * this process's memory, which is exact while it is the only one. Resolves once the unique index of the counters exists:
+ * before that two first requests at once would make two counters of one (T66).
  */
-export function createRateLimiter(
+export async function createRateLimiter(
   connection: StoreConnection,
   clock: Clock,
   log: Log,
   shared: boolean,
-): RateLimiter {
-  const limiter = (bucket: LimitBucket): RateLimiterAbstract => {
-    const options = { points: LIMITS[bucket], duration: WINDOW_SECONDS, keyPrefix: bucket }
-    return shared
-      ? new RateLimiterMongo({ ...options, storeClient: connection, tableName: 'rate_limits' })
-      : new RateLimiterMemory(options)
-  }
-  const limiters: Record<LimitBucket, RateLimiterAbstract> = {
+): Promise<RateLimiter> {
+  const options = (bucket: LimitBucket) => ({
+    points: LIMITS[bucket],
+    duration: WINDOW_SECONDS,
+    keyPrefix: bucket,
+  })
+  const inStore = (bucket: LimitBucket): RateLimiterMongo =>
+    new RateLimiterMongo({
+      ...options(bucket),
+      storeClient: connection,
+      tableName: 'rate_limits',
+      disableIndexesCreation: true,
+    })
+  if (shared) await inStore('create').createIndexes()
+  const limiter = (bucket: LimitBucket): RateLimiterAbstract =>
+    shared ? inStore(bucket) : new RateLimiterMemory(options(bucket))
+  return overLimiters(clock, log, {
     create: limiter('create'),
     read: limiter('read'),
     verify: limiter('verify'),
     auth: limiter('auth'),
-  }
+  })
+}
+
+function overLimiters(
+  clock: Clock,
+  log: Log,
+  limiters: Record<LimitBucket, RateLimiterAbstract>,
+): RateLimiter {
   return {
     async take(bucket, subject) {
       const limit = LIMITS[bucket]

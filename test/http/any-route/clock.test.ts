@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { alter, makeDue, newCaller, send, stored } from '../../support/caller.ts'
+import { useService } from '../../support/service.ts'
+
+const HOUR = 3_600_000
+
+describe('T75: the clock of the machine is wrong', () => {
+  it.each([
+    ['an hour ahead', HOUR],
+    ['an hour behind', -HOUR],
+  ])('%s: all times follow the database', async (_what, offset) => {
+    const service = await useService({ localTime: () => Date.now() + offset })
+    const caller = await newCaller(service)
+    const { body } = await caller.create({ action: 'x', ttl_seconds: 60 })
+    expect(Math.abs(Date.parse(String(body.created_at)) - Date.now())).toBeLessThan(2_000)
+    expect(Math.abs(Date.parse(String(body.expires_at)) - Date.now() - 60_000)).toBeLessThan(2_000)
+    expect(
+      service.logged.filter(({ level, fields }) => level === 'warn' && 'offset_ms' in fields),
+    ).toHaveLength(1)
+  })
+
+  it.each([
+    ['an hour ahead', HOUR],
+    ['an hour behind', -HOUR],
+  ])('%s: nothing is decided after the expiry, nothing is lost before', async (_what, offset) => {
+    const service = await useService({ localTime: () => Date.now() + offset })
+    const caller = await newCaller(service, { sandbox: true })
+    const late = await caller.createdId()
+    await makeDue(service, late)
+    await alter(service, 'requests', late, { expires_at: new Date(Date.now() - 50) })
+    expect((await caller.read(late)).body.status).toBe('expired')
+    const inTime = await caller.createdId()
+    await makeDue(service, inTime)
+    await alter(service, 'requests', inTime, { expires_at: new Date(Date.now() + 30_000) })
+    const { body } = await caller.read(inTime)
+    expect(body.status).toBe('approved')
+    const verdict = (await send(service, `/api/v1/approvals/${inTime}/verify`)).body
+    expect(verdict.valid).toBe(true)
+    const payload = Object(verdict.payload)
+    expect(Math.abs(payload.ts * 1000 - Date.now())).toBeLessThan(3_000)
+    expect(payload.ts).toBeLessThanOrEqual(payload.exp)
+    expect(Math.abs(Date.parse(String(verdict.verified_at)) - Date.now())).toBeLessThan(2_000)
+  })
+
+  it('the store itself refuses a vote after the expiry, whatever the process believes', async () => {
+    const service = await useService()
+    const caller = await newCaller(service, { sandbox: true })
+    const id = await caller.createdId()
+    const { requests } = service.composition.deps
+    await alter(service, 'requests', id, { expires_at: new Date(Date.now() - 1) })
+    const document = Object(await stored(service, 'requests').findOne({ _id: id }))
+    const vote = {
+      decision_id: 'dec_00000000000000000000000000',
+      user_id: caller.user.id,
+      on_behalf_of: caller.user.id,
+      approver: caller.user.approver,
+      decision: 'approved' as const,
+      method: 'sandbox' as const,
+      at: new Date(),
+      comment: null,
+      intent_json: '{}',
+      evidence: { type: 'sandbox' as const },
+    }
+    const change = { status: 'approved' as const, vote, events: [], audit: [] }
+    expect(await requests.recordSandboxDecision(id, document.version, change)).toBeUndefined()
+    expect(await requests.recordVote(id, document.version, change)).toBeUndefined()
+    expect(await stored(service, 'requests').findOne({ _id: id })).toMatchObject({
+      status: 'pending',
+      votes: [],
+    })
+  })
+
+  it('reminders count the minute by the database too', async () => {
+    const service = await useService({ localTime: () => Date.now() - HOUR })
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const remind = () => caller.send(`/api/v1/approvals/${id}/remind`, { method: 'POST' })
+    const { body } = await remind()
+    expect(Math.abs(Date.parse(String(body.reminded_at)) - Date.now())).toBeLessThan(2_000)
+    expect((await remind()).status).toBe(429)
+    await alter(service, 'requests', id, { reminded_at: new Date(Date.now() - 61_000) })
+    expect((await remind()).status).toBe(200)
+  })
+})

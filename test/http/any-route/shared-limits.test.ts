@@ -1,0 +1,84 @@
+import { describe, expect, inject, it } from 'vitest'
+import { connectStore } from '../../../src/store/connect.ts'
+import { createRateLimiter } from '../../../src/store/rate-limits.ts'
+import { callerWith, newCaller, send } from '../../support/caller.ts'
+import { databaseUri, startService, useService } from '../../support/service.ts'
+
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+}
+const clock = { now: () => new Date() }
+
+describe('T66: limits hold across services on one store', () => {
+  it('four services together let 60 of 80 creations through, and 300 of 320 verifications', async () => {
+    const first = await useService()
+    const database = first.composition.connection.name
+    const others = await Promise.all([1, 2, 3].map(() => startService({ database })))
+    const services = [first, ...others]
+    try {
+      const { user, token, keyId } = await newCaller(first)
+      const callers = services.map((service) => callerWith(service, user, token, keyId))
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => callers.map((caller) => caller.create({ action: 'x' }))).flat(),
+      )
+      expect(answers.filter((answer) => answer.status === 201)).toHaveLength(60)
+      expect(answers.filter((answer) => answer.status === 429)).toHaveLength(20)
+      const remaining = answers
+        .filter((answer) => answer.status === 201)
+        .map((answer) => Number(answer.headers.get('x-ratelimit-remaining')))
+      expect(remaining.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, index) => index))
+      const path = '/api/v1/approvals/req_00000000000000000000000000/verify'
+      const statuses: number[] = []
+      for (let batch = 0; batch < 10; batch += 1) {
+        const some = await Promise.all(
+          Array.from({ length: 8 }, () => services.map((one) => send(one, path))).flat(),
+        )
+        statuses.push(...some.map((answer) => answer.status))
+      }
+      expect(statuses.filter((status) => status === 404)).toHaveLength(300)
+      expect(statuses.filter((status) => status === 429)).toHaveLength(20)
+    } finally {
+      await Promise.all(others.map((service) => service.close()))
+    }
+  })
+
+  it('the first requests of a fresh store, all at once, are counted in one bucket', async () => {
+    const connection = await connectStore(databaseUri(inject('storeUri'), `limits_${Date.now()}`))
+    try {
+      const limiters = await Promise.all(
+        [1, 2, 3, 4].map(() => createRateLimiter(connection, clock, silent, true)),
+      )
+      const taken = await Promise.all(
+        Array.from({ length: 20 }, () => limiters.map((limiter) => limiter.take('create', 'key_x'))).flat(),
+      )
+      expect(taken.filter((state) => state.allowed)).toHaveLength(60)
+      expect(await connection.collection('rate_limits').countDocuments({})).toBe(1)
+    } finally {
+      await connection.db?.dropDatabase()
+      await connection.close()
+    }
+  })
+
+  it('without the store, signing in is denied and everything else is allowed', async () => {
+    const connection = await connectStore(databaseUri(inject('storeUri'), `limits_${Date.now()}_gone`))
+    const limiter = await createRateLimiter(connection, clock, silent, true)
+    await connection.db?.dropDatabase()
+    await connection.close()
+    const allowed = []
+    for (const bucket of ['create', 'read', 'verify', 'auth'] as const)
+      allowed.push((await limiter.take(bucket, 'x')).allowed)
+    expect(allowed).toEqual([true, true, true, false])
+  })
+
+  it('one process on its own embedded store counts just as exactly in memory', async () => {
+    const connection = await connectStore(databaseUri(inject('storeUri'), 'unused'))
+    const limiter = await createRateLimiter(connection, clock, silent, false)
+    const taken = await Promise.all(Array.from({ length: 70 }, () => limiter.take('create', 'key_x')))
+    expect(taken.filter((state) => state.allowed)).toHaveLength(60)
+    expect(taken.at(-1)).toMatchObject({ allowed: false, limit: 60, remaining: 0 })
+    await connection.close()
+  })
+})
