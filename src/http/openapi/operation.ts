@@ -7,7 +7,7 @@ import { type DocumentedRefusal, refusalResponses } from './refusal-responses.ts
 import { type Access, accessRefusals, securityOf } from './security.ts'
 
 /** One answer that is no refusal. */
-export interface DocumentedAnswer {
+interface DocumentedAnswer {
   schema: z.ZodType
   description: string
   headers?: readonly HeaderName[]

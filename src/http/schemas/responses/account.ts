@@ -8,7 +8,7 @@ const keyPrefix = z.string().meta({
 })
 
 /** The record of an API key; the key itself is stored only as a keyed hash. */
-export const keyAnswer = z
+const keyAnswer = z
   .strictObject({
     id: idField('key'),
     name: z.string().meta({ example: 'billing-bot' }),

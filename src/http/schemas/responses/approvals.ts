@@ -95,7 +95,7 @@ export const reminderAnswer = z
   .meta({ id: 'Reminder' })
 
 /** The signed payload, format 1 (interface, "Signed payload"). */
-export const payloadAnswer = z
+const payloadAnswer = z
   .strictObject({
     v: z.literal(1),
     rid: idField('req').meta({ description: 'Request id.' }),

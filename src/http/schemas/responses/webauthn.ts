@@ -23,7 +23,7 @@ export const requestOptions = z
   })
 
 /** What `navigator.credentials.create` takes, in the JSON form of WebAuthn Level 3. */
-export const creationOptions = z
+const creationOptions = z
   .strictObject({
     challenge,
     rp: z.strictObject({ name: z.string(), id: z.string() }),

@@ -1,0 +1,147 @@
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { checkNode } from '../../src/cli/doctor/check-machine.ts'
+import { SECRET_NAMES } from '../../src/config.ts'
+import { cli, useDataDir } from '../support/cli.ts'
+import { databaseUri, startService, TEST_SECRETS } from '../support/service.ts'
+
+interface Check {
+  name: string
+  status: string
+  detail: string
+  fix?: string
+}
+
+async function examine(env: Record<string, string>) {
+  const run = await cli(['doctor', '--json'], { env })
+  const checks: Check[] = run.json().checks
+  return { run, ok: run.json().ok, of: (name: string) => checks.find((check) => check.name === name) }
+}
+
+describe('countersign doctor', () => {
+  it('finds a fresh machine usable and changes nothing on it', async () => {
+    const { env } = await useDataDir()
+    const { run, ok, of } = await examine({ ...env, PORT: '1' })
+    expect([run.code, ok, run.stderr]).toEqual([0, true, ''])
+    expect(of('Node.js')).toMatchObject({ status: 'ok', detail: process.versions.node })
+    expect(of('Configuration')).toMatchObject({
+      status: 'warn',
+      detail: 'fine for development, not for production',
+    })
+    for (const name of ['BASE_URL', 'TRUST_PROXY', ...SECRET_NAMES])
+      expect(of('Configuration')?.fix).toContain(`- ${name}: `)
+    expect(of('Store')).toMatchObject({ status: 'ok', detail: expect.stringContaining('at the first start') })
+    expect(of('Service')).toMatchObject({ status: 'warn', detail: 'nobody answers at http://localhost:1' })
+    await expect(stat(env.DATA_DIR ?? '')).rejects.toThrow('ENOENT')
+  })
+
+  it('tells people line by line what to do', async () => {
+    const { env } = await useDataDir()
+    const run = await cli(['doctor'], { env: { ...env, PORT: '1' } })
+    expect(run.stdout).toMatch(/^ok {4}Node\.js {9}\d/)
+    expect(run.stdout).toMatch(
+      /\nwarn {2}Service {9}nobody answers at \S+\n +If it should run, start it: npm start\n/,
+    )
+    expect(run.stdout).toMatch(/\nUsable, with 2 warnings\.\n$/)
+  })
+
+  it('finds a running service, its store, clock and keys in order', async () => {
+    const database = 'test_doctor'
+    const service = await startService({ database })
+    onTestFinished(async () => {
+      await service.composition.connection.db?.dropDatabase()
+      await service.close()
+    })
+    const { env: data } = await useDataDir()
+    const env = {
+      ...data,
+      ...TEST_SECRETS,
+      MONGODB_URI: databaseUri(inject('storeUri'), database),
+      BASE_URL: service.url,
+      PORT: String(service.port),
+    }
+    const { run, of } = await examine(env)
+    expect(run.code).toBe(0)
+    expect(of('Secrets')).toMatchObject({ status: 'ok', detail: 'all from the environment' })
+    expect(of('Store')).toMatchObject({ status: 'ok', detail: expect.stringMatching(/^MONGODB_URI answers/) })
+    expect(of('Clock')).toMatchObject({ status: 'ok' })
+    expect(of('Signing keys')).toMatchObject({ status: 'ok', detail: 'active for every purpose' })
+    expect(of('BASE_URL')?.status).toBe('ok')
+    expect(of('Service')).toMatchObject({ status: 'ok', detail: `answers at ${service.url} and is ready` })
+
+    const other = { ...env, SEALING_KEY: Buffer.from(SECRET_NAMES.join('')).toString('base64') }
+    const wrong = await examine(other)
+    expect(wrong.run.code).toBe(1)
+    expect(wrong.of('Signing keys')).toMatchObject({
+      status: 'fail',
+      fix: 'Set SEALING_KEY to the value these keys were sealed with.',
+    })
+  })
+
+  it('fails on secrets that others can read, and on damaged ones', async () => {
+    const { env } = await useDataDir()
+    await cli(['user', 'list'], { env })
+    const path = join(env.DATA_DIR ?? '', 'secrets.json')
+    await chmod(path, 0o644)
+    const open = await examine(env)
+    expect(open.run.code).toBe(1)
+    expect(open.run.error()).toEqual({
+      error: 'doctor_failed',
+      message: expect.stringMatching(/^1 of \d+ checks failed\.$/),
+    })
+    expect(open.of('Data directory')).toEqual({
+      name: 'Data directory',
+      status: 'fail',
+      detail: 'others can read secrets.json',
+      fix: `Run: chmod 600 ${path}`,
+    })
+    const whole = await readFile(path, 'utf8')
+    await writeFile(path, '{}')
+    await chmod(path, 0o600)
+    const damaged = await examine(env)
+    expect(damaged.of('Secrets')).toMatchObject({ status: 'fail', fix: expect.stringContaining('Restore ') })
+    await writeFile(path, whole)
+    await chmod(env.DATA_DIR ?? '', 0o755)
+    const wide = await examine(env)
+    expect(wide.of('Data directory')).toMatchObject({ status: 'warn', fix: `Run: chmod 700 ${env.DATA_DIR}` })
+  })
+
+  it('names everything that keeps production from starting', async () => {
+    const { env } = await useDataDir()
+    const run = await cli(['doctor'], { env: { ...env, NODE_ENV: 'production', TRUST_PROXY: 'true' } })
+    expect(run.code).toBe(1)
+    expect(run.stdout).toContain('FAIL  Configuration   BASE_URL: must be set in production')
+    expect(run.stdout).toContain('FAIL  Configuration   TRUST_PROXY: must be a number of hops')
+    for (const name of SECRET_NAMES)
+      expect(run.stdout).toContain(`FAIL  Configuration   ${name}: must be set`)
+  })
+
+  it('notices that something else answers at BASE_URL', async () => {
+    const server = createServer((_request, response) => void response.end('<h1>It works!</h1>'))
+    onTestFinished(() => void server.close())
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+    const address = server.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const { env } = await useDataDir()
+    const { of } = await examine({ ...env, BASE_URL: `http://localhost:${port}`, PORT: '2' })
+    expect(of('Service')).toMatchObject({
+      status: 'fail',
+      detail: expect.stringContaining('something else answers'),
+    })
+    expect(of('BASE_URL')).toMatchObject({
+      status: 'warn',
+      fix: expect.stringContaining('http://localhost:2'),
+    })
+  })
+
+  it('knows which Node.js is too old', () => {
+    expect(checkNode('20.18.9')).toMatchObject({ status: 'fail', fix: 'Install Node.js 20.19 or newer.' })
+    expect(['20.19.0', '22.0.0', '24.1.0'].map((version) => checkNode(version).status)).toEqual([
+      'ok',
+      'ok',
+      'ok',
+    ])
+  })
+})

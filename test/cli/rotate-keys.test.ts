@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { cli, useDataDir } from '../support/cli.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { databaseUri, startService, TEST_SECRETS, useService } from '../support/service.ts'
+
+/** A service, its database, and the environment in which a command sees the same one. */
+async function useSharedStore() {
+  const database = `test_${randomBytes(6).toString('hex')}`
+  const env = { MONGODB_URI: databaseUri(inject('storeUri'), database), ...TEST_SECRETS }
+  const service = await startService({ database })
+  onTestFinished(async () => {})
+  return { database, env, service }
+}
+
+async function approve(setting: LiveSetting): Promise<{ id: string; kid: string; body: object }> {
+  const id = await ask(setting)
+  await decideByPasskey(setting, id, 'approved')
+  const body = Object(await (await callWithKey(setting.service, setting.key, `/${id}`)).json())
+  return { id, kid: body.decision.public_key_id, body }
+}
+
+async function published(url: string): Promise<{ kid: string; purpose: string; nbf: number }[]> {
+  return Object(await (await fetch(`${url}/.well-known/jwks.json`)).json()).keys
+}
+
+describe('countersign keys rotate', () => {
+  it('T73: with --now old receipts still verify, new ones carry the new key, and both are published', async () => {
+    const { database, env, service: first } = await useSharedStore()
+    const setting = await setUpOwner(first)
+    const old = await approve(setting)
+
+    const rotated = await cli(['keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
+    expect([rotated.code, rotated.stderr]).toEqual([0, ''])
+    const { keys } = rotated.json()
+    expect(keys).toEqual([
+      {
+        kid: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+        purpose: 'decision',
+        created_at: expect.stringMatching(/Z$/),
+        signs_from: expect.stringMatching(/Z$/),
+      },
+    ])
+    const { kid } = keys[0]
+    expect(kid).not.toBe(old.kid)
+
+    await first.composition.deps.keys.reload()
+    const fresh = await approve(setting)
+    expect(fresh.kid).toBe(kid)
+    const decisionKeys = (await published(first.url)).filter(({ purpose }) => purpose === 'decision')
+    expect(decisionKeys.map((key) => key.kid).sort()).toEqual([old.kid, kid].sort())
+
+    const { folder } = await useDataDir()
+    const jwks = join(folder, 'jwks.json')
+    writeFileSync(jwks, JSON.stringify({ keys: await published(first.url) }))
+    for (const { id, kid: signedBy, body } of [old, fresh]) {
+      const verdict = await fetch(`${first.url}/api/v1/approvals/${id}/verify`)
+      expect(await verdict.json()).toMatchObject({ valid: true, public_key_id: signedBy })
+      const offline = await cli(['verify', '-', '--jwks', jwks, '--json'], { stdin: JSON.stringify(body) })
+      expect(offline.json()).toMatchObject({ valid: true, kid: signedBy })
+    }
+
+    // A process that starts now signs with the new key from its first decision on.
+    const second = await useService({ database })
+    expect(second.composition.deps.keys.ring().active('decision', new Date())?.kid).toBe(kid)
+  })
+
+  it('publishes at once and signs a day later, for every purpose, unless told otherwise', async () => {
+    const { env, service } = await useSharedStore()
+    const before = await published(service.url)
+    const rotated = await cli(['keys', 'rotate', '--json'], { env })
+    const { keys } = rotated.json()
+    expect(keys.map((key: { purpose: string }) => key.purpose)).toEqual([
+      'decision',
+      'decision-sandbox',
+      'session',
+    ])
+    for (const { created_at, signs_from } of keys) {
+      const delay = Date.parse(signs_from) - Date.parse(created_at)
+      expect(Math.abs(delay - 86_400_000)).toBeLessThan(5_000)
+    }
+    await service.composition.deps.keys.reload()
+    const after = await published(service.url)
+    expect(after).toHaveLength(before.length + 2)
+    const now = new Date()
+    const active = service.composition.deps.keys.ring().active('decision', now)?.kid
+    expect(active).toBe(before.find(({ purpose }) => purpose === 'decision')?.kid)
+    const tomorrow = new Date(now.getTime() + 86_500_000)
+    expect(service.composition.deps.keys.ring().active('decision', tomorrow)?.kid).toBe(keys[0].kid)
+  })
+
+  it('leaves an entry of the command line in the trail', async () => {
+    const { env, service } = await useSharedStore()
+    await cli(['keys', 'rotate', '--purpose', 'session', '--activate', '30m'], { env })
+    const stored = await service.composition.connection.db?.collection('signing_keys').find({}).toArray()
+    const rotated = stored?.filter((key) => key.generation === 2)
+    expect(rotated).toMatchObject([
+      { purpose: 'session', audit: [{ type: 'signing_key.created', actor: { kind: 'cli' } }] },
+    ])
+  })
+})

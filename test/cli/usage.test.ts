@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { cli, useDataDir } from '../support/cli.ts'
+
+/** Wrong calls and what they are told; none may touch a store. */
+const WRONG: [string, string[], string][] = [
+  ['an unknown command', ['explode'], "unknown command 'explode'"],
+  ['an unknown option', ['user', 'list', '--all'], "unknown option '--all'"],
+  ['a missing argument', ['user', 'invite'], "missing required argument 'email'"],
+  ['a missing option', ['key', 'create', '--name', 'x'], "required option '--owner <email>' not specified"],
+  ['an address that is none', ['user', 'invite', 'alice'], '"alice" is not an e-mail address.'],
+  [
+    'an unknown scope',
+    ['key', 'create', '--owner', 'a@example.com', '--name', 'x', '--scopes', 'approval:decide'],
+    '"approval:decide" is no scope; choose among approval:create, approval:read, approval:verify.',
+  ],
+  [
+    'a name with a line break',
+    ['key', 'create', '--owner', 'a@example.com', '--name', 'two\nlines'],
+    'The name must be one line without control characters.',
+  ],
+  [
+    'an unknown purpose',
+    ['keys', 'rotate', '--purpose', 'x'],
+    '"x" is no purpose; choose among decision, decision-sandbox, session.',
+  ],
+  [
+    'a time that is none',
+    ['keys', 'rotate', '--activate', 'soon'],
+    '--activate takes "now" or a time such as 30m, 24h or 7d, at most 90d.',
+  ],
+  ['two times', ['keys', 'rotate', '--activate', '1h', '--now'], '--now and --activate exclude each other.'],
+]
+
+describe('the command line', () => {
+  it.each(WRONG)('answers %s with exit code 2, in words and as JSON', async (_what, arguments_, message) => {
+    const { env } = await useDataDir()
+    const plain = await cli(arguments_, { env })
+    expect([plain.code, plain.stdout]).toEqual([2, ''])
+    expect(plain.stderr).toContain(message)
+    const machine = await cli([...arguments_, '--json'], { env })
+    expect([machine.code, machine.stdout]).toEqual([2, ''])
+    expect(machine.error()).toEqual({ error: 'usage', message })
+  })
+
+  it('explains itself', async () => {
+    const help = await cli(['--help'])
+    expect(help.code).toBe(0)
+    for (const command of ['serve', 'store', 'doctor', 'user', 'key', 'keys', 'verify'])
+      expect(help.stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'))
+  })
+
+  it('says which variables keep it from working', async () => {
+    const env = { PORT: 'x', BASE_URL: 'http://example.com/path' }
+    const listed = await cli(['user', 'list', '--json'], { env })
+    expect(listed.code).toBe(1)
+    expect(listed.error()).toEqual({
+      error: 'config_invalid',
+      message: 'The configuration cannot be used:\n  - PORT: must be a port number',
+    })
+  })
+
+  it('says when MongoDB does not answer, without the password', async () => {
+    const { env } = await useDataDir()
+    const MONGODB_URI = 'mongodb://u:hidden-word@127.0.0.1:1/x'
+    const listed = await cli(['user', 'list', '--json'], { env: { ...env, MONGODB_URI } })
+    expect(listed.code).toBe(1)
+    expect(listed.error()).toEqual({
+      error: 'store_unreachable',
+      message: expect.stringMatching(/^The store does not answer: .*Check MONGODB_URI\.$/),
+    })
+    expect(listed.stderr).not.toContain('hidden-word')
+  })
+})

@@ -1,0 +1,194 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { cli } from '../support/cli.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { addKey } from '../support/people.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+/** No configuration and no store: a data directory that cannot be made would be noticed. */
+const NOWHERE = { DATA_DIR: '/proc/none', MONGODB_URI: 'mongodb://127.0.0.1:1', PORT: 'not a port' }
+const ACTION = 'Deploy \u202erelease 4.2'
+
+let service: TestService
+let folder: string
+let jwks: string
+// biome-ignore lint/suspicious/noExplicitAny: bodies as callers get them, cut up freely
+let live: any, sandbox: any, callback: any, verdict: any
+
+beforeAll(async () => {
+  service = await startService()
+  folder = mkdtempSync(join(tmpdir(), 'countersign-verify-'))
+  const setting = await setUpOwner(service)
+  const id = await ask(setting, { action: ACTION, callback_url: 'http://127.0.0.1:9/hook' })
+  await decideByPasskey(setting, id, 'approved', 'fine')
+  live = await (await callWithKey(service, setting.key, `/${id}`)).json()
+  verdict = await (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json()
+  callback = JSON.parse((await service.composition.deps.requests.find(id))?.callback?.body ?? '')
+  sandbox = await sandboxReceipt(setting)
+  jwks = file('jwks.json', await (await fetch(`${service.url}/.well-known/jwks.json`)).text())
+})
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function sandboxReceipt({ owner }: LiveSetting): Promise<unknown> {
+  const user = await service.composition.deps.users.find(owner.userId)
+  if (user === undefined) throw new Error('no owner')
+  const { raw_key } = await addKey(service, user, { sandbox: true })
+  const body = { action: 'Try', sandbox_auto_decide_seconds: 0 }
+  const made: unknown = await (await callWithKey(service, raw_key, '/request', body)).json()
+  return (await callWithKey(service, raw_key, `/${Object(made).request_id}`)).json()
+}
+
+function file(name: string, content: string | object): string {
+  const path = join(folder, name)
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+function verify(receipt: string, more: string[] = [], stdin?: string) {
+  const options = stdin === undefined ? { env: NOWHERE } : { env: NOWHERE, stdin }
+  return cli(['verify', receipt, '--jwks', jwks, ...more], options)
+}
+
+describe('countersign verify', () => {
+  it('confirms a receipt in every form the service gives it out', async () => {
+    const forms = [live, live.decision, callback, callback.signed_receipt, verdict]
+    for (const [index, form] of forms.entries()) {
+      const run = await verify(file(`form-${index}.json`, form), ['--json'])
+      expect([index, run.code, run.stderr]).toEqual([index, 0, ''])
+      expect(run.json()).toEqual({
+        valid: true,
+        sandbox: false,
+        kid: live.decision.public_key_id,
+        payload: verdict.payload,
+      })
+    }
+  })
+
+  it('says in words what was signed, with hidden characters named', async () => {
+    const run = await verify(file('live.json', live))
+    expect(run.code).toBe(0)
+    expect(run.stdout).toMatch(/^VALID: a person approved this\.\n/)
+    expect(run.stdout).toContain(`Request        ${live.id}\n`)
+    expect(run.stdout).toContain('Decision       approved, confirmed with a passkey\n')
+    expect(run.stdout).toContain('Action         Deploy [U+202E]release 4.2 (fits hash ')
+    expect(run.stdout).not.toContain('\u202e')
+  })
+
+  it('shows no action text that was not compared with the signed hash', async () => {
+    const lie = { ...callback, action: 'Something else', decision: callback.decision }
+    const run = await verify(file('lie.json', lie))
+    expect(run.stdout).not.toContain('Something else')
+    expect(run.stdout).toMatch(/Action +hash [0-9a-f]{16}\n/)
+  })
+
+  it('reads the receipt from stdin', async () => {
+    const run = await verify('-', ['--json'], JSON.stringify(live.decision))
+    expect([run.code, run.json().valid]).toEqual([0, true])
+  })
+
+  it('refuses sandbox receipts unless they are asked for', async () => {
+    const path = file('sandbox.json', sandbox)
+    const refused = await verify(path, ['--json'])
+    expect(refused.code).toBe(1)
+    expect(refused.json()).toMatchObject({ valid: false, error: 'receipt_sandbox_refused', field: 'sandbox' })
+    expect(refused.error()).toEqual({
+      error: 'receipt_sandbox_refused',
+      message: 'This is a sandbox receipt: no person decided; allow sandbox receipts only in tests.',
+    })
+    const allowed = await verify(path, ['--allow-sandbox'])
+    expect(allowed.code).toBe(0)
+    expect(allowed.stdout).toMatch(/^VALID SANDBOX RECEIPT: a test approved this; no person was asked\.\n/)
+  })
+
+  it.each([
+    ['another action', () => ({ ...live, action: 'Deploy release 4.3' }), 'receipt_contradicts_payload'],
+    ['the other outcome', () => ({ ...callback, decision: 'rejected' }), 'receipt_contradicts_payload'],
+    [
+      'a changed signature',
+      () => ({ ...live.decision, signature: `${'A'.repeat(86)}==` }),
+      'receipt_signature_invalid',
+    ],
+    [
+      'a changed payload',
+      () => ({
+        ...callback.signed_receipt,
+        canonical_payload: callback.signed_receipt.canonical_payload.replace('approved', 'rejected'),
+      }),
+      'receipt_signature_invalid',
+    ],
+    ['an unknown key', () => ({ ...live.decision, public_key_id: 'x'.repeat(43) }), 'receipt_key_unknown'],
+    ['no receipt', () => ({ hello: 'world' }), 'receipt_unreadable'],
+    ['no JSON', () => 'hello', 'receipt_unreadable'],
+  ])('refuses %s with exit code 1', async (_what, tampered, code) => {
+    const run = await verify(file('tampered.json', tampered()))
+    expect(run.code).toBe(1)
+    expect(run.stdout).toMatch(new RegExp(`^NOT VALID \\(${code}[,)]`))
+  })
+
+  it('says nothing about a receipt when it cannot read it or the keys: exit code 2', async () => {
+    const missing = await verify(join(folder, 'missing.json'), ['--json'])
+    expect([missing.code, missing.stdout]).toEqual([2, ''])
+    expect(missing.error()).toMatchObject({
+      error: 'usage',
+      message: expect.stringContaining('missing.json cannot be read: ENOENT'),
+    })
+    const large = await verify(file('large.json', ' '.repeat(1_100_000)), ['--json'])
+    expect([large.code, large.error().message]).toEqual([
+      2,
+      `${join(folder, 'large.json')} is larger than 1 MiB.`,
+    ])
+    const receipt = file('live.json', live)
+    const noKeys = await cli(['verify', receipt, '--jwks', receipt, '--json'], { env: NOWHERE })
+    expect(noKeys.code).toBe(2)
+    expect(noKeys.error().message).toContain('a key set is an object with an array "keys"')
+  })
+})
+
+describe('the address of the key set', () => {
+  it('may be the service on this machine', async () => {
+    const address = `${service.url}/.well-known/jwks.json`
+    const run = await cli(['verify', file('live.json', live), '--jwks', address], { env: NOWHERE })
+    expect([run.code, run.stderr]).toEqual([0, ''])
+  })
+
+  it('must be https elsewhere', async () => {
+    const receipt = file('live.json', live)
+    const run = await cli(['verify', receipt, '--jwks', 'http://keys.example.com/x', '--json'], {
+      env: NOWHERE,
+    })
+    expect(run.code).toBe(2)
+    expect(run.error()).toEqual({
+      error: 'usage',
+      message: "http://keys.example.com must be https: — keys that come in the clear could be anybody's.",
+    })
+  })
+
+  it.each([
+    ['redirects', 302, { Location: '/elsewhere' }, '', 'cannot be fetched'],
+    ['answers with an error', 404, {}, '{}', 'answered 404 instead of a key set'],
+    ['never ends', 200, {}, ' '.repeat(1_100_000), 'is larger than 1 MiB'],
+  ])('is refused when it %s', async (_what, status, headers, body, message) => {
+    const url = await serveOnce(status, headers, body)
+    const run = await cli(['verify', file('live.json', live), '--jwks', url, '--json'], { env: NOWHERE })
+    expect([run.code, run.stdout]).toEqual([2, ''])
+    expect(run.error().message).toContain(message)
+  })
+})
+
+async function serveOnce(status: number, headers: Record<string, string>, body: string): Promise<string> {
+  const server: Server = createServer((_request, response) => {
+    response.writeHead(status, headers).end(body)
+  })
+  onTestFinished(() => void server.close())
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const address: AddressInfo | string | null = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return `http://127.0.0.1:${address.port}/jwks.json`
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { packagePath } from '../../src/package-path.ts'
+
+/** What a command left behind. */
+export interface CliRun {
+  code: number | null
+  stdout: string
+  stderr: string
+  /** stdout as JSON; throws when it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely; a wrong path fails the assertion
+  json(): any
+  /** stderr as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  error(): any
+}
+
+export interface CliOptions {
+  /** The whole environment besides PATH: nothing of the tests' own leaks in. */
+  env?: Record<string, string>
+  stdin?: string
+  cwd?: string
+}
+
+/** A command that runs until it is stopped. */
+export interface RunningCli {
+  child: ChildProcess
+  /** Resolves with the first line on stdout that matches; rejects when the command ends without one. */
+  line(pattern: RegExp): Promise<RegExpExecArray>
+  /** Sends the signal and waits for the end. @returns the exit code */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+const BIN = packagePath('bin/countersign.mjs')
+
+/** Runs the real command line to its end. */
+export async function cli(arguments_: string[], options: CliOptions = {}): Promise<CliRun> {
+  const child = start(arguments_, options)
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk
+  })
+  child.stdin?.end(options.stdin ?? '')
+  const code = await new Promise<number | null>((done) => child.once('close', done))
+  return { code, stdout, stderr, json: () => JSON.parse(stdout), error: () => JSON.parse(stderr) }
+}
+
+/** Starts a command that stays; it ends with the test at the latest. */
+export function startCli(arguments_: string[], options: CliOptions = {}): RunningCli {
+  const child = start(arguments_, options)
+  const ended = new Promise<number | null>((done) => child.once('close', done))
+  let output = ''
+  let wake: () => void = () => undefined
+  child.stdout?.on('data', (chunk) => {
+    output += chunk
+    wake()
+  })
+  child.stderr?.on('data', (chunk) => {
+    output += chunk
+  })
+  let over = false
+  void ended.then(() => {
+    over = true
+    wake()
+  })
+  const stop = (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
+    child.kill(signal)
+    return ended
+  }
+  onTestFinished(async () => void (await stop('SIGKILL')))
+  return {
+    child,
+    stop,
+    async line(pattern) {
+      for (;;) {
+        const found = pattern.exec(output)
+        if (found !== null) return found
+        if (over) throw new Error(`the command ended without ${pattern}:\n${output}`)
+        await new Promise<void>((done) => {
+          wake = done
+        })
+      }
+    },
+  }
+}
+
+/** An empty folder, and the environment of a service of its own in it. */
+export async function useDataDir(): Promise<{ folder: string; env: Record<string, string> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-cli-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return { folder, env: { DATA_DIR: join(folder, 'data') } }
+}
+
+function start(arguments_: string[], { env, cwd }: CliOptions): ChildProcess {
+  return spawn(process.execPath, [BIN, ...arguments_], {
+    // Away from the package: a .env of the developer must not decide.
+    cwd: cwd ?? tmpdir(),
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+}
