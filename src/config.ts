@@ -68,7 +68,13 @@ const environmentSchema = z.object({
     .regex(/^mongodb(\+srv)?:\/\//, 'must start with mongodb:// or mongodb+srv://')
     .optional(),
   TRUST_PROXY: z.string().optional(),
-  INTERNAL_SERVICE_TOKEN: z.string().optional(),
+  INTERNAL_SERVICE_TOKEN: z
+    .string()
+    .regex(
+      /^[A-Za-z0-9\-._~+/]+=*$/,
+      'may hold only what a bearer token may: letters, digits and - . _ ~ + / =',
+    )
+    .optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
 })
@@ -179,11 +185,18 @@ function readTrustProxy(text: string | undefined, problems: string[]): number | 
   if (text === undefined) return 0
   if (/^\d{1,2}$/.test(text)) return Number(text)
   const list = text.split(',').map((part) => part.trim())
-  const ok = list.every(
-    (part) => isIP(part.split('/')[0] ?? '') !== 0 || ['loopback', 'linklocal', 'uniquelocal'].includes(part),
-  )
+  const ok = list.every((part) => isNetwork(part) || ['loopback', 'linklocal', 'uniquelocal'].includes(part))
   if (!ok) problems.push('TRUST_PROXY: must be a number of hops or a list of proxy addresses, never "true"')
   return ok ? list : 0
+}
+
+/** An address, or a network in CIDR form that is not everybody: trusting all would let anybody forge addresses (T65). */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  return /^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
 }
 
 function readSecrets(env: Environment, problems: string[]): Partial<Record<SecretName, string>> {
@@ -194,9 +207,10 @@ function readSecrets(env: Environment, problems: string[]): Partial<Record<Secre
     if (text === undefined) continue
     const weakness = weaknessOf(text)
     if (weakness !== undefined) problems.push(`${name}: ${weakness}; make one with: openssl rand -base64 32`)
-    const twin = seen.get(text)
+    const bytes = decodeSecret(text)?.toString('hex') ?? text
+    const twin = seen.get(bytes)
     if (twin !== undefined) problems.push(`${name}: must differ from ${twin}`)
-    seen.set(text, name)
+    seen.set(bytes, name)
     secrets[name] = text
   }
   return secrets

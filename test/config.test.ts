@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, readConfig, SECRET_NAMES } from '../src/config.ts'
+
+const secret = () => randomBytes(32).toString('base64')
+const production = (): Record<string, string> => ({
+  NODE_ENV: 'production',
+  BASE_URL: 'https://approvals.example.com',
+  TRUST_PROXY: '1',
+  API_KEY_PEPPER: secret(),
+  TOKEN_SECRET: secret(),
+  SEALING_KEY: secret(),
+  WEBHOOK_MASTER_SECRET: secret(),
+})
+
+/** What `readConfig` complains about. */
+function problemsOf(env: Record<string, string | undefined>): readonly string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+describe('without any variable', () => {
+  it('is a development service on this machine that needs nothing', () => {
+    expect(readConfig({})).toMatchObject({
+      production: false,
+      host: '127.0.0.1',
+      port: 3000,
+      baseUrl: 'http://localhost:3000',
+      rpId: 'localhost',
+      mongodbUri: undefined,
+      trustProxy: 0,
+      internalServiceToken: undefined,
+      secrets: {},
+      logLevel: 'info',
+    })
+  })
+
+  it('counts an empty variable as unset', () => {
+    const config = readConfig({ PORT: '', MONGODB_URI: '', TRUST_PROXY: '', API_KEY_PEPPER: '' })
+    expect(config).toMatchObject({ port: 3000, mongodbUri: undefined, trustProxy: 0, secrets: {} })
+  })
+
+  it('is frozen', () => {
+    const config = readConfig({})
+    expect(Object.isFrozen(config)).toBe(true)
+    expect(Object.isFrozen(config.secrets)).toBe(true)
+  })
+})
+
+describe('production', () => {
+  it('starts with a complete configuration', () => {
+    expect(readConfig(production())).toMatchObject({
+      production: true,
+      baseUrl: 'https://approvals.example.com',
+      rpId: 'approvals.example.com',
+      trustProxy: 1,
+    })
+  })
+
+  it.each([...SECRET_NAMES, 'BASE_URL', 'TRUST_PROXY'])(
+    'refuses to start without %s, and says so',
+    (name) => {
+      const problems = problemsOf({ ...production(), [name]: undefined })
+      expect(problems).toHaveLength(1)
+      expect(problems[0]).toMatch(new RegExp(`^${name}: `))
+    },
+  )
+
+  it('names everything that is missing at once', () => {
+    const problems = problemsOf({ NODE_ENV: 'production' })
+    for (const name of [...SECRET_NAMES, 'BASE_URL', 'TRUST_PROXY'])
+      expect(problems.filter((problem) => problem.startsWith(`${name}: `))).toHaveLength(1)
+  })
+
+  it.each([
+    ['shorter than 32 bytes', randomBytes(31).toString('base64'), /shorter than 32 bytes/],
+    ['all the same', Buffer.alloc(32, 7).toString('base64'), /not random/],
+    ['a short pattern', Buffer.from('abcd'.repeat(8)).toString('hex'), /not random/],
+    ['no base64 or hex', 'correct horse battery staple, and many more words', /must be base64 or hex/],
+    ['a well-known word', 'changeme', /shorter than 32 bytes/],
+  ])('T10-like: refuses a secret that is %s', (_what, weak, says) => {
+    for (const name of SECRET_NAMES) {
+      const problems = problemsOf({ ...production(), [name]: weak })
+      expect(problems).toHaveLength(1)
+      expect(problems[0]).toMatch(new RegExp(`^${name}: `))
+      expect(problems[0]).toMatch(says)
+    }
+  })
+
+  it('refuses one secret for two purposes, naming both', () => {
+    const env = production()
+    const problems = problemsOf({ ...env, TOKEN_SECRET: env.API_KEY_PEPPER })
+    expect(problems).toEqual(['TOKEN_SECRET: must differ from API_KEY_PEPPER'])
+  })
+
+  it('notices that two secrets are the same bytes in two spellings', () => {
+    const env = production()
+    const hex = Buffer.from(String(env.API_KEY_PEPPER), 'base64').toString('hex')
+    expect(problemsOf({ ...env, TOKEN_SECRET: hex })).toEqual([
+      'TOKEN_SECRET: must differ from API_KEY_PEPPER',
+    ])
+  })
+
+  it('refuses plain http:', () => {
+    const problems = problemsOf({ ...production(), BASE_URL: 'http://approvals.example.com' })
+    expect(problems.some((problem) => problem.startsWith('BASE_URL: must be https:'))).toBe(true)
+    expect(problemsOf({ ...production(), BASE_URL: 'http://localhost:3000' })).toHaveLength(1)
+  })
+
+  it('T10: refuses NODE_TLS_REJECT_UNAUTHORIZED=0', () => {
+    const problems = problemsOf({ ...production(), NODE_TLS_REJECT_UNAUTHORIZED: '0' })
+    expect(problems).toEqual([expect.stringMatching(/^NODE_TLS_REJECT_UNAUTHORIZED: /)])
+  })
+
+  it('never repeats a secret in its complaint', () => {
+    const weak = 'hunter2hunter2hunter2'
+    const text = problemsOf({ ...production(), SEALING_KEY: weak }).join('\n')
+    expect(text).toContain('SEALING_KEY')
+    expect(text).not.toContain(weak)
+  })
+})
+
+describe('each variable', () => {
+  it.each([
+    ['PORT', 'x'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '3000.5'],
+    ['HOST', 'example.com'],
+    ['HOST', '0.0.0.0; rm'],
+    ['LOG_LEVEL', 'loud'],
+    ['MONGODB_URI', 'http://localhost'],
+    ['MONGODB_URI', 'localhost:27017'],
+    ['BASE_URL', 'approvals.example.com'],
+    ['BASE_URL', 'https://approvals.example.com/path'],
+    ['BASE_URL', 'https://approvals.example.com/?x=1'],
+    ['BASE_URL', 'https://user:pw@approvals.example.com'],
+    ['BASE_URL', 'ftp://approvals.example.com'],
+    ['BASE_URL', 'http://approvals.example.com'],
+    ['TRUST_PROXY', 'true'],
+    ['TRUST_PROXY', 'yes'],
+    ['TRUST_PROXY', '10.0.0.1, everyone'],
+    ['TRUST_PROXY', '*'],
+    ['TRUST_PROXY', '10.0.0.0/99'],
+    ['TRUST_PROXY', '0.0.0.0/0'],
+    ['TRUST_PROXY', '::/0'],
+    ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)} with blanks`],
+    ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)}ü`],
+  ])('%s refuses %s', (name, value) => {
+    const problems = problemsOf({ [name]: value })
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toMatch(new RegExp(`^${name}: `))
+  })
+
+  it.each([
+    ['0', 0],
+    ['2', 2],
+    ['10.0.0.1', ['10.0.0.1']],
+    ['10.0.0.0/8, 2001:db8::/32', ['10.0.0.0/8', '2001:db8::/32']],
+    ['loopback,uniquelocal', ['loopback', 'uniquelocal']],
+  ])('TRUST_PROXY takes %s', (value, wanted) => {
+    expect(readConfig({ TRUST_PROXY: value }).trustProxy).toEqual(wanted)
+  })
+
+  it('BASE_URL loses its trailing slash and default port', () => {
+    expect(readConfig({ BASE_URL: 'https://Approvals.example.com:443/' }).baseUrl).toBe(
+      'https://approvals.example.com',
+    )
+  })
+
+  it.each([
+    ['unset', undefined, undefined],
+    ['31 characters', 'x'.repeat(31), undefined],
+    ['32 characters', 'x'.repeat(32), 'x'.repeat(32)],
+  ])('INTERNAL_SERVICE_TOKEN: %s', (_what, value, wanted) => {
+    expect(readConfig({ INTERNAL_SERVICE_TOKEN: value }).internalServiceToken).toBe(wanted)
+  })
+
+  it.each(['base64', 'base64url', 'hex'] as const)('secrets may be given in %s', (encoding) => {
+    const text = randomBytes(32).toString(encoding)
+    expect(readConfig({ TOKEN_SECRET: text }).secrets.TOKEN_SECRET).toBe(text)
+  })
+
+  it('a weak secret is refused in development too', () => {
+    expect(problemsOf({ TOKEN_SECRET: 'short' })).toEqual([expect.stringMatching(/^TOKEN_SECRET: /)])
+  })
+})
