@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { type CountedVote, tally } from '../../src/domain/quorum.ts'
+
+const requirement = (quorum: number, ...people: string[]) => ({
+  approvers: people.map((user_id) => ({ user_id, approver: user_id })),
+  quorum,
+  passkey_only: false,
+})
+const yes = (on_behalf_of: string): CountedVote => ({ on_behalf_of, decision: 'approved' })
+const no = (on_behalf_of: string): CountedVote => ({ on_behalf_of, decision: 'rejected' })
+
+describe('tally', () => {
+  it.each([
+    ['nobody voted', [], 'pending'],
+    ['one of two approved', [yes('a')], 'pending'],
+    ['two of two approved', [yes('a'), yes('b')], 'approved'],
+    ['more than needed approved', [yes('a'), yes('b'), yes('c')], 'approved'],
+    ['one person twice', [yes('a'), yes('a')], 'pending'],
+    ['one rejected', [no('a')], 'rejected'],
+    ['one approved, one rejected', [yes('a'), no('b')], 'rejected'],
+    ['rejected first, then enough approvals', [no('a'), yes('b'), yes('c')], 'rejected'],
+    ['enough approvals and a rejection after', [yes('a'), yes('b'), no('c')], 'rejected'],
+    ['a stranger approved', [yes('a'), yes('x')], 'pending'],
+    ['a stranger rejected', [no('x')], 'pending'],
+    ['somebody approved and rejected', [yes('a'), no('a')], 'rejected'],
+  ] as const)('two of three: %s → %s', (_what, votes, outcome) => {
+    expect(tally(votes, requirement(2, 'a', 'b', 'c'))).toBe(outcome)
+  })
+
+  it('one of one decides', () => {
+    expect(tally([yes('a')], requirement(1, 'a'))).toBe('approved')
+    expect(tally([no('a')], requirement(1, 'a'))).toBe('rejected')
+  })
+
+  it('does not depend on the order of votes, for every set of up to four', () => {
+    const people = ['a', 'b', 'c', 'x']
+    const rule = requirement(2, 'a', 'b', 'c')
+    const choices = [undefined, yes, no]
+    for (let code = 0; code < 81; code += 1) {
+      const votes = people.flatMap((one, index) => {
+        const vote = choices[Math.floor(code / 3 ** index) % 3]
+        return vote === undefined ? [] : [vote(one)]
+      })
+      expect(tally(votes.toReversed(), rule)).toBe(tally(votes, rule))
+    }
+  })
+})

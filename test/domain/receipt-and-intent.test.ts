@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { buildIntent } from '../../src/domain/intent.ts'
+import { buildPayload } from '../../src/domain/receipt.ts'
+
+const facts = {
+  rid: 'req_1',
+  did: 'dec_1',
+  approver: 'a'.repeat(16),
+  actionHash: 'b'.repeat(16),
+  decision: 'approved' as const,
+  method: 'passkey' as const,
+  decidedAt: new Date(1_700_000_000_999),
+  expiresAt: new Date(1_700_000_060_001),
+  nonce: 'c'.repeat(32),
+}
+
+describe('buildPayload', () => {
+  it('has exactly the fields of the interface, times in whole Unix seconds', () => {
+    expect(buildPayload(facts)).toEqual({
+      v: 1,
+      rid: 'req_1',
+      did: 'dec_1',
+      approver: 'a'.repeat(16),
+      action: 'b'.repeat(16),
+      decision: 'approved',
+      method: 'passkey',
+      ts: 1_700_000_000,
+      exp: 1_700_000_060,
+      nonce: 'c'.repeat(32),
+    })
+  })
+
+  it('says sandbox: true for the sandbox and nothing otherwise', () => {
+    expect(buildPayload({ ...facts, method: 'sandbox' })).toMatchObject({ sandbox: true })
+    expect(buildPayload({ ...facts, method: 'totp' })).not.toHaveProperty('sandbox')
+  })
+
+  it('takes the very last moment and refuses one second later', () => {
+    const expiresAt = facts.decidedAt
+    expect(buildPayload({ ...facts, expiresAt }).ts).toBe(buildPayload({ ...facts, expiresAt }).exp)
+    const decidedAt = new Date(expiresAt.getTime() + 1)
+    expect(() => buildPayload({ ...facts, expiresAt, decidedAt })).toThrow(RangeError)
+  })
+})
+
+it('buildIntent states everything the approver sees', () => {
+  const intent = buildIntent({
+    audience: 'https://a.example',
+    requestId: 'req_1',
+    decision: 'rejected',
+    approverRef: 'a'.repeat(16),
+    action: 'Pay',
+    contextSha256: 'd'.repeat(64),
+    requestCreatedAt: new Date(0),
+    expiresAt: new Date(60_500),
+    highImpact: true,
+    salt: 's',
+  })
+  expect(intent).toEqual({
+    typ: 'human-approval/intent/v1',
+    aud: 'https://a.example',
+    rid: 'req_1',
+    decision: 'rejected',
+    approver: 'a'.repeat(16),
+    action: 'Pay',
+    context_sha256: 'd'.repeat(64),
+    request_created_at: '1970-01-01T00:00:00.000Z',
+    exp: 60,
+    high_impact: true,
+    salt: 's',
+  })
+})

@@ -1,0 +1,132 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { packagePath } from '../../src/package-path.ts'
+
+/** Every line of code in `src`, comments left out. */
+async function linesOfSource(): Promise<{ file: string; line: string }[]> {
+  const root = packagePath('src')
+  const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const lines: { file: string; line: string }[] = []
+  for (const file of files) {
+    for (const line of (await readFile(join(root, file), 'utf8')).split('\n'))
+      if (!/^\s*(?:\/\/|\/?\*)/.test(line)) lines.push({ file, line })
+  }
+  return lines
+}
+
+/** A regular expression literal: after what can stand before one, with classes and escapes. */
+const LITERAL = /(?:^|[(=,:[!&|?{};>]|return)\s*\/((?:[^/\\[\n]|\\.|\[(?:[^\]\\]|\\.)*\])+)\/([dgimsuvy]*)/g
+
+/** Every regular expression written in `src`. */
+async function regexesOfSource(): Promise<{ file: string; regex: RegExp }[]> {
+  return (await linesOfSource()).flatMap(({ file, line }) =>
+    [...line.matchAll(LITERAL)].map(([, body = '', flags = '']) => ({
+      file,
+      regex: new RegExp(body, flags.replace(/[gy]/g, '')),
+    })),
+  )
+}
+
+const SIZE = 65_536
+const UNITS = [
+  'a',
+  '0',
+  'A',
+  ' ',
+  '\t',
+  '\n',
+  '-',
+  '_',
+  '.',
+  ':',
+  '/',
+  '@',
+  '#',
+  '"',
+  '[',
+  ']',
+  '=',
+  '%',
+  'é',
+  '\u202e',
+  '😀',
+  'a.',
+  'a:',
+  '1.',
+  '1:',
+  ':a',
+  'eyJ',
+  'eyJa.',
+  '://a:',
+  'Bearer ',
+  'bearer  ',
+  'sa_live_',
+  'internal-',
+  'boot_',
+  'req_',
+  '::',
+  'mongodb://',
+  'aA',
+  '0x',
+  '=-',
+]
+const STARTS = ['', '[', 'Bearer ', 'sa_live_', 'mongodb://', '::ffff:', 'a@', 'https://']
+
+describe('T63: every regular expression in src is linear', () => {
+  it('takes less than 5 ms for 64 kB of what should slow it down', async () => {
+    const regexes = await regexesOfSource()
+    expect(regexes.length).toBeGreaterThan(30)
+    const slow: string[] = []
+    for (const { file, regex } of regexes) {
+      for (const unit of UNITS) {
+        const run = unit.repeat(Math.ceil(SIZE / unit.length))
+        for (const text of STARTS.map((start) => `${start}${run}\u0001`)) {
+          if (timed(regex, text) < 5) continue
+          const best = Math.min(...Array.from({ length: 5 }, () => timed(regex, text)))
+          if (best >= 5)
+            slow.push(
+              `${file}: ${regex} takes ${best.toFixed(1)} ms for ${JSON.stringify(text.slice(0, 20))}…`,
+            )
+        }
+      }
+    }
+    expect(slow).toEqual([])
+  }, 60_000)
+})
+
+/** Comparisons that are no secret's: public hashes, a length, and two ciphertexts of our own store. */
+const HARMLESS = [
+  /actionHash\(|hashAction\(/,
+  /random\.length !== RAW_KEY_BYTES/,
+  /totp_pending\?\.sealed_seed !== pending\.sealed_seed/,
+]
+
+describe('T53: secrets are compared in constant time', () => {
+  it('nothing named like a secret is compared with === in src', async () => {
+    const name =
+      '\\w*(?:hash|token|secret|signature|pepper|digest|raw_key|password|seed|cookie)\\w*(?:\\(.*?\\))?'
+    const compared = new RegExp(`\\b${name}\\s*[!=]==|[!=]==\\s*(?:[\\w?]+\\.)*${name}(?!\\.length)`, 'i')
+    const suspicious: string[] = []
+    for (const { file, line } of await linesOfSource()) {
+      const code = line.replace(/[!=]==\s*(?:undefined|null|'[^']*')/g, '').replace(/typeof \w+/g, '')
+      if (compared.test(code) && !HARMLESS.some((known) => known.test(code)))
+        suspicious.push(`${file}: ${line.trim()}`)
+    }
+    expect(suspicious).toEqual([])
+  })
+
+  it('whoever authenticates a caller uses timingSafeEqual on equal lengths', async () => {
+    const text = await readFile(packagePath('src/flow/authenticate-caller.ts'), 'utf8')
+    expect(text).toMatch(
+      /left\.length === right\.length && left\.length > 0 && timingSafeEqual\(left, right\)/,
+    )
+    expect(text.match(/equalHex\(/g)).toHaveLength(3)
+  })
+})
+
+function timed(regex: RegExp, text: string): number {
+  const before = process.cpuUsage()
+  regex.test(text)
+  return process.cpuUsage(before).user / 1000
+}

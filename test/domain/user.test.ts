@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { mayBecome, REQUEST_STATUSES } from '../../src/domain/request.ts'
+import { normaliseEmail } from '../../src/domain/user.ts'
+
+describe('normaliseEmail', () => {
+  it.each([
+    ['Ann@Example.COM', 'ann@example.com'],
+    ['  ann@example.com\n', 'ann@example.com'],
+    ['u\u0308ber@example.com', '\u00fcber@example.com'],
+    ["o'neil+tag@example.co.uk", "o'neil+tag@example.co.uk"],
+  ])('%j becomes %j', (text, email) => {
+    expect(normaliseEmail(text)).toBe(email)
+  })
+
+  it.each([
+    '',
+    'ann',
+    '@example.com',
+    'ann@',
+    'a b@example.com',
+    'a@b@c',
+    '<a@b.c>',
+    '"a"@b.c',
+    `${'a'.repeat(65)}@b.c`,
+    `a@${'b'.repeat(260)}`,
+  ])('%j is no address', (text) => {
+    expect(normaliseEmail(text)).toBeUndefined()
+  })
+})
+
+describe('the states of a request', () => {
+  it('only a pending one changes; the others are final', () => {
+    for (const from of REQUEST_STATUSES)
+      for (const to of REQUEST_STATUSES)
+        expect([from, to, mayBecome(from, to)]).toEqual([from, to, from === 'pending'])
+  })
+})
