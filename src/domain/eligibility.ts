@@ -9,10 +9,12 @@ export interface Decider {
   has_totp: boolean
 }
 
-/** Ordered checks: named, still pending, not voted yet, has a permitted factor. @returns the first that fails. */
+/** Ordered checks: named, still pending, no dry-run, not voted yet, has a permitted factor. @returns the first that fails. */
 export function whyNot(request: ApprovalRequest, person: Decider): Refusal | undefined {
   if (!isNamed(request, person.user_id)) return refusal('not_found')
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
+  // A person's proof under the sandbox mark would be a receipt that is neither one nor the other (T72).
+  if (request.sandbox) return refusal('sandbox_request')
   if (hasVoted(request, person.user_id)) return refusal('already_voted')
   if (methodsFor(request, person).length === 0) return refusal('passkey_required')
   return undefined
@@ -44,6 +46,6 @@ export function isNamed(request: ApprovalRequest, userId: string): boolean {
 }
 
 /** Has a vote of this person, or for this person, been counted? */
-function hasVoted(request: ApprovalRequest, userId: string): boolean {
+export function hasVoted(request: ApprovalRequest, userId: string): boolean {
   return request.votes.some((vote) => vote.on_behalf_of === userId)
 }

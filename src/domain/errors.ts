@@ -48,6 +48,7 @@ export const REFUSALS = {
   quota_exceeded: [429, 'The monthly approval quota of this account is used up.'],
   too_many_waits: [429, 'Too many open waits; close one or poll every 3 seconds.'],
   // deciding
+  sandbox_request: [409, 'A sandbox request decides itself; nobody is asked.'],
   already_voted: [409, 'You have already decided on this request.'],
   passkey_required: [
     403,

@@ -64,6 +64,7 @@ describe('whyNot, in its order', () => {
       ann,
       'not_pending',
     ],
+    ['a sandbox request', request({ sandbox: true }), ann, 'sandbox_request'],
     ['a second vote', request({ votes: [vote('ann')] }), ann, 'already_voted'],
     ['a vote a delegate cast for them', request({ votes: [vote('dora', 'ann')] }), ann, 'already_voted'],
     ['codes on a passkey_only request', request({ requirement: strict }), codesOnly, 'passkey_required'],

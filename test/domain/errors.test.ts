@@ -29,6 +29,7 @@ const PROMISED: [RefusalCode, number][] = [
   ['idempotency_in_progress', 409],
   ['quota_exceeded', 429],
   ['too_many_waits', 429],
+  ['sandbox_request', 409],
   ['unavailable', 503],
   ['internal_error', 500],
 ]

@@ -61,7 +61,14 @@ const options = operation({
     invalid: ['decision', 'must be approved or rejected'],
   },
   answers: { '200': { schema: decisionOptionsAnswer, description: 'What to confirm with the passkey.' } },
-  refusals: ['not_found', notPending, 'already_voted', 'passkey_required', 'method_not_enrolled'],
+  refusals: [
+    'not_found',
+    notPending,
+    'sandbox_request',
+    'already_voted',
+    'passkey_required',
+    'method_not_enrolled',
+  ],
 })
 
 const decision = operation({
@@ -82,6 +89,7 @@ const decision = operation({
     'challenge_invalid',
     'not_found',
     notPending,
+    'sandbox_request',
     'already_voted',
     'passkey_required',
     'method_not_enrolled',

@@ -84,7 +84,14 @@ export const reviewAnswer = z
     approver: approverField.nullable(),
     may_decide: z.boolean(),
     why_not: z
-      .enum(['not_found', 'not_pending', 'already_voted', 'passkey_required', 'method_not_enrolled'])
+      .enum([
+        'not_found',
+        'not_pending',
+        'sandbox_request',
+        'already_voted',
+        'passkey_required',
+        'method_not_enrolled',
+      ])
       .optional()
       .meta({ description: 'Why the signed-in person cannot decide.' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
