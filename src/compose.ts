@@ -7,7 +7,7 @@ import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
 import type { Clock, Log, RateLimiter, Vault } from './flow/ports.ts'
 import { createWaitSlots } from './flow/wait-for-decision.ts'
 import { createHttpApp } from './http/app.ts'
-import { openStore } from './open-store.ts'
+import { type OpenStore, openStore } from './open-store.ts'
 import { packagePath } from './package-path.ts'
 import { loadSecrets } from './secrets.ts'
 import { createSessionTokens } from './signing/session-token.ts'
@@ -35,6 +35,8 @@ export interface Composition {
   deps: FlowDeps
   limiter: RateLimiter
   connection: StoreConnection
+  /** Resolves when the embedded store ends by itself: nothing can be served any more. */
+  storeFailed: Promise<Error>
   /** Answers everybody who waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
@@ -66,7 +68,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   try {
     const connection = await connectStore(store.uri)
     opened.push(() => connection.close())
-    return await assemble(config, options, { vault, connection, own: store.own, opened, close })
+    return await assemble(config, options, { vault, connection, store, opened, close })
   } catch (error) {
     await close()
     throw error
@@ -76,8 +78,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
 interface Opened {
   vault: Vault
   connection: StoreConnection
-  /** The store is this process's own. */
-  own: boolean
+  store: OpenStore
   /** What to undo at the end, last first. */
   opened: (() => Promise<void>)[]
   close(): Promise<void>
@@ -120,10 +121,17 @@ async function assemble(
     async () => changes.stop(),
     reloadKeys(deps),
   )
-  const limiter = await createRateLimiter(connection, clock, log, !parts.own)
+  const limiter = await createRateLimiter(connection, clock, log, !parts.store.own)
   await ensureIndexes(connection)
   await keys.ensure()
-  return { deps, limiter, connection, stopWaiting: () => changes.stop(), close: parts.close }
+  return {
+    deps,
+    limiter,
+    connection,
+    storeFailed: parts.store.failed ?? new Promise(() => undefined),
+    stopWaiting: () => changes.stop(),
+    close: parts.close,
+  }
 }
 
 /** What cannot be written at the very end is told, but does not keep the service from stopping. */

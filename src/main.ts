@@ -36,6 +36,13 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
+  service.composition.storeFailed.then((error) => {
+    log.error(
+      { error },
+      'the embedded store ended; stopping, so that whoever supervises the service starts it anew',
+    )
+    process.exit(1)
+  })
 }
 
 /** Past the log on purpose: the log redacts such links. */
@@ -52,10 +59,7 @@ export async function runMain(): Promise<void> {
   try {
     await main()
   } catch (error) {
-    const plain = MENDABLE.some((type) => error instanceof type) || portTaken(error)
-    const text =
-      error instanceof Error ? (plain ? error.message : (error.stack ?? error.message)) : String(error)
-    process.stderr.write(`${text}\n`)
+    process.stderr.write(`${explain(error)}\n`)
     process.exit(1)
   }
 }
@@ -63,6 +67,12 @@ export async function runMain(): Promise<void> {
 /** Errors whose message alone tells the operator what to do. */
 const MENDABLE = [ConfigError, DataDirInUseError, WrongSealingKeyError]
 
-function portTaken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES')
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (MENDABLE.some((type) => error instanceof type)) return error.message
+  const code = 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE') return `${error.message}. Stop the other program, or set PORT to a free port.`
+  if (code === 'EACCES')
+    return `${error.message}. Set PORT to one above 1023, and DATA_DIR to a folder you may write.`
+  return error.stack ?? error.message
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { findRunningStore, StoreLockedError, startEmbeddedStore } from '../embedded-mongo/index.ts'
 import type { Config } from './config.ts'
 
@@ -16,24 +17,31 @@ export class DataDirInUseError extends Error {
   override readonly name = 'DataDirInUseError'
 }
 
+/** A command holds the store of a stopped service for about a second; whoever comes then waits for it. */
+const TRIES = 50
+const GAP_MS = 100
+
 /**
  * The store of the configuration: `MONGODB_URI`, else the embedded store on the data directory.
  * @param share a command may use the store of a service that is running; a second service may not
- * @throws DataDirInUseError
+ * @throws DataDirInUseError when the directory is still held after five seconds
  */
 export async function openStore(
   config: Pick<Config, 'mongodbUri' | 'dataDir'>,
   share: boolean,
 ): Promise<OpenStore> {
   if (config.mongodbUri !== undefined) return external(config.mongodbUri)
-  const running = share ? await findRunningStore(config.dataDir) : undefined
-  if (running !== undefined) return external(running.uri)
-  try {
-    const store = await startEmbeddedStore({ dataDir: config.dataDir })
-    return { uri: store.uri, own: true, failed: store.failed, close: () => store.close() }
-  } catch (error) {
-    if (error instanceof StoreLockedError) throw inUse(config.dataDir, error)
-    throw error
+  for (let attempt = 1; ; attempt += 1) {
+    const running = share ? await findRunningStore(config.dataDir) : undefined
+    if (running !== undefined) return external(running.uri)
+    try {
+      const store = await startEmbeddedStore({ dataDir: config.dataDir })
+      return { uri: store.uri, own: true, failed: store.failed, close: () => store.close() }
+    } catch (error) {
+      if (!(error instanceof StoreLockedError)) throw error
+      if (attempt === TRIES) throw inUse(config.dataDir, error)
+      await delay(GAP_MS)
+    }
   }
 }
 
