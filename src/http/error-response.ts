@@ -33,6 +33,7 @@ export function errorResponse({
 function sendRefusal(response: Response, refused: Refusal): void {
   const { retry_after } = refused.details
   if (retry_after !== undefined) response.setHeader('Retry-After', String(retry_after))
+  if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer') // RFC 9110 section 15.5.2
   response
     .status(refused.status)
     .json({ error: refused.code, message: refused.publicMessage, ...refused.details })

@@ -15,7 +15,7 @@ interface Open {
 
 /**
  * Walks parsed JSON without recursion, so that depth cannot exhaust the stack, and refuses what would cost much or be seen
- * differently by different readers: deep, wide, huge, `__proto__`, ill-formed Unicode (T59, T60).
+ * differently by different readers: deep, wide, huge, `__proto__`, ill-formed Unicode, inexact numbers (T59, T60).
  * @throws Refusal `invalid_json` when it is no object, `invalid_field` naming the place
  */
 export function guardJson(body: unknown): void {
@@ -33,8 +33,7 @@ export function guardJson(body: unknown): void {
       const path = current.path === '' ? key : `${current.path}.${key}`
       if (!Array.isArray(current.value)) checkKey(key, current.path)
       if (typeof value === 'string') checkString(value, path)
-      else if (typeof value === 'number' && !Number.isFinite(value))
-        throw invalidField(top(path), 'holds a number out of range')
+      else if (typeof value === 'number') checkNumber(value, path)
       else if (value !== null && typeof value === 'object') open.push({ value, depth: depth + 1, path })
     }
   }
@@ -53,6 +52,13 @@ function checkString(value: string, path: string): void {
   if (value.length > MAX_STRING)
     throw invalidField(top(path), `must not hold texts longer than ${MAX_STRING} characters`)
   if (!value.isWellFormed()) throw invalidField(top(path), 'holds text that is not well-formed Unicode')
+}
+
+/** Beyond 2^53 the parser has already rounded: the approver would see another number than the caller sent (RFC 7493 §2.2). */
+function checkNumber(value: number, path: string): void {
+  if (!Number.isFinite(value)) throw invalidField(top(path), 'holds a number out of range')
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw invalidField(top(path), 'holds a whole number beyond 2^53, which is not exact; send it as text')
 }
 
 /** The body's own field in which the trouble is: what the caller can act on, and never an echo of hostile text. */

@@ -238,6 +238,17 @@ describe('400 for bodies', () => {
     expect([answer.status, answer.body.field]).toEqual([400, 'context'])
   })
 
+  it('refuses whole numbers beyond 2^53, which would come back as other numbers', async () => {
+    const caller = await newCaller(service)
+    for (const number of ['9007199254740993', '-9007199254740992', '1234567890123456789', '1e21']) {
+      const raw = `{"action":"x","context":{"account":{"id":${number}}}}`
+      const answer = await caller.send(PATH, { method: 'POST', raw })
+      expect([number, answer.status, answer.body.field]).toEqual([number, 400, 'context'])
+    }
+    const exact = { id: 9_007_199_254_740_991, text: '1234567890123456789', share: 0.1, tiny: 5e-324 }
+    expect((await caller.create({ ...ok, context: exact })).body.metadata).toEqual(exact)
+  })
+
   it('refuses unpaired surrogates, in values and in keys', async () => {
     const caller = await newCaller(service)
     for (const raw of [

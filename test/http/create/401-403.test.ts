@@ -40,6 +40,7 @@ describe('401', () => {
   ])('answers one and the same text to %s', async (_what, headers: Record<string, string>) => {
     const answer = await post({ headers: { 'X-Approver-Email': 'person@example.com', ...headers } })
     expect(answer.status).toBe(401)
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer')
     expect(answer.body).toEqual({
       error: 'invalid or missing API key',
       message: 'Send `Authorization: Bearer <API key>` with a key that has not been revoked.',
@@ -78,6 +79,12 @@ describe('401', () => {
     } finally {
       await other.close()
     }
+  })
+
+  it('T62: the store itself takes nothing but a hash, so that an absent value can never match a document', async () => {
+    const { apiKeys } = service.composition.deps
+    for (const odd of ['', 'undefined', 'F'.repeat(64), `${'0'.repeat(64)}\n`])
+      await expect(apiKeys.findActiveByHash(odd)).rejects.toThrow('not a key hash')
   })
 
   it('comes before the body is looked at', async () => {

@@ -129,6 +129,24 @@ describe('Idempotency-Key', () => {
     expect(used.find((one) => one._id.startsWith(caller.user.account_id))?.used).toBe(1)
   })
 
+  it('an error of ours leaves the key claimed, since nobody knows what was written; later it is finished', async () => {
+    const caller = await newCaller(service)
+    const headers = { 'Idempotency-Key': 'k' }
+    const { requests } = service.composition.deps
+    const { insert } = requests
+    requests.insert = async (request) => {
+      await insert(request)
+      throw new Error('the connection broke after the write')
+    }
+    const broken = await caller.create({ action: 'Pay' }, headers)
+    requests.insert = insert
+    expect([broken.status, broken.body.error]).toEqual([500, 'internal_error'])
+    expect((await caller.create({ action: 'Pay' }, headers)).body.error).toBe('idempotency_in_progress')
+    await unfinish(caller, 'k', DEAD())
+    expect((await caller.create({ action: 'Pay' }, headers)).status).toBe(201)
+    expect(await count(caller)).toBe(1)
+  })
+
   it('only one of many takes over a dead claim', async () => {
     const caller = await newCaller(service)
     const headers = { 'Idempotency-Key': 'k' }
