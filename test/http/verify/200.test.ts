@@ -188,4 +188,24 @@ describe('the verification log', () => {
     ])
     for (const entry of log) expect(Number(entry.at)).toBeGreaterThanOrEqual(started - 1_000)
   })
+
+  it('T68: writes 100 attempts in a few batches, and loses none when a batch fails', async () => {
+    const unknown = 'req_22222222222222222222222222'
+    const model = service.composition.connection.models.Verification
+    if (model === undefined) throw new Error('no model')
+    const insertMany = model.insertMany.bind(model)
+    let batches = 0
+    model.insertMany = ((documents: object[]) => {
+      batches += 1
+      return batches === 1 ? Promise.reject(new Error('the store was away')) : insertMany(documents)
+    }) as typeof model.insertMany
+    const { verifications } = service.composition.deps
+    await verifications.flush()
+    await Promise.all(Array.from({ length: 100 }, () => verify(unknown)))
+    await verifications.flush().catch(() => undefined)
+    await verifications.flush()
+    expect(await stored(service, 'verifications').countDocuments({ request_id: unknown })).toBe(100)
+    expect(batches).toBeGreaterThan(1)
+    expect(batches).toBeLessThan(12)
+  })
 })
