@@ -8,7 +8,7 @@ import type { Clock, LimitBucket, Log, RateLimiter } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 
 /** Points a minute (interface, "Limits"; `auth` covers sign-in and enrolment per address). */
-export const LIMITS: Readonly<Record<LimitBucket, number>> = { create: 60, read: 120, verify: 300, auth: 60 }
+const LIMITS: Readonly<Record<LimitBucket, number>> = { create: 60, read: 120, verify: 300, auth: 60 }
 
 const WINDOW_SECONDS = 60
 
