@@ -74,11 +74,15 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   }
 }
 
-/** Signs receipts with the key that is active now; the fresh signature is checked before it is returned (T74). */
+/**
+ * Signs receipts with the key of the vote's own second, not of now: with a quorum the earlier votes are signed at the end,
+ * and verifiers refuse a key that began only after them. The fresh signature is checked before it is returned (T74).
+ */
 export function createSigner(keys: Pick<KeyKeeper, 'ring'>, clock: Clock): Signer {
   return {
     async sign(purpose, payload) {
-      const key = keys.ring().active(purpose, clock.now())
+      const at = new Date(Math.min(clock.now().getTime(), payload.ts * 1000 + 999))
+      const key = keys.ring().active(purpose, at)
       if (key === undefined) throw new Error(`no active ${purpose} key`)
       return signPayload(payload, key)
     },

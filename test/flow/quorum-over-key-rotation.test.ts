@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest'
+import { decide } from '../../src/flow/decide.ts'
+import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { deciderOf, proveFor, setPolicy } from '../support/deciders.ts'
+import { enrolWithPasskey } from '../support/enrolled.ts'
+import { ask, setUpOwner } from '../support/live.ts'
+import { useService } from '../support/service.ts'
+
+it('T73: signs a vote cast before a key rotation with the key of its time, so that the quorum can still close', async () => {
+  let ahead = 0
+  const service = await useService({ localTime: () => Date.now() + ahead })
+  const { deps } = service.composition
+  const setting = await setUpOwner(service)
+  const first = await deciderOf(service, setting.owner)
+  const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
+  const approvers = [first.user.id, second.user.id]
+  await setPolicy(service, first.user.account_id, { approvers, quorum: 2 })
+  const id = await ask(setting)
+  const before = deps.keys.ring().active('decision', deps.clock.now())
+  await decide(deps, first.user, await proveFor(deps, first, id, 'approved'))
+  ahead = 2_000
+  const after = await deps.keys.rotate('decision', deps.clock.now(), { kind: 'cli' })
+  ahead = 4_000
+  const { request } = await decide(deps, second.user, await proveFor(deps, second, id, 'approved'))
+  expect(request.status).toBe('approved')
+  expect(request.votes.map((vote) => vote.receipt?.public_key_id)).toEqual([before?.kid, after.kid])
+  expect(request.decision?.receipt.public_key_id).toBe(after.kid)
+  for (const vote of request.votes) {
+    const shown = { decision_id: vote.decision_id, decision: vote.decision, ...vote.receipt }
+    expect(verifyReceiptJson(shown, deps.keys.ring().publicRecords())).toMatchObject({ valid: true })
+  }
+})
