@@ -43,7 +43,7 @@ export interface RequestStore {
   find(id: string): Promise<ApprovalRequest | undefined>
   /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
   list(query: ListQuery): Promise<ApprovalRequest[]>
-  /** Pending requests this user may decide, oldest first. */
+  /** Pending requests, unexpired by the database's clock, that name this user and lack their vote; oldest first. */
   pendingFor(userId: string, limit: number): Promise<ApprovalRequest[]>
   /**
    * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the database's

@@ -30,7 +30,13 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       return found.map(fromDocument)
     },
     async pendingFor(userId, limit) {
-      const filter = { 'requirement.approvers.user_id': userId, status: 'pending' as const }
+      // All in the query: what was dropped after `limit` would hide younger requests behind old ones that need nobody.
+      const filter = {
+        'requirement.approvers.user_id': userId,
+        status: 'pending' as const,
+        'votes.on_behalf_of': trusted({ $ne: userId }),
+        $expr: UNEXPIRED,
+      }
       const found = await model.find(filter).sort({ created_at: 1 }).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
