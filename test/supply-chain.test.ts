@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { packagePath } from '../src/package-path.ts'
+
+const versions = z.record(z.string(), z.string())
+const manifest = z
+  .object({ dependencies: versions, devDependencies: versions })
+  .parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8')))
+const lock = z
+  .object({
+    packages: z.record(
+      z.string(),
+      z.object({ integrity: z.string().optional(), link: z.boolean().optional() }),
+    ),
+  })
+  .parse(JSON.parse(readFileSync(packagePath('package-lock.json'), 'utf8')))
+const workflow = readFileSync(packagePath('.github/workflows/ci.yml'), 'utf8')
+
+describe('T87: supply chain', () => {
+  it('names every direct dependency by one exact version', () => {
+    const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),
+    )
+    expect(loose).toEqual([])
+  })
+
+  it('locks every package by a SHA-512 hash', () => {
+    const packages = Object.entries(lock.packages).filter(([path, { link }]) => path !== '' && link !== true)
+    expect(packages.length).toBeGreaterThan(100)
+    expect(
+      packages.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path),
+    ).toEqual([])
+  })
+
+  it('uses one MongoDB driver, the one of mongoose', () => {
+    const drivers = Object.keys(lock.packages).filter((path) => /(^|\/)node_modules\/mongodb$/.test(path))
+    expect(drivers.filter((path) => !path.includes('mongodb-memory-server'))).toEqual([
+      'node_modules/mongodb',
+    ])
+  })
+
+  it('gives a reason for every runtime dependency', () => {
+    const reasons =
+      readFileSync(packagePath('CONTRIBUTING.md'), 'utf8').split('## Dependencies at run time')[1] ?? ''
+    expect(Object.keys(manifest.dependencies).filter((name) => !reasons.includes(`\`${name}\``))).toEqual([])
+  })
+
+  it('installs in CI without scripts of dependencies, checks signatures, and gives the jobs no more than reading', () => {
+    expect(workflow).toMatch(/^permissions: \{\}$/m)
+    expect(workflow.match(/^\s+permissions:\n(\s+\w+: \w+\n)+/gm)?.join('')).toMatch(
+      /^\s+permissions:\n\s+contents: read\n$/,
+    )
+    expect(workflow).toContain('npm ci --ignore-scripts')
+    expect(workflow).toContain('npm audit signatures')
+  })
+
+  it('pins every action of CI by its commit', () => {
+    const actions = [...workflow.matchAll(/uses: (\S+)/g)].map((match) => match[1] ?? '')
+    expect(actions.length).toBeGreaterThan(0)
+    expect(actions.filter((action) => !/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/.test(action))).toEqual([])
+  })
+})
