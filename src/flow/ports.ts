@@ -1,6 +1,7 @@
 import type { Account, ApiKey, Scope } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
+import type { LimitBucket } from '../domain/limits.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
@@ -165,8 +166,6 @@ export interface LimitState {
   /** Whole seconds until then, at least one. */
   retryAfter: number
 }
-
-export type LimitBucket = 'create' | 'read' | 'verify' | 'auth'
 
 /** Fixed windows of a minute. On a broken store `auth` denies and the others allow (T66). */
 export interface RateLimiter {

@@ -4,11 +4,9 @@ import {
   RateLimiterMongo,
   RateLimiterRes,
 } from 'rate-limiter-flexible'
-import type { Clock, LimitBucket, Log, RateLimiter } from '../flow/ports.ts'
+import { type LimitBucket, REQUESTS_A_MINUTE } from '../domain/limits.ts'
+import type { Clock, Log, RateLimiter } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
-
-/** Points a minute (interface, "Limits"; `auth` covers sign-in and enrolment per address). */
-const LIMITS: Readonly<Record<LimitBucket, number>> = { create: 60, read: 120, verify: 300, auth: 60 }
 
 const WINDOW_SECONDS = 60
 
@@ -24,7 +22,7 @@ export async function createRateLimiter(
   shared: boolean,
 ): Promise<RateLimiter> {
   const options = (bucket: LimitBucket) => ({
-    points: LIMITS[bucket],
+    points: REQUESTS_A_MINUTE[bucket],
     duration: WINDOW_SECONDS,
     keyPrefix: bucket,
   })
@@ -53,7 +51,7 @@ function overLimiters(
 ): RateLimiter {
   return {
     async take(bucket, subject) {
-      const limit = LIMITS[bucket]
+      const limit = REQUESTS_A_MINUTE[bucket]
       const state = (msLeft: number, remaining: number, allowed: boolean) => ({
         allowed,
         limit,

@@ -1,6 +1,7 @@
 import type { RequestHandler, Response } from 'express'
 import { refusal } from '../../domain/errors.ts'
-import type { LimitBucket, LimitState, RateLimiter } from '../../flow/ports.ts'
+import type { LimitBucket } from '../../domain/limits.ts'
+import type { LimitState, RateLimiter } from '../../flow/ports.ts'
 import { callerOf } from './authenticate.ts'
 import { clientAddress, limitSubject } from './client-address.ts'
 
