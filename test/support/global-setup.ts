@@ -54,6 +54,12 @@ async function openTestStore(): Promise<{ uri: string; close: () => Promise<void
 
 async function openMongod(): Promise<{ uri: string; close: () => Promise<void> }> {
   const { MongoMemoryReplSet } = await import('mongodb-memory-server')
-  const set = await MongoMemoryReplSet.create({ replSet: { count: 1, ip: '127.0.0.1' } })
+  const set = await MongoMemoryReplSet.create({ replSet: { count: 1, ip: '127.0.0.1' } }).catch(
+    (cause: unknown) => {
+      const advice =
+        'set MONGOMS_SYSTEM_BINARY to a mongod on this machine, or allow the download from fastdl.mongodb.org'
+      throw new Error(`no MongoDB server for the tests: ${advice}`, { cause })
+    },
+  )
   return { uri: set.getUri(), close: async () => void (await set.stop()) }
 }
