@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
 import type { PageState } from '../support/page-answers.ts'
-import { sampleReview } from '../support/page-samples.ts'
+import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const REQUEST = `/a/${sampleReview().id}`
@@ -85,6 +85,23 @@ const SCENES: Record<string, Scene> = {
     },
   },
   account: { path: '/account', ready: '.entries', act: (page) => page.getByText('Revoked keys').click() },
+  'account with hostile requests waiting': {
+    prepare: (state) => {
+      state.pending = [
+        samplePending({ action: `a\u202eb${'x'.repeat(400)}` }),
+        samplePending({ id: 'req_2', high_impact: false, action: 'word '.repeat(400) }),
+      ]
+    },
+    path: '/account',
+    ready: '.waiting',
+  },
+  'account with nothing waiting': {
+    prepare: (state) => {
+      state.pending = []
+    },
+    path: '/account',
+    ready: '.entries',
+  },
   'step-up dialog': {
     path: '/account',
     ready: '.entries',
@@ -129,13 +146,13 @@ describeInBrowser('every page for everybody', () => {
   for (const [name, { prepare, path, ready, act }] of Object.entries(SCENES)) {
     it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
       prepare?.(suite.server().state)
-      const started = structuredClone({ ...suite.server().state, lie: undefined })
+      const { page, incidents } = await suite.visit()
+      await page.goto(path)
+      await page.locator(ready).first().waitFor()
+      await act?.(page)
       for (const { width, colorScheme } of LOOKS) {
-        Object.assign(suite.server().state, structuredClone(started))
-        const { page, incidents } = await suite.visit({ viewport: { width, height: 800 }, colorScheme })
-        await page.goto(path)
-        await page.locator(ready).first().waitFor()
-        await act?.(page)
+        await page.setViewportSize({ width, height: 800 })
+        await page.emulateMedia({ colorScheme })
         expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
         expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
         expect(incidents).toEqual([])

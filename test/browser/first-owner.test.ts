@@ -26,15 +26,20 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     const command = await page.locator('pre.command').innerText()
     expect(command).toContain(`curl -X POST ${service.url}/api/v1/approvals/request`)
     expect(command).toContain(rawKey)
-    await page.getByRole('button', { name: 'I saved the key' }).click()
-    await page.getByRole('heading', { name: 'API keys' }).waitFor()
-    expect(await page.content()).not.toContain(rawKey)
+    expect(await page.locator('.new-key').innerText()).toContain('The request will appear on this page')
+    expect(await page.locator('#waiting').innerText()).toContain('Nothing waits for you now.')
 
     const id = await ask(service, rawKey, {
       action: 'Deploy version 1.4.2',
       context: { agent_name: 'ci', env: 'prod' },
     })
-    await page.goto(`/a/${id}?d=approve`)
+    await page.getByRole('button', { name: 'I saved the key' }).click()
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    expect(await page.content()).not.toContain(rawKey)
+    expect(await page.locator('.waiting').innerText()).toContain('Deploy version 1.4.2')
+    await page.getByRole('link', { name: 'Look and decide' }).click()
+    await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
+    expect(page.url()).toBe(`${service.url}/a/${id}`)
     await page.getByLabel('Comment (optional)').fill('Tests are green.')
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()

@@ -105,7 +105,7 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 
 /** Runs axe-core with all WCAG 2.2 A/AA rules and best practices. @returns one line per violation. */
 export async function axeViolations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource)
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axeSource)
   const lines: unknown = await page.evaluate(`axe
     .run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
     .then(({ violations }) => violations.map(({ id, nodes }) =>

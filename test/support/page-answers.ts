@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { refusal } from '../../src/domain/errors.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type { ApiKeyEntry, Factors, Review } from '../../webauthn-page/api/contract.ts'
-import { SAMPLE_FACTORS, SAMPLE_KEYS, SAMPLE_USER, sampleReview } from './page-samples.ts'
+import type { ApiKeyEntry, Factors, PendingRequest, Review } from '../../webauthn-page/api/contract.ts'
+import { SAMPLE_FACTORS, SAMPLE_KEYS, SAMPLE_USER, samplePending, sampleReview } from './page-samples.ts'
 
 /** What the answers of options calls look like; tests may change one to let the server lie. */
 export interface DecisionOptions {
@@ -21,6 +21,7 @@ export interface DecisionOptions {
 export interface PageState {
   signedIn: boolean
   review: Review | undefined
+  pending: PendingRequest[]
   factors: Factors
   keys: ApiKeyEntry[]
   invitation: { kind: 'setup' | 'invite'; email: string | null; name: string | null; expires_at: string }
@@ -33,6 +34,7 @@ export function freshState(): PageState {
   return {
     signedIn: true,
     review: sampleReview(),
+    pending: [samplePending()],
     factors: structuredClone(SAMPLE_FACTORS),
     keys: structuredClone(SAMPLE_KEYS),
     invitation: { kind: 'setup', email: null, name: null, expires_at: '2100-01-01T00:00:00.000Z' },
@@ -74,6 +76,7 @@ export function answer(
     'POST /enrollment/passkey/options': () => creation,
     'POST /enrollment/totp/options': () => SECRET,
     'POST /enrollment/totp': () => ({ ...session, ...codes(body) }),
+    'GET /me/pending': () => ({ data: state.pending, next_cursor: null }),
     'GET /me/factors': () => state.factors,
     'POST /me/step-up/options': () => ({
       methods: state.stepUp,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type { ApiKeyEntry, Factors, Review, User } from '../../webauthn-page/api/contract.ts'
+import type { ApiKeyEntry, Factors, PendingRequest, Review, User } from '../../webauthn-page/api/contract.ts'
 
 export const SAMPLE_USER: User = {
   id: 'usr_3V9K2M7Q4R8S1T6W5X0YZABCDE',
@@ -59,6 +59,12 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     decision: undefined,
     ...changes,
   }
+}
+
+/** That request as the list of waiting ones shows it. */
+export function samplePending(changes: Partial<PendingRequest> = {}): PendingRequest {
+  const { id, action, high_impact, requested_by, created_at, expires_at } = sampleReview()
+  return { id, action, high_impact, requested_by, created_at, expires_at, ...changes }
 }
 
 export const SAMPLE_FACTORS: Factors = {

@@ -16,14 +16,27 @@ import { callerText } from '../show/caller-text.ts'
 import { apiKeysSection, loadApiKeys } from './api-keys.ts'
 import { codesSection } from './codes.ts'
 import { passkeysSection } from './passkeys.ts'
+import { loadPending, type Pending } from './waiting-list.ts'
+import { waitingSection } from './waiting-section.ts'
 
-/** `/account`: own factors and, for owners, API keys. `message` says what just changed. */
+interface Account {
+  user: User
+  pending: Pending
+  factors: Factors
+  keys: ApiKeyEntry[] | undefined
+}
+
+/** `/account`: what waits for the person, own factors and, for owners, API keys. `message` says what just changed. */
 export async function accountPage(message?: string): Promise<void> {
   try {
     const { user } = await get('/session', sessionShape)
-    const [factors, keys] = await Promise.all([get('/me/factors', factorsShape), loadApiKeys()])
+    const [pending, factors, keys] = await Promise.all([
+      loadPending(),
+      get('/me/factors', factorsShape),
+      loadApiKeys(),
+    ])
     showUser(user)
-    showAccount(user, factors, keys, message)
+    showAccount({ user, pending, factors, keys }, message)
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 401)
       return location.replace('/signin?next=/account')
@@ -38,7 +51,7 @@ export async function accountPage(message?: string): Promise<void> {
   }
 }
 
-function showAccount(user: User, factors: Factors, keys: ApiKeyEntry[] | undefined, message?: string): void {
+function showAccount({ user, pending, factors, keys }: Account, message?: string): void {
   const done = (said?: string): Promise<void> => accountPage(said)
   const news = message === undefined ? undefined : notice('success', message)
   const keyPart = keys === undefined ? undefined : apiKeysSection(keys, done)
@@ -48,6 +61,7 @@ function showAccount(user: User, factors: Factors, keys: ApiKeyEntry[] | undefin
     { class: 'account' },
     el('div', { class: 'account-head' }, el('h1', {}, 'Your account'), button('Sign out', 'quiet', signOut)),
     news,
+    waitingSection(pending),
     facts(
       ['Name', callerText(user.name)],
       ['E-mail', callerText(user.email)],

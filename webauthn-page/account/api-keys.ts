@@ -2,7 +2,7 @@ import { type ApiKeyEntry, apiKeysShape, newApiKeyShape, okShape } from '../api/
 import { get, post, RequestFailure, remove } from '../api/request.ts'
 import { button, runOnce, submitButton } from '../dom/button.ts'
 import { el, freshId } from '../dom/element.ts'
-import { field } from '../dom/field.ts'
+import { field, NAME_LENGTH } from '../dom/field.ts'
 import { day } from '../dom/moment.ts'
 import { callerText } from '../show/caller-text.ts'
 import { askFirst } from './ask-first.ts'
@@ -60,7 +60,7 @@ function keyForm(part: Section, first: boolean, done: Done): HTMLElement {
     label: 'Name of the key',
     name: 'name',
     hint: 'Approvers see it as the one who asks, for example “deploy-bot”.',
-    attributes: { maxlength: 100, autocomplete: 'off', required: true },
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true },
   })
   const id = freshId('sandbox')
   const sandbox = el('input', { type: 'checkbox', id })

@@ -1,6 +1,7 @@
 import { button } from '../dom/button.ts'
 import { copyButton } from '../dom/copy-button.ts'
-import { el } from '../dom/element.ts'
+import { el, link } from '../dom/element.ts'
+import { WAITING_ID } from './waiting-section.ts'
 
 export interface NewKey {
   rawKey: string
@@ -16,7 +17,13 @@ export function newKeyView(
   const command = firstRequest(rawKey, origin)
   const next = sandbox
     ? 'Run this in a terminal. A sandbox request is approved by itself after a few seconds.'
-    : `Run this in a terminal. Then open ${origin}/a/ followed by the id of the answer, and decide.`
+    : el(
+        'span',
+        {},
+        'Run this in a terminal. The request will appear on this page, under ',
+        link(`#${WAITING_ID}`, 'Waiting for you'),
+        ': look at it there and decide.',
+      )
   return el(
     'div',
     { class: 'new-key' },

@@ -2,7 +2,7 @@ import { creationOptionsShape, type Factors, okShape, type PasskeyEntry } from '
 import { post } from '../api/request.ts'
 import { button, runOnce, submitButton } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
-import { field } from '../dom/field.ts'
+import { field, NAME_LENGTH } from '../dom/field.ts'
 import { day } from '../dom/moment.ts'
 import { createPasskey, deviceName, passkeysWork } from '../passkey/ceremony.ts'
 import { callerText } from '../show/caller-text.ts'
@@ -105,7 +105,7 @@ function newPasskeyForm(part: Section, proof: Proof, done: (message: string) => 
   const name = field({
     label: 'Name of the new passkey',
     name: 'name',
-    attributes: { maxlength: 60, autocomplete: 'off', value: deviceName() },
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
   })
   const form = el('form', { novalidate: true }, name.row, submitButton('Create the passkey'))
   form.addEventListener('submit', (event) => {

@@ -101,6 +101,17 @@ export type ApiKeyEntry = ReturnType<typeof apiKeyShape>
 export const apiKeysShape = object({ data: list(apiKeyShape), next_cursor: nullable(text) })
 export const newApiKeyShape = object({ raw_key: text, key: apiKeyShape })
 
+const pendingRequestShape = object({
+  id: text,
+  action: text,
+  high_impact: flag,
+  requested_by: object({ key_name: text, account_name: text }),
+  created_at: moment,
+  expires_at: moment,
+})
+export type PendingRequest = ReturnType<typeof pendingRequestShape>
+export const pendingShape = object({ data: list(pendingRequestShape) })
+
 const voteShape = object({
   approver: text,
   decision: outcome,

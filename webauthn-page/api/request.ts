@@ -18,22 +18,34 @@ export class RequestFailure extends Error {
 
 const TIMEOUT_MS = 30_000
 
+/** An answer and when it came. */
+export interface Timed<T> {
+  value: T
+  /** The service's time in milliseconds minus `performance.now()`, by its `Date` header: good to a second. */
+  clock: number
+}
+
 /** GET of one of the service's JSON answers. @throws RequestFailure, ShapeError */
-export function get<T>(path: string, shape: Shape<T>): Promise<T> {
+export async function get<T>(path: string, shape: Shape<T>): Promise<T> {
+  return (await send('GET', path, shape)).value
+}
+
+/** As `get`, for answers that are read against the service's clock. @throws RequestFailure, ShapeError */
+export function getTimed<T>(path: string, shape: Shape<T>): Promise<Timed<T>> {
   return send('GET', path, shape)
 }
 
 /** POST of a JSON body. @throws RequestFailure, ShapeError */
-export function post<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
-  return send('POST', path, shape, body)
+export async function post<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
+  return (await send('POST', path, shape, body)).value
 }
 
 /** DELETE; the empty JSON body makes it a request that no foreign form could send. @throws RequestFailure, ShapeError */
-export function remove<T>(path: string, shape: Shape<T>): Promise<T> {
-  return send('DELETE', path, shape, {})
+export async function remove<T>(path: string, shape: Shape<T>): Promise<T> {
+  return (await send('DELETE', path, shape, {})).value
 }
 
-async function send<T>(method: string, path: string, shape: Shape<T>, body?: object): Promise<T> {
+async function send<T>(method: string, path: string, shape: Shape<T>, body?: object): Promise<Timed<T>> {
   const response = await fetch(`/api/v1${path}`, {
     method,
     credentials: 'same-origin',
@@ -50,9 +62,10 @@ async function send<T>(method: string, path: string, shape: Shape<T>, body?: obj
       'The service does not answer. Check your connection and try again.',
     )
   })
+  const clock = (Date.parse(response.headers.get('Date') ?? '') || Date.now()) - performance.now()
   const answer: unknown = await response.json().catch(() => null)
   if (!response.ok) throw failureOf(response.status, answer)
-  return shape(answer, path)
+  return { value: shape(answer, path), clock }
 }
 
 function failureOf(status: number, answer: unknown): RequestFailure {

@@ -1,23 +1,21 @@
 import { announce } from '../dom/announce.ts'
 import { el } from '../dom/element.ts'
-import { duration } from '../dom/moment.ts'
+import { duration, secondsUntil } from '../dom/moment.ts'
 import type { CheckedReview } from './load-review.ts'
 
 /** Seconds before expiry at which a screen reader hears the time left; in between it is only shown. */
 const THRESHOLDS = [600, 300, 60, 30]
 
-/** Seconds until expiry by the server's clock. */
-function secondsLeft({ review, clock }: CheckedReview): number {
-  return (Date.parse(review.expires_at) - (performance.now() + clock)) / 1000
-}
-
 /** A live count-down. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
-export function timeLeft(checked: CheckedReview, timeUp: () => void): { element: HTMLElement; stop(): void } {
+export function timeLeft(
+  { review, clock }: CheckedReview,
+  timeUp: () => void,
+): { element: HTMLElement; stop(): void } {
   const value = el('span', { class: 'time-left-value' })
   const element = el('p', { class: 'time-left', role: 'timer' }, value)
   let last = Number.POSITIVE_INFINITY
   const tick = (): void => {
-    const left = secondsLeft(checked)
+    const left = secondsUntil(review.expires_at, clock)
     value.textContent = left > 0 ? `${duration(left)} left to decide` : 'The time is up'
     element.classList.toggle('urgent', left <= 60)
     const passed = THRESHOLDS.find(

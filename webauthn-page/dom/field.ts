@@ -1,5 +1,12 @@
 import { type Attributes, el, freshId } from './element.ts'
 
+/**
+ * What the service takes of names and e-mail addresses. It counts code points and the browser UTF-16 units, which are
+ * never fewer: what fits into the field is never too long for the service.
+ */
+export const NAME_LENGTH = 80
+export const EMAIL_LENGTH = 254
+
 /** A labelled input with its hint and its error, tied together for assistive technology. */
 export interface Field {
   row: HTMLElement

@@ -13,6 +13,11 @@ export function day(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, DAY.format(new Date(iso)))
 }
 
+/** Seconds until `iso` by a clock that runs `clock` milliseconds ahead of `performance.now()`. */
+export function secondsUntil(iso: string, clock: number): number {
+  return (Date.parse(iso) - (performance.now() + clock)) / 1000
+}
+
 /** "1 h 5 min", "4 min 3 s", "12 s"; whole seconds, never negative. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds))

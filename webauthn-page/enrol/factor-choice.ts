@@ -7,7 +7,7 @@ import {
 import { post } from '../api/request.ts'
 import { button } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
-import { type Field, field } from '../dom/field.ts'
+import { type Field, field, NAME_LENGTH } from '../dom/field.ts'
 import type { NoticeSlot } from '../dom/notice.ts'
 import { showScene } from '../dom/stage.ts'
 import { backupCodes } from '../passkey/backup-codes.ts'
@@ -30,7 +30,7 @@ export function factorChoice(enrolment: Enrolment): HTMLElement[] {
     label: 'Name of this passkey',
     name: 'passkey_name',
     hint: 'To tell your devices apart later.',
-    attributes: { maxlength: 60, autocomplete: 'off', value: deviceName() },
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
   })
   const passkey = el(
     'section',

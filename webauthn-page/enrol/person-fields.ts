@@ -1,5 +1,5 @@
 import { el } from '../dom/element.ts'
-import { type Field, field } from '../dom/field.ts'
+import { EMAIL_LENGTH, type Field, field, NAME_LENGTH } from '../dom/field.ts'
 
 export interface Person {
   email: string
@@ -19,12 +19,12 @@ export function personFields(): PersonFields {
     label: 'E-mail',
     name: 'email',
     hint: 'Approvals that name this address are yours to decide.',
-    attributes: { type: 'email', autocomplete: 'email', required: true, maxlength: 254 },
+    attributes: { type: 'email', autocomplete: 'email', required: true, maxlength: EMAIL_LENGTH },
   })
   const name = field({
     label: 'Your name',
     name: 'name',
-    attributes: { autocomplete: 'name', required: true, maxlength: 100 },
+    attributes: { autocomplete: 'name', required: true, maxlength: NAME_LENGTH },
   })
   const read = (): Person | undefined => {
     const values = { email: email.input.value.trim(), name: name.input.value.trim() }

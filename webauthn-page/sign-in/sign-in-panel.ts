@@ -2,7 +2,7 @@ import { requestOptionsShape, sessionShape, type User } from '../api/contract.ts
 import { post } from '../api/request.ts'
 import { button, runOnce, submitButton } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
-import { field } from '../dom/field.ts'
+import { EMAIL_LENGTH, field } from '../dom/field.ts'
 import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { passkeysWork, usePasskey } from '../passkey/ceremony.ts'
 
@@ -45,7 +45,7 @@ function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement
   const email = field({
     label: 'E-mail',
     name: 'email',
-    attributes: { type: 'email', autocomplete: 'username', required: true, maxlength: 254 },
+    attributes: { type: 'email', autocomplete: 'username', required: true, maxlength: EMAIL_LENGTH },
   })
   const code = field({
     label: 'Code',

@@ -1,0 +1,27 @@
+/**
+ * Runs `look` every `period` milliseconds while `element` is on the page and the page is visible, and at once when it
+ * comes into view again. Ends for good when the element has left the page or `look` answers false.
+ */
+export function whileVisible(element: HTMLElement, period: number, look: () => Promise<boolean>): void {
+  const over = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let looking = false
+  const follow = (delay: number): void => {
+    clearTimeout(timer)
+    if (!over.signal.aborted) timer = setTimeout(() => void run(), delay)
+  }
+  const run = async (): Promise<void> => {
+    if (!element.isConnected) return over.abort()
+    if (looking || document.visibilityState !== 'visible') return
+    looking = true
+    const more = await look()
+    looking = false
+    if (more) follow(period)
+    else over.abort()
+  }
+  const seen = (): void => {
+    if (document.visibilityState === 'visible') follow(0)
+  }
+  document.addEventListener('visibilitychange', seen, { signal: over.signal })
+  follow(period)
+}
