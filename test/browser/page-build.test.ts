@@ -1,28 +1,43 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildPage } from '../support/built-page.ts'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { BUILT_PAGE } from '../support/page-server.ts'
+
+const COMPRESSED = /\.(br|gz)$/
 
 describe('the built page', () => {
-  let page: Awaited<ReturnType<typeof buildPage>>
+  let written: string[]
   let assets: string[]
-  const gzipped = async (ending: string): Promise<number> => {
-    const files = assets.filter((name) => name.endsWith(ending))
+  const read = (name: string): Promise<Buffer> => readFile(join(BUILT_PAGE, 'assets', name))
+  const size = async (ending: string): Promise<number> => {
+    const files = written.filter((name) => name.endsWith(ending))
     expect(files.length).toBeGreaterThan(0)
-    const contents = await Promise.all(files.map((name) => readFile(join(page.folder, 'assets', name))))
-    return contents.reduce((sum, content) => sum + gzipSync(content, { level: 9 }).length, 0)
+    const contents = await Promise.all(files.map(read))
+    return contents.reduce((sum, content) => sum + content.length, 0)
   }
 
   beforeAll(async () => {
-    page = await buildPage()
-    assets = await readdir(join(page.folder, 'assets'))
+    written = await readdir(join(BUILT_PAGE, 'assets'))
+    assets = written.filter((name) => !COMPRESSED.test(name))
   })
-  afterAll(() => page.remove())
 
   it('has at most 40 kB of script and 8 kB of style, gzipped', async () => {
-    expect(await gzipped('.js')).toBeLessThanOrEqual(40_000)
-    expect(await gzipped('.css')).toBeLessThanOrEqual(8_000)
+    expect(await size('.js.gz')).toBeLessThanOrEqual(40_000)
+    expect(await size('.css.gz')).toBeLessThanOrEqual(8_000)
+  })
+
+  it('has each asset in three forms that are the same file, the smallest as Brotli', async () => {
+    expect(written.toSorted()).toEqual(
+      assets.flatMap((name) => [name, `${name}.br`, `${name}.gz`]).toSorted(),
+    )
+    for (const name of assets) {
+      const [plain, brotli, gzip] = await Promise.all([read(name), read(`${name}.br`), read(`${name}.gz`)])
+      expect(brotliDecompressSync(brotli).equals(plain)).toBe(true)
+      expect(gunzipSync(gzip).equals(plain)).toBe(true)
+      expect(brotli.length).toBeLessThan(gzip.length)
+      expect(gzip.length).toBeLessThan(plain.length)
+    }
   })
 
   it('carries content hashes in all asset names and no source maps', () => {
@@ -30,7 +45,7 @@ describe('the built page', () => {
   })
 
   it('holds no inline script, style, event handler or foreign address in the shell', async () => {
-    const html = await readFile(join(page.folder, 'index.html'), 'utf8')
+    const html = await readFile(join(BUILT_PAGE, 'index.html'), 'utf8')
     expect(html).not.toMatch(/<script(?![^>]*\bsrc=)/)
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|https?:\/\//)
     expect(html).toMatch(/<script type="module"[^>]* src="\/assets\/[\w-]+\.js">/)
@@ -38,7 +53,7 @@ describe('the built page', () => {
 
   it('uses nothing that parses text as HTML or code', async () => {
     for (const name of assets.filter((asset) => asset.endsWith('.js'))) {
-      const script = await readFile(join(page.folder, 'assets', name), 'utf8')
+      const script = (await read(name)).toString('utf8')
       expect(script).not.toMatch(
         /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/,
       )

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
-import { buildPage } from './built-page.ts'
+import { packagePath } from '../../src/package-path.ts'
 import { answer, freshState, type PageState } from './page-answers.ts'
 
 const CSP =
@@ -27,13 +27,16 @@ export interface PageServer {
   close(): Promise<void>
 }
 
-/** Serves the page built here and now. */
+/** The folder that `npm run build` fills; every test run brings it up to date first. */
+export const BUILT_PAGE = packagePath('dist/webauthn-page')
+
+/** Serves the built page, read once: a build that runs meanwhile does not matter. */
 export async function startPageServer(): Promise<PageServer> {
-  const page = await buildPage()
+  const files = await readPage()
   const calls: string[] = []
   const state = freshState()
   const server = createServer((request, response) => {
-    void serve(request, response, { state, calls, folder: page.folder }).catch(() => response.destroy())
+    void serve(request, response, { state, calls, files }).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -46,21 +49,29 @@ export async function startPageServer(): Promise<PageServer> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
       await closed
-      await page.remove()
     },
   }
+}
+
+/** `index.html` and `assets/…` with their contents. */
+async function readPage(): Promise<Map<string, Buffer>> {
+  const names = (await readdir(join(BUILT_PAGE, 'assets'))).map((name) => `assets/${name}`)
+  const contents = ['index.html', ...names].map(
+    async (name) => [name, await readFile(join(BUILT_PAGE, name))] as const,
+  )
+  return new Map(await Promise.all(contents))
 }
 
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
-  { state, calls, folder }: { state: PageState; calls: string[]; folder: string },
+  { state, calls, files }: { state: PageState; calls: string[]; files: Map<string, Buffer> },
 ): Promise<void> {
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
   response.setHeader('Content-Security-Policy', CSP)
   response.setHeader('X-Content-Type-Options', 'nosniff')
   response.setHeader('Referrer-Policy', 'no-referrer')
-  if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, folder, response)
+  if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, files, response)
   const call = `${request.method} ${url.pathname.slice('/api/v1'.length)}`
   calls.push(call)
   try {
@@ -76,10 +87,9 @@ async function serve(
   }
 }
 
-async function serveFile(pathname: string, folder: string, response: ServerResponse): Promise<void> {
+function serveFile(pathname: string, files: Map<string, Buffer>, response: ServerResponse): void {
   const name = PAGES.test(pathname) ? 'index.html' : pathname.slice(1)
-  const known = name === 'index.html' || /^assets\/[\w.-]+$/.test(name)
-  const content = known ? await readFile(join(folder, name)).catch(() => undefined) : undefined
+  const content = files.get(name)
   response.writeHead(content === undefined ? 404 : 200, {
     'Content-Type': TYPES[extname(name)] ?? 'text/plain',
   })

@@ -1,27 +1,61 @@
 import { join } from 'node:path'
-import express, { Router } from 'express'
+import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
+import { preferredCoding } from '../content-coding.ts'
 import type { HttpDeps } from '../http-deps.ts'
 
 /** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
 const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/account', '/a/:id']
 
+/** The only names that reach the file system: no folder, no dot but one, a type we know. */
+const ASSET_NAME = /^[\w-]+\.(js|css|svg)$/
+const TYPES = new Map([
+  ['js', 'text/javascript; charset=utf-8'],
+  ['css', 'text/css; charset=utf-8'],
+  ['svg', 'image/svg+xml'],
+])
+
 /** The built pages: hashed assets for ever, the shell always fresh. Nothing of a request is in the HTML. */
 export function pageRoutes(deps: HttpDeps): Router {
   const router = Router()
-  const assets = express.static(join(deps.pagesDir, 'assets'), {
-    immutable: true,
-    maxAge: '365d',
-    index: false,
-  })
-  router.use('/assets', assets)
+  router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')))
   router.get('/', (_request, response) => response.redirect(303, '/account'))
   router.get(PAGE_PATHS, (_request, response, next) => {
-    response.setHeader('Cache-Control', 'no-cache')
-    response.sendFile(
-      'index.html',
-      { root: deps.pagesDir, cacheControl: false },
-      (error) => error && next(error),
-    )
+    const options = { root: deps.pagesDir, cacheControl: false, headers: { 'Cache-Control': 'no-cache' } }
+    response.sendFile('index.html', options, afterSending(response, next))
   })
   return router
+}
+
+/** Sends the file as the build compressed it, in the coding the client likes best. */
+function asset(root: string): RequestHandler<{ name: string }> {
+  return (request, response, next) => {
+    const { name } = request.params
+    const type = TYPES.get(ASSET_NAME.exec(name)?.[1] ?? '')
+    if (type === undefined) return next()
+    const coding = preferredCoding(request.get('Accept-Encoding'))
+    const file = `${name}${coding.ending}`
+    const headers = {
+      'Content-Type': type,
+      Vary: 'Accept-Encoding',
+      // The name holds the hash of the content, so it is a strong validator, another one for each coding.
+      ETag: `"${file}"`,
+      ...(coding.name === 'identity' ? {} : { 'Content-Encoding': coding.name }),
+    }
+    const options = { root, headers, immutable: true, maxAge: '365d', lastModified: false }
+    response.sendFile(file, options, afterSending(response, next))
+  }
+}
+
+const OF_THE_FILE = ['Cache-Control', 'Content-Encoding', 'Content-Type', 'ETag', 'Last-Modified']
+
+/** A file that is not there is an unknown path; 412 and 416 are answers, not failures. */
+function afterSending(response: Response, next: NextFunction): (error?: Error) => void {
+  return (error) => {
+    if (error === undefined) return
+    const status = 'status' in error ? error.status : undefined
+    if (status === 404) return next()
+    if (status !== 412 && status !== 416) return next(error)
+    for (const header of OF_THE_FILE) response.removeHeader(header)
+    response.status(status).end()
+  }
 }

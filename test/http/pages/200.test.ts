@@ -1,0 +1,155 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ask, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { BUILT_PAGE } from '../../support/page-server.ts'
+import { rawRequest } from '../../support/raw-http.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+const ID = 'req_00000000000000000000000000'
+const PAGES = [
+  '/setup',
+  '/enroll',
+  '/signin',
+  '/signin?next=/account',
+  '/account',
+  `/a/${ID}`,
+  `/a/${ID}?d=approve`,
+]
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join(';')
+const BOTS = [
+  'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
+  'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com',
+  'Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)',
+  'Mozilla/5.0 (compatible; Microsoft Safe Links)',
+  'Google-Safety; Googlebot/2.1',
+]
+
+let service: TestService
+let setting: LiveSetting
+beforeAll(async () => {
+  service = await startService()
+  setting = await setUpOwner(service)
+})
+afterAll(() => service.close())
+
+describe('the shell of the pages', () => {
+  it.each(PAGES)('GET %s is the same HTML for everybody', async (path) => {
+    const shell = await readFile(join(BUILT_PAGE, 'index.html'))
+    const cookie = [...setting.owner.browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    for (const headers of [{}, { Cookie: cookie }, { 'Accept-Encoding': 'br, gzip' }]) {
+      const answer = await rawRequest(service.url, path, { headers })
+      expect(answer.status).toBe(200)
+      expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+      expect(answer.body.equals(shell)).toBe(true)
+      expect(answer.headers['set-cookie']).toBeUndefined()
+    }
+  })
+
+  it.each(PAGES)(
+    'GET %s is always fresh, runs only our files, cannot be framed (T21), tells no referrer (T14)',
+    async (path) => {
+      for (const method of ['GET', 'HEAD']) {
+        const { headers } = await rawRequest(service.url, path, { method })
+        expect(headers['cache-control']).toBe('no-cache')
+        expect(headers['content-security-policy']).toBe(POLICY)
+        expect(headers['x-frame-options']).toBe('DENY')
+        expect(headers['referrer-policy']).toBe('no-referrer')
+        expect(headers['permissions-policy']).toBe(
+          'publickey-credentials-get=(self), publickey-credentials-create=(self), camera=(), microphone=(), geolocation=()',
+        )
+        expect(headers['x-content-type-options']).toBe('nosniff')
+        expect(headers['cross-origin-opener-policy']).toBe('same-origin')
+      }
+    },
+  )
+
+  it('says by itself that it is not to be indexed and tells no referrer, whoever serves it', async () => {
+    const html = (await rawRequest(service.url, '/account')).body.toString('utf8')
+    expect(html).toContain('<meta name="referrer" content="no-referrer"')
+    expect(html).toContain('<meta name="robots" content="noindex, nofollow"')
+  })
+
+  it('/ leads to the account', async () => {
+    const answer = await rawRequest(service.url, '/')
+    expect([answer.status, answer.headers.location]).toEqual([303, '/account'])
+  })
+
+  it.each(['/setup/x', '/a', '/a/x/y', '/accounts', '/index.html', '/favicon.ico'])(
+    '%s is no page',
+    async (path) => {
+      const answer = await rawRequest(service.url, path)
+      expect(answer.status).toBe(404)
+      expect(JSON.parse(answer.body.toString('utf8'))).toMatchObject({ error: 'not_found' })
+    },
+  )
+
+  it('answers a precondition and a range that cannot be met without failing', async () => {
+    const late = { 'If-Unmodified-Since': 'Thu, 01 Jan 1970 00:00:00 GMT' }
+    expect((await rawRequest(service.url, '/account', { headers: late })).status).toBe(412)
+    const beyond = await rawRequest(service.url, '/account', { headers: { Range: 'bytes=999999-' } })
+    expect(beyond.status).toBe(416)
+    expect(beyond.headers['content-type']).toBeUndefined()
+    expect(service.logged.filter(({ message }) => message === 'request failed')).toEqual([])
+  })
+})
+
+describe('T13: whoever follows the link of a card', () => {
+  it('100 GET and HEAD by bots change nothing in the store and see nothing of the request', async () => {
+    const action = 'Pay 1 200 EUR to Example Ltd'
+    const context = { reason: 'invoice 4711', agent_name: 'payer' }
+    const id = await ask(setting, { action, context })
+    const before = await everything()
+    for (let visit = 0; visit < 100; visit += 1) {
+      const method = visit % 2 === 0 ? 'GET' : 'HEAD'
+      const outcome = visit % 4 < 2 ? 'approve' : 'reject'
+      const headers = { 'User-Agent': BOTS[visit % BOTS.length] ?? '', Accept: '*/*' }
+      const answer = await rawRequest(service.url, `/a/${id}?d=${outcome}`, { method, headers })
+      expect(answer.status).toBe(200)
+      const html = answer.body.toString('utf8')
+      for (const secret of [action, id, 'invoice 4711', 'payer', 'owner@example.com', outcome])
+        expect(html).not.toContain(secret)
+      expect(JSON.stringify(answer.headers)).not.toContain(id)
+    }
+    expect(await everything()).toEqual(before)
+    const read = await fetch(`${service.url}/api/v1/approvals/${id}`, {
+      headers: { Authorization: `Bearer ${setting.key}` },
+    })
+    expect(await read.json()).toMatchObject({ id, status: 'pending' })
+  })
+
+  it('cannot tell a request that exists from one that does not', async () => {
+    const id = await ask(setting)
+    const [real, none] = await Promise.all(
+      [id, ID].map((wanted) => rawRequest(service.url, `/a/${wanted}?d=approve`)),
+    )
+    const { date: _, 'x-request-id': __, ...seen } = real?.headers ?? {}
+    expect(none?.headers).toMatchObject(seen)
+    expect(none?.body.equals(real?.body ?? Buffer.alloc(0))).toBe(true)
+  })
+
+  /** Every document there is; without the outboxes, which are emptied in the background whoever comes. */
+  async function everything(): Promise<Record<string, unknown[]>> {
+    const { db } = service.composition.connection
+    if (db === undefined) throw new Error('no database')
+    const found: Record<string, unknown[]> = {}
+    for (const { name } of await db.listCollections().toArray())
+      found[name] = await db
+        .collection(name)
+        .find({}, { projection: { outbox: 0 } })
+        .sort({ _id: 1 })
+        .toArray()
+    return found
+  }
+})
