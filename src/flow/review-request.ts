@@ -1,4 +1,4 @@
-import { hasVoted, isNamed, methodsFor, whyNot } from '../domain/eligibility.ts'
+import { isNamed, methodsFor, whyNot } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
@@ -48,7 +48,7 @@ export async function readForApprover(deps: ReviewDeps, person: User, id: string
   return settleRequest(deps, found)
 }
 
-/** Pending requests that wait for this person, oldest first; not those that have this person's vote. */
+/** Pending requests that wait for this person, oldest first: neither dry-runs nor those that have this person's vote. */
 export async function pendingForPerson(
   deps: ReviewDeps,
   person: User,
@@ -56,7 +56,7 @@ export async function pendingForPerson(
 ): Promise<ApprovalRequest[]> {
   const found = await deps.requests.pendingFor(person.id, limit)
   const settled = await Promise.all(found.map((request) => settleRequest(deps, request)))
-  return settled.filter((request) => request.status === 'pending' && !hasVoted(request, person.id))
+  return settled.filter((request) => request.status === 'pending')
 }
 
 async function maySee(deps: ReviewDeps, person: User, request: ApprovalRequest): Promise<boolean> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lapse } from '../../support/caller.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
-import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -54,6 +54,15 @@ describe('GET /api/v1/me/pending', () => {
     expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
     expect(await ids()).toEqual([])
     expect(await ids(other)).toEqual([id])
+  })
+
+  it('does not list a dry-run, which nobody is asked about', async () => {
+    const made = await setting.owner.browser.post('/api/v1/account/api-keys', { name: 'try', sandbox: true })
+    const { raw_key } = expectStatus(made, 201)
+    const asked = await callWithKey(service, raw_key, '/request', { action: 'x' })
+    const { request_id } = Object(await asked.json())
+    expect(request_id).toMatch(/^req_/)
+    expect(await ids()).not.toContain(request_id)
   })
 
   it('is for signed-in persons only, never for an API key', async () => {
