@@ -46,6 +46,6 @@ export function isNamed(request: ApprovalRequest, userId: string): boolean {
 }
 
 /** Has a vote of this person, or for this person, been counted? */
-export function hasVoted(request: ApprovalRequest, userId: string): boolean {
+function hasVoted(request: ApprovalRequest, userId: string): boolean {
   return request.votes.some((vote) => vote.on_behalf_of === userId)
 }

@@ -44,7 +44,10 @@ export interface RequestStore {
   find(id: string): Promise<ApprovalRequest | undefined>
   /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
   list(query: ListQuery): Promise<ApprovalRequest[]>
-  /** Pending requests, unexpired by the database's clock, that name this user and lack their vote; oldest first. */
+  /**
+   * What waits for this user, oldest first: pending requests, unexpired by the database's clock, that name them and lack
+   * their vote; no dry-runs.
+   */
   pendingFor(userId: string, limit: number): Promise<ApprovalRequest[]>
   /**
    * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the database's

@@ -34,6 +34,7 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       const filter = {
         'requirement.approvers.user_id': userId,
         status: 'pending' as const,
+        sandbox: false,
         'votes.on_behalf_of': trusted({ $ne: userId }),
         $expr: UNEXPIRED,
       }

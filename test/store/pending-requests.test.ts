@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { newCaller, stored } from '../support/caller.ts'
 import { useService } from '../support/service.ts'
 
-it('lists what waits for a person even behind more old requests than a page holds: lapsed ones and those with their vote', async () => {
+it('lists what waits for a person even behind more old requests than a page holds: lapsed ones, dry-runs and those with their vote', async () => {
   const service = await useService()
   const caller = await newCaller(service)
   const { requests } = service.composition.deps
@@ -15,6 +15,7 @@ it('lists what waits for a person even behind more old requests than a page hold
     Array.from({ length: 3 }, (_, index) => ({ ...old, ...change, _id: `req_${letter}${index}` }))
   await stored(service, 'requests').insertMany([
     ...copies('lapsed', { expires_at: new Date(Date.now() - 1_000) }),
+    ...copies('dryrun', { sandbox: true }),
     ...copies('voted', { votes: [{ on_behalf_of: caller.user.id }] }),
   ])
   expect((await requests.pendingFor(caller.user.id, 2)).map(({ id }) => id)).toEqual([waiting])
