@@ -12,18 +12,22 @@ export interface SignedIn {
 /** What a request shows: the cookie's token, or a bearer token. */
 export type SessionCredential = { cookie: string } | { bearer: string }
 
+/** A page that looks again by itself is no sign of a person: it must not keep a forgotten session alive (T23). */
+export type SessionUse = 'counts' | 'polled'
+
 type ReadSessionDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'>
 
 /** Finds the live session of a credential and notes its use. A JWT counts only while its session lives (T56). */
 export async function readSession(
   deps: ReadSessionDeps,
   credential: SessionCredential,
+  use: SessionUse = 'counts',
 ): Promise<SignedIn | undefined> {
   const now = deps.clock.now()
   const session = await findSession(deps, credential, now)
   const user = session && (await deps.users.find(session.user_id))
   if (session === undefined || user === undefined) return undefined
-  await deps.sessions.touch(session.id, now)
+  if (use === 'counts') await deps.sessions.touch(session.id, now)
   return { session, user }
 }
 

@@ -1,7 +1,12 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import type { PeopleDeps } from '../../flow/people/people-deps.ts'
-import { readSession, type SessionCredential, type SignedIn } from '../../flow/people/read-session.ts'
+import {
+  readSession,
+  type SessionCredential,
+  type SessionUse,
+  type SignedIn,
+} from '../../flow/people/read-session.ts'
 import type { Client } from '../../flow/people/start-session.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'
@@ -18,13 +23,13 @@ const signedIn = new WeakMap<Response, SignedIn & { by: 'cookie' | 'bearer' }>()
  * `Authorization` header stands by it alone, so an API key or the internal token never acts as a person. With the cookie,
  * cross-site requests are refused (T22).
  */
-export function requireSession(deps: SessionHttpDeps): RequestHandler {
+export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'): RequestHandler {
   return async (request, response, next) => {
     const credential = credentialOf(request, deps.settings.baseUrl)
     if (credential === undefined) throw refusal('not_signed_in')
     const byCookie = 'cookie' in credential
     refuseForeignOrigin(request, deps.settings.baseUrl, byCookie)
-    const found = await readSession(deps, credential)
+    const found = await readSession(deps, credential, use)
     if (found === undefined) throw refusal('not_signed_in')
     signedIn.set(response, { ...found, by: byCookie ? 'cookie' : 'bearer' })
     next()

@@ -17,9 +17,10 @@ const PENDING_PAGE = 100
 /** The approver's side: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
 export function decisionRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
+  const polled = requireSession(deps, 'polled')
   const router = Router()
-  router.get('/me/pending', session, pending(deps))
-  router.get('/approvals/:id/review', session, review(deps))
+  router.get('/me/pending', polled, pending(deps))
+  router.get('/approvals/:id/review', polled, review(deps))
   router.post('/approvals/:id/decision/options', session, jsonBody, options(deps))
   router.post('/approvals/:id/decision', session, jsonBody, decision(deps))
   return router

@@ -109,6 +109,23 @@ describe('a session', () => {
   })
 })
 
+describe('a page that looks again by itself', () => {
+  it('T23: does not keep a forgotten session alive', async () => {
+    const { browser } = await signIn()
+    const polled = ['/api/v1/me/pending', `/api/v1/approvals/req_${'0'.repeat(26)}/review`]
+    try {
+      later = 11 * HOURS
+      const answers = []
+      for (const path of polled) answers.push((await browser.get(path)).status)
+      expect(answers).toEqual([200, 404])
+      later = 12 * HOURS + 1000
+      expect((await browser.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
+    } finally {
+      later = 0
+    }
+  })
+})
+
 describe('T22: what another site makes a browser send is refused', () => {
   it.each<[string, Parameters<HttpClient['post']>[2]]>([
     ['from another origin', { origin: 'https://evil.example' }],
