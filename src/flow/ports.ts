@@ -62,8 +62,6 @@ export interface RequestStore {
   ): Promise<ApprovalRequest | undefined>
   /** Pending and past its time by the database's clock → expired. @returns undefined when not so. */
   expire(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
-  /** Ids of pending requests past their time. */
-  dueForExpiry(limit: number): Promise<string[]>
   /** Takes the one reminder a minute. @returns undefined when not pending, or reminded less than `gapSeconds` ago. */
   recordReminder(
     id: string,

@@ -17,7 +17,7 @@ export function createRequestStore(connection: StoreConnection): RequestStore {
   return { ...reads(model), ...writes(model) }
 }
 
-type Reads = 'find' | 'list' | 'pendingFor' | 'dueForExpiry' | 'versions'
+type Reads = 'find' | 'list' | 'pendingFor' | 'versions'
 
 function reads(model: RequestModel): Pick<RequestStore, Reads> {
   return {
@@ -40,14 +40,6 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       }
       const found = await model.find(filter).sort({ created_at: 1 }).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
-    },
-    async dueForExpiry(limit) {
-      const due = await model
-        .find({ status: 'pending', $expr: EXPIRED }, { _id: 1 })
-        .sort({ expires_at: 1 })
-        .limit(limit)
-        .lean<{ _id: string }[]>()
-      return due.map((document) => document._id)
     },
     async versions(ids) {
       const filter = { _id: trusted({ $in: [...ids] }) }
