@@ -1,41 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { openStore, refusal, type TestStore } from './support.ts'
+import { describe, expect, it } from 'vitest'
+import { useItems } from './items.ts'
+import { refusal } from './support.ts'
 
-let store: TestStore
-
-beforeAll(async () => {
-  store = await openStore()
-})
-afterAll(() => store.close())
-beforeEach(async () => {
-  await store.db.dropDatabase()
-})
-
-interface Item {
-  _id: number | string
-  n?: number
-  parity?: number
-  text?: string
-  more?: string
-  state?: string
-  owner?: number
-  code?: string
-  kind?: string
-  x?: number
-  y?: number
-  a?: number
-  b?: number
-  at?: Date
-  list?: { k: string; v: number; seen?: boolean }[]
-}
-
-function items() {
-  return store.db.collection<Item>('items')
-}
-
-async function fill(count: number): Promise<void> {
-  await items().insertMany(Array.from({ length: count }, (_, i) => ({ _id: i, n: i, parity: i % 2 })))
-}
+const { store, items, fill } = useItems()
 
 describe('update', () => {
   it('changes one or all, and tells matched from modified', async () => {
@@ -133,7 +100,7 @@ describe('findAndModify', () => {
   })
 
   it('tells of an upsert in lastErrorObject', async () => {
-    const reply = await store.db.command({
+    const reply = await store().db.command({
       findAndModify: 'items',
       query: { _id: 5 },
       update: { $set: { a: 1 } },
@@ -147,12 +114,12 @@ describe('findAndModify', () => {
   })
 
   it('refuses contradictory options', async () => {
-    const both = store.db.command({ findAndModify: 'items', remove: true, update: {} })
+    const both = store().db.command({ findAndModify: 'items', remove: true, update: {} })
     expect(await refusal(both)).toMatchObject({
       code: 9,
       errmsg: "Cannot specify both an 'update' and 'remove'=true",
     })
-    const neither = store.db.command({ findAndModify: 'items', query: {} })
+    const neither = store().db.command({ findAndModify: 'items', query: {} })
     expect(await refusal(neither)).toMatchObject({
       code: 9,
       errmsg: "Either an 'update' or 'remove'=true must be specified",

@@ -1,43 +1,10 @@
 // The driver's own classes: it loads another copy of bson than an import from here would.
 import { Binary, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { openStore, refusal, type TestStore } from './support.ts'
+import { describe, expect, it } from 'vitest'
+import { useItems } from './items.ts'
+import { refusal } from './support.ts'
 
-let store: TestStore
-
-beforeAll(async () => {
-  store = await openStore()
-})
-afterAll(() => store.close())
-beforeEach(async () => {
-  await store.db.dropDatabase()
-})
-
-interface Item {
-  _id: number | string
-  n?: number
-  parity?: number
-  text?: string
-  more?: string
-  state?: string
-  owner?: number
-  code?: string
-  kind?: string
-  x?: number
-  y?: number
-  a?: number
-  b?: number
-  at?: Date
-  list?: { k: string; v: number; seen?: boolean }[]
-}
-
-function items() {
-  return store.db.collection<Item>('items')
-}
-
-async function fill(count: number): Promise<void> {
-  await items().insertMany(Array.from({ length: count }, (_, i) => ({ _id: i, n: i, parity: i % 2 })))
-}
+const { store, items, fill } = useItems()
 
 describe('documents through the official driver', () => {
   it('come back with every type they were stored with', async () => {
@@ -58,7 +25,7 @@ describe('documents through the official driver', () => {
       yes: true,
       nested: { '2': 'two', '1': 'one', deeper: [[], {}, [new Double(1)]] },
     }
-    const raw = store.db.collection('types', { promoteValues: false })
+    const raw = store().db.collection('types', { promoteValues: false })
     await raw.insertOne(document)
     const found = await raw.findOne({ _id: document._id })
     expect(found).toMatchObject({
@@ -77,7 +44,7 @@ describe('documents through the official driver', () => {
   })
 
   it('get an ObjectId when they have no _id, and keep _id in front', async () => {
-    const collection = store.db.collection('ids')
+    const collection = store().db.collection('ids')
     await collection.insertOne({ a: 1 }, { forceServerObjectId: true })
     const found = await collection.findOne()
     expect(found?._id).toBeInstanceOf(ObjectId)
@@ -85,7 +52,11 @@ describe('documents through the official driver', () => {
   })
 
   it('may not have an array for _id', async () => {
-    const error = await refusal(store.db.collection('ids').insertOne({ _id: [1] as never }))
+    const error = await refusal(
+      store()
+        .db.collection('ids')
+        .insertOne({ _id: [1] as never }),
+    )
     expect(error).toMatchObject({ code: 53, errmsg: "The '_id' value cannot be of type array" })
   })
 
@@ -147,12 +118,12 @@ describe('find', () => {
 
   it('forgets a cursor that was killed', async () => {
     await fill(300)
-    const reply = await store.db.command({ find: 'items', batchSize: 2 })
+    const reply = await store().db.command({ find: 'items', batchSize: 2 })
     const id = reply.cursor.id as Long
-    expect(await store.db.command({ killCursors: 'items', cursors: [id] })).toMatchObject({
+    expect(await store().db.command({ killCursors: 'items', cursors: [id] })).toMatchObject({
       cursorsKilled: [id],
     })
-    const error = await refusal(store.db.command({ getMore: id, collection: 'items' }))
+    const error = await refusal(store().db.command({ getMore: id, collection: 'items' }))
     expect(error).toMatchObject({
       code: 43,
       codeName: 'CursorNotFound',
@@ -193,9 +164,9 @@ describe('counting', () => {
     expect(await items().estimatedDocumentCount()).toBe(10)
     expect(await items().distinct('parity')).toEqual([0, 1])
     expect(
-      await store.db.command({ count: 'items', query: { n: { $gte: 3 } }, skip: 2, limit: 4 }),
+      await store().db.command({ count: 'items', query: { n: { $gte: 3 } }, skip: 2, limit: 4 }),
     ).toMatchObject({ n: 4 })
-    expect(await store.db.collection('nothing').countDocuments()).toBe(0)
+    expect(await store().db.collection('nothing').countDocuments()).toBe(0)
   })
 
   it('groups', async () => {
@@ -226,38 +197,40 @@ describe('counting', () => {
 
 describe('collections', () => {
   it('are created, listed, dropped, and exist once', async () => {
-    await store.db.createCollection('made')
-    expect(await refusal(store.db.createCollection('made'))).toMatchObject({
+    await store().db.createCollection('made')
+    expect(await refusal(store().db.createCollection('made'))).toMatchObject({
       code: 48,
       codeName: 'NamespaceExists',
     })
     await items().insertOne({ _id: 1 })
-    const names = (await store.db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name)
+    const names = (await store().db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name)
     expect(names).toEqual(['items', 'made'])
-    expect(await store.db.listCollections({ name: 'made' }).toArray()).toMatchObject([
+    expect(await store().db.listCollections({ name: 'made' }).toArray()).toMatchObject([
       { name: 'made', type: 'collection', idIndex: { name: '_id_', key: { _id: 1 } } },
     ])
-    expect(await store.db.dropCollection('made')).toBe(true)
-    await store.db.dropDatabase()
-    expect(await store.db.listCollections().toArray()).toEqual([])
+    expect(await store().db.dropCollection('made')).toBe(true)
+    await store().db.dropDatabase()
+    expect(await store().db.listCollections().toArray()).toEqual([])
   })
 })
 
 describe('sessions', () => {
   it('are accepted, and end their cursors', async () => {
     await fill(300)
-    const session = store.client.startSession()
+    const session = store().client.startSession()
     const cursor = items().find({}, { session, batchSize: 2 })
     await cursor.next()
     const id = cursor.id
-    await store.db.command({ endSessions: [session.id] })
-    expect(await refusal(store.db.command({ getMore: id, collection: 'items' }))).toMatchObject({ code: 43 })
+    await store().db.command({ endSessions: [session.id] })
+    expect(await refusal(store().db.command({ getMore: id, collection: 'items' }))).toMatchObject({
+      code: 43,
+    })
     await cursor.close()
     await session.endSession()
   })
 
   it('refuse transactions with code 20', async () => {
-    const session = store.client.startSession()
+    const session = store().client.startSession()
     session.startTransaction()
     const error = await refusal(items().insertOne({ _id: 1 }, { session }))
     // The driver words this one itself and keeps the server's error beside it.
