@@ -11,7 +11,11 @@ const lock = z
   .object({
     packages: z.record(
       z.string(),
-      z.object({ integrity: z.string().optional(), link: z.boolean().optional() }),
+      z.object({
+        integrity: z.string().optional(),
+        link: z.boolean().optional(),
+        optionalDependencies: versions.optional(),
+      }),
     ),
   })
   .parse(JSON.parse(readFileSync(packagePath('package-lock.json'), 'utf8')))
@@ -31,6 +35,15 @@ describe('T87: supply chain', () => {
     expect(
       packages.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path),
     ).toEqual([])
+  })
+
+  it('locks the binaries of every platform, or npm refuses to install on the others', () => {
+    const wanted = Object.values(lock.packages).flatMap(({ optionalDependencies = {} }) =>
+      Object.keys(optionalDependencies),
+    )
+    const locked = Object.keys(lock.packages)
+    expect(wanted.length).toBeGreaterThan(20)
+    expect(wanted.filter((name) => !locked.some((path) => path.endsWith(`node_modules/${name}`)))).toEqual([])
   })
 
   it('uses one MongoDB driver, the one of mongoose', () => {
