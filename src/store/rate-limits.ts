@@ -39,8 +39,10 @@ export async function createRateLimiter(
   return overLimiters(clock, log, {
     create: limiter('create'),
     read: limiter('read'),
+    key: limiter('key'),
     verify: limiter('verify'),
     auth: limiter('auth'),
+    person: limiter('person'),
   })
 }
 

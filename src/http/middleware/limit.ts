@@ -4,6 +4,7 @@ import type { LimitBucket } from '../../domain/limits.ts'
 import type { LimitState, RateLimiter } from '../../flow/ports.ts'
 import { callerOf } from './authenticate.ts'
 import { clientAddress, limitSubject } from './client-address.ts'
+import { sessionOf } from './session.ts'
 
 interface LimitDeps {
   limiter: RateLimiter
@@ -21,6 +22,14 @@ export function limitByKey(deps: LimitDeps, bucket: LimitBucket): RequestHandler
 export function limitByAddress(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
   return async (request, response, next) => {
     apply(response, await deps.limiter.take(bucket, limitSubject(clientAddress(request))))
+    next()
+  }
+}
+
+/** Counts the request against the person who is signed in, over all their sessions. Only behind `requireSession`. */
+export function limitByPerson(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
+  return async (_request, response, next) => {
+    apply(response, await deps.limiter.take(bucket, sessionOf(response).user.id))
     next()
   }
 }

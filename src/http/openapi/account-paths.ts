@@ -29,6 +29,7 @@ const create = operation({
   description:
     'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three.',
   access: owner,
+  limited: true,
   body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
   answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
 })
@@ -39,6 +40,7 @@ const revoke = operation({
   summary: 'Revoke an API key',
   description: 'At once and for ever: requests that use it, open waits included, get 401.',
   access: owner,
+  limited: true,
   parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
   answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
   refusals: ['not_found'],
@@ -49,9 +51,10 @@ const webhookSecret = operation({
   tag,
   summary: 'Read the callback signing secrets',
   description:
-    'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked.',
+    'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked. Counted by API key only.',
   access: { by: 'key or session' },
   answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
+  refusals: ['rate limit exceeded'],
 })
 
 export const accountPaths: ZodOpenApiPathsObject = {

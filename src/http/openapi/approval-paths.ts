@@ -123,6 +123,7 @@ const remind = operation({
   description:
     'Notifies the approver again; request and expiry stay as they are. One reminder a minute for a request. In the sandbox it does nothing and says so.',
   access: { by: 'key' },
+  limited: true,
   parameters: { path },
   answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
   refusals: [badId, { code: 'not_pending', with: { status: 'approved' } }, 'remind_rate_limited'],

@@ -54,6 +54,7 @@ const options = operation({
   description:
     'The challenge commits to request, outcome, action and context; the answer to it counts once and for these only. Not needed for one-time codes.',
   access: decider,
+  limited: true,
   parameters: { path },
   body: {
     schema: decisionOptionsBody,
@@ -77,6 +78,7 @@ const decision = operation({
   summary: 'Approve or reject',
   description: 'By a signed-in person with a fresh proof of presence; never by an API key.',
   access: decider,
+  limited: true,
   parameters: { path },
   body: {
     schema: provenDecision,

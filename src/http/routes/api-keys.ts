@@ -4,6 +4,7 @@ import { createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
+import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
 import { presentKey } from '../present.ts'
@@ -12,10 +13,11 @@ import { newKeyBody } from '../schemas/account.ts'
 /** An owner's API keys: list, create, revoke. Sessions only, never an API key: a key must not make keys. */
 export function apiKeyRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
+  const changer = [session, limitByPerson(deps, 'person')]
   const router = Router()
   router.get('/', session, list(deps))
-  router.post('/', session, jsonBody, create(deps))
-  router.delete('/:id', session, revoke(deps))
+  router.post('/', changer, jsonBody, create(deps))
+  router.delete('/:id', changer, revoke(deps))
   return router
 }
 

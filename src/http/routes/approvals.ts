@@ -30,7 +30,7 @@ export function approvalRoutes(deps: HttpDeps): Router {
   router.get('/', reads, list(deps))
   router.get('/:id', reads, read(deps))
   router.get('/:id/wait', reads, wait(deps))
-  router.post('/:id/remind', authenticate(deps), remind(deps))
+  router.post('/:id/remind', authenticate(deps), limitByKey(deps, 'key'), remind(deps))
   return router
 }
 

@@ -5,6 +5,7 @@ import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
+import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
 import { presentDecision } from '../present.ts'
@@ -16,13 +17,13 @@ const PENDING_PAGE = 100
 
 /** The approver's side: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
 export function decisionRoutes(deps: HttpDeps): Router {
-  const session = requireSession(deps)
+  const decider = [requireSession(deps), limitByPerson(deps, 'person')]
   const polled = requireSession(deps, 'polled')
   const router = Router()
   router.get('/me/pending', polled, pending(deps))
   router.get('/approvals/:id/review', polled, review(deps))
-  router.post('/approvals/:id/decision/options', session, jsonBody, options(deps))
-  router.post('/approvals/:id/decision', session, jsonBody, decision(deps))
+  router.post('/approvals/:id/decision/options', decider, jsonBody, options(deps))
+  router.post('/approvals/:id/decision', decider, jsonBody, decision(deps))
   return router
 }
 

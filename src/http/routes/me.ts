@@ -5,6 +5,7 @@ import { startStepUp } from '../../flow/people/step-up.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { jsonBody } from '../middleware/json-body.ts'
+import { limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
 import { presentFactors, presentPasskey, presentTotpSetUp } from '../present-people.ts'
@@ -12,17 +13,17 @@ import { codeBody, newPasskeyBody, proofBody, stepUpBody } from '../schemas/peop
 
 /** A person's own factors. Every change needs a fresh proof, ends the person's other sessions and renews this one. */
 export function meRoutes(deps: HttpDeps): Router {
-  const session = requireSession(deps)
+  const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/factors', session, factors)
-  router.post('/step-up/options', session, jsonBody, stepUp(deps))
-  router.post('/passkeys/options', session, jsonBody, passkeyOptions(deps))
-  router.post('/passkeys', session, jsonBody, newPasskey(deps))
-  router.post('/passkeys/:id/remove', session, jsonBody, oldPasskey(deps))
-  router.post('/totp/options', session, jsonBody, totpOptions(deps))
-  router.post('/totp', session, jsonBody, newTotp(deps))
-  router.post('/totp/remove', session, jsonBody, oldTotp(deps))
-  router.post('/backup-codes', session, jsonBody, backupCodes(deps))
+  router.get('/factors', person, factors)
+  router.post('/step-up/options', person, jsonBody, stepUp(deps))
+  router.post('/passkeys/options', person, jsonBody, passkeyOptions(deps))
+  router.post('/passkeys', person, jsonBody, newPasskey(deps))
+  router.post('/passkeys/:id/remove', person, jsonBody, oldPasskey(deps))
+  router.post('/totp/options', person, jsonBody, totpOptions(deps))
+  router.post('/totp', person, jsonBody, newTotp(deps))
+  router.post('/totp/remove', person, jsonBody, oldTotp(deps))
+  router.post('/backup-codes', person, jsonBody, backupCodes(deps))
   return router
 }
 

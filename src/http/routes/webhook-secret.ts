@@ -1,12 +1,13 @@
 import { type RequestHandler, Router } from 'express'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, bearerToken, callerOf } from '../middleware/authenticate.ts'
+import { limitByKey } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 
 /** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
 export function webhookSecretRoutes(deps: HttpDeps): Router {
   const router = Router()
-  const forKey = [authenticate(deps), secretOfKey(deps)]
+  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
   const forSession = [requireSession(deps), secretsOfAccount(deps)]
   // A request that shows an API key is answered as one, and never falls back to the browser's cookie.
   router.get('/', forCredential(isKeyLike, forKey), forSession)

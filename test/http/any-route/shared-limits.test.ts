@@ -68,9 +68,9 @@ describe('T66: limits hold across services on one store', () => {
     await connection.db?.dropDatabase()
     await connection.close()
     const allowed = []
-    for (const bucket of ['create', 'read', 'verify', 'auth'] as const)
+    for (const bucket of ['create', 'read', 'key', 'verify', 'person', 'auth'] as const)
       allowed.push((await limiter.take(bucket, 'x')).allowed)
-    expect(allowed).toEqual([true, true, true, false])
+    expect(allowed).toEqual([true, true, true, true, true, false])
   })
 
   it('one process on its own embedded store counts just as exactly in memory', async () => {
