@@ -59,6 +59,8 @@ export interface User {
   devices: { hash: string; created_at: Date }[]
   created_at: Date
   enrolled_at: Date | null
+  /** Set for whoever signed up by the set-up link; unique, so that two such links never make two owners. */
+  founder?: true
   version: number
   audit: AuditEntry[]
 }
@@ -76,10 +78,15 @@ export function factorsOf(user: User): { has_passkey: boolean; has_totp: boolean
   }
 }
 
-/** One spelling per mailbox: trimmed, NFC, lower-cased. @returns undefined when it is no address. */
+/**
+ * One spelling per mailbox: trimmed, lower-cased, NFC (last: lower-casing can leave letters that compose).
+ * @returns undefined when it is no address; invisible characters make it none, or two people could look like one
+ */
 export function normaliseEmail(text: string): string | undefined {
-  const email = text.trim().normalize('NFC').toLowerCase()
-  return email.length <= 254 && /^[^\s@<>"]{1,64}@[^\s@<>"]{1,189}$/.test(email) ? email : undefined
+  const email = text.trim().toLowerCase().normalize('NFC')
+  return email.length <= 254 && /^[^\s\p{C}@<>"]{1,64}@[^\s\p{C}@<>"]{1,189}$/u.test(email)
+    ? email
+    : undefined
 }
 
 export const DEFAULT_TTL_SECONDS = 3600

@@ -8,7 +8,7 @@ export type { SessionTokens } from '../signing/session-token.ts'
  * name the version they read.
  */
 export interface UserStore {
-  /** @throws Refusal `email_taken` on the unique index. */
+  /** @throws Refusal `email_taken`, or `enrollment_invalid` for a second founder, on the unique indexes. */
   insert(user: User): Promise<void>
   find(id: string): Promise<User | undefined>
   /** The address must be normalised (`normaliseEmail`). */

@@ -40,9 +40,10 @@ export const STRICT_SCHEMA = {
   id: false,
 } as const
 
-/** Is it MongoDB's refusal of a second document with the same unique key (E11000)? */
-export function isDuplicateKey(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 11000
+/** Is it MongoDB's refusal of a second document with the same unique key (E11000), on this field if one is named? */
+export function isDuplicateKey(error: unknown, field?: string): boolean {
+  if (!(error instanceof Error && 'code' in error && error.code === 11000)) return false
+  return field === undefined || ('keyPattern' in error && field in Object(error.keyPattern))
 }
 
 /** The driver's names for: the store cannot be reached. Nothing is said about the request; it may be sent again. */

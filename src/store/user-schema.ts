@@ -52,7 +52,8 @@ const deviceFields = new Schema(
   PART,
 )
 
-/** People (`domain/user.ts`). The unique indexes carry promises: one person per address, one owner per credential. */
+/** People (`domain/user.ts`). The unique indexes carry promises: one person per address, one holder per
+ * credential, one founder. */
 export const userSchema = new Schema<UserDocument>(
   {
     _id: { type: String, required: true },
@@ -69,6 +70,7 @@ export const userSchema = new Schema<UserDocument>(
     devices: { type: [deviceFields], required: true },
     created_at: { type: Date, required: true },
     enrolled_at: { type: Date, default: null },
+    founder: Boolean,
     version: { type: Number, required: true },
     audit: { type: [auditFields], required: true },
   },
@@ -82,4 +84,5 @@ userSchema.index(
   { 'passkeys.credential_id': 1 },
   { unique: true, partialFilterExpression: { 'passkeys.credential_id': { $exists: true } } },
 )
+userSchema.index({ founder: 1 }, { unique: true, partialFilterExpression: { founder: { $exists: true } } })
 userSchema.index({ 'devices.hash': 1 })

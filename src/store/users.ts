@@ -69,6 +69,7 @@ async function insert(users: Users, { id, ...rest }: User): Promise<void> {
   try {
     await users.create({ _id: id, ...rest })
   } catch (error) {
+    if (isDuplicateKey(error, 'founder')) throw refusal('enrollment_invalid')
     if (isDuplicateKey(error)) throw refusal('email_taken')
     throw error
   }

@@ -7,6 +7,7 @@ describe('normaliseEmail', () => {
     ['Ann@Example.COM', 'ann@example.com'],
     ['  ann@example.com\n', 'ann@example.com'],
     ['u\u0308ber@example.com', '\u00fcber@example.com'],
+    ['J\u030cosef@example.com', '\u01f0osef@example.com'],
     ["o'neil+tag@example.co.uk", "o'neil+tag@example.co.uk"],
   ])('%j becomes %j', (text, email) => {
     expect(normaliseEmail(text)).toBe(email)
@@ -22,6 +23,14 @@ describe('normaliseEmail', () => {
     '<a@b.c>',
     '"a"@b.c',
     `${'a'.repeat(65)}@b.c`,
+    'an\u0000n@b.c',
+    'an\u200bn@b.c',
+    'ann@b.\u202emoc',
+    'ann\u00ad@b.c',
+    'ann@b.c\u2060',
+    'an\ud800n@b.c',
+    'an\ue000n@b.c',
+    'an\u{e0041}n@b.c',
     `a@${'b'.repeat(260)}`,
   ])('%j is no address', (text) => {
     expect(normaliseEmail(text)).toBeUndefined()

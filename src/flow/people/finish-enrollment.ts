@@ -24,9 +24,10 @@ export interface NewOwner {
 
 /**
  * Uses the link up and stores the person's new factor; signs in on a browser that codes may sign in on from now on.
- * The link goes first: were it last, two parallel enrolments by one link could both succeed.
+ * The link goes first: were it last, two parallel enrolments by one link could both succeed. Sessions the person had end:
+ * a renewed invitation is how somebody gets rid of whoever slipped in (T23).
  * @param factor what to store, given what the person has
- * @throws Refusal `enrollment_invalid` when somebody else was faster
+ * @throws Refusal `enrollment_invalid` when somebody else was faster, also with another set-up link
  */
 export async function finishEnrollment(
   deps: PeopleDeps,
@@ -54,6 +55,7 @@ export async function finishEnrollment(
   }
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeUser(deps, user.id, plan)
+  if (user !== undefined) await deps.sessions.endAllOf(user.id)
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }
@@ -67,7 +69,7 @@ async function insertOwner(
   const { user, account } = newPerson(deps, owner)
   const { fields, audit } = plan(user)
   const { totp, totp_pending: _none, ...plain } = fields
-  const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), audit }
+  const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
   // The account first: a person without one would count as "somebody exists" and end the set-up for good.
   await deps.accounts.insert(account)
   await deps.users.insert(enrolled)

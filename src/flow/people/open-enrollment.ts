@@ -11,11 +11,17 @@ export interface OpenEnrollment {
 
 type EnrollmentDeps = Pick<PeopleDeps, 'enrollments' | 'users' | 'vault'>
 
-/** Finds the link of a token. @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired answer alike */
+/**
+ * Finds the link of a token. A set-up link is worth nothing once anybody exists.
+ * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired answer alike
+ */
 export async function openEnrollment(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
   const enrollment = await deps.enrollments.find(deps.vault.hash('enrollment', token))
   if (enrollment === undefined) throw refusal('enrollment_invalid')
-  if (enrollment.kind === 'setup') return { enrollment }
+  if (enrollment.kind === 'setup') {
+    if ((await deps.users.count()) > 0) throw refusal('enrollment_invalid')
+    return { enrollment }
+  }
   const user = enrollment.user_id === undefined ? undefined : await deps.users.find(enrollment.user_id)
   if (user === undefined) throw refusal('enrollment_invalid')
   return { enrollment, user }

@@ -31,7 +31,7 @@ describe('an invitation', () => {
     await expect(none).rejects.toMatchObject({ code: 'invalid_field', details: { field: 'email' } })
   })
 
-  it('can be renewed; the old link dies, and what is enrolled is added', async () => {
+  it('can be renewed; the old link and all sessions die, and what is enrolled is added', async () => {
     const service = await useService()
     const { deps } = service.composition
     const person = await enrolWithTotp(service, 'lost@example.com')
@@ -44,9 +44,14 @@ describe('an invitation', () => {
     const asked = await browser.post('/api/v1/enrollment/passkey/options', { token })
     const credential = createSoftAuthenticator().register(asked.body.options, { origin: service.url })
     const body = { token, passkey_name: 'new key', credential }
+    expect((await person.browser.get('/api/v1/session')).status).toBe(200)
     expectStatus(await browser.post('/api/v1/enrollment/passkey', body), 201)
     const user = await deps.users.find(person.userId)
     expect([user?.passkeys.length, user?.totp?.disabled_at]).toEqual([1, null])
+    // Whoever made the recovery necessary may still sit in an old session.
+    const former = await person.browser.get('/api/v1/session')
+    expect([former.status, former.body.error]).toEqual([401, 'not_signed_in'])
+    expect((await browser.get('/api/v1/session')).status).toBe(200)
     const unknown = renewInvitation(deps, { email: 'nobody@example.com' }, { kind: 'cli' })
     await expect(unknown).rejects.toMatchObject({ code: 'not_found' })
   })
@@ -96,6 +101,6 @@ describe('the link of the first owner', () => {
     expect(answer.status).toBe(201)
     expect(answer.body.user).toMatchObject({ email: 'ada@example.com', name: 'Ada', has_totp: true })
     expect(answer.body.backup_codes).toHaveLength(10)
-    expect(await service.composition.deps.accounts.count()).toBe(1)
+    expect(await service.composition.deps.users.count()).toBe(1)
   })
 })

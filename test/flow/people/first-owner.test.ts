@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { inviteFirstOwner, inviteUser } from '../../../src/flow/people/invite-user.ts'
+import { expectStatus, linkToken } from '../../support/enrolled.ts'
+import { createHttpClient } from '../../support/http-client.ts'
+import { type TestService, useService } from '../../support/service.ts'
+import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
+
+const INVALID = {
+  error: 'enrollment_invalid',
+  message: 'This link has expired or was already used; ask for a new one.',
+}
+
+/** A set-up link as a second process makes it that starts at the same time: neither ends the other's. */
+async function setUpLinkBeside(service: TestService): Promise<string> {
+  const { deps } = service.composition
+  const enrollments = { ...deps.enrollments, revokeOpen: async () => {} }
+  const link = await inviteFirstOwner({ ...deps, enrollments })
+  if (link === undefined) throw new Error('somebody exists already')
+  return linkToken(link.url)
+}
+
+/** Takes a set-up to its last step. */
+async function readyToFinish(service: TestService, token: string, email: string) {
+  const browser = createHttpClient(service.url)
+  const asked = await browser.post('/api/v1/enrollment/passkey/options', { token, email, name: 'Owner' })
+  const { options } = expectStatus(asked, 200)
+  const credential = createSoftAuthenticator().register(options, { origin: service.url })
+  return () => browser.post('/api/v1/enrollment/passkey', { token, passkey_name: 'key', credential })
+}
+
+it('a set-up link is dead once somebody was invited', async () => {
+  const service = await useService()
+  const token = linkToken(service.setupUrl ?? '')
+  const finish = await readyToFinish(service, token, 'late@example.com')
+  await inviteUser(service.composition.deps, { email: 'ada@example.com' }, { kind: 'cli' })
+  const looked = await createHttpClient(service.url).post('/api/v1/enrollment/lookup', { token })
+  expect([looked.status, looked.body]).toEqual([410, INVALID])
+  const finished = await finish()
+  expect([finished.status, finished.body]).toEqual([410, INVALID])
+  expect(await service.composition.deps.users.findByEmail('late@example.com')).toBeUndefined()
+})
+
+it('of two open set-up links the second is refused after the first was used', async () => {
+  const service = await useService()
+  const second = await setUpLinkBeside(service)
+  const first = await readyToFinish(service, linkToken(service.setupUrl ?? ''), 'one@example.com')
+  const late = await readyToFinish(service, second, 'two@example.com')
+  expect((await first()).status).toBe(201)
+  const refused = await late()
+  expect([refused.status, refused.body]).toEqual([410, INVALID])
+  expect(await service.composition.deps.users.count()).toBe(1)
+})
+
+it('two set-ups that finish in the same moment make one owner', async () => {
+  const service = await useService()
+  const { deps } = service.composition
+  const tokens = [linkToken(service.setupUrl ?? ''), await setUpLinkBeside(service)]
+  const emails = ['one@example.com', 'two@example.com']
+  const finishes = await Promise.all(
+    tokens.map((token, at) => readyToFinish(service, token, emails[at] ?? '')),
+  )
+  // Holds both until both have found that nobody exists: the worst two processes can do.
+  const { consume } = deps.enrollments
+  const arrived: (() => void)[] = []
+  deps.enrollments.consume = async (id) => {
+    await new Promise<void>((resolve) => {
+      arrived.push(resolve)
+      if (arrived.length === 2) for (const go of arrived) go()
+    })
+    return consume(id)
+  }
+  const answers = await Promise.all(finishes.map((finish) => finish()))
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 410])
+  const refused = answers.find(({ status }) => status === 410)
+  expect(refused?.body).toEqual(INVALID)
+  expect(refused?.headers.getSetCookie()).toEqual([])
+  const people = await deps.users.list()
+  expect(people).toHaveLength(1)
+  expect(people[0]?.passkeys).toHaveLength(1)
+})
+
+it('people invited after the first owner do not collide with them', async () => {
+  const service = await useService()
+  const finish = await readyToFinish(service, linkToken(service.setupUrl ?? ''), 'owner@example.com')
+  expect((await finish()).status).toBe(201)
+  const emails = [1, 2].map(() => `${randomBytes(4).toString('hex')}@example.com`)
+  for (const email of emails) await inviteUser(service.composition.deps, { email }, { kind: 'cli' })
+  expect((await service.composition.deps.users.list()).map(({ email }) => email).toSorted()).toEqual(
+    ['owner@example.com', ...emails].toSorted(),
+  )
+})
