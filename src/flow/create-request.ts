@@ -53,7 +53,7 @@ export async function createRequest(
   const { account, owner } = await whoseRequest(deps, caller)
   const requirement = await whoDecides(deps, caller, account, owner)
   const request = buildRequest(deps, caller, input, { id, context, account, owner, requirement })
-  await takeQuota(deps, account)
+  await takeQuota(deps, account, request.created_at)
   const saved = await save(deps, request)
   tellLink(deps, saved)
   return saved
@@ -175,11 +175,11 @@ export async function findMade(
   return made?.api_key_id === caller.key.id ? made : undefined
 }
 
-async function takeQuota(deps: CreateDeps, account: Account): Promise<void> {
-  const now = deps.clock.now()
-  if (await deps.quotas.take(account.id, monthOf(now), account.monthly_quota)) return
-  const monthEnd = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
-  throw refusal('quota_exceeded', { retry_after: Math.ceil((monthEnd - now.getTime()) / 1000) })
+/** A request counts in the month of its own `created_at`, from which `save` also gives it back. */
+async function takeQuota(deps: CreateDeps, account: Account, createdAt: Date): Promise<void> {
+  if (await deps.quotas.take(account.id, monthOf(createdAt), account.monthly_quota)) return
+  const monthEnd = Date.UTC(createdAt.getUTCFullYear(), createdAt.getUTCMonth() + 1, 1)
+  throw refusal('quota_exceeded', { retry_after: Math.ceil((monthEnd - createdAt.getTime()) / 1000) })
 }
 
 async function save(deps: CreateDeps, request: ApprovalRequest): Promise<ApprovalRequest> {

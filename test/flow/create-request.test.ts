@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest'
+import type { ApprovalRequest } from '../../src/domain/request.ts'
+import { type CreateInput, createRequest } from '../../src/flow/create-request.ts'
+import { drawId } from '../../src/flow/deps.ts'
+import type { Caller } from '../../src/flow/ports.ts'
+import { newCaller, stored } from '../support/caller.ts'
+import { type TestService, useService } from '../support/service.ts'
+
+const INPUT: CreateInput = { action: 'Deploy', context: {}, requires_individual_decision: false }
+
+async function callerOf(service: TestService): Promise<Caller> {
+  const { keyId } = await newCaller(service)
+  const key = await service.composition.deps.apiKeys.find(keyId)
+  if (key === undefined) throw new Error('the key is gone')
+  return { key, scopes: key.scopes, address: '127.0.0.1' }
+}
+
+/** What is counted, by month. */
+async function used(service: TestService, { key }: Caller): Promise<Record<string, unknown>> {
+  const counters = await stored(service, 'quotas').find({}).toArray()
+  const own = counters.filter(({ _id }) => _id.startsWith(`${key.account_id}:`))
+  return Object.fromEntries(own.map(({ _id, used: count }) => [_id.slice(-7), count]))
+}
+
+/** Every look at the clock is half a second later than the one before; the new year begins at the second look. */
+function clockOverNewYear() {
+  let at = Date.parse('2030-12-31T23:59:59.750Z') - 500
+  return {
+    now: () => {
+      at += 500
+      return new Date(at)
+    },
+  }
+}
+
+it('gives the quota back when the id was taken by an earlier attempt', async () => {
+  const service = await useService()
+  const { deps } = service.composition
+  const caller = await callerOf(service)
+  const id = drawId(deps, 'req')
+  const first = await createRequest(deps, caller, INPUT, id)
+  const again = await createRequest(deps, caller, { ...INPUT, action: 'Something else' }, id)
+  expect([again.id, again.action]).toEqual([id, first.action])
+  expect(Object.values(await used(service, caller))).toEqual([1])
+})
+
+it('counts a request in the month it carries, also when the next one begins meanwhile', async () => {
+  const service = await useService()
+  const caller = await callerOf(service)
+  const deps = { ...service.composition.deps, clock: clockOverNewYear() }
+  const made = await createRequest(deps, caller, INPUT, drawId(deps, 'req'))
+  expect(made.created_at.toISOString()).toBe('2030-12-31T23:59:59.750Z')
+  expect(await used(service, caller)).toEqual({ '2030-12': 1 })
+})
+
+it('gives a quota back to the month it was taken from', async () => {
+  const service = await useService()
+  const caller = await callerOf(service)
+  const requests = {
+    ...service.composition.deps.requests,
+    insert: async (_request: ApprovalRequest): Promise<boolean> => {
+      throw new Error('the store is gone')
+    },
+  }
+  const deps = { ...service.composition.deps, requests, clock: clockOverNewYear() }
+  const made = createRequest(deps, caller, INPUT, drawId(deps, 'req'))
+  await expect(made).rejects.toThrow('the store is gone')
+  expect(await used(service, caller)).toEqual({ '2030-12': 0 })
+})
