@@ -97,7 +97,7 @@ export async function removeTotp(
 
 /**
  * Replaces all backup codes, after a fresh proof.
- * @throws Refusal as `proveFactor` says
+ * @throws Refusal `method_not_enrolled`, and those of `proveFactor`
  */
 export async function renewBackupCodes(
   deps: PeopleDeps,
@@ -107,9 +107,10 @@ export async function renewBackupCodes(
 ): Promise<{ backup_codes: string[]; grant: SessionGrant }> {
   await proveFactor(deps, who, { operation: 'backup_codes.renew' }, proof, client.address)
   const backup = drawBackupCodes(deps, who.user.id)
-  const changed = await changeUser(deps, who.user.id, (user) => ({
-    fields: { backup_codes: backup.hashes },
-    audit: [personAudit(deps, 'factor.backup_codes_renewed', user, { address: client.address })],
-  }))
+  const changed = await changeUser(deps, who.user.id, (user) => {
+    checkOperation(user, { operation: 'backup_codes.renew' })
+    const audit = personAudit(deps, 'factor.backup_codes_renewed', user, { address: client.address })
+    return { fields: { backup_codes: backup.hashes }, audit: [audit] }
+  })
   return { backup_codes: backup.codes, grant: await renewSession(deps, changed, who.session, client) }
 }

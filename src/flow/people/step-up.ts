@@ -79,12 +79,14 @@ export async function proveFactor(
 
 /**
  * Could the operation be done at all? Asked before a proof is used up.
- * @throws Refusal `not_found`, `last_factor`, `totp_exists`, `passkey_limit`
+ * @throws Refusal `not_found`, `last_factor`, `totp_exists`, `passkey_limit`, `method_not_enrolled`
  */
 export function checkOperation(user: User, { operation, target }: StepUp): void {
   const { has_totp } = factorsOf(user)
   if (operation === 'passkey.add' && user.passkeys.length >= MAX_PASSKEYS) throw refusal('passkey_limit')
   if (operation === 'totp.add' && has_totp) throw refusal('totp_exists')
+  // Backup codes stand in for codes: without codes they would be a factor that nothing shows and nothing removes.
+  if (operation === 'backup_codes.renew' && user.totp === undefined) throw refusal('method_not_enrolled')
   if (operation === 'totp.remove') {
     if (user.totp === undefined) throw refusal('not_found')
     if (usablePasskeys(user).length === 0) throw refusal('last_factor')

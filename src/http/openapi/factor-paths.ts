@@ -51,7 +51,7 @@ const stepUp = operation({
     invalid: ['target', 'is too long'],
   },
   answers: { '200': { schema: stepUpAnswer, description: 'How to confirm.' } },
-  refusals: ['not_found', 'last_factor', 'totp_exists', 'passkey_limit'],
+  refusals: ['not_found', 'last_factor', 'totp_exists', 'passkey_limit', 'method_not_enrolled'],
 })
 
 const passkeyOptions = operation({
@@ -134,7 +134,7 @@ const backupCodes = operation({
   limited: true,
   body: proof,
   answers: { '201': { schema: backupCodesAnswer, description: 'The new codes.', headers: ['Set-Cookie'] } },
-  refusals: proofRefusals,
+  refusals: [...proofRefusals, 'method_not_enrolled'],
 })
 
 export const factorPaths: ZodOpenApiPathsObject = {

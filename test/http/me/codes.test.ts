@@ -172,6 +172,19 @@ describe('codes as a proof', () => {
     expect([removed.status, removed.body]).toEqual([200, { ok: true }])
   })
 
+  it('backup codes are not renewed for a person without codes, and the proof is not used up', async () => {
+    const person = await enrol()
+    const refused = {
+      error: 'method_not_enrolled',
+      message: 'You have not enrolled this way of proving presence.',
+    }
+    const asked = await person.browser.post('/api/v1/me/step-up/options', { operation: 'backup_codes.renew' })
+    expect([asked.status, asked.body]).toEqual([403, refused])
+    const bare = await person.browser.post('/api/v1/me/backup-codes', {})
+    expect([bare.status, bare.body]).toEqual([403, refused])
+    expect((await person.browser.get('/api/v1/me/factors')).body.backup_codes_left).toBe(0)
+  })
+
   it('let a person without a passkey add one', async () => {
     const person = await enrolWithTotp(service, 'upgrade@example.com')
     later += 60_000
