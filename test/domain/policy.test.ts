@@ -33,7 +33,8 @@ describe('requirementFor', () => {
   })
 
   it('lets people without a factor in: they may enrol while it is open', () => {
-    expect(requirementFor(policy(2), [person('a', false), person('b', false)])).toBeDefined()
+    const requirement = requirementFor(policy(2), [person('a', false), person('b', false)])
+    expect(requirement?.approvers.map((approver) => approver.user_id)).toEqual(['a', 'b'])
   })
 
   it.each([

@@ -112,6 +112,7 @@ describe('key ring', () => {
     expect(() => new KeyRing([old, old])).toThrow('the key ring repeats a kid')
     expect(() => new KeyRing([{ ...old, seed: next.seed }])).toThrow(/does not match its seed/)
     expect(() => new KeyRing([{ ...old, kid: next.kid }])).toThrow(/does not match its seed/)
+    expect(() => new KeyRing([{ ...old, publicKey: next.publicKey }])).toThrow(/does not match its seed/)
   })
 
   it('hands out public records without the seed', () => {

@@ -89,10 +89,10 @@ describe('a link', () => {
     await enrollments.insert(link(15, { kind: 'setup' }))
     await enrollments.revokeOpen('invite', 'usr_13')
     expect(await enrollments.find(HASH(13))).toBeUndefined()
-    expect(await enrollments.find(HASH(14))).toBeDefined()
+    expect(await enrollments.find(HASH(14))).toMatchObject({ id: 'enr_14', user_id: 'usr_14' })
     await enrollments.revokeOpen('setup')
     expect(await enrollments.find(HASH(15))).toBeUndefined()
-    expect(await enrollments.find(HASH(14))).toBeDefined()
+    expect(await enrollments.find(HASH(14))).toMatchObject({ id: 'enr_14', user_id: 'usr_14' })
   })
 })
 
@@ -118,7 +118,7 @@ describe('a session', () => {
     await sessions.touch('ses_20', hoursIn(11))
     expect(await sessions.findLive('ses_20', hoursIn(22.9))).toMatchObject({ last_seen_at: hoursIn(11) })
     await sessions.touch('ses_20', hoursIn(99))
-    expect(await sessions.findLive('ses_20', hoursIn(99.9))).toBeDefined()
+    expect(await sessions.findLive('ses_20', hoursIn(99.9))).toMatchObject({ last_seen_at: hoursIn(99) })
     expect(await sessions.findLive('ses_20', hoursIn(100))).toBeUndefined()
   })
 
@@ -136,7 +136,7 @@ describe('a session', () => {
     await sessions.insert({ ...session(25, start), user_id: 'usr_t' })
     await sessions.endAllOf('usr_s')
     expect(await sessions.findLive('ses_23', hoursIn(1))).toBeUndefined()
-    expect(await sessions.findLive('ses_25', hoursIn(1))).toBeDefined()
+    expect(await sessions.findLive('ses_25', hoursIn(1))).toMatchObject({ id: 'ses_25', user_id: 'usr_t' })
   })
 })
 

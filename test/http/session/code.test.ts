@@ -80,6 +80,12 @@ describe('signing in by code', () => {
       emails.map((who) => browser.post('/api/v1/session/totp', { email: who, code })),
     )
     for (const answer of known) expect([answer.status, answer.body]).toEqual([401, FAILED])
+    const right = codeAt(secret, now())
+    for (const who of emails.slice(1)) {
+      const answer = await browser.post('/api/v1/session/totp', { email: who, code: right })
+      expect([answer.status, answer.body]).toEqual([401, FAILED])
+    }
+    expect((await browser.post('/api/v1/session/totp', { email, code: right })).status).toBe(200)
     const stranger = createHttpClient(service.url)
     const strange = await Promise.all(
       emails.map((who) => stranger.post('/api/v1/session/totp', { email: who, code })),
