@@ -77,6 +77,8 @@ export const REFUSALS = {
   passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
   totp_exists: [409, 'Codes are already set up; remove them first.'],
   totp_not_started: [409, 'Start the set-up of codes first.'],
+  // keys
+  key_limit: [409, 'The account has reached the limit of 100 API keys; revoke one first.'],
   // ours
   unavailable: [503, 'The store does not answer; retry in a moment.'],
   internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],

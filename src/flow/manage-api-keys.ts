@@ -16,12 +16,21 @@ export interface NewKey {
   scopes?: Scope[]
 }
 
-/** Makes a key. The raw key is returned this once and kept nowhere: only its keyed hash is stored (T52). */
+/** Keys of an account that are not revoked: every list and every secret of all keys is answered whole. */
+const MAX_LIVE_KEYS = 100
+
+/**
+ * Makes a key. The raw key is returned this once and kept nowhere: only its keyed hash is stored (T52).
+ * @throws Refusal `key_limit`
+ */
 export async function createApiKey(
   deps: KeyDeps,
   input: NewKey,
   actor: AuditActor,
 ): Promise<{ raw_key: string; key: ApiKey }> {
+  // Counted, then written: calls at the same moment can exceed the limit by as many as they are, no more. It bounds what one
+  // account costs and guards nothing else, so a counter of its own would be one more thing to keep right.
+  if ((await deps.apiKeys.countLive(input.accountId)) >= MAX_LIVE_KEYS) throw refusal('key_limit')
   const raw_key = formatApiKey(input.sandbox, deps.random.bytes(RAW_KEY_BYTES))
   const key = buildKey(deps, input, actor, {
     key_hash: deps.vault.hash('api-key', raw_key),

@@ -80,6 +80,8 @@ export interface ApiKeyStore {
   /** By HMAC; a revoked key is not found. */
   findActiveByHash(hash: string): Promise<ApiKey | undefined>
   list(accountId: string | undefined): Promise<ApiKey[]>
+  /** How many keys of the account are not revoked; the internal pseudo-key does not count. */
+  countLive(accountId: string): Promise<number>
   /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
   revoke(
     id: string,

@@ -51,6 +51,10 @@ export function createApiKeyStore(connection: StoreConnection): ApiKeyStore {
       const found = await model.find(filter).sort({ created_at: 1, _id: 1 }).lean<KeyDocument[]>()
       return found.map(fromDocument)
     },
+    async countLive(accountId) {
+      const live = { account_id: accountId, revoked_at: null, internal: trusted({ $ne: true as const }) }
+      return model.countDocuments(live)
+    },
     async revoke(id, accountId, at, event, audit) {
       const filter = {
         _id: id,

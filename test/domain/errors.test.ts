@@ -30,6 +30,7 @@ const PROMISED: [RefusalCode, number][] = [
   ['quota_exceeded', 429],
   ['too_many_waits', 429],
   ['sandbox_request', 409],
+  ['key_limit', 409],
   ['unavailable', 503],
   ['internal_error', 500],
 ]

@@ -27,11 +27,12 @@ const create = operation({
   tag,
   summary: 'Make an API key',
   description:
-    'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three.',
+    'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked.',
   access: owner,
   limited: true,
   body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
   answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
+  refusals: ['key_limit'],
 })
 
 const revoke = operation({

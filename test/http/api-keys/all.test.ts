@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isWellFormedApiKey } from '../../../src/domain/api-key-format.ts'
+import { internalKeyOf } from '../../../src/flow/manage-api-keys.ts'
 import { newCaller, send, signIn, stored } from '../../support/caller.ts'
-import { addPerson } from '../../support/people.ts'
+import { addKey, addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const PATH = '/api/v1/account/api-keys'
@@ -164,6 +165,28 @@ describe('200', () => {
       { type: 'key.revoked', subject: id, actor },
     ])
     expect(document?.outbox).toMatchObject([{ type: 'key.created' }, { type: 'key.revoked' }])
+  })
+})
+
+describe('409', () => {
+  it('refuses a 101st key that is not revoked; the internal pseudo-key and other accounts do not count', async () => {
+    const { user, post, list, revoke } = await owner()
+    const { deps } = service.composition
+    await internalKeyOf(deps, user.account_id)
+    const made = await Promise.all(Array.from({ length: 99 }, () => addKey(service, user)))
+    expect((await post({ name: 'the hundredth' })).status).toBe(201)
+    const refused = await post({ name: 'one too many' })
+    expect(refused.status).toBe(409)
+    expect(refused.body).toEqual({
+      error: 'key_limit',
+      message: 'The account has reached the limit of 100 API keys; revoke one first.',
+    })
+    await expect(addKey(service, user)).rejects.toMatchObject({ code: 'key_limit' })
+    expect(await list()).toHaveLength(100)
+    expect((await (await owner()).post({ name: 'elsewhere' })).status).toBe(201)
+    expect((await revoke(String(made[0]?.id))).status).toBe(200)
+    expect((await post({ name: 'in its place' })).status).toBe(201)
+    expect((await post({ name: 'one too many' })).body.error).toBe('key_limit')
   })
 })
 
