@@ -2,9 +2,10 @@ import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { VerifiedReceipt } from '../signing/verify.ts'
 import { oneLine } from './table.ts'
 
-/** What was signed, in words. `receipt` is the JSON it came in: its `action`, where there is one, was compared with the signed hash. */
-export function describeReceipt({ payload, kid, keyRevokedAt }: VerifiedReceipt, receipt: unknown): string {
-  const action = actionOf(receipt)
+/** What was signed, in words, and how far the action and context in `receipt`, the JSON it came in, were checked. */
+export function describeReceipt(result: VerifiedReceipt, receipt: unknown): string {
+  const { payload, kid, keyRevokedAt, checked } = result
+  const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')
   const lines: [string, string][] = [
     ['Request', payload.rid],
     ['Decision', `${payload.decision}, ${METHODS[payload.method]}`],
@@ -13,8 +14,11 @@ export function describeReceipt({ payload, kid, keyRevokedAt }: VerifiedReceipt,
     ['Approver', `${payload.approver} (reference, not a name)`],
     [
       'Action',
-      action === undefined ? `hash ${payload.action}` : `${oneLine(action)} (fits hash ${payload.action})`,
+      action === undefined
+        ? `hash ${payload.action}`
+        : `${oneLine(action)} (${ACTION_CHECK[checked.action]})`,
     ],
+    ['Context', contextLine(checked.context, hasField(receipt, 'context'))],
     ['Decision id', payload.did],
     ['Signed by key', kid],
   ]
@@ -22,7 +26,7 @@ export function describeReceipt({ payload, kid, keyRevokedAt }: VerifiedReceipt,
     headline(payload),
     ...lines.map(([name, value]) => `  ${name.padEnd(13)}  ${value}`),
     ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
-    'Signed is what stands above. Context and comments next to a receipt are not part of it.',
+    'Signed is what stands above. A comment next to a receipt is not part of it.',
   ].join('\n')
 }
 
@@ -41,15 +45,24 @@ function revokedWarning(at: Date): string {
   return `CAUTION: the key was revoked at ${at.toISOString()}. A thief could have back-dated this receipt; look for other evidence.`
 }
 
-function actionOf(receipt: unknown): string | undefined {
-  if (receipt === null || typeof receipt !== 'object') return undefined
-  if (!('decision' in receipt) || !isObject(receipt.decision)) return undefined
-  return 'action' in receipt && typeof receipt.action === 'string' ? receipt.action : undefined
+const ACTION_CHECK: Record<VerifiedReceipt['checked']['action'], string> = {
+  full: 'exactly as approved',
+  hash: 'fits the signed 64-bit hash',
+  none: 'not checked',
 }
 
-/** Only around a decision object the action is compared; next to anything else it would be anybody's word. */
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function contextLine(check: VerifiedReceipt['checked']['context'], shown: boolean): string {
+  if (check === 'full') return 'exactly as approved'
+  return shown ? 'NOT CHECKED: there is no intent next to the receipt to check it by' : 'not in this file'
+}
+
+function textAt(value: unknown, field: string): string | undefined {
+  const found: unknown = hasField(value, field) ? Reflect.get(value, field) : undefined
+  return typeof found === 'string' ? found : undefined
+}
+
+function hasField(value: unknown, field: string): value is object {
+  return value !== null && typeof value === 'object' && Object.hasOwn(value, field)
 }
 
 function time(seconds: number): string {

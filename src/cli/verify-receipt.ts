@@ -26,9 +26,12 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
 }
 
 function confirmed(result: VerifiedReceipt, receipt: unknown): CommandResult {
-  const { payload, kid, sandbox, keyRevokedAt } = result
+  const { payload, kid, sandbox, checked, keyRevokedAt } = result
   const revoked = keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt.toISOString() }
-  return { value: { valid: true, sandbox, kid, payload, ...revoked }, text: describeReceipt(result, receipt) }
+  return {
+    value: { valid: true, sandbox, kid, payload, checked, ...revoked },
+    text: describeReceipt(result, receipt),
+  }
 }
 
 function refused({ code, message, field }: ReceiptRefusal): CommandResult {

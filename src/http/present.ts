@@ -49,6 +49,7 @@ export function presentRequest(request: ApprovalRequest) {
 
 /** The decision; with a quorum above one also every signed vote. */
 export function presentDecision(request: ApprovalRequest, decision: Decision) {
+  const closing = request.votes.find((vote) => vote.decision_id === decision.id)
   const votes = request.requirement.quorum > 1 ? { votes: request.votes.map(presentSignedVote) } : {}
   return {
     id: decision.id,
@@ -60,6 +61,7 @@ export function presentDecision(request: ApprovalRequest, decision: Decision) {
     decided_at: decision.decided_at.toISOString(),
     approver: decision.approver,
     comment: decision.comment,
+    ...(closing === undefined ? {} : { intent: closing.intent_json }),
     ...votes,
   }
 }
@@ -81,6 +83,7 @@ function presentSignedVote(vote: Vote) {
     decided_at: vote.at.toISOString(),
     approver: vote.approver,
     comment: vote.comment,
+    intent: vote.intent_json,
   }
 }
 

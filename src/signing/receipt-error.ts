@@ -2,6 +2,8 @@
 export const RECEIPT_ERRORS = {
   receipt_unreadable:
     'This is neither a signed_receipt, nor a decision, nor a verify answer; pass one of these three as it was received.',
+  receipt_not_decided:
+    'This request is not decided, so there is no receipt; wait for the decision, unless it has expired.',
   receipt_payload_malformed: 'The signed payload cannot be decoded; it was cut, re-encoded or altered.',
   receipt_signature_malformed:
     'The signature is not the standard padded base64 of 64 bytes; it was cut, re-encoded or altered.',
@@ -24,6 +26,8 @@ export const RECEIPT_ERRORS = {
   receipt_key_expired: 'The decision time lies after the key went out of use.',
   receipt_sandbox_refused:
     'This is a sandbox receipt: no person decided; allow sandbox receipts only in tests.',
+  receipt_intent_mismatch:
+    'The intent next to the receipt is not the one its nonce commits to; what it says of action and context is not signed.',
   receipt_contradicts_payload: 'The object around the receipt says something else than the signed payload.',
   receipt_unexpected: 'The receipt is genuine but is not the one expected here.',
   receipt_from_future: 'The decision time lies in the future; check the clocks.',

@@ -21,6 +21,10 @@ export interface ReceiptInput {
   /** Only ever looked up in the pinned set. */
   publicKey?: Uint8Array
   claims: ReceiptClaim[]
+  /** RFC 8785 text of the intent, where a decision carries it: opens the commitment `nonce`. */
+  intent?: string
+  /** RFC 8785 text of the context shown next to the decision. */
+  context?: string
 }
 
 type Fields = ReadonlyMap<string, unknown>
@@ -73,11 +77,21 @@ export function parseReceiptInput(json: unknown): ReceiptInput {
   const found = [receipt, decision, answer].filter((part) => part !== undefined).length
   if (found > 1) throw new ReceiptError('receipt_unreadable')
   if (receipt) return fromReceipt(receipt, claimsOf(outer, CALLBACK_CLAIMS))
-  if (decision) return fromDecision(decision, claimsOf(outer, REQUEST_CLAIMS))
+  if (decision) return { ...fromDecision(decision, claimsOf(outer, REQUEST_CLAIMS)), ...contextOf(outer) }
   if (answer) return fromVerifyAnswer(outer)
   if (outer.has('canonical_payload') && !outer.has('signed_payload')) return fromReceipt(outer, [])
   if (outer.has('signed_payload') && !outer.has('canonical_payload')) return fromDecision(outer, [])
-  throw new ReceiptError('receipt_unreadable')
+  throw new ReceiptError(isUndecided(outer) ? 'receipt_not_decided' : 'receipt_unreadable')
+}
+
+/** The body of a request nobody has decided (yet). */
+function isUndecided(outer: Fields): boolean {
+  return ['pending', 'expired'].some((status) => outer.get('status') === status)
+}
+
+function contextOf(outer: Fields): { context?: string } {
+  const context = outer.get('context')
+  return context === undefined ? {} : { context: attempt('receipt_unreadable', () => canonicalize(context)) }
 }
 
 function fromReceipt(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
@@ -91,7 +105,11 @@ function fromDecision(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
   const payload = attempt('receipt_payload_malformed', () =>
     fromBase64Url(text(fields.get('signed_payload'))),
   )
-  return assemble(fields, payload, [...claims, ...claimsOf(fields, DECISION_CLAIMS)])
+  const input = assemble(fields, payload, [...claims, ...claimsOf(fields, DECISION_CLAIMS)])
+  const intent = fields.get('intent')
+  return intent === undefined
+    ? input
+    : { ...input, intent: attempt('receipt_intent_mismatch', () => text(intent)) }
 }
 
 function fromVerifyAnswer(fields: Fields): ReceiptInput {

@@ -4,6 +4,7 @@ import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { ReceiptClaim, ReceiptInput } from './receipt-input.ts'
 import { isReceiptPayload, payloadProblem } from './receipt-payload.ts'
+import { openStatement } from './statement.ts'
 
 /** Fields a particular receipt must have; the whole payload may be given. */
 export type ExpectedPayload = Partial<ReceiptPayload>
@@ -23,6 +24,11 @@ export interface VerifiedReceipt {
   payload: ReceiptPayload
   kid: string
   sandbox: boolean
+  /**
+   * How far the action and context next to the receipt were checked: `full` against the intent the nonce commits to,
+   * `hash` by the payload's 64 bits alone, `none` when they were not there or there was no intent to check them by.
+   */
+  checked: { action: 'full' | 'hash' | 'none'; context: 'full' | 'none' }
   /** The key was revoked later. `ts` is the signer's own word, so a thief could have back-dated it: look for other evidence. */
   keyRevokedAt?: Date
 }
@@ -61,12 +67,12 @@ export function locateKey(
 
 /**
  * Step 3, after the signature was checked (`signatureValid`): judges what was signed, in a fixed order. Pure, so the
- * browser page and the server give one verdict. `hashAction` is `actionHash`.
+ * browser page and the server give one verdict. `sha256Hex` hashes a text's UTF-8 bytes.
  */
 export function judgeReceipt(
   receipt: LocatedReceipt,
   signatureValid: boolean,
-  hashAction: (action: string) => string,
+  sha256Hex: (text: string) => string,
   options: VerifyOptions = {},
 ): VerifyResult {
   if (!signatureValid) return refuse('receipt_signature_invalid')
@@ -74,16 +80,36 @@ export function judgeReceipt(
   if (payload === undefined) return refuse('receipt_payload_not_canonical')
   if (versionOf(payload) !== 1) return refuse('receipt_version_unsupported', 'v')
   if (!isReceiptPayload(payload)) return refuse('receipt_payload_invalid', payloadProblem(payload))
-  return (
-    judgeKey(payload, receipt.key) ??
-    judgeContext(payload, receipt.input.claims, hashAction, options) ?? {
-      valid: true,
-      payload,
-      kid: receipt.key.kid,
-      sandbox: payload.sandbox === true,
-      ...(receipt.key.revokedAt && { keyRevokedAt: receipt.key.revokedAt }),
-    }
-  )
+  const refused =
+    judgeKey(payload, receipt.key) ?? judgeContext(payload, receipt.input.claims, sha256Hex, options)
+  if (refused !== undefined) return refused
+  const checked = judgeStatement(payload, receipt.input, sha256Hex)
+  if ('code' in checked) return checked
+  return {
+    valid: true,
+    payload,
+    kid: receipt.key.kid,
+    sandbox: payload.sandbox === true,
+    checked,
+    ...(receipt.key.revokedAt && { keyRevokedAt: receipt.key.revokedAt }),
+  }
+}
+
+/** Checks action and context by the intent, where there is one: 64 bits of the action alone can be collided (T69). */
+function judgeStatement(
+  payload: ReceiptPayload,
+  { intent, context, claims }: ReceiptInput,
+  sha256Hex: (text: string) => string,
+): VerifiedReceipt['checked'] | ReceiptRefusal {
+  const action = claims.find(({ field }) => field === 'action')
+  if (intent === undefined) return { action: action === undefined ? 'none' : 'hash', context: 'none' }
+  const statement = openStatement(payload, intent, sha256Hex)
+  if (statement === undefined) return refuse('receipt_intent_mismatch', 'intent')
+  if (action !== undefined && action.value !== statement.action)
+    return refuse('receipt_contradicts_payload', action.name)
+  if (context !== undefined && sha256Hex(context) !== statement.context_sha256)
+    return refuse('receipt_contradicts_payload', 'context')
+  return { action: action === undefined ? 'none' : 'full', context: context === undefined ? 'none' : 'full' }
 }
 
 function judgeKey(payload: ReceiptPayload, key: VerificationKey): ReceiptRefusal | undefined {
@@ -97,11 +123,11 @@ function judgeKey(payload: ReceiptPayload, key: VerificationKey): ReceiptRefusal
 function judgeContext(
   payload: ReceiptPayload,
   claims: readonly ReceiptClaim[],
-  hashAction: (action: string) => string,
+  sha256Hex: (text: string) => string,
   options: VerifyOptions,
 ): ReceiptRefusal | undefined {
   if (payload.sandbox && options.allowSandbox !== true) return refuse('receipt_sandbox_refused', 'sandbox')
-  const lie = claims.find((claim) => !agrees(claim, payload, hashAction))
+  const lie = claims.find((claim) => !agrees(claim, payload, sha256Hex))
   if (lie) return refuse('receipt_contradicts_payload', lie.name)
   const signed = new Map<string, unknown>(Object.entries(payload))
   const other = Object.entries(options.expected ?? {}).find(([name, value]) => signed.get(name) !== value)
@@ -110,11 +136,7 @@ function judgeContext(
   return latest !== undefined && !(payload.ts <= latest) ? refuse('receipt_from_future', 'ts') : undefined
 }
 
-function agrees(
-  claim: ReceiptClaim,
-  payload: ReceiptPayload,
-  hashAction: (action: string) => string,
-): boolean {
+function agrees(claim: ReceiptClaim, payload: ReceiptPayload, sha256Hex: (text: string) => string): boolean {
   const { field, value } = claim
   switch (field) {
     case 'ts':
@@ -124,7 +146,9 @@ function agrees(
       return value === (payload.sandbox === true)
     case 'action':
       return (
-        typeof value === 'string' && !/\p{Surrogate}/u.test(value) && hashAction(value) === payload.action
+        typeof value === 'string' &&
+        !/\p{Surrogate}/u.test(value) &&
+        sha256Hex(value).slice(0, 16) === payload.action
       )
     default:
       return value === payload[field]

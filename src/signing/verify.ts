@@ -1,5 +1,5 @@
-import { actionHash } from './commitment.ts'
 import { verifySignature } from './ed25519.ts'
+import { sha256Hex } from './encoding.ts'
 import type { VerificationKey } from './key-record.ts'
 import { ReceiptError, refuse } from './receipt-error.ts'
 import { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
@@ -22,7 +22,7 @@ export function verifyReceipt(
   const found = locateKey(input, keys)
   if (!('located' in found)) return found
   const signatureValid = verifySignature(found.key.publicKey, input.payload, input.signature)
-  return judgeReceipt(found, signatureValid, actionHash, options)
+  return judgeReceipt(found, signatureValid, sha256Hex, options)
 }
 
 /** `parseReceiptInput` and `verifyReceipt` in one: takes the JSON as received, never throws. */

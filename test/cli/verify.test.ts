@@ -58,8 +58,15 @@ function verify(receipt: string, more: string[] = [], stdin?: string) {
 
 describe('countersign verify', () => {
   it('confirms a receipt in every form the service gives it out', async () => {
-    const forms = [live, live.decision, callback, callback.signed_receipt, verdict]
-    for (const [index, form] of forms.entries()) {
+    const none = { action: 'none', context: 'none' }
+    const forms = [
+      [live, { action: 'full', context: 'full' }],
+      [live.decision, none],
+      [callback, none],
+      [callback.signed_receipt, none],
+      [verdict, none],
+    ] as const
+    for (const [index, [form, checked]] of forms.entries()) {
       const run = await verify(file(`form-${index}.json`, form), ['--json'])
       expect([index, run.code, run.stderr]).toEqual([index, 0, ''])
       expect(run.json()).toEqual({
@@ -67,6 +74,7 @@ describe('countersign verify', () => {
         sandbox: false,
         kid: live.decision.public_key_id,
         payload: verdict.payload,
+        checked,
       })
     }
   })
@@ -77,8 +85,29 @@ describe('countersign verify', () => {
     expect(run.stdout).toMatch(/^VALID: a person approved this\.\n/)
     expect(run.stdout).toContain(`Request        ${live.id}\n`)
     expect(run.stdout).toContain('Decision       approved, confirmed with a passkey\n')
-    expect(run.stdout).toContain('Action         Deploy [U+202E]release 4.2 (fits hash ')
+    expect(run.stdout).toContain('Action         Deploy [U+202E]release 4.2 (exactly as approved)\n')
+    expect(run.stdout).toContain('Context        exactly as approved\n')
     expect(run.stdout).not.toContain('\u202e')
+  })
+
+  it('T16: refuses other arguments than the approved ones, and says when it could not compare them', async () => {
+    const other = { ...live, context: { tool_arguments: { version: '9.9' } } }
+    const refused = await verify(file('other.json', other))
+    expect([refused.code, refused.stdout]).toEqual([
+      1,
+      expect.stringContaining('(receipt_contradicts_payload, field context)'),
+    ])
+    const { intent: _gone, ...decision } = live.decision
+    const bare = await verify(file('bare.json', { ...other, decision }))
+    expect([bare.code, bare.stdout]).toEqual([0, expect.stringContaining('Context        NOT CHECKED: ')])
+  })
+
+  it('says that nothing is decided yet', async () => {
+    const run = await verify(file('pending.json', { id: live.id, status: 'pending', action: 'x' }))
+    expect([run.code, run.stdout]).toEqual([
+      1,
+      expect.stringContaining('NOT VALID (receipt_not_decided): This request is not decided'),
+    ])
   })
 
   it('shows no action text that was not compared with the signed hash', async () => {

@@ -57,23 +57,32 @@ const answer = {
 }
 
 describe('parseReceiptInput', () => {
-  it.each<[string, unknown]>([
-    ['a callback body', callback],
-    ['its signed_receipt', callback.signed_receipt],
-    ['a stored receipt', receipt],
-    ['a GET body', request],
-    ['its decision', decision],
-    ['a verify answer with the public key', answer],
-    ['a verify answer with the key id', { ...answer, public_key: undefined, public_key_id: live.kid }],
-    ['a verify answer with both', { ...answer, public_key_id: live.kid }],
-    ['a rejected GET body, which has no times', { id: request.id, status: 'approved', action, decision }],
-  ])('takes the receipt out of %s', (_name, json) => {
+  it.each<[string, unknown, 'hash' | 'none']>([
+    ['a callback body', callback, 'none'],
+    ['its signed_receipt', callback.signed_receipt, 'none'],
+    ['a stored receipt', receipt, 'none'],
+    ['a GET body', request, 'hash'],
+    ['its decision', decision, 'none'],
+    ['a verify answer with the public key', answer, 'none'],
+    [
+      'a verify answer with the key id',
+      { ...answer, public_key: undefined, public_key_id: live.kid },
+      'none',
+    ],
+    ['a verify answer with both', { ...answer, public_key_id: live.kid }, 'none'],
+    [
+      'a rejected GET body, which has no times',
+      { id: request.id, status: 'approved', action, decision },
+      'hash',
+    ],
+  ])('takes the receipt out of %s', (_name, json, actionCheck) => {
     const received: unknown = JSON.parse(JSON.stringify(json))
     expect(verifyReceiptJson(received, pinned)).toStrictEqual({
       valid: true,
       payload,
       kid: live.kid,
       sandbox: false,
+      checked: { action: actionCheck, context: 'none' },
     })
   })
 
@@ -89,7 +98,7 @@ describe('parseReceiptInput', () => {
     ['a text', JSON.stringify(receipt), 'receipt_unreadable'],
     ['an array', [receipt], 'receipt_unreadable'],
     ['an empty object', {}, 'receipt_unreadable'],
-    ['a pending request', { id: payload.rid, status: 'pending' }, 'receipt_unreadable'],
+    ['a pending request', { id: payload.rid, status: 'pending' }, 'receipt_not_decided'],
     ['inherited fields', Object.create(receipt), 'receipt_unreadable'],
     ['two receipts at once', { ...callback, decision }, 'receipt_unreadable'],
     ['both payload forms at once', { ...receipt, ...decision }, 'receipt_unreadable'],

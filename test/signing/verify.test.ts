@@ -35,10 +35,19 @@ const refusal = (code: ReceiptErrorCode, field?: string) => ({
   ...(field === undefined ? {} : { field }),
 })
 
+/** A bare receipt has no action or context next to it. */
+const UNCHECKED = { action: 'none', context: 'none' }
+
 describe('verifyReceipt', () => {
   it('returns the payload of a genuine receipt', () => {
     const result = verifyReceipt(parseReceiptInput(receipt), pinned)
-    expect(result).toStrictEqual({ valid: true, payload: livePayload, kid: live.kid, sandbox: false })
+    expect(result).toStrictEqual({
+      valid: true,
+      payload: livePayload,
+      kid: live.kid,
+      sandbox: false,
+      checked: UNCHECKED,
+    })
   })
 
   it('takes the key records of the server as well as a parsed key set', () => {
@@ -237,6 +246,7 @@ describe('T72: a sandbox receipt never passes as a live one', () => {
       payload: sandboxPayload,
       kid: sandbox.kid,
       sandbox: true,
+      checked: UNCHECKED,
     })
   })
 

@@ -22,6 +22,11 @@ const signedPayload = z
 
 const comment = z.string().nullable().meta({ description: "The approver's comment; not signed." })
 
+const intent = z.string().meta({
+  description:
+    'RFC 8785 text of the whole statement that was approved: action, SHA-256 of the context, expiry and more. The first 32 hex characters of its SHA-256 are the signed `nonce`, so it binds what is about to run to the receipt.',
+})
+
 const signedVote = z
   .strictObject({
     id: idField('dec'),
@@ -33,6 +38,7 @@ const signedVote = z
     decided_at: timeField,
     approver: approverField,
     comment,
+    intent,
   })
   .meta({ id: 'SignedVote', description: 'One vote of several; a receipt of its own.' })
 
@@ -48,6 +54,7 @@ export const decisionAnswer = z
     decided_at: timeField,
     approver: approverField,
     comment,
+    intent,
     votes: z
       .array(signedVote)
       .optional()

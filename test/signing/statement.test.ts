@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { canonicalize } from '../../src/signing/canonical.ts'
+import { actionHash } from '../../src/signing/commitment.ts'
+import { toBase64Url } from '../../src/signing/encoding.ts'
+import { signPayload } from '../../src/signing/sign.ts'
+import { RECEIPT_ERRORS, type VerifyResult, verifyReceiptJson } from '../../src/signing/verify.ts'
+import { intent, livePayload, testKey, vectors } from './fixtures.ts'
+
+const key = testKey('decision')
+const context = { tool_arguments: { version: '4.2', dry_run: false } }
+const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex')
+
+/** The body of a decided request, as the service answers it to its caller. */
+function decidedBody(action = intent.action) {
+  const statement = canonicalize({ ...intent, action, context_sha256: sha256(canonicalize(context)) })
+  const payload = { ...livePayload, action: actionHash(action), nonce: sha256(statement).slice(0, 32) }
+  const { canonical_payload, signature, public_key_id } = signPayload(payload, key)
+  const signed_payload = toBase64Url(Buffer.from(canonical_payload, 'utf8'))
+  const decision = {
+    id: payload.did,
+    decision: 'approved',
+    method: 'passkey',
+    signed_payload,
+    signature,
+    public_key_id,
+    intent: statement,
+  }
+  return { id: payload.rid, status: 'approved', action, context, decision }
+}
+
+function verify(body: unknown): VerifyResult {
+  return verifyReceiptJson(body, [key])
+}
+
+function refusal(code: keyof typeof RECEIPT_ERRORS, field?: string) {
+  return { valid: false, code, message: RECEIPT_ERRORS[code], ...(field === undefined ? {} : { field }) }
+}
+
+describe('the intent next to a receipt', () => {
+  it('binds the exact action and the exact context', () => {
+    expect(verify(decidedBody())).toMatchObject({ valid: true, checked: { action: 'full', context: 'full' } })
+  })
+
+  it('T16: exposes another context, down to one value or one added key', () => {
+    const body = decidedBody()
+    const changed = [
+      { tool_arguments: { version: '9.9', dry_run: false } },
+      { tool_arguments: { version: '4.2', dry_run: 'false' } },
+      { ...context, note: '' },
+      {},
+    ]
+    for (const other of changed)
+      expect(verify({ ...body, context: other })).toEqual(refusal('receipt_contradicts_payload', 'context'))
+  })
+
+  it('does not mind the order of keys', () => {
+    const reordered = { tool_arguments: { dry_run: false, version: '4.2' } }
+    expect(verify({ ...decidedBody(), context: reordered })).toMatchObject({
+      valid: true,
+      checked: { context: 'full' },
+    })
+  })
+
+  it('T69: tells the two texts with one 64-bit hash apart', () => {
+    const { a, b } = vectors<{ a: string; b: string }>('action-hash/collision16.json')
+    const body = decidedBody(a)
+    expect(verify({ ...body, action: b })).toEqual(refusal('receipt_contradicts_payload', 'action'))
+    const { intent: _gone, ...bare } = body.decision
+    expect(verify({ ...body, action: b, decision: bare })).toMatchObject({
+      valid: true,
+      checked: { action: 'hash', context: 'none' },
+    })
+  })
+
+  it('is refused when it is not the one that was signed, in any byte', () => {
+    const body = decidedBody()
+    const text = body.decision.intent
+    const others = [`${text} `, text.replace('Pay', 'pay'), '', '{}', text.slice(0, -1), 12, ['x']]
+    for (const other of others) {
+      expect(verify({ ...body, decision: { ...body.decision, intent: other } })).toEqual(
+        typeof other === 'string'
+          ? refusal('receipt_intent_mismatch', 'intent')
+          : refusal('receipt_intent_mismatch'),
+      )
+    }
+  })
+
+  it('is refused when it states another request, outcome, approver or expiry than the payload', () => {
+    for (const lie of [
+      { rid: 'req_x' },
+      { decision: 'rejected' },
+      { approver: 'f'.repeat(16) },
+      { exp: 1 },
+    ]) {
+      const statement = canonicalize({ ...intent, ...lie })
+      const { canonical_payload, ...signed } = signPayload(
+        { ...livePayload, nonce: sha256(statement).slice(0, 32) },
+        key,
+      )
+      const signed_payload = toBase64Url(Buffer.from(canonical_payload, 'utf8'))
+      expect(verify({ id: livePayload.did, signed_payload, ...signed, intent: statement })).toEqual(
+        refusal('receipt_intent_mismatch', 'intent'),
+      )
+    }
+  })
+
+  it('may be missing: then only what the payload itself holds was checked, and the answer says so', () => {
+    const body = decidedBody()
+    const { intent: _gone, ...decision } = body.decision
+    expect(verify({ ...body, decision })).toMatchObject({
+      valid: true,
+      checked: { action: 'hash', context: 'none' },
+    })
+    expect(verify(decision)).toMatchObject({ valid: true, checked: { action: 'none', context: 'none' } })
+  })
+})
+
+describe('a request without a decision', () => {
+  it('is called undecided, not unreadable', () => {
+    for (const status of ['pending', 'expired']) {
+      expect(verify({ id: livePayload.rid, status, action: 'x' })).toEqual(refusal('receipt_not_decided'))
+    }
+    expect(verify({ id: livePayload.rid, status: 'approved' })).toEqual(refusal('receipt_unreadable'))
+  })
+})
