@@ -108,7 +108,7 @@ async function assemble(
     signer: createSigner(keys, clock),
     keys,
     vault,
-    tokens: createSessionTokens(() => keys.ring(), config.baseUrl),
+    tokens: createSessionTokens(keys, config.baseUrl),
     clock,
     random,
     log,

@@ -19,6 +19,11 @@ export interface KeyKeeper {
   ring(): KeyRing
   /** Reads the stored keys again: another process may have rotated. */
   reload(): Promise<KeyRing>
+  /**
+   * The key of this id, whatever its state. An unknown id may be one another process made just now, so the store is read
+   * again; at most once a second, as anybody can send unknown ids.
+   */
+  find(kid: string): Promise<SigningKey | undefined>
   /** Makes the first key of every purpose that has none. Called at every start. */
   ensure(): Promise<void>
   /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
@@ -27,6 +32,9 @@ export interface KeyKeeper {
 
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
 export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
+
+/** Between two reads of the store for ids nobody knows. */
+const UNKNOWN_KID_GAP_MS = 1_000
 
 /** Creates the keeper; call `ensure` before anything is signed. */
 export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
@@ -61,6 +69,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   return {
     ring: () => ring,
     reload,
+    find: createFinder(deps.clock, () => ring, reload),
     rotate,
     async ensure() {
       await reload()
@@ -71,6 +80,23 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
         deps.log.info({ purpose, kid: key.kid }, 'made the first signing key')
       }
     },
+  }
+}
+
+function createFinder(clock: Clock, ring: () => KeyRing, reload: () => Promise<KeyRing>): KeyKeeper['find'] {
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<unknown> = Promise.resolve()
+  return async (kid) => {
+    const known = ring().find(kid)
+    if (known !== undefined) return known
+    const now = clock.now().getTime()
+    // A clock that was set back must not make the gap an hour.
+    if (Math.abs(now - readAt) >= UNKNOWN_KID_GAP_MS) {
+      readAt = now
+      reading = reload()
+    }
+    await reading
+    return ring().find(kid)
   }
 }
 

@@ -46,14 +46,13 @@ async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdic
     return { valid: false, status: request.status, error, code: request.status }
   }
   const { receipt } = decision
-  const ring = deps.keys.ring().find(receipt.public_key_id) ? deps.keys.ring() : await deps.keys.reload()
+  const key = await deps.keys.find(receipt.public_key_id)
   const shown = { decision_id: decision.id, decision: decision.decision, ...receipt }
-  const result = verifyReceiptJson(shown, ring.publicRecords(), { allowSandbox: request.sandbox })
+  const result = verifyReceiptJson(shown, key === undefined ? [] : [key], { allowSandbox: request.sandbox })
   if (!result.valid) return { valid: false, status: request.status, error: result.message, code: result.code }
   const vote = request.votes.find((candidate) => candidate.decision_id === decision.id)
-  if (vote === undefined || !commitsTo(request, vote, result.payload)) return contradiction(request.status)
-  const key = ring.find(receipt.public_key_id)
-  if (key === undefined) return contradiction(request.status)
+  const same = vote !== undefined && commitsTo(request, vote, result.payload)
+  if (key === undefined || !same) return contradiction(request.status)
   const publicKey = toBase64(key.publicKey)
   const { signature, public_key_id: publicKeyId } = receipt
   return { valid: true, payload: result.payload, signature, publicKeyId, publicKey, at: deps.clock.now() }

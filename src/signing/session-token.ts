@@ -17,6 +17,12 @@ export interface SessionTokens {
 /** Seconds a session JWT is valid. */
 const SESSION_TOKEN_SECONDS = 15 * 60
 
+/** The keys it takes: those known now to sign with, and any one by its id. */
+export interface SessionKeys {
+  ring(): Pick<KeyRing, 'active'>
+  find(kid: string): Promise<SigningKey | undefined>
+}
+
 const TYPE = 'session+jwt'
 const ALGORITHM = 'EdDSA'
 
@@ -26,12 +32,11 @@ const TOLERANCE_SECONDS = 5
 /**
  * Session JWTs for one service: `iss` and `aud` are its BASE_URL. Only EdDSA under one of our own `session` keys counts
  * (T56): keys or key addresses in a token's header are ignored, its `kid` merely picks among ours.
- * @param ring the keys as last loaded
  */
-export function createSessionTokens(ring: () => KeyRing, baseUrl: string): SessionTokens {
+export function createSessionTokens(keys: SessionKeys, baseUrl: string): SessionTokens {
   return {
     async issue(session, at) {
-      const key = ring().active('session', at)
+      const key = keys.ring().active('session', at)
       if (key === undefined) throw new Error('no active session key')
       const now = Math.floor(at.getTime() / 1000)
       const token = await new SignJWT({ sid: session.id })
@@ -45,9 +50,11 @@ export function createSessionTokens(ring: () => KeyRing, baseUrl: string): Sessi
       return { token, expires_in: SESSION_TOKEN_SECONDS }
     },
     async verify(token, at) {
+      const kid = kidOf(token)
+      // Outside the `try`: a store that does not answer makes no token a false one.
+      const key = kid === undefined ? undefined : usable(await keys.find(kid))
+      if (key === undefined) return undefined
       try {
-        const key = publicKeyFor(ring(), token)
-        if (key === undefined) return undefined
         const { payload } = await jwtVerify(token, key, {
           algorithms: [ALGORITHM],
           typ: TYPE,
@@ -69,10 +76,17 @@ export function createSessionTokens(ring: () => KeyRing, baseUrl: string): Sessi
   }
 }
 
-/** The key a token names, if it is ours, made for sessions, and not revoked. */
-function publicKeyFor(ring: KeyRing, token: string): KeyObject | undefined {
-  const { kid } = decodeProtectedHeader(token)
-  const key = kid === undefined ? undefined : ring.find(kid)
+/** Which key a token names, if it can be read at all. */
+function kidOf(token: string): string | undefined {
+  try {
+    return decodeProtectedHeader(token).kid
+  } catch {
+    return undefined
+  }
+}
+
+/** The public half of a key of ours that was made for sessions and not revoked. */
+function usable(key: SigningKey | undefined): KeyObject | undefined {
   if (key === undefined || key.purpose !== 'session' || key.revokedAt !== undefined) return undefined
   return createPublicKey({ key: publicJwk(key), format: 'jwk' })
 }

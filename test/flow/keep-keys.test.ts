@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { createKeyKeeper } from '../../src/flow/keep-keys.ts'
+import type { SealedKey, SigningKeyStore } from '../../src/flow/ports.ts'
+import { createVault } from '../../src/signing/vault.ts'
+import { newCaller, send, signIn } from '../support/caller.ts'
+import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
+import { startService, useService } from '../support/service.ts'
+
+const CLI = { kind: 'cli' } as const
+
+/** Two keepers as two processes have them, on one store that counts how often it is read. */
+async function twoKeepers() {
+  const stored: SealedKey[] = []
+  const state = { reads: 0, now: Date.now(), broken: false }
+  const store: SigningKeyStore = {
+    async all() {
+      state.reads += 1
+      if (state.broken) throw new Error('the store is gone')
+      return [...stored]
+    },
+    async insert(key) {
+      stored.push(key)
+      return true
+    },
+  }
+  const secret = () => Uint8Array.from(randomBytes(32))
+  const vault = createVault({
+    API_KEY_PEPPER: secret(),
+    TOKEN_SECRET: secret(),
+    SEALING_KEY: secret(),
+    WEBHOOK_MASTER_SECRET: secret(),
+  })
+  const silent = () => undefined
+  const log = { debug: silent, info: silent, warn: silent, error: silent }
+  const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
+  const deps = { store, vault, clock: { now: () => new Date(state.now) }, random, log }
+  const [here, elsewhere] = [createKeyKeeper(deps), createKeyKeeper(deps)]
+  await here.ensure()
+  await elsewhere.ensure()
+  return { here, elsewhere, state }
+}
+
+it('T73: a session token signed after a rotation by another process is taken at once', async () => {
+  const service = await useService()
+  const database = service.composition.connection.name
+  const other = await startService({ database, env: { BASE_URL: service.url } })
+  try {
+    const { user } = await newCaller(service)
+    const { deps } = other.composition
+    const key = await deps.keys.rotate('session', deps.clock.now(), CLI)
+    const token = await signIn(other, user)
+    const header = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString('utf8'))
+    expect(header.kid).toBe(key.kid)
+    const answer = await send(service, '/api/v1/session', { token })
+    expect([answer.status, answer.body.user]).toEqual([200, expect.objectContaining({ id: user.id })])
+  } finally {
+    await other.close()
+  }
+})
+
+it('T73: a receipt signed after a rotation by another process verifies at once', async () => {
+  const service = await useService()
+  const other = await startService({ database: service.composition.connection.name })
+  try {
+    const setting = await setUpOwner(other)
+    const { deps } = other.composition
+    const key = await deps.keys.rotate('decision', deps.clock.now(), CLI)
+    const id = await ask(setting)
+    expect((await decideByPasskey(setting, id, 'approved')).status).toBe(200)
+    expect(service.composition.deps.keys.ring().find(key.kid)).toBeUndefined()
+    const verdict = await send(service, `/api/v1/approvals/${id}/verify`)
+    expect(verdict.body).toMatchObject({ valid: true, public_key_id: key.kid })
+  } finally {
+    await other.close()
+  }
+})
+
+it('a known key is found without a look at the store', async () => {
+  const { here, state } = await twoKeepers()
+  const known = here.ring().active('session', new Date(state.now))
+  const reads = state.reads
+  expect((await here.find(known?.kid ?? ''))?.kid).toBe(known?.kid)
+  expect(state.reads).toBe(reads)
+})
+
+it('a flood of unknown ids reads the store once a second', async () => {
+  const { here, elsewhere, state } = await twoKeepers()
+  const reads = state.reads
+  const flood = () =>
+    Promise.all(Array.from({ length: 200 }, () => here.find(randomBytes(32).toString('base64url'))))
+  expect(new Set(await flood())).toEqual(new Set([undefined]))
+  expect(state.reads).toBe(reads + 1)
+  state.now += 999
+  await flood()
+  expect(state.reads).toBe(reads + 1)
+  const rotated = await elsewhere.rotate('session', new Date(state.now), CLI)
+  const before = state.reads
+  expect(await here.find(rotated.kid)).toBeUndefined()
+  state.now += 1
+  const [found, ...others] = await Promise.all([here.find(rotated.kid), here.find(rotated.kid), flood()])
+  expect(found?.kid).toBe(rotated.kid)
+  expect(others[0]).toEqual(found)
+  expect(state.reads).toBe(before + 1)
+})
+
+it('the clock set back does not keep new keys away', async () => {
+  const { here, elsewhere, state } = await twoKeepers()
+  await here.find('unknown')
+  state.now -= 3_600_000
+  const rotated = await elsewhere.rotate('session', new Date(state.now), CLI)
+  expect((await here.find(rotated.kid))?.kid).toBe(rotated.kid)
+})
+
+it('a store that does not answer is an error, not an unknown key', async () => {
+  const { here, state } = await twoKeepers()
+  state.broken = true
+  await expect(here.find('unknown')).rejects.toThrow('the store is gone')
+})
