@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { assertWith, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
+import { assertWith, codeAt, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { useService } from '../../support/service.ts'
 
@@ -17,8 +17,10 @@ it('T23: a change of factors ends every other session of the person, by cookie a
   }
   expect([(await elsewhere.get('/api/v1/session')).status, await byToken()]).toEqual([200, 200])
 
-  const proof = await passkeyProof(person, service, 'backup_codes.renew')
-  expectStatus(await person.browser.post('/api/v1/me/backup-codes', { proof }), 201)
+  const proof = await passkeyProof(person, service, 'totp.add')
+  const { secret } = expectStatus(await person.browser.post('/api/v1/me/totp/options', { proof }), 200)
+  const code = codeAt(secret, service.composition.deps.clock.now())
+  expectStatus(await person.browser.post('/api/v1/me/totp', { code }), 201)
 
   expect((await elsewhere.get('/api/v1/session')).body).toMatchObject({ error: 'not_signed_in' })
   expect(await byToken()).toBe(401)
