@@ -1,28 +1,27 @@
 import { type RequestHandler, Router } from 'express'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, bearerToken, callerOf } from '../middleware/authenticate.ts'
+import { readCookie } from '../middleware/cookies.ts'
 import { limitByKey } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 
 /** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
 export function webhookSecretRoutes(deps: HttpDeps): Router {
   const router = Router()
-  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
   const forSession = [requireSession(deps), secretsOfAccount(deps)]
-  // A request that shows an API key is answered as one, and never falls back to the browser's cookie.
-  router.get('/', forCredential(isKeyLike, forKey), forSession)
+  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
+  // An API key is answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
+  router.get('/', whenSession(deps.settings.baseUrl, forSession), forKey)
   return router
 }
 
-function isKeyLike(token: string): boolean {
-  return token.startsWith('sa_') || token.startsWith('internal-')
-}
-
-/** Runs the steps for tokens that match and ends there; other requests go on. */
-function forCredential(matches: (token: string) => boolean, steps: RequestHandler[]): RequestHandler {
+/** Runs the steps, and ends there, for a JWT or, without an `Authorization` header, a session cookie; others go on. */
+function whenSession(baseUrl: string, steps: RequestHandler[]): RequestHandler {
   const inner = Router().use(steps)
   return (request, response, next) => {
-    if (matches(bearerToken(request))) inner(request, response, next)
+    const bare = request.get('Authorization') === undefined
+    const byCookie = bare && readCookie(request, 'session', baseUrl) !== undefined
+    if (byCookie || /^[^.]+\.[^.]+\.[^.]+$/.test(bearerToken(request))) inner(request, response, next)
     else next()
   }
 }

@@ -66,10 +66,13 @@ it('401: refuses no credential, a revoked key and a forged session', async () =>
   await revokeApiKey(service.composition.deps, caller.keyId, undefined, { kind: 'cli' })
   const revoked = await caller.send(PATH)
   expect([revoked.status, revoked.body.error]).toEqual([401, 'invalid or missing API key'])
-  const none = await send(service, PATH)
-  expect(none.status).toBe(401)
+  for (const token of [undefined, 'foo', 'sa_live_x']) {
+    const none = await send(service, PATH, token === undefined ? {} : { token })
+    expect([token, none.status, none.body.error]).toEqual([token, 401, 'invalid or missing API key'])
+  }
   const token = `${await signIn(service, caller.user)}x`
-  expect((await send(service, PATH, { token })).status).toBe(401)
+  const forged = await send(service, PATH, { token })
+  expect([forged.status, forged.body.error]).toEqual([401, 'not_signed_in'])
 })
 
 it('401: an API key in the header never falls back to the browser that is signed in', async () => {
