@@ -164,4 +164,6 @@ export interface EnrollmentStore {
 export interface AttemptStore {
   /** @returns the number within the window, this one included, and when the window ends. */
   take(subject: string, windowSeconds: number): Promise<{ count: number; ends: Date }>
+  /** Takes one attempt back out of the window that ends at `ends`; what is gone or at 0 stays. */
+  giveBack(subject: string, windowSeconds: number, ends: Date): Promise<void>
 }

@@ -1,4 +1,4 @@
-import { Schema } from 'mongoose'
+import mongoose, { Schema } from 'mongoose'
 import type { AttemptStore } from '../flow/people-ports.ts'
 import type { Clock } from '../flow/ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
@@ -38,6 +38,11 @@ export function createAttemptStore(connection: StoreConnection, clock: Clock): A
           if (!isDuplicateKey(error) || attempt > 0) throw error
         }
       }
+    },
+    async giveBack(subject, windowSeconds, ends) {
+      const start = ends.getTime() / 1000 - windowSeconds
+      const taken = { _id: `${subject}@${start}`, count: mongoose.trusted({ $gt: 0 }) }
+      await model.updateOne(taken, { $inc: { count: -1 } })
     },
   }
 }

@@ -1,3 +1,4 @@
+import { limitSubject } from '../../domain/address.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { Totp, User } from '../../domain/user.ts'
 import { personAudit } from './people-audit.ts'
@@ -6,7 +7,7 @@ import { isCodeShaped, matchTotp } from './totp-code.ts'
 
 type VerifyTotpDeps = Pick<PeopleDeps, 'users' | 'attempts' | 'vault' | 'clock' | 'random' | 'log'>
 
-/** Codes from one network address, whoever they are for: against spraying over accounts. */
+/** Wrong codes from one network address, whoever they are for: against spraying over accounts. */
 const ADDRESS_LIMIT = 100
 const ADDRESS_WINDOW_SECONDS = 15 * 60
 
@@ -18,7 +19,8 @@ export function totpAad(userId: string): string {
 /**
  * Checks a code of this person and burns its time step. Every try is counted in the store before the comparison, so that
  * parallel guesses over many processes cannot exceed the limit (T26): ten wrong ones in a row lock codes for 15 minutes,
- * doubling; fifty disable them. A code counts once (T25).
+ * doubling; fifty disable them. A code counts once (T25). The limit of an address forgets tries that were right: people
+ * who share one do not lock each other out.
  * @throws Refusal `totp_refused`, `totp_locked` (with `retry_after`), `totp_disabled`, `method_not_enrolled`
  */
 export async function verifyTotp(
@@ -27,22 +29,34 @@ export async function verifyTotp(
 ): Promise<{ step: number }> {
   if (!isCodeShaped(input.code)) throw refusal('totp_refused')
   if (input.user.totp === undefined) throw refusal('method_not_enrolled')
-  await limitAddress(deps, input.address)
+  const giveBack = await takeAddressTry(deps, input.address)
   const at = deps.clock.now()
   const tried = await deps.users.takeTotpTry(input.user.id, at)
   if (tried === undefined) throw await whyNoTry(deps, input.user.id, at)
   // Codes set up anew meanwhile have another seed: the fresh state counts, not the one read earlier.
   const step = matchTotp(deps.vault.open(tried.sealed_seed, totpAad(input.user.id)), input.code, at)
-  if (step !== undefined && (await deps.users.takeTotpStep(input.user.id, step, tried))) return { step }
+  if (step !== undefined && (await deps.users.takeTotpStep(input.user.id, step, tried))) {
+    await giveBack()
+    return { step }
+  }
   await reportLock(deps, input, tried, at)
   throw refusal('totp_refused')
 }
 
-async function limitAddress(deps: VerifyTotpDeps, address: string | undefined): Promise<void> {
-  if (address === undefined) return
-  const { count, ends } = await deps.attempts.take(`totp:${address}`, ADDRESS_WINDOW_SECONDS)
-  if (count > ADDRESS_LIMIT)
-    throw refusal('totp_locked', { retry_after: secondsUntil(ends, deps.clock.now()) })
+/**
+ * Takes one of the address's tries; the counter never holds less than its wrong codes, so at most `ADDRESS_LIMIT` of them
+ * are compared in a window, also in parallel. A try that is refused here is no wrong code and goes back.
+ * @returns what gives the try back after a right code
+ * @throws Refusal `totp_locked`
+ */
+async function takeAddressTry(deps: VerifyTotpDeps, address?: string): Promise<() => Promise<void>> {
+  if (address === undefined) return async () => undefined
+  const subject = `totp:${limitSubject(address)}`
+  const { count, ends } = await deps.attempts.take(subject, ADDRESS_WINDOW_SECONDS)
+  const giveBack = () => deps.attempts.giveBack(subject, ADDRESS_WINDOW_SECONDS, ends)
+  if (count <= ADDRESS_LIMIT) return giveBack
+  await giveBack()
+  throw refusal('totp_locked', { retry_after: secondsUntil(ends, deps.clock.now()) })
 }
 
 async function whyNoTry(deps: VerifyTotpDeps, userId: string, at: Date) {

@@ -1,9 +1,10 @@
 import type { RequestHandler, Response } from 'express'
+import { limitSubject } from '../../domain/address.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { LimitBucket } from '../../domain/limits.ts'
 import type { LimitState, RateLimiter } from '../../flow/ports.ts'
 import { callerOf } from './authenticate.ts'
-import { clientAddress, limitSubject } from './client-address.ts'
+import { clientAddress } from './client-address.ts'
 import { sessionOf } from './session.ts'
 
 interface LimitDeps {

@@ -163,13 +163,77 @@ describe('T26: wrong codes', () => {
   it('are counted by address too, over people: the hundred-and-first is refused', async () => {
     const person = await enrol()
     const { deps, user } = person
-    for (let attempt = 0; attempt < 100; attempt += 1) await deps.attempts.take('totp:192.0.2.7', 15 * 60)
+    await used(deps, '192.0.2.7', 100)
     const code = codeAt(person.secret, deps.clock.now())
     const refused = verifyTotp(deps, { user, code, address: '192.0.2.7' })
     await expect(refused).rejects.toMatchObject({ code: 'totp_locked' })
     await expect(verifyTotp(deps, { user, code, address: '192.0.2.8' })).resolves.toMatchObject({})
   })
+
+  it('are counted by the /64 of an IPv6 address: its other addresses are no fresh start', async () => {
+    const { deps, user, secret } = await enrol()
+    await used(deps, '2001:db8:7:8::/64', 100)
+    const code = codeAt(secret, deps.clock.now())
+    const refused = verifyTotp(deps, { user, code, address: '2001:db8:7:8:ffff::9' })
+    await expect(refused).rejects.toMatchObject({ code: 'totp_locked' })
+    await expect(verifyTotp(deps, { user, code, address: '2001:db8:7:9::9' })).resolves.toMatchObject({})
+  })
+
+  it('alone count against an address: an office that signs in with right codes is not locked out', async () => {
+    const office = await Promise.all([enrol(), enrol(), enrol()])
+    const address = '192.0.2.20'
+    const [{ deps }] = office
+    await used(deps, address, 99)
+    for (const { user, secret } of office) {
+      const code = codeAt(secret, deps.clock.now())
+      await expect(verifyTotp(deps, { user, code, address })).resolves.toMatchObject({})
+    }
+    const [{ user, secret, later }] = office
+    later.ms += MINUTE
+    const wrong = wrongCodeAt(secret, deps.clock.now())
+    await expect(verifyTotp(deps, { user, code: wrong, address })).rejects.toMatchObject(REFUSED)
+    const right = codeAt(secret, deps.clock.now())
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      await expect(verifyTotp(deps, { user, code: right, address })).rejects.toMatchObject({
+        code: 'totp_locked',
+        details: { retry_after: expect.any(Number) },
+      })
+    expect(await countOf(deps, address)).toBe(100)
+  })
+
+  it('from one address in parallel, over people, are compared no more often than it has tries left', async () => {
+    const people = await Promise.all([enrol(), enrol(), enrol()])
+    const address = '192.0.2.30'
+    const [{ deps }] = people
+    await used(deps, address, 95)
+    let compared = 0
+    const open: PeopleDeps['vault']['open'] = (sealed, aad) => {
+      compared += 1
+      return deps.vault.open(sealed, aad)
+    }
+    const guessing = { ...deps, vault: { ...deps.vault, open } }
+    const guesses = people.flatMap(({ user, secret }) => {
+      const code = wrongCodeAt(secret, deps.clock.now())
+      return Array.from({ length: 8 }, () => verifyTotp(guessing, { user, code, address }))
+    })
+    const results = await Promise.allSettled(guesses)
+    const codes = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'right'))
+    expect(compared).toBe(5)
+    expect(codes.filter((code) => code === 'totp_refused')).toHaveLength(5)
+    expect(codes.filter((code) => code === 'totp_locked')).toHaveLength(19)
+    expect(await countOf(deps, address)).toBe(100)
+  })
 })
+
+/** Uses up tries of an address. */
+async function used(deps: PeopleDeps, subject: string, times: number): Promise<void> {
+  for (let attempt = 0; attempt < times; attempt += 1) await deps.attempts.take(`totp:${subject}`, 15 * 60)
+}
+
+/** How many tries of an address are used up. */
+async function countOf(deps: PeopleDeps, subject: string): Promise<number> {
+  return (await deps.attempts.take(`totp:${subject}`, 15 * 60)).count - 1
+}
 
 function databaseOf({ composition }: TestService): string {
   const name = composition.connection.name
