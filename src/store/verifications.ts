@@ -1,9 +1,12 @@
-import { Schema } from 'mongoose'
+import mongoose, { Schema } from 'mongoose'
 import type { Log, VerificationLog, VerificationRecord } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
-const verificationSchema = new Schema<VerificationRecord>(
+type VerificationDocument = VerificationRecord & { _id: mongoose.Types.ObjectId }
+
+const verificationSchema = new Schema<VerificationDocument>(
   {
+    _id: { type: Schema.Types.ObjectId, required: true },
     request_id: { type: String, required: true },
     address: { type: String, required: true },
     at: { type: Date, required: true },
@@ -17,10 +20,13 @@ verificationSchema.index({ request_id: 1, at: -1 })
 const BATCH = 500
 const PAUSE_MS = 500
 
-/** The verification log on mongoose. A failed batch stays in memory and is tried again. */
+/**
+ * The verification log on mongoose. A failed batch stays in memory and is tried again; since every record has its `_id` from
+ * the start, what the failed write did write is not written a second time.
+ */
 export function createVerificationLog(connection: StoreConnection, log: Log): VerificationLog {
-  const model = connection.model<VerificationRecord>('Verification', verificationSchema, 'verifications')
-  let waiting: VerificationRecord[] = []
+  const model = connection.model<VerificationDocument>('Verification', verificationSchema, 'verifications')
+  let waiting: VerificationDocument[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
 
@@ -29,7 +35,7 @@ export function createVerificationLog(connection: StoreConnection, log: Log): Ve
     timer = undefined
     while (waiting.length > 0) {
       const batch = waiting.slice(0, BATCH)
-      await model.insertMany(batch)
+      await model.bulkWrite(batch.map(insertOnce), { ordered: false, throwOnValidationError: true })
       waiting = waiting.slice(batch.length)
     }
   }
@@ -45,10 +51,14 @@ export function createVerificationLog(connection: StoreConnection, log: Log): Ve
   }
   return {
     record(entry) {
-      waiting.push(entry)
+      waiting.push({ _id: new mongoose.Types.ObjectId(), ...entry })
       if (waiting.length >= BATCH) flushQuietly()
       else timer ??= setTimeout(flushQuietly, PAUSE_MS).unref()
     },
     flush,
   }
+}
+
+function insertOnce({ _id, ...record }: VerificationDocument) {
+  return { updateOne: { filter: { _id }, update: { $setOnInsert: record }, upsert: true } }
 }

@@ -193,12 +193,12 @@ describe('the verification log', () => {
     const unknown = 'req_22222222222222222222222222'
     const model = service.composition.connection.models.Verification
     if (model === undefined) throw new Error('no model')
-    const insertMany = model.insertMany.bind(model)
+    const bulkWrite = model.bulkWrite.bind(model)
     let batches = 0
-    model.insertMany = ((documents: object[]) => {
+    model.bulkWrite = ((...batch: Parameters<typeof bulkWrite>) => {
       batches += 1
-      return batches === 1 ? Promise.reject(new Error('the store was away')) : insertMany(documents)
-    }) as typeof model.insertMany
+      return batches === 1 ? Promise.reject(new Error('the store was away')) : bulkWrite(...batch)
+    }) as typeof model.bulkWrite
     const { verifications } = service.composition.deps
     await verifications.flush()
     await Promise.all(Array.from({ length: 100 }, () => verify(unknown)))
