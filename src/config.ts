@@ -33,6 +33,8 @@ export interface Config {
   /** Secrets given by the environment; in development missing ones come from `<dataDir>/secrets.json`. */
   readonly secrets: Readonly<Partial<Record<SecretName, string>>>
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** What was set but has no effect, as `NAME: why`; the service starts all the same. */
+  readonly warnings: readonly string[]
 }
 
 /** The configuration cannot be used; `problems` names every variable and what to do. */
@@ -49,8 +51,12 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_DATA_DIR = './data'
 
+const INTERNAL_TOKEN_LENGTH = 32
+
 const environmentSchema = z.object({
-  NODE_ENV: z.string().optional(),
+  NODE_ENV: z
+    .enum(['production', 'development', 'test'], { error: 'must be production, development or test' })
+    .optional(),
   HOST: z
     .string()
     .refine((host) => isIP(host) !== 0 || host === 'localhost', 'must be an IP address or localhost')
@@ -126,7 +132,7 @@ export function readConfig(env: Environment): Config {
   const baseUrl = readBaseUrl(values.BASE_URL ?? `http://localhost:${values.PORT}`, problems)
   const trustProxy = readTrustProxy(values.TRUST_PROXY, problems)
   const secrets = readSecrets(given, problems)
-  const token = values.INTERNAL_SERVICE_TOKEN
+  const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
   if (production) problems.push(...productionProblems(values, baseUrl, secrets))
   if (problems.length > 0) throw new ConfigError(problems)
   return Object.freeze({
@@ -138,10 +144,18 @@ export function readConfig(env: Environment): Config {
     dataDir: resolve(values.DATA_DIR),
     mongodbUri: values.MONGODB_URI,
     trustProxy,
-    internalServiceToken: token !== undefined && token.length >= 32 ? token : undefined,
+    internalServiceToken: token.value,
     secrets: Object.freeze(secrets),
     logLevel: values.LOG_LEVEL,
+    warnings: Object.freeze(token.warnings),
   })
+}
+
+/** Too short is off, as the interface has it; said, since whoever set it believes that it works. */
+function readInternalToken(text: string | undefined): { value: string | undefined; warnings: string[] } {
+  if (text === undefined || text.length >= INTERNAL_TOKEN_LENGTH) return { value: text, warnings: [] }
+  const warning = `INTERNAL_SERVICE_TOKEN: has fewer than ${INTERNAL_TOKEN_LENGTH} characters, so the internal token is switched off`
+  return { value: undefined, warnings: [warning] }
 }
 
 function productionProblems(

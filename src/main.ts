@@ -17,6 +17,7 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
     { url: config.baseUrl, store: config.mongodbUri === undefined ? config.dataDir : 'MONGODB_URI' },
     'Countersign is running',
   )
+  for (const warning of config.warnings) log.warn({}, warning)
   if (config.mongodbUri === undefined && config.production) {
     log.warn(
       {},

@@ -37,6 +37,7 @@ describe('without any variable', () => {
       internalServiceToken: undefined,
       secrets: {},
       logLevel: 'info',
+      warnings: [],
     })
   })
 
@@ -49,6 +50,7 @@ describe('without any variable', () => {
     const config = readConfig({})
     expect(Object.isFrozen(config)).toBe(true)
     expect(Object.isFrozen(config.secrets)).toBe(true)
+    expect(Object.isFrozen(config.warnings)).toBe(true)
   })
 })
 
@@ -127,6 +129,10 @@ describe('production', () => {
 
 describe('each variable', () => {
   it.each([
+    ['NODE_ENV', 'prod'],
+    ['NODE_ENV', 'Production'],
+    ['NODE_ENV', ' production'],
+    ['NODE_ENV', 'staging'],
     ['PORT', 'x'],
     ['PORT', '65536'],
     ['PORT', '-1'],
@@ -179,6 +185,30 @@ describe('each variable', () => {
     ['32 characters', 'x'.repeat(32), 'x'.repeat(32)],
   ])('INTERNAL_SERVICE_TOKEN: %s', (_what, value, wanted) => {
     expect(readConfig({ INTERNAL_SERVICE_TOKEN: value }).internalServiceToken).toBe(wanted)
+  })
+
+  it.each([
+    ['production', true],
+    ['development', false],
+    ['test', false],
+  ])('NODE_ENV takes %s', (value, wanted) => {
+    expect(readConfig({ ...production(), NODE_ENV: value }).production).toBe(wanted)
+  })
+
+  it('a misspelt NODE_ENV never means development: it is refused by name, with what it may be', () => {
+    expect(problemsOf({ ...production(), NODE_ENV: 'prod' })).toEqual([
+      'NODE_ENV: must be production, development or test',
+    ])
+  })
+
+  it('INTERNAL_SERVICE_TOKEN gives a warning when it is too short to count, without repeating it', () => {
+    const weak = 'hunter2hunter2'
+    expect(readConfig({ INTERNAL_SERVICE_TOKEN: weak }).warnings).toEqual([
+      'INTERNAL_SERVICE_TOKEN: has fewer than 32 characters, so the internal token is switched off',
+    ])
+    expect(readConfig({ ...production(), INTERNAL_SERVICE_TOKEN: weak }).warnings).toHaveLength(1)
+    for (const fine of ['', 'x'.repeat(32)])
+      expect(readConfig({ INTERNAL_SERVICE_TOKEN: fine }).warnings).toEqual([])
   })
 
   it.each(['base64', 'base64url', 'hex'] as const)('secrets may be given in %s', (encoding) => {

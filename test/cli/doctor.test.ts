@@ -118,6 +118,24 @@ describe('countersign doctor', () => {
       expect(run.stdout).toContain(`FAIL  Configuration   ${name}: must be set`)
   })
 
+  it('warns of an internal token that is too short to count, and refuses a misspelt NODE_ENV', async () => {
+    const { env } = await useDataDir()
+    const warned = await cli(['doctor'], {
+      env: { ...env, PORT: '1', INTERNAL_SERVICE_TOKEN: 'hunter2hunter2' },
+    })
+    expect(warned.code).toBe(0)
+    expect(warned.stdout).toContain(
+      'warn  Configuration   INTERNAL_SERVICE_TOKEN: has fewer than 32 characters, so the internal token is switched off\n' +
+        `${' '.repeat(22)}Set INTERNAL_SERVICE_TOKEN to a value that counts, or leave it unset.\n`,
+    )
+    expect(warned.stdout).not.toContain('hunter2')
+    const refused = await cli(['doctor'], { env: { ...env, NODE_ENV: 'prod' } })
+    expect(refused.code).toBe(1)
+    expect(refused.stdout).toContain(
+      'FAIL  Configuration   NODE_ENV: must be production, development or test\n',
+    )
+  })
+
   it('notices that something else answers at BASE_URL', async () => {
     const server = createServer((_request, response) => void response.end('<h1>It works!</h1>'))
     onTestFinished(() => void server.close())

@@ -5,7 +5,7 @@ import { type Check, fail, ok, warn } from './check.ts'
 export function checkConfiguration(): { config: Config | undefined; checks: Check[] } {
   try {
     const config = loadConfig()
-    return { config, checks: [modeCheck(config)] }
+    return { config, checks: [modeCheck(config), ...config.warnings.map(warned)] }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return { config: undefined, checks: error.problems.map((problem) => told(problem)) }
@@ -21,6 +21,12 @@ function modeCheck(config: Config): Check {
     'fine for development, not for production',
     ['For production:', ...missing.map((problem) => `- ${problem}`)].join('\n'),
   )
+}
+
+/** A warning reads `NAME: why it has no effect`. */
+function warned(warning: string): Check {
+  const name = warning.slice(0, warning.indexOf(':'))
+  return warn('Configuration', warning, `Set ${name} to a value that counts, or leave it unset.`)
 }
 
 /** A problem reads `NAME: what is wrong`. */
