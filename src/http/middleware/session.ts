@@ -8,6 +8,7 @@ import {
   type SignedIn,
 } from '../../flow/people/read-session.ts'
 import type { Client } from '../../flow/people/start-session.ts'
+import { bearerToken } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'
 import { refuseForeignOrigin } from './csrf.ts'
@@ -63,10 +64,9 @@ export async function signingInClient(deps: SessionHttpDeps, request: Request): 
 }
 
 function credentialOf(request: Request, baseUrl: string): SessionCredential | undefined {
-  const header = request.get('Authorization')
-  if (header !== undefined) {
-    const bearer = /^Bearer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i.exec(header)?.[1]
-    return bearer === undefined ? undefined : { bearer }
+  if (request.get('Authorization') !== undefined) {
+    const bearer = bearerToken(request)
+    return bearer === '' ? undefined : { bearer }
   }
   const cookie = readCookie(request, 'session', baseUrl)
   return cookie === undefined ? undefined : { cookie }

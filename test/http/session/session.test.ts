@@ -33,6 +33,26 @@ async function signIn(browser: HttpClient = createHttpClient(service.url)) {
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
 
 describe('a session', () => {
+  it('is read from a bearer token by the same rule for blanks as an API key', async () => {
+    const { token } = await signIn()
+    const user = await service.composition.deps.users.find(ada.userId)
+    const { raw_key } = await addKey(service, user ?? fail())
+    const statuses = async (path: string, credential: string) => {
+      const forms = [
+        `Bearer ${credential}`,
+        `bearer   ${credential}`,
+        `Bearer${credential}`,
+        `Bearer\t${credential}`,
+      ]
+      const sent = forms.map((Authorization) =>
+        fetch(`${service.url}${path}`, { headers: { Authorization } }),
+      )
+      return (await Promise.all(sent)).map(({ status }) => status)
+    }
+    expect(await statuses('/api/v1/session', token)).toEqual([200, 200, 401, 401])
+    expect(await statuses('/api/v1/approvals', raw_key)).toEqual([200, 200, 401, 401])
+  })
+
   it('is refused without any credential, and with what is no session', async () => {
     const { raw_key } = await addKey(
       service,
