@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { buildEvent } from '../domain/event.ts'
 import { buildPayload, type Outcome } from '../domain/receipt.ts'
@@ -10,7 +9,7 @@ import {
   type RequestChange,
   type Vote,
 } from '../domain/request.ts'
-import { actionHash } from '../signing/commitment.ts'
+import { actionHash, nonceOf } from '../signing/commitment.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 
 type CloseDeps = Pick<FlowDeps, 'signer' | 'random'>
@@ -107,7 +106,7 @@ async function signVote(deps: CloseDeps, request: ApprovalRequest, vote: Vote): 
     method: vote.method,
     decidedAt: vote.at,
     expiresAt: request.expires_at,
-    nonce: createHash('sha256').update(vote.intent_json, 'utf8').digest('hex').slice(0, 32),
+    nonce: nonceOf(vote.intent_json),
   })
   const receipt = await deps.signer.sign(request.sandbox ? 'decision-sandbox' : 'decision', payload)
   return { ...vote, receipt }

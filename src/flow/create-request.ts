@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Account } from '../domain/account.ts'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
@@ -7,6 +6,7 @@ import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
+import { sha256Hex } from '../signing/encoding.ts'
 import { auditEntry } from './close-request.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 import type { Caller } from './ports.ts'
@@ -81,7 +81,7 @@ function fixContext(context: Record<string, unknown>): {
 } {
   const json = canonicalize(context)
   if (Buffer.byteLength(json) > CONTEXT_BYTES) throw invalidField('context', 'must not exceed 16 KiB of JSON')
-  return { json, sha256: createHash('sha256').update(json, 'utf8').digest('hex'), value: context }
+  return { json, sha256: sha256Hex(json), value: context }
 }
 
 /** The internal token makes requests in the account of the user it names; a key in its own. */

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { Refusal, refusal } from '../domain/errors.ts'
 import { canonicalize } from '../signing/canonical.ts'
+import { sha256Hex } from '../signing/encoding.ts'
 import type { FlowDeps } from './deps.ts'
 
 /** An answer as it goes out: status and JSON text. */
@@ -23,7 +23,7 @@ export async function runOnce(
 ): Promise<Answer & { replayed: boolean }> {
   const { scope, key, body, subject } = claim
   if (key === undefined) return { ...(await run({ id: subject, resumed: false })), replayed: false }
-  const bodySha256 = createHash('sha256').update(canonicalize(body), 'utf8').digest('hex')
+  const bodySha256 = sha256Hex(canonicalize(body))
   const claimed = await deps.idempotency.claim({ scope, key, bodySha256, subject, at: deps.clock.now() })
   if (claimed.state === 'replay') return { status: claimed.status, body: claimed.body, replayed: true }
   if (claimed.state === 'mismatch') throw refusal('idempotency_mismatch')

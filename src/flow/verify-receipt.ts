@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
 import { isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
-import { actionHash } from '../signing/commitment.ts'
-import { toBase64 } from '../signing/encoding.ts'
+import { actionHash, nonceOf } from '../signing/commitment.ts'
+import { sha256Hex, toBase64 } from '../signing/encoding.ts'
 import { verifyReceiptJson } from '../signing/verify.ts'
 import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
@@ -63,7 +62,7 @@ function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload
   const said = readIntent(vote.intent_json)
   return (
     request.status === payload.decision &&
-    payload.nonce === sha256(vote.intent_json).slice(0, 32) &&
+    payload.nonce === nonceOf(vote.intent_json) &&
     payload.action === actionHash(request.action) &&
     payload.rid === request.id &&
     payload.did === vote.decision_id &&
@@ -71,7 +70,7 @@ function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload
     said.decision === payload.decision &&
     said.action === request.action &&
     said.context_sha256 === request.context_sha256 &&
-    sha256(request.context_json) === request.context_sha256
+    sha256Hex(request.context_json) === request.context_sha256
   )
 }
 
@@ -87,8 +86,4 @@ function readIntent(text: string): Partial<Record<keyof DecisionIntent, unknown>
 function contradiction(status: RequestStatus): Verdict {
   const error = 'the stored request is not the one that was signed'
   return { valid: false, status, error, code: 'receipt_contradicts_request' }
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex')
 }

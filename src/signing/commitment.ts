@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { DecisionIntent } from '../domain/intent.ts'
-import type { ReceiptPayload } from '../domain/receipt.ts'
 import { CanonicalError, canonicalize } from './canonical.ts'
 import { sha256Hex } from './encoding.ts'
 
@@ -9,9 +8,9 @@ export function intentDigest(intent: DecisionIntent): Uint8Array {
   return createHash('sha256').update(canonicalize(intent), 'utf8').digest()
 }
 
-/** The receipt's `nonce`: the first 32 hex characters of the intent's digest. @throws CanonicalError for ill-formed text. */
-export function intentNonce(intent: DecisionIntent): string {
-  return Buffer.from(intentDigest(intent)).toString('hex').slice(0, 32)
+/** The receipt's `nonce`: the first 32 hex characters of SHA-256 over the intent's RFC 8785 text, as it is stored. */
+export function nonceOf(intentJson: string): string {
+  return sha256Hex(intentJson).slice(0, 32)
 }
 
 /**
@@ -22,16 +21,4 @@ export function intentNonce(intent: DecisionIntent): string {
 export function actionHash(action: string): string {
   if (/\p{Surrogate}/u.test(action)) throw new CanonicalError('text holds a lone surrogate')
   return sha256Hex(action).slice(0, 16)
-}
-
-/** What a receipt must say to belong to this stored intent; give it to `verifyReceipt` as `expected`. */
-export function expectedFromIntent(intent: DecisionIntent) {
-  return {
-    rid: intent.rid,
-    decision: intent.decision,
-    approver: intent.approver,
-    action: actionHash(intent.action),
-    exp: intent.exp,
-    nonce: intentNonce(intent),
-  } satisfies Partial<ReceiptPayload>
 }

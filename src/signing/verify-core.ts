@@ -14,7 +14,7 @@ export interface VerifyOptions {
   allowSandbox?: boolean | undefined
   /** Refuse decision times more than 300 s after this. Without it the future is not judged. */
   now?: Date | undefined
-  /** What this receipt must say: see `expectedFromIntent`. */
+  /** What this receipt must say, for whoever knows what was asked. */
   expected?: ExpectedPayload | undefined
 }
 

@@ -2,11 +2,16 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { DecisionIntent } from '../../src/domain/intent.ts'
 import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
-import { actionHash, expectedFromIntent, intentDigest, intentNonce } from '../../src/signing/commitment.ts'
+import { actionHash, intentDigest, nonceOf } from '../../src/signing/commitment.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { hex, intent, livePayload, testKey, vectors } from './fixtures.ts'
 
+const intentNonce = (stated: DecisionIntent) => nonceOf(canonicalize(stated))
+const expectedFrom = (stated: DecisionIntent) => ({
+  action: actionHash(stated.action),
+  nonce: intentNonce(stated),
+})
 const pair = vectors<{ prefix16: string; a: string; b: string }>('action-hash/collision16.json')
 
 describe('commitment', () => {
@@ -63,10 +68,10 @@ describe('T69: two action texts with one 16-character hash', () => {
   it('T69: the evidence of one text fails for the receipt of the other', () => {
     const payload = { ...livePayload, action: actionHash(pair.a), nonce: intentNonce(first) }
     const receipt = signPayload(payload, key)
-    expect(verifyReceiptJson(receipt, [key], { expected: expectedFromIntent(first) })).toMatchObject({
+    expect(verifyReceiptJson(receipt, [key], { expected: expectedFrom(first) })).toMatchObject({
       valid: true,
     })
-    expect(verifyReceiptJson(receipt, [key], { expected: expectedFromIntent(second) })).toMatchObject({
+    expect(verifyReceiptJson(receipt, [key], { expected: expectedFrom(second) })).toMatchObject({
       valid: false,
       code: 'receipt_unexpected',
       field: 'nonce',
@@ -79,7 +84,7 @@ describe('T69: two action texts with one 16-character hash', () => {
       key,
     )
     const moved = { ...first, context_sha256: 'f'.repeat(64) }
-    expect(verifyReceiptJson(receipt, [key], { expected: expectedFromIntent(moved) })).toMatchObject({
+    expect(verifyReceiptJson(receipt, [key], { expected: expectedFrom(moved) })).toMatchObject({
       field: 'nonce',
     })
   })

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
+import { fromBase64Url, sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 
 /** What authenticators and authenticator apps call the service. */
 export const SERVICE_NAME = 'Countersign'
@@ -22,9 +21,9 @@ export class CeremonyError extends Error {
 /** How long a challenge may be answered (T33), in milliseconds. */
 export const CHALLENGE_MS = 5 * 60_000
 
-/** Id under which a challenge is stored: hex SHA-256, so a database reader cannot answer an open one. */
+/** Id under which a challenge is stored: hex SHA-256 of its bytes. */
 export function challengeId(challenge: Uint8Array): string {
-  return createHash('sha256').update(challenge).digest('hex')
+  return sha256Hex(challenge)
 }
 
 /**
