@@ -1,8 +1,8 @@
-import { timingSafeEqual } from 'node:crypto'
 import { SCOPES } from '../domain/account.ts'
 import { isWellFormedApiKey } from '../domain/api-key-format.ts'
 import { refusal } from '../domain/errors.ts'
 import { normaliseEmail } from '../domain/user.ts'
+import { equalHex } from '../signing/encoding.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 import { internalKeyOf } from './manage-api-keys.ts'
 import type { Caller } from './ports.ts'
@@ -67,11 +67,4 @@ export async function authenticateInternal(
     subject: user.id,
   })
   return { key, scopes: SCOPES, address, internal_user_id: user.id }
-}
-
-/** Compares two hex digests of equal length in constant time (T53). */
-function equalHex(a: string, b: string): boolean {
-  const left = Buffer.from(a, 'hex')
-  const right = Buffer.from(b, 'hex')
-  return left.length === right.length && left.length > 0 && timingSafeEqual(left, right)
 }

@@ -7,9 +7,12 @@ export function sha256Hex(textOrBytes: string | Uint8Array): string {
   return createHash('sha256').update(textOrBytes).digest('hex')
 }
 
-/** Compares two secrets in hex without telling by its timing where they differ; false when the lengths differ. */
+/**
+ * Compares two secrets in hex without telling by its timing where they differ (T53). False when the lengths differ, and
+ * for empty texts: nothing is no secret.
+ */
 export function equalHex(a: string, b: string): boolean {
   const left = Buffer.from(a, 'utf8')
   const right = Buffer.from(b, 'utf8')
-  return left.length === right.length && timingSafeEqual(left, right)
+  return left.length === right.length && left.length > 0 && timingSafeEqual(left, right)
 }

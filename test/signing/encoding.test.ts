@@ -96,5 +96,6 @@ describe('hex', () => {
     expect(equalHex('00ff', '00fe')).toBe(false)
     expect(equalHex('00ff', '00ff00')).toBe(false)
     expect(equalHex('', '00')).toBe(false)
+    expect(equalHex('', '')).toBe(false)
   })
 })
