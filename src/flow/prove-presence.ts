@@ -11,7 +11,8 @@ import { factorsOf, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { intentDigest } from '../signing/commitment.ts'
 import type { FlowDeps } from './deps.ts'
-import { CHALLENGE_MS, challengeId, claimedChallenge } from './people/ceremony.ts'
+import { CHALLENGE_MS, challengeId } from './people/ceremony.ts'
+import { takeChallenge } from './people/challenge-book.ts'
 import { assertionOptions } from './people/passkey-options.ts'
 import { verifyAssertion } from './people/verify-assertion.ts'
 import { verifyTotp } from './people/verify-totp.ts'
@@ -84,15 +85,12 @@ async function provePasskey(
   decision: Outcome,
   response: AuthenticationResponseJSON,
 ): Promise<ProvenPresence> {
-  const expectedChallenge = claimedChallenge(response)
-  const challenge =
-    expectedChallenge && (await deps.challenges.take(challengeId(expectedChallenge), 'decision'))
-  if (expectedChallenge === undefined || challenge?.intent_json === undefined)
-    throw refusal('challenge_invalid')
-  const meant = challenge.user_id === person.id && challenge.request_id === request.id
-  if (!meant || !states(challenge.intent_json, decision)) throw refusal('challenge_invalid')
+  const belongs = { user_id: person.id, request_id: request.id }
+  const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'decision', belongs)
+  const { intent_json } = challenge
+  if (intent_json === undefined || !states(intent_json, decision)) throw refusal('challenge_invalid')
   const { evidence } = await verifyAssertion(deps, { user: person, response, expectedChallenge })
-  return { method: 'passkey', evidence, intent_json: challenge.intent_json }
+  return { method: 'passkey', evidence, intent_json }
 }
 
 /** Was the intent shown to the person the outcome that is now posted? (T16: approve flipped to reject.) */

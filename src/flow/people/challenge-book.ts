@@ -26,7 +26,7 @@ export async function takeChallenge(
   deps: Pick<PeopleDeps, 'challenges'>,
   response: { response: { clientDataJSON: string } },
   purpose: ChallengePurpose,
-  belongs: Partial<Pick<Challenge, 'user_id' | 'session_id' | 'subject'>> = {},
+  belongs: Partial<Pick<Challenge, 'user_id' | 'session_id' | 'subject' | 'request_id'>> = {},
 ): Promise<{ expectedChallenge: Uint8Array; challenge: Challenge }> {
   const expectedChallenge = claimedChallenge(response)
   if (expectedChallenge === undefined) throw refusal('challenge_invalid')
@@ -35,7 +35,8 @@ export async function takeChallenge(
   const same =
     (belongs.user_id ?? challenge.user_id) === challenge.user_id &&
     (belongs.session_id ?? challenge.session_id) === challenge.session_id &&
-    (belongs.subject ?? challenge.subject) === challenge.subject
+    (belongs.subject ?? challenge.subject) === challenge.subject &&
+    (belongs.request_id ?? challenge.request_id) === challenge.request_id
   if (!same) throw refusal('challenge_invalid')
   return { expectedChallenge, challenge }
 }
