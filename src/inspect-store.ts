@@ -6,6 +6,7 @@ import { openStore } from './open-store.ts'
 import { loadSecrets } from './secrets.ts'
 import type { KeyPurpose } from './signing/keys.ts'
 import { createVault } from './signing/vault.ts'
+import { readHello } from './store/clock.ts'
 import { connectStore, type StoreConnection } from './store/connect.ts'
 import { createSigningKeyStore } from './store/signing-keys.ts'
 
@@ -35,21 +36,6 @@ export async function inspectStore(config: Config, log: Log): Promise<StoreRepor
     }
   } finally {
     await store.close()
-  }
-}
-
-async function readHello(
-  connection: StoreConnection,
-): Promise<{ skewMs: number; replicaSet: string | undefined }> {
-  const sent = Date.now()
-  const hello = await connection.db?.admin().command({ hello: 1 })
-  const here = (sent + Date.now()) / 2
-  const there: unknown = hello?.localTime
-  const name: unknown = hello?.setName
-  if (!(there instanceof Date)) throw new TypeError('the store did not tell its time')
-  return {
-    skewMs: Math.round(there.getTime() - here),
-    replicaSet: typeof name === 'string' ? name : undefined,
   }
 }
 

@@ -20,11 +20,11 @@ export async function createStoreClock(
   log: Log,
   local: () => number = Date.now,
 ): Promise<StoreClock> {
-  let offset = await readOffset(connection, local)
+  let offset = (await readHello(connection, local)).skewMs
   warn(log, offset)
   const refresh = async (): Promise<void> => {
     try {
-      offset = await readOffset(connection, local)
+      offset = (await readHello(connection, local)).skewMs
       warn(log, offset)
     } catch (error) {
       log.warn({ error }, 'the store did not tell its time')
@@ -34,13 +34,25 @@ export async function createStoreClock(
   return { now: () => new Date(local() + offset), stop: () => clearInterval(timer) }
 }
 
-async function readOffset(connection: StoreConnection, local: () => number): Promise<number> {
+/**
+ * Asks the store who it is.
+ * @returns milliseconds its clock is ahead of `local`, half the round trip taken off, and MongoDB's replica set name
+ * @throws when it does not answer, or tells no time
+ */
+export async function readHello(
+  connection: StoreConnection,
+  local: () => number = Date.now,
+): Promise<{ skewMs: number; replicaSet: string | undefined }> {
   const sent = local()
   const hello = await connection.db?.admin().command({ hello: 1 })
   const received = local()
   const there: unknown = hello?.localTime
   if (!(there instanceof Date)) throw new TypeError('the store did not tell its time')
-  return Math.round(there.getTime() - (sent + received) / 2)
+  const name: unknown = hello?.setName
+  return {
+    skewMs: Math.round(there.getTime() - (sent + received) / 2),
+    replicaSet: typeof name === 'string' ? name : undefined,
+  }
 }
 
 function warn(log: Log, offset: number): void {
