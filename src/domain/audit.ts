@@ -1,32 +1,28 @@
 /** Everything that leaves a trace in the audit trail (closed list). */
-const AUDIT_TYPES = [
-  'approval.created',
-  'approval.voted',
-  'approval.approved',
-  'approval.rejected',
-  'approval.expired',
-  'approval.reminded',
-  'key.created',
-  'key.revoked',
-  'signing_key.created',
-  'signing_key.activated',
-  'user.invited',
-  'user.enrolled',
-  'session.created',
-  'session.ended',
-  'factor.passkey_added',
-  'factor.passkey_removed',
-  'factor.passkey_suspended',
-  'factor.totp_added',
-  'factor.totp_removed',
-  'factor.totp_locked',
-  'factor.totp_disabled',
-  'factor.backup_codes_renewed',
-  'factor.backup_code_used',
-  'internal_token.used',
-] as const
-
-export type AuditType = (typeof AUDIT_TYPES)[number]
+export type AuditType =
+  | 'approval.created'
+  | 'approval.voted'
+  | 'approval.approved'
+  | 'approval.rejected'
+  | 'approval.expired'
+  | 'approval.reminded'
+  | 'key.created'
+  | 'key.revoked'
+  | 'signing_key.created'
+  | 'user.invited'
+  | 'user.enrolled'
+  | 'session.created'
+  | 'session.ended'
+  | 'factor.passkey_added'
+  | 'factor.passkey_removed'
+  | 'factor.passkey_suspended'
+  | 'factor.totp_added'
+  | 'factor.totp_removed'
+  | 'factor.totp_locked'
+  | 'factor.totp_disabled'
+  | 'factor.backup_codes_renewed'
+  | 'factor.backup_code_used'
+  | 'internal_token.used'
 
 /** Who did it: a key, a person, the internal token's caller, the command line, or the service by itself. */
 export type AuditActor =

@@ -28,7 +28,6 @@ export const REFUSALS = {
   not_signed_in: [401, 'Sign in first.'],
   insufficient_scope: [403, 'This API key lacks the scope named in `scope`.'],
   csrf_refused: [403, 'The request did not come from a page of this service.'],
-  owner_only: [403, 'Only the owner of the account may do this.'],
   // what is asked for
   not_found: [404, 'There is no such resource, or it is not yours.'],
   approver_not_found: [404, 'No user has the e-mail address in `X-Approver-Email`.'],

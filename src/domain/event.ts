@@ -1,15 +1,12 @@
 /** Webhook events of an account (closed list). The per-request callback is not one of them: it has the interface's own body. */
-const EVENT_TYPES = [
-  'approval.created',
-  'approval.approved',
-  'approval.rejected',
-  'approval.expired',
-  'approval.reminded',
-  'key.created',
-  'key.revoked',
-] as const
-
-export type EventType = (typeof EVENT_TYPES)[number]
+export type EventType =
+  | 'approval.created'
+  | 'approval.approved'
+  | 'approval.rejected'
+  | 'approval.expired'
+  | 'approval.reminded'
+  | 'key.created'
+  | 'key.revoked'
 
 /** An event as it waits in the outbox of the document whose write caused it. `body` is final: it is never serialised again. */
 export interface OutboxEvent {

@@ -101,7 +101,6 @@ export interface ApiKeyStore {
 export interface AccountStore {
   insert(account: Account): Promise<void>
   find(id: string): Promise<Account | undefined>
-  count(): Promise<number>
 }
 
 /** Counts requests per account and calendar month; over the quota nothing is counted. */

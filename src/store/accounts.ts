@@ -40,6 +40,5 @@ export function createAccountStore(connection: StoreConnection): AccountStore {
       const { _id, ...rest } = document
       return { id: _id, ...rest }
     },
-    count: () => model.countDocuments({}),
   }
 }
