@@ -29,12 +29,18 @@ export interface Log {
   error(fields: Record<string, unknown>, message: string): void
 }
 
+/** A place in a list of requests: after the entry made then, with that id. */
+export interface ListPosition {
+  created_at: Date
+  id: string
+}
+
 export interface ListQuery {
   api_key_id: string
   status?: RequestStatus
   limit: number
   /** Exclusive position: only requests older than this one. */
-  before?: { created_at: Date; id: string }
+  before?: ListPosition
 }
 
 /** Requests. Every method is one single-document operation, or a plain read. */
@@ -46,9 +52,9 @@ export interface RequestStore {
   list(query: ListQuery): Promise<ApprovalRequest[]>
   /**
    * What waits for this user, oldest first: pending requests, unexpired by the database's clock, that name them and lack
-   * their vote; no dry-runs.
+   * their vote; no dry-runs. `after`: exclusive position, only younger ones.
    */
-  pendingFor(userId: string, limit: number): Promise<ApprovalRequest[]>
+  pendingFor(userId: string, limit: number, after?: ListPosition): Promise<ApprovalRequest[]>
   /**
    * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the database's
    * clock, unexpired. @returns undefined when the race is lost: read again.

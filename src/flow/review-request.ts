@@ -4,6 +4,7 @@ import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import type { FlowDeps } from './deps.ts'
+import type { ListPosition } from './ports.ts'
 import { settleRequest } from './settle-request.ts'
 
 type ReviewDeps = Pick<
@@ -48,15 +49,29 @@ export async function readForApprover(deps: ReviewDeps, person: User, id: string
   return settleRequest(deps, found)
 }
 
-/** Pending requests that wait for this person, oldest first: neither dry-runs nor those that have this person's vote. */
+/** What waits for a person, one page of it. */
+interface PendingPage {
+  requests: ApprovalRequest[]
+  /** Where the next page begins; undefined on the last one. */
+  next: ListPosition | undefined
+}
+
+/**
+ * Pending requests that wait for this person, oldest first: neither dry-runs nor those that have this person's vote. A page
+ * can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
+ */
 export async function pendingForPerson(
   deps: ReviewDeps,
   person: User,
-  limit: number,
-): Promise<ApprovalRequest[]> {
-  const found = await deps.requests.pendingFor(person.id, limit)
-  const settled = await Promise.all(found.map((request) => settleRequest(deps, request)))
-  return settled.filter((request) => request.status === 'pending')
+  query: { limit: number; after?: ListPosition },
+): Promise<PendingPage> {
+  const found = await deps.requests.pendingFor(person.id, query.limit + 1, query.after)
+  const page = found.slice(0, query.limit)
+  const settled = await Promise.all(page.map((request) => settleRequest(deps, request)))
+  return {
+    requests: settled.filter((request) => request.status === 'pending'),
+    next: found.length > page.length ? page.at(-1) : undefined,
+  }
 }
 
 async function maySee(deps: ReviewDeps, person: User, request: ApprovalRequest): Promise<boolean> {

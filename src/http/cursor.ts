@@ -7,7 +7,7 @@ const MAX_TIME = 8.64e15
 
 const position = z.tuple([z.int().min(0).max(MAX_TIME), z.string().refine((id) => isId('req', id))])
 
-/** Position after this entry of a newest-first list, as opaque text. */
+/** Position after this entry of a list, as opaque text. */
 export function encodeCursor(last: { created_at: Date; id: string }): string {
   return Buffer.from(JSON.stringify([last.created_at.getTime(), last.id])).toString('base64url')
 }

@@ -108,7 +108,7 @@ export const requestSchema = new Schema<RequestDocument>(
 
 requestSchema.index({ api_key_id: 1, created_at: -1, _id: -1 })
 requestSchema.index({ status: 1, expires_at: 1 })
-requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, created_at: 1 })
+requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, created_at: 1, _id: 1 })
 requestSchema.index(
   { 'callback.next_at': 1 },
   { partialFilterExpression: { 'callback.state': { $in: ['due', 'leased'] } } },

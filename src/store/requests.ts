@@ -1,6 +1,6 @@
 import mongoose from 'mongoose'
 import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
-import type { ListQuery, RequestStore } from '../flow/ports.ts'
+import type { ListPosition, ListQuery, RequestStore } from '../flow/ports.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 
@@ -29,7 +29,7 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       const found = await model.find(filter).sort(newestFirst).limit(query.limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    async pendingFor(userId, limit) {
+    async pendingFor(userId, limit, after) {
       // All in the query: what was dropped after `limit` would hide younger requests behind old ones that need nobody.
       const filter = {
         'requirement.approvers.user_id': userId,
@@ -37,8 +37,10 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
         sandbox: false,
         'votes.on_behalf_of': trusted({ $ne: userId }),
         $expr: UNEXPIRED,
+        ...afterPosition(after),
       }
-      const found = await model.find(filter).sort({ created_at: 1 }).limit(limit).lean<RequestDocument[]>()
+      const oldestFirst = { created_at: 1, _id: 1 } as const
+      const found = await model.find(filter).sort(oldestFirst).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
     async versions(ids) {
@@ -56,10 +58,16 @@ function inStatus(status: ListQuery['status']): mongoose.QueryFilter<RequestDocu
   return status === undefined ? {} : { status }
 }
 
-function beforePosition(before: ListQuery['before']): mongoose.QueryFilter<RequestDocument> {
+function beforePosition(before: ListPosition | undefined): mongoose.QueryFilter<RequestDocument> {
   if (before === undefined) return {}
   const { created_at, id } = before
   return { $or: [{ created_at: trusted({ $lt: created_at }) }, { created_at, _id: trusted({ $lt: id }) }] }
+}
+
+function afterPosition(after: ListPosition | undefined): mongoose.QueryFilter<RequestDocument> {
+  if (after === undefined) return {}
+  const { created_at, id } = after
+  return { $or: [{ created_at: trusted({ $gt: created_at }) }, { created_at, _id: trusted({ $gt: id }) }] }
 }
 
 function writes(model: RequestModel): Omit<RequestStore, Reads> {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ZodOpenApiPathsObject } from 'zod-openapi'
-import { decisionBody, decisionOptionsBody } from '../schemas/decisions.ts'
+import { decisionBody, decisionOptionsBody, pendingQuery } from '../schemas/decisions.ts'
 import {
   decidedAnswer,
   decisionOptionsAnswer,
@@ -33,7 +33,9 @@ const pending = operation({
   tag,
   summary: 'What waits for me, oldest first',
   access: watcher,
-  answers: { '200': { schema: pendingAnswer, description: 'At most 100 requests.' } },
+  parameters: { query: pendingQuery },
+  answers: { '200': { schema: pendingAnswer, description: 'One page.' } },
+  refusals: [{ code: 'invalid_field', with: { field: 'limit', detail: 'must be at most 100' } }],
 })
 
 const review = operation({

@@ -2,6 +2,7 @@ import { type RequestHandler, Router } from 'express'
 import { decide } from '../../flow/decide.ts'
 import { startDecision } from '../../flow/prove-presence.ts'
 import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
+import { decodeCursor, encodeCursor } from '../cursor.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -10,10 +11,8 @@ import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
 import { presentDecision } from '../present.ts'
 import { presentReview, presentVote } from '../present-review.ts'
-import { decisionBody, decisionOptionsBody } from '../schemas/decisions.ts'
+import { decisionBody, decisionOptionsBody, pendingQuery } from '../schemas/decisions.ts'
 import { readProof } from '../schemas/webauthn.ts'
-
-const PENDING_PAGE = 100
 
 /** The approver's side: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
 export function decisionRoutes(deps: HttpDeps): Router {
@@ -28,9 +27,13 @@ export function decisionRoutes(deps: HttpDeps): Router {
 }
 
 function pending(deps: HttpDeps): RequestHandler {
-  return async (_request, response) => {
-    const waiting = await pendingForPerson(deps, sessionOf(response).user, PENDING_PAGE)
-    const data = waiting.map((request) => ({
+  return async (request, response) => {
+    const { limit, cursor } = parseBody(pendingQuery, request.query)
+    const { requests, next } = await pendingForPerson(deps, sessionOf(response).user, {
+      limit,
+      ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+    })
+    const data = requests.map((request) => ({
       id: request.id,
       action: request.action,
       high_impact: request.high_impact,
@@ -41,7 +44,7 @@ function pending(deps: HttpDeps): RequestHandler {
       created_at: request.created_at.toISOString(),
       expires_at: request.expires_at.toISOString(),
     }))
-    response.json({ data, next_cursor: null })
+    response.json({ data, next_cursor: next === undefined ? null : encodeCursor(next) })
   }
 }
 

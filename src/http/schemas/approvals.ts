@@ -84,8 +84,23 @@ export const createBody = z
   })
   .meta({ id: 'CreateRequest' })
 
-/** A cursor is ours, but comes back from outside: strict, or refused. */
-const cursor = z.string().regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be the next_cursor of an earlier page')
+/** Which page of a list. A cursor is ours, but comes back from outside: strict, or refused. */
+export function pageQuery(limit: number) {
+  return z.object({
+    limit: z.coerce
+      .number({ error: 'must be a number' })
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .max(100, 'must be at most 100')
+      .default(limit)
+      .meta({ description: 'How many at most.' }),
+    cursor: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be the next_cursor of an earlier page')
+      .optional()
+      .meta({ description: 'The `next_cursor` of the page before.' }),
+  })
+}
 
 /** `GET /api/v1/approvals`. */
 export const listQuery = z.object({
@@ -93,14 +108,7 @@ export const listQuery = z.object({
     .enum(REQUEST_STATUSES, { error: `must be one of ${REQUEST_STATUSES.join(', ')}` })
     .optional()
     .meta({ description: 'Only requests in this state.' }),
-  limit: z.coerce
-    .number({ error: 'must be a number' })
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .max(100, 'must be at most 100')
-    .default(20)
-    .meta({ description: 'How many at most.' }),
-  cursor: cursor.optional().meta({ description: 'The `next_cursor` of the page before.' }),
+  ...pageQuery(20).shape,
 })
 
 /** `GET /api/v1/approvals/:id/wait`. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
+import { pageQuery } from './approvals.ts'
 
 const COMMENT_LENGTH = 1_000
 
@@ -11,6 +12,9 @@ const comment = z
   .refine((text) => checkCallerText(text).ok, 'must not hold control or invisible tag characters')
   .nullish()
   .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
+
+/** `GET /api/v1/me/pending`. */
+export const pendingQuery = pageQuery(100)
 
 /** `POST /api/v1/approvals/:id/decision/options`. */
 export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'DecisionOptionsRequest' })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lapse } from '../../support/caller.ts'
+import { alter, lapse, stored } from '../../support/caller.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
@@ -17,6 +17,14 @@ async function waiting(person = setting.owner): Promise<Record<string, unknown>[
   const { data, next_cursor } = expectStatus(await person.browser.get('/api/v1/me/pending'), 200)
   expect(next_cursor).toBeNull()
   return data
+}
+async function page(
+  person: LiveSetting['owner'],
+  query = '',
+): Promise<{ ids: unknown[]; next: string | null }> {
+  const answer = await person.browser.get(`/api/v1/me/pending${query}`)
+  const { data, next_cursor } = expectStatus(answer, 200)
+  return { ids: data.map(({ id }: { id: unknown }) => id), next: next_cursor }
 }
 const ids = async (person = setting.owner): Promise<unknown[]> => (await waiting(person)).map(({ id }) => id)
 
@@ -63,6 +71,52 @@ describe('GET /api/v1/me/pending', () => {
     const { request_id } = Object(await asked.json())
     expect(request_id).toMatch(/^req_/)
     expect(await ids()).not.toContain(request_id)
+  })
+
+  it('goes on where a page ended, oldest first, also among equal times, until nothing is left', async () => {
+    const person = await setUpOwner(service, 'pages@example.com')
+    const made: string[] = []
+    for (let index = 0; index < 7; index += 1) made.push(await ask(person))
+    const same = new Date('2026-01-01T00:00:00.000Z')
+    for (const id of made.slice(2, 6)) await alter(service, 'requests', id, { created_at: same })
+    const expected = [...made.slice(2, 6).sort(), ...made.slice(0, 2), ...made.slice(6)]
+    const first = await page(person.owner, '?limit=2')
+    await lapse(service, String(first.ids[1]))
+    made.push(await ask(person))
+    const pages = [first]
+    for (let cursor = first.next; cursor !== null && pages.length < 10; cursor = pages.at(-1)?.next ?? null)
+      pages.push(await page(person.owner, `?limit=2&cursor=${cursor}`))
+    expect(pages.flatMap(({ ids }) => ids)).toEqual([...expected, made.at(-1)])
+    expect(pages.map(({ ids }) => ids.length)).toEqual([2, 2, 2, 2])
+  })
+
+  it('tells that more wait than the hundred it lists unasked', async () => {
+    const person = await setUpOwner(service, 'many@example.com')
+    const sample = await stored(service, 'requests').findOne({ _id: await ask(person) })
+    const copies = Array.from({ length: 100 }, (_, index) => ({
+      ...sample,
+      _id: `req_${String(index).padStart(26, '0')}`,
+      created_at: new Date(Date.now() + index),
+    }))
+    await stored(service, 'requests').insertMany(copies)
+    const first = await page(person.owner)
+    expect(first.ids).toHaveLength(100)
+    expect(first.next).toMatch(/^[A-Za-z0-9_-]+$/)
+    expect(await page(person.owner, `?cursor=${first.next}`)).toEqual({
+      ids: [copies.at(-1)?._id],
+      next: null,
+    })
+  })
+
+  it.each([
+    ['cursor', 'must be the next_cursor of an earlier page', 'x'],
+    ['cursor', 'must be the next_cursor of an earlier page', '%00'],
+    ['limit', 'must be at least 1', '0'],
+    ['limit', 'must be at most 100', '101'],
+  ])('400: refuses %s, which %s, in %s', async (field, detail, value) => {
+    const answer = await setting.owner.browser.get(`/api/v1/me/pending?${field}=${value}`)
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ error: 'invalid_field', field, detail })
   })
 
   it('is for signed-in persons only, never for an API key', async () => {
