@@ -59,7 +59,16 @@ export function answer(
   if (!PUBLIC.test(call) && !state.signedIn) throw refusal('not_signed_in')
   const id = state.review?.id
   const session = { token: 't', token_type: 'Bearer', expires_in: 900, user: SAMPLE_USER }
-  const creation = { options: { ...requestOptions(), user: { id: 'dXNy', name: 'x', displayName: 'x' } } }
+  const creation = {
+    options: {
+      challenge: requestOptions().challenge,
+      rp: { id: 'localhost', name: 'Countersign' },
+      user: { id: 'dXNy', name: 'x', displayName: 'x' },
+      pubKeyCredParams: [{ type: 'public-key', alg: -7 }],
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+      timeout: 60_000,
+    },
+  }
   const routes: Record<string, () => unknown> = {
     'GET /session': () => ({ user: SAMPLE_USER, expires_at: '2100-01-01T00:00:00.000Z' }),
     'DELETE /session': () => {
@@ -91,7 +100,12 @@ export function answer(
       raw_key: `sa_live_${'k3Y'.repeat(16)}`,
       key: { ...SAMPLE_KEYS[0], name: String(body.name), sandbox: body.sandbox === true },
     }),
-    [`GET /approvals/${id}/review`]: () => ({ ...state.review, server_time: new Date().toISOString() }),
+    // A newer service may say more than this page knows of; the page must not mind.
+    [`GET /approvals/${id}/review`]: () => ({
+      ...state.review,
+      server_time: new Date().toISOString(),
+      unheard_of: { intent: 'x' },
+    }),
     [`POST /approvals/${id}/decision/options`]: () => state.lie(decisionOptions(state, body, origin)),
     [`POST /approvals/${id}/decision`]: () => decide(state, body),
   }

@@ -5,6 +5,7 @@ import { el } from '../dom/element.ts'
 import { field, NAME_LENGTH } from '../dom/field.ts'
 import { day } from '../dom/moment.ts'
 import { createPasskey, deviceName, passkeysWork } from '../passkey/ceremony.ts'
+import { promptNote } from '../passkey/prompt-note.ts'
 import { callerText } from '../show/caller-text.ts'
 import { type Section, section } from './section.ts'
 import { type Proof, stepUp } from './step-up.ts'
@@ -114,7 +115,9 @@ function newPasskeyForm(part: Section, proof: Proof, done: (message: string) => 
     void runOnce(form, async () => {
       try {
         const { options } = await post('/me/passkeys/options', { proof }, creationOptionsShape)
+        part.slot.show('info', ...promptNote())
         const credential = await createPasskey(options)
+        part.slot.clear()
         await post('/me/passkeys', { name: name.input.value.trim(), credential }, okShape)
         await done('The new passkey is ready.')
       } catch (error) {

@@ -5,7 +5,8 @@ import { button, runOnce, submitButton } from '../dom/button.ts'
 import { el, freshId } from '../dom/element.ts'
 import { codeField, readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
-import { usePasskey } from '../passkey/ceremony.ts'
+import { stopPrompt, usePasskey } from '../passkey/ceremony.ts'
+import { insteadOfPrompt, promptNote } from '../passkey/prompt-note.ts'
 
 export type Operation = 'passkey.add' | 'passkey.remove' | 'totp.add' | 'totp.remove' | 'backup_codes.renew'
 
@@ -32,6 +33,7 @@ export async function stepUp(
       dialog.close()
     }
     dialog.addEventListener('close', () => {
+      stopPrompt()
       dialog.remove()
       resolve(proof)
     })
@@ -60,7 +62,7 @@ function passkeyProof(
 ): HTMLElement {
   const slot = noticeSlot()
   const confirm = button('Confirm with a passkey', 'primary', async () => {
-    slot.clear()
+    slot.show('info', ...promptNote())
     try {
       finish({ passkey: await usePasskey(options) })
     } catch (error) {
@@ -83,5 +85,8 @@ function codeProof(finish: (proof: Proof) => void, only: boolean): HTMLElement {
     const totp = readCode(code)
     if (totp !== undefined) void runOnce(form, () => finish({ totp }))
   })
-  return only ? form : el('details', { class: 'alternative' }, el('summary', {}, 'Use a code instead'), form)
+  if (only) return form
+  const codes = el('details', { class: 'alternative' }, el('summary', {}, 'Use a code instead'), form)
+  insteadOfPrompt(codes)
+  return codes
 }

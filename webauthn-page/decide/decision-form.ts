@@ -6,6 +6,7 @@ import { type ButtonLook, button } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
 import { field, readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
+import { promptNote } from '../passkey/prompt-note.ts'
 import { MismatchError } from './load-review.ts'
 import { methodChoice } from './method-choice.ts'
 import { submitDecision } from './submit-decision.ts'
@@ -32,16 +33,17 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   let running = false
   const decide = async (decision: Outcome): Promise<void> => {
     const totp = choice.method() === 'totp' ? readCode(choice.code) : undefined
-    if (running || (choice.method() === 'totp' && totp === undefined)) return
+    if (running) return announce('Still waiting for the first press. Nothing more was started.')
+    if (choice.method() === 'totp' && totp === undefined) return
     running = true
     options.busy(true)
     slot.clear()
     announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
     try {
-      await submitDecision(review, {
-        decision,
-        comment: options.draft.comment,
-        ...(totp === undefined ? {} : { totp }),
+      const ballot = { decision, comment: options.draft.comment, ...(totp === undefined ? {} : { totp }) }
+      await submitDecision(review, ballot, (asking) => {
+        if (asking) slot.show('info', ...promptNote())
+        else slot.clear()
       })
       await options.recorded(decision)
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { Factor } from '../api/contract.ts'
 import { el, freshId } from '../dom/element.ts'
 import { codeField, type Field } from '../dom/field.ts'
-import { passkeysWork } from '../passkey/ceremony.ts'
+import { passkeysWork, stopPrompt } from '../passkey/ceremony.ts'
 
 /** With what the person confirms. */
 export interface MethodChoice {
@@ -24,6 +24,8 @@ export function methodChoice(allowed: readonly Factor[]): MethodChoice {
       option(method, method === chosen, () => {
         chosen = method
         update()
+        // The prompt of the other way would otherwise stay open, and the form deaf until it is answered.
+        stopPrompt()
       }),
     )
     element.append(el('fieldset', {}, el('legend', {}, 'Confirm with'), ...options))

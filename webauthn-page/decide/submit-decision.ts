@@ -14,9 +14,14 @@ export interface Ballot {
 
 /**
  * Gets a fresh proof of presence for exactly what is shown, then posts the decision.
+ * `asking` hears when the passkey prompt opens and when it was answered.
  * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
  */
-export async function submitDecision(review: Review, { decision, comment, totp }: Ballot): Promise<void> {
+export async function submitDecision(
+  review: Review,
+  { decision, comment, totp }: Ballot,
+  asking: (open: boolean) => void,
+): Promise<void> {
   const path = `/approvals/${review.id}/decision`
   const words = comment.trim() === '' ? {} : { comment: comment.trim() }
   if (totp !== undefined) {
@@ -25,6 +30,8 @@ export async function submitDecision(review: Review, { decision, comment, totp }
   }
   const { intent, options } = await post(`${path}/options`, { decision }, decisionOptionsShape)
   await checkIntent(intent, options, shownIntent(review, decision, audience()))
+  asking(true)
   const passkey = await usePasskey(options)
+  asking(false)
   await post(path, { decision, ...words, passkey }, voteAnswerShape)
 }

@@ -1,8 +1,9 @@
+import { announce } from './announce.ts'
 import { type Attributes, el } from './element.ts'
 
 export type ButtonLook = 'approve' | 'reject' | 'primary' | 'plain' | 'quiet' | 'danger'
 
-/** A button that runs `work` once at a time: while it runs the button says so and ignores further presses. */
+/** A button that runs `work` once at a time: while it runs the button says so and starts nothing more. */
 export function button(
   label: string,
   look: ButtonLook,
@@ -18,7 +19,7 @@ export function button(
 
 /** Keeps the focus where it is (unlike `disabled`) while the work of this button or form is under way. */
 export async function runOnce(element: HTMLElement, work: () => void | Promise<void>): Promise<void> {
-  if (element.getAttribute('aria-disabled') === 'true') return
+  if (element.getAttribute('aria-disabled') === 'true') return announce('Still working, please wait')
   element.setAttribute('aria-disabled', 'true')
   try {
     await work()

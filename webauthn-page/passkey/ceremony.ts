@@ -6,6 +6,7 @@ import {
   type RegistrationResponseJSON,
   startAuthentication,
   startRegistration,
+  WebAuthnAbortService,
 } from '@simplewebauthn/browser'
 
 /** The passkey prompt ended without a result; the message says what to do next. */
@@ -21,7 +22,7 @@ export async function usePasskey(
   options: PublicKeyCredentialRequestOptionsJSON,
 ): Promise<AuthenticationResponseJSON> {
   try {
-    return await startAuthentication({ optionsJSON: options })
+    return await limited(options.timeout, () => startAuthentication({ optionsJSON: options }))
   } catch (error) {
     throw new CeremonyError(advice(error, 'Nothing was sent.'))
   }
@@ -32,9 +33,50 @@ export async function createPasskey(
   options: PublicKeyCredentialCreationOptionsJSON,
 ): Promise<RegistrationResponseJSON> {
   try {
-    return await startRegistration({ optionsJSON: options })
+    return await limited(options.timeout, () => startRegistration({ optionsJSON: options }))
   } catch (error) {
     throw new CeremonyError(advice(error, 'No passkey was created.'))
+  }
+}
+
+/** Takes back the prompt that is open, if any: whoever asked for it gets a CeremonyError. */
+export function stopPrompt(): void {
+  WebAuthnAbortService.cancelCeremony()
+}
+
+const LONGEST_PROMPT_MS = 300_000
+
+/** Where neither this device nor a phone near it can answer, only a key plugged in by hand is worth waiting for. */
+const NOBODY_NEAR_MS = 60_000
+
+/**
+ * Ends a prompt that nobody answered. Chromium keeps its own prompt open past the time limit of the options, and as long
+ * as it is open the page gets no clicks and no keys: only the page itself can end it then.
+ */
+async function limited<T>(timeout: number | undefined, prompt: () => Promise<T>): Promise<T> {
+  const longest = Math.min(timeout ?? LONGEST_PROMPT_MS, LONGEST_PROMPT_MS)
+  let limit = setTimeout(stopPrompt, longest)
+  let over = false
+  void somebodyNear().then((near) => {
+    if (near || over) return
+    clearTimeout(limit)
+    limit = setTimeout(stopPrompt, Math.min(longest, NOBODY_NEAR_MS))
+  })
+  try {
+    return await prompt()
+  } finally {
+    over = true
+    clearTimeout(limit)
+  }
+}
+
+/** Can this device, or a phone near it, hold a passkey (WebAuthn Level 3, section 5.1.7)? Yes where a browser cannot tell. */
+async function somebodyNear(): Promise<boolean> {
+  try {
+    const { passkeyPlatformAuthenticator } = await PublicKeyCredential.getClientCapabilities()
+    return passkeyPlatformAuthenticator !== false
+  } catch {
+    return true
   }
 }
 
@@ -47,7 +89,8 @@ function advice(error: unknown, outcome: string): string {
     return 'This address is not the one the passkey belongs to. Open the service at its own address.'
   if (name === 'NotSupportedError')
     return `This device cannot make the kind of passkey that is needed. ${outcome}`
-  if (name === 'NotAllowedError' || name === 'AbortError') {
+  if (name === 'AbortError') return `The passkey prompt was stopped or timed out. ${outcome}`
+  if (name === 'NotAllowedError') {
     return `The passkey prompt was closed or timed out, or no passkey of yours is on this device. ${outcome} Try again.`
   }
   return `The passkey did not work. ${outcome} Try again, or use another way.`

@@ -5,6 +5,7 @@ import { el } from '../dom/element.ts'
 import { EMAIL_LENGTH, field } from '../dom/field.ts'
 import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { passkeysWork, usePasskey } from '../passkey/ceremony.ts'
+import { insteadOfPrompt, promptNote } from '../passkey/prompt-note.ts'
 
 /** Both ways of signing in. Says nothing about the page one is on the way to. */
 export function signInPanel(signedIn: (user: User) => void): HTMLElement {
@@ -13,7 +14,9 @@ export function signInPanel(signedIn: (user: User) => void): HTMLElement {
     slot.clear()
     try {
       const { options } = await post('/session/passkey/options', {}, requestOptionsShape)
+      slot.show('info', ...promptNote())
       const credential = await usePasskey(options)
+      slot.clear()
       const { user } = await post('/session/passkey', { credential }, sessionShape)
       signedIn(user)
     } catch (error) {
@@ -21,6 +24,13 @@ export function signInPanel(signedIn: (user: User) => void): HTMLElement {
     }
   })
   const works = passkeysWork()
+  const codes = el(
+    'details',
+    { class: 'alternative', open: !works },
+    el('summary', {}, 'Use a code instead'),
+    codeForm(slot, signedIn),
+  )
+  insteadOfPrompt(codes)
   return el(
     'div',
     { class: 'card' },
@@ -32,12 +42,7 @@ export function signInPanel(signedIn: (user: User) => void): HTMLElement {
           'This browser cannot use passkeys here. Use a code, or open the page in another browser.',
         ),
     slot.element,
-    el(
-      'details',
-      { class: 'alternative', open: !works },
-      el('summary', {}, 'Use a code instead'),
-      codeForm(slot, signedIn),
-    ),
+    codes,
   )
 }
 

@@ -1,0 +1,134 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { describeInBrowser } from '../support/browser.ts'
+import { sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+/** Counts the prompts that are open, so that a test sees whether leaving one took it back. */
+const WATCH = `
+  window.open = 0
+  for (const way of ['get', 'create']) {
+    const original = navigator.credentials[way].bind(navigator.credentials)
+    navigator.credentials[way] = (options) => {
+      window.open += 1
+      return original(options).finally(() => { window.open -= 1 })
+    }
+  }`
+
+const ASKING = 'your browser asks for your passkey now'
+const STOPPED = 'The passkey prompt was stopped or timed out.'
+
+describeInBrowser('a passkey prompt that nobody answers', () => {
+  const suite = usePageSuite()
+
+  /** Without `ownPrompt`, Chromium shows no window of its own, as browsers do whose prompt leaves the page usable. */
+  const visit = async (path: string, ownPrompt = false): Promise<Page> => {
+    const { page, context } = await suite.visit()
+    if (!ownPrompt) await (await context.newCDPSession(page)).send('WebAuthn.enable')
+    await page.addInitScript(WATCH)
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    return page
+  }
+  const expectPrompts = async (page: Page, count: number): Promise<void> => {
+    await expect.poll(() => page.evaluate('window.open')).toBe(count)
+  }
+  const signInWithCode = async (page: Page): Promise<void> => {
+    await page.getByText('Use a code instead').click()
+    await page.getByText(STOPPED).waitFor()
+    await page.getByLabel('E-mail').fill('ana@example.com')
+    await page.getByLabel('Code', { exact: true }).fill('123456')
+    await page.getByRole('button', { name: 'Sign in with the code' }).click()
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+  }
+
+  it('gives way to a code on the sign-in page', async () => {
+    suite.server().state.signedIn = false
+    const page = await visit('/signin')
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText(ASKING).waitFor()
+    await expectPrompts(page, 1)
+    await signInWithCode(page)
+  })
+
+  it('ends by itself where Chromium keeps its own prompt open and the page gets no clicks', async () => {
+    suite.server().state.signedIn = false
+    const page = await visit('/signin', true)
+    await page.clock.install()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText(ASKING).waitFor()
+    await expectPrompts(page, 1)
+    await page.clock.runFor(61_000)
+    await page.getByText(STOPPED).waitFor()
+    await expectPrompts(page, 0)
+    await signInWithCode(page)
+  })
+
+  it('is said to be open, can be stopped, and can be asked for again', async () => {
+    suite.server().state.signedIn = false
+    const page = await visit('/signin')
+    const button = page.getByRole('button', { name: 'Sign in with a passkey' })
+    for (const time of ['first', 'second']) {
+      await button.click()
+      await page.getByText(ASKING).waitFor()
+      await expectPrompts(page, 1)
+      await button.press('Enter')
+      await expect
+        .poll(() => page.locator('#announcements').innerText(), { message: time })
+        .toBe('Still working, please wait')
+      await page.getByRole('button', { name: 'Stop waiting' }).click()
+      await page.getByText(STOPPED).waitFor()
+      await expectPrompts(page, 0)
+      expect(await button.getAttribute('aria-disabled')).toBe(null)
+    }
+  })
+
+  it('gives way to a code while deciding, and nothing is decided twice', async () => {
+    const page = await visit(`/a/${sampleReview().id}`)
+    await page.getByRole('button', { name: 'Reject' }).click()
+    await page.getByText(ASKING).waitFor()
+    await expectPrompts(page, 1)
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await expect
+      .poll(() => page.locator('#announcements').innerText())
+      .toBe('Still waiting for the first press. Nothing more was started.')
+    await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await page.getByText(STOPPED).waitFor()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+    const decisions = suite.server().calls.filter((call) => call.endsWith('/decision'))
+    expect(decisions).toHaveLength(1)
+  })
+
+  it('is taken back when the step-up is cancelled, and gives way to a code in it', async () => {
+    const page = await visit('/account')
+    const begin = async (): Promise<void> => {
+      await page.getByRole('button', { name: 'Renew the backup codes' }).click()
+      await page.getByRole('button', { name: 'Confirm with a passkey' }).click()
+      await page.getByText(ASKING).waitFor()
+      await expectPrompts(page, 1)
+    }
+    await begin()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await expectPrompts(page, 0)
+    await begin()
+    await page.getByText('Use a code instead').click()
+    await page.getByText(STOPPED).waitFor()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await page.getByRole('button', { name: 'Confirm with the code' }).click()
+    await page.locator('.backup-codes').waitFor()
+  })
+
+  it('gives way to an authenticator app while enrolling', async () => {
+    const page = await visit('/setup#good-token')
+    await page.getByLabel('E-mail').fill('ana@example.com')
+    await page.getByLabel('Your name').fill('Ana')
+    await page.getByRole('button', { name: 'Create a passkey' }).click()
+    await page.getByText(ASKING).waitFor()
+    await expectPrompts(page, 1)
+    await page.getByRole('button', { name: 'Use an authenticator app' }).click()
+    await page.getByRole('heading', { name: 'Set up your authenticator app' }).waitFor()
+    await expectPrompts(page, 0)
+  })
+})
