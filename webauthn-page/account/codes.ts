@@ -14,7 +14,7 @@ type Done = (message: string) => Promise<void>
 export function codesSection({ totp, backup_codes_left }: Factors, done: Done): HTMLElement {
   const part = section(
     'Authenticator app',
-    'Codes for where a passkey does not reach. A false page could ask for one, so prefer passkeys.',
+    'Codes for where a passkey does not reach. A fake site could trick you out of a code; a passkey cannot be used there.',
   )
   if (!totp.enabled) {
     part.body.append(

@@ -1,7 +1,7 @@
 import { type Invitation, invitationShape } from '../api/contract.ts'
 import { post, RequestFailure } from '../api/request.ts'
 import { button } from '../dom/button.ts'
-import { el } from '../dom/element.ts'
+import { type Child, el, link } from '../dom/element.ts'
 import { notice, noticeSlot, sentenceOf } from '../dom/notice.ts'
 import { showScene } from '../dom/stage.ts'
 import { callerText } from '../show/caller-text.ts'
@@ -18,7 +18,7 @@ function takeToken(): string {
 /** `/setup#<token>` and `/enroll#<token>`. */
 export async function enrolPage(): Promise<void> {
   const token = takeToken()
-  if (token === '') showDeadLink('This address is incomplete. Open the whole link you were given, once more.')
+  if (token === '') showIncomplete()
   else await lookUp(token)
 }
 
@@ -26,16 +26,45 @@ async function lookUp(token: string): Promise<void> {
   try {
     showEnrolment(token, await post('/enrollment/lookup', { token }, invitationShape))
   } catch (error) {
-    const dead = error instanceof RequestFailure && error.status === 410
+    if (error instanceof RequestFailure && error.status === 410) return showDeadLink()
     // The address no longer holds the token: without this button a hiccup would cost the person their link.
-    showDeadLink(sentenceOf(error), dead ? undefined : button('Try again', 'primary', () => lookUp(token)))
+    const again = button('Try again', 'primary', () => lookUp(token))
+    showStopped('This page could not be loaded', notice('error', sentenceOf(error)), again)
   }
 }
 
-function showDeadLink(sentence: string, again?: HTMLElement): void {
-  const title = again === undefined ? 'This link does not work' : 'This page could not be loaded'
-  const scene = el('div', {}, el('h1', {}, title), notice('error', sentence), again)
-  showScene(title, scene, { focus: false })
+/** Also what a reload leads to, as the first visit took the secret part out of the address. */
+function showIncomplete(): void {
+  showStopped(
+    'Open the complete link again',
+    notice(
+      'warning',
+      'this address is only half of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
+    ),
+    el('p', {}, 'Open the link you were given again, from where you got it.'),
+    signUpDone(),
+  )
+}
+
+function showDeadLink(): void {
+  const setup = location.pathname === '/setup'
+  showStopped(
+    'This link does not work',
+    notice('error', 'the link has expired or was already used.'),
+    signUpDone(),
+    setup
+      ? el('p', {}, 'Nobody signed up yet? Restart the service: it then prints a new link.')
+      : el('p', {}, 'Not enrolled yet? Ask the person who sent you the link for a new one.'),
+  )
+}
+
+function signUpDone(): HTMLElement {
+  const question = location.pathname === '/setup' ? 'Signed up already? ' : 'Enrolled already? '
+  return el('p', {}, question, link('/signin', 'Sign in'), '.')
+}
+
+function showStopped(title: string, ...parts: Child[]): void {
+  showScene(title, el('div', {}, el('h1', {}, title), ...parts), { focus: false })
 }
 
 function showEnrolment(token: string, invitation: Invitation): void {
@@ -47,7 +76,9 @@ function showEnrolment(token: string, invitation: Invitation): void {
     slot,
     person: () => (about === undefined ? {} : about.read()),
     fields: about?.fields ?? {},
+    back: () => showScene(title, scene),
   }
+  const title = setup ? 'Set up' : 'Enrol'
   const scene = el(
     'div',
     {},
@@ -55,7 +86,7 @@ function showEnrolment(token: string, invitation: Invitation): void {
     el('p', { class: 'lede' }, setup ? 'You become the owner of the first account.' : greeting(invitation)),
     el('div', { class: 'card' }, about?.element, ...factorChoice(enrolment)),
   )
-  showScene(setup ? 'Set up' : 'Enrol', scene, { focus: false })
+  showScene(title, scene, { focus: false })
 }
 
 function greeting({ name, email }: Invitation): HTMLElement {

@@ -1,18 +1,12 @@
-import {
-  creationOptionsShape,
-  sessionShape,
-  sessionWithCodesShape,
-  totpSecretShape,
-} from '../api/contract.ts'
+import { creationOptionsShape, sessionShape } from '../api/contract.ts'
 import { post } from '../api/request.ts'
 import { button } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
 import { type Field, field, NAME_LENGTH } from '../dom/field.ts'
 import type { NoticeSlot } from '../dom/notice.ts'
-import { showScene } from '../dom/stage.ts'
-import { backupCodes } from '../passkey/backup-codes.ts'
-import { createPasskey, deviceName, passkeysWork } from '../passkey/ceremony.ts'
-import { totpSetup } from '../passkey/totp-setup.ts'
+import { createPasskey, deviceName, passkeysWork, stopPrompt } from '../passkey/ceremony.ts'
+import { promptNote } from '../passkey/prompt-note.ts'
+import { enrolTotp } from './enrol-totp.ts'
 import { type Person, wrong } from './person-fields.ts'
 
 export interface Enrolment {
@@ -21,6 +15,8 @@ export interface Enrolment {
   /** E-mail and name of the first owner; empty for an invited person; undefined while the fields are wrong. */
   person(): Person | Record<string, never> | undefined
   fields: Record<string, Field>
+  /** Shows this choice again, with what was typed. */
+  back(): void
 }
 
 /** Passkey first, codes as the way out. */
@@ -51,9 +47,12 @@ export function factorChoice(enrolment: Enrolment): HTMLElement[] {
     el(
       'p',
       {},
-      'Codes from an app work too, but a false page could ask you for one. High-impact requests may insist on a passkey.',
+      'Codes from an app work too. A fake site could trick you out of a code; a passkey cannot be used there. Codes sign you in only on browsers where you enrolled before, and high-impact requests may insist on a passkey.',
     ),
-    button('Use an authenticator app', 'plain', () => enrolTotp(enrolment)),
+    button('Use an authenticator app', 'plain', () => {
+      stopPrompt()
+      return enrolTotp(enrolment)
+    }),
   )
   const missing = el(
     'p',
@@ -71,30 +70,12 @@ async function enrolPasskey({ token, slot, person, fields }: Enrolment, name: Fi
   if (passkeyName === '') return wrong(name, 'Give the passkey a name.')
   try {
     const { options } = await post('/enrollment/passkey/options', { token, ...who }, creationOptionsShape)
+    slot.show('info', ...promptNote())
     const credential = await createPasskey(options)
+    slot.clear()
     await post('/enrollment/passkey', { token, passkey_name: passkeyName, credential }, sessionShape)
     location.replace('/account')
   } catch (error) {
     slot.fail(error, { ...fields, passkey_name: name })
-  }
-}
-
-async function enrolTotp({ token, slot, person, fields }: Enrolment): Promise<void> {
-  slot.clear()
-  const who = person()
-  if (who === undefined) return
-  try {
-    const secret = await post('/enrollment/totp/options', { token, ...who }, totpSecretShape)
-    const setup = totpSetup(secret, async (code) => {
-      const { backup_codes } = await post('/enrollment/totp', { token, code }, sessionWithCodesShape)
-      const saved = backupCodes(backup_codes, () => location.replace('/account'))
-      showScene('Backup codes', el('div', {}, el('h1', {}, 'Save your backup codes'), saved))
-    })
-    showScene(
-      'Authenticator app',
-      el('div', {}, el('h1', {}, 'Set up your authenticator app'), el('div', { class: 'card' }, setup)),
-    )
-  } catch (error) {
-    slot.fail(error, fields)
   }
 }

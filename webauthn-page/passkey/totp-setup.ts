@@ -31,16 +31,20 @@ export function totpSetup(
     el(
       'ol',
       { class: 'steps' },
-      el('li', {}, 'Open your authenticator app and scan this code.', qrImage(qr_svg)),
       el(
         'li',
         {},
-        'Or type this secret into the app: ',
-        el('code', { class: 'secret' }, grouped(secret)),
-        ' ',
-        copyButton(secret, 'the secret'),
+        'Open your authenticator app and scan this code.',
+        qrImage(qr_svg),
+        el('p', { class: 'hint' }, 'If you cannot scan it, type this secret into the app:'),
+        el(
+          'div',
+          { class: 'copyable' },
+          el('code', { class: 'secret' }, grouped(secret)),
+          copyButton(secret, 'the secret'),
+        ),
       ),
-      el('li', {}, 'Then enter the code the app shows.'),
+      el('li', {}, 'Enter the code the app shows.'),
     ),
     form,
   )

@@ -1,0 +1,56 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { describeInBrowser } from '../support/browser.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const DEAD: [path: string, advice: string][] = [
+  ['/setup', 'Nobody signed up yet? Restart the service: it then prints a new link.'],
+  ['/enroll', 'Not enrolled yet? Ask the person who sent you the link for a new one.'],
+]
+
+describeInBrowser('links to enrol with', () => {
+  const suite = usePageSuite()
+  const visit = async (path: string): Promise<Page> => {
+    suite.server().state.signedIn = false
+    const { page } = await suite.visit()
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    return page
+  }
+  const main = (page: Page): Promise<string> => page.locator('main').innerText()
+
+  it.each(DEAD)('%s, used or expired, says whom to ask and leads to the sign-in', async (path, advice) => {
+    const page = await visit(`${path}#bad-token`)
+    await page.getByRole('heading', { name: 'This link does not work' }).waitFor()
+    expect(await main(page)).toContain('the link has expired or was already used.')
+    expect(await main(page)).toContain(advice)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
+  })
+
+  it('a reload, which has lost the token, asks for the complete link', async () => {
+    const page = await visit('/setup#good-token')
+    await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Open the complete link again' }).waitFor()
+    expect(await main(page)).toContain('this address is only half of the link')
+    expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/signin')
+  })
+
+  it('an authenticator app: says what codes cannot do, and leads back with what was typed', async () => {
+    const page = await visit('/setup#good-token')
+    expect(await main(page)).toContain('A fake site could trick you out of a code')
+    await page.getByLabel('E-mail').fill('ana@example.com')
+    await page.getByLabel('Your name').fill('Ana')
+    await page.getByRole('button', { name: 'Use an authenticator app' }).click()
+    await page.getByRole('heading', { name: 'Set up your authenticator app' }).waitFor()
+    expect(await page.locator('.notice.warning').innerText()).toContain(
+      'codes and backup codes sign you in only on browsers where you enrolled',
+    )
+    expect(await page.locator('.steps > li').count()).toBe(2)
+    await page.getByRole('button', { name: 'Back: use a passkey instead' }).click()
+    await page.getByRole('button', { name: 'Create a passkey' }).waitFor()
+    expect(await page.getByLabel('E-mail').inputValue()).toBe('ana@example.com')
+    expect(await page.getByLabel('Your name').inputValue()).toBe('Ana')
+  })
+})
