@@ -74,6 +74,18 @@ const SCENES: Record<string, Scene> = {
   },
   'set-up': { path: '/setup#good-token', ready: '.choice' },
   'dead link': { path: '/enroll#bad-token', ready: '.notice.error' },
+  'incomplete link': { path: '/setup', ready: '.notice.warning' },
+  'sign-in while the passkey is asked': {
+    prepare: (state) => {
+      state.signedIn = false
+    },
+    path: '/signin',
+    ready: '.card',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+      await page.getByText('your browser asks for your passkey now').waitFor()
+    },
+  },
   'authenticator set-up': {
     path: '/setup#good-token',
     ready: '.choice',
@@ -130,7 +142,7 @@ const SCENES: Record<string, Scene> = {
     act: async (page) => {
       await page.getByLabel('Name of the key').fill('deploy-bot')
       await page.getByRole('button', { name: 'Create your first API key' }).click()
-      await page.locator('.command').waitFor()
+      await page.getByRole('heading', { name: 'Your new API key' }).waitFor()
     },
   },
 }

@@ -6,7 +6,7 @@ import { field, NAME_LENGTH } from '../dom/field.ts'
 import { day } from '../dom/moment.ts'
 import { callerText } from '../show/caller-text.ts'
 import { askFirst } from './ask-first.ts'
-import { newKeyView } from './new-key-view.ts'
+import { newKeyView, onceOnly } from './new-key-view.ts'
 import { type Section, section } from './section.ts'
 
 /** All keys of the account, or undefined when this person owns none and may see none. */
@@ -91,12 +91,12 @@ function keyForm(part: Section, first: boolean, done: Done): HTMLElement {
           { name: name.input.value.trim(), sandbox: sandbox.checked },
           newApiKeyShape,
         )
-        const heading = el('h3', { tabindex: -1 }, 'Your new API key')
-        part.body.replaceChildren(
-          heading,
-          newKeyView({ rawKey: made.raw_key, sandbox: made.key.sandbox }, location.origin, () => done()),
+        const key = { rawKey: made.raw_key, sandbox: made.key.sandbox }
+        part.turnInto(
+          'Your new API key',
+          onceOnly(),
+          newKeyView(key, location.origin, () => done()),
         )
-        heading.focus()
       } catch (error) {
         part.slot.fail(error, { name })
       }
