@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
+import { parseJwks } from '../../src/signing/keys.ts'
+import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { ask, createKey, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
@@ -23,10 +26,11 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(page.url()).toBe(`${service.url}/account`)
     const rawKey = await createKey(owner, 'deploy-bot')
     expect(rawKey).toMatch(/^sa_live_\w{40,}$/)
-    const command = await page.locator('pre.command').innerText()
+    const command = await page.locator('pre.command').first().innerText()
     expect(command).toContain(`curl -X POST ${service.url}/api/v1/approvals/request`)
     expect(command).toContain(rawKey)
-    expect(await page.locator('.new-key').innerText()).toContain('The request will appear on this page')
+    expect(await page.getByRole('heading', { name: 'Create your first API key' }).count()).toBe(0)
+    expect(await page.locator('.new-key').innerText()).toContain('The request appears above on this page')
     expect(await page.locator('#waiting').innerText()).toContain('Nothing waits for you now.')
 
     const id = await ask(service, rawKey, {
@@ -65,6 +69,22 @@ describeInBrowser('from the set-up link to the first receipt', () => {
       page.getByRole('button', { name: 'Download as JSON' }).click(),
     ])
     expect(download.suggestedFilename()).toBe(`${receiptId}.json`)
+    const keys = parseJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
+    const file = await readFile(await download.path(), 'utf8')
+    expect(verifyReceiptJson(JSON.parse(file), keys)).toMatchObject({
+      valid: true,
+      payload: { rid: id, did: receiptId, decision: 'approved' },
+    })
+    const changed = file.replace(
+      `\\"rid\\":\\"${id}`,
+      `\\"rid\\":\\"${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`,
+    )
+    expect(changed).not.toBe(file)
+    expect(changed).toHaveLength(file.length)
+    expect(verifyReceiptJson(JSON.parse(changed), keys)).toMatchObject({
+      valid: false,
+      code: 'receipt_signature_invalid',
+    })
     const token = new URL(setupUrl).hash.slice(1)
     expect(JSON.stringify(service.logged)).not.toContain(token)
   })
@@ -73,8 +93,8 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     const { page } = await suite.visit()
     await page.goto(suite.service().setupUrl ?? '')
     await page.getByRole('heading', { name: 'This link does not work' }).waitFor()
-    expect(await page.locator('.notice').innerText()).toContain(
-      'expired or was already used; ask for a new one.',
+    expect(await page.locator('main').innerText()).toContain(
+      'Restart the service: it then prints a new link.',
     )
   })
 })

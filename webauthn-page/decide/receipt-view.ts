@@ -34,22 +34,13 @@ export function receiptView(review: Review, decision: Decision): HTMLElement {
       'p',
       {},
       link(`/api/v1/approvals/${review.id}/verify`, 'Check this receipt publicly'),
-      '. Anyone may, without signing in.',
+      '. Anyone may, without signing in; the answer is JSON, for programs.',
     ),
   )
 }
 
 function signedReceipt(review: Review, decision: Decision): HTMLElement {
   const payload = decodePayload(decision.signed_payload)
-  const file = {
-    request_id: review.id,
-    decision_id: decision.id,
-    canonical_payload: payload,
-    signed_payload: decision.signed_payload,
-    signature: decision.signature,
-    public_key_id: decision.public_key_id,
-    comment: decision.comment,
-  }
   return el(
     'details',
     { class: 'exact' },
@@ -70,9 +61,26 @@ function signedReceipt(review: Review, decision: Decision): HTMLElement {
       'Download as JSON',
       `${decision.id}.json`,
       'application/json',
-      `${JSON.stringify(file, null, 2)}\n`,
+      `${JSON.stringify(receiptFile(review, decision, payload), null, 2)}\n`,
     ),
   )
+}
+
+/** The form of a callback body, which `countersign verify` and other verifiers read as it is. */
+function receiptFile(review: Review, decision: Decision, payload: string): object {
+  return {
+    request_id: review.id,
+    decision: decision.decision,
+    decided_at: decision.decided_at,
+    signed_receipt: {
+      decision_id: decision.id,
+      signature: decision.signature,
+      public_key_id: decision.public_key_id,
+      canonical_payload: payload,
+      comment: decision.comment,
+    },
+    ...(review.sandbox === true ? { sandbox: true } : {}),
+  }
 }
 
 /** Base64url to the UTF-8 text that was signed. */
