@@ -65,6 +65,20 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
     }
   })
 
+  it('tells a boolean and a number from the same text by a quiet hint', async () => {
+    server.state.review = sampleReview({}, { flag: true, said: 'true', off: false, none: null, n: 1 })
+    await open()
+    const rows = await visitor.page.locator('.other-rows .caller-row').allInnerTexts()
+    const read = rows.map((row) => row.replaceAll(/\s+/g, ' ').trim())
+    expect(read).toEqual([
+      'flag true boolean',
+      'n 1 number',
+      'none null no value',
+      'off false boolean',
+      'said true',
+    ])
+  })
+
   it('shows the exact signed text of the context with its fingerprint on demand', async () => {
     await open()
     await visitor.page.getByText('Exact text of the details').click()

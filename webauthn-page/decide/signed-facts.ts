@@ -24,10 +24,14 @@ export function signedFacts(review: Review): HTMLElement {
         el(
           'div',
           { class: 'copyable' },
-          el('code', { class: 'mono' }, review.context_sha256),
+          el(
+            'div',
+            {},
+            el('code', { class: 'mono' }, review.context_sha256),
+            el('p', { class: 'kind' }, 'computed in this browser from the exact text above'),
+          ),
           copyButton(review.context_sha256, 'the SHA-256 of the details'),
         ),
-        el('span', { class: 'kind' }, 'computed in this browser from the exact text above'),
       ],
       ['Created', moment(review.created_at)],
       ['Expires', moment(review.expires_at)],

@@ -8,13 +8,13 @@ export function isJsonObject(value: JsonValue): value is { [key: string]: JsonVa
 
 /** What people call the kind of a value. */
 export function kindOf(value: JsonValue): string {
-  if (value === null) return 'null'
+  if (value === null) return 'no value'
   if (Array.isArray(value)) return value.length === 1 ? 'list of 1' : `list of ${value.length}`
   if (typeof value === 'object') {
     const size = Object.keys(value).length
     return size === 1 ? '1 field' : `${size} fields`
   }
-  return { string: 'text', number: 'number', boolean: 'yes/no' }[
+  return { string: 'text', number: 'number', boolean: 'boolean' }[
     typeof value as 'string' | 'number' | 'boolean'
   ]
 }
