@@ -34,21 +34,6 @@ const VISIBLE: Record<string, string> = {
   'auto-linked URL': 'Approve at https://evil.example/login',
 }
 
-const MARKUP = [
-  '<img src=x onerror=alert(1)>',
-  '<script>alert(1)</script>',
-  '"><svg/onload=alert(1)>',
-  '<iframe srcdoc="<script>parent.alert(1)</script>"></iframe>',
-  '<a href="javascript:alert(1)">Approve</a>',
-  "'-alert(1)-'",
-  '</textarea><script>alert(1)</script>',
-  '<style>*{display:none}</style>',
-  '<base href="https://evil.example/">',
-  '<form action="https://evil.example/"><button>Approve</button></form>',
-  '{{constructor.constructor("alert(1)")()}}',
-  '&lt;img src=x onerror=alert(1)&gt;',
-]
-
 describeInBrowser('text that a caller chose', () => {
   const suite = usePageSuite()
   let visitor: Visitor
@@ -127,55 +112,6 @@ describeInBrowser('text that a caller chose', () => {
       `(() => { const box = document.querySelector('.long-value'); return box.scrollHeight - box.clientHeight })()`,
     )
     expect(hidden).toBeLessThanOrEqual(1)
-  })
-
-  it('runs no markup from any place a caller, an owner or a voter can write to (T45)', async () => {
-    const all = MARKUP.join(' ')
-    const context = Object.fromEntries(
-      MARKUP.map((payload, index) => [payload, { [payload]: [payload, index] }]),
-    )
-    suite.server().state.review = sampleReview(
-      {
-        action: all,
-        requested_by: { key_name: all, account_name: all },
-        votes: [
-          {
-            approver: 'aa11bb22cc33dd44',
-            decision: 'approved',
-            method: all,
-            at: new Date().toISOString(),
-            mine: false,
-            comment: all,
-          },
-        ],
-      },
-      {
-        ...context,
-        agent_name: all,
-        tool_arguments_fingerprint: all,
-        risk_arg_findings: [{ detector: all, severity: all, snippet: all, [all]: all }],
-      },
-    )
-    await open()
-    const shown = await visitor.page.locator('main').innerText()
-    for (const payload of MARKUP) expect(shown).toContain(payload)
-    expect(await visitor.page.locator('main :is(img, script, iframe, style, base, form, svg)').count()).toBe(
-      0,
-    )
-    expect(await visitor.page.locator('main a[href*="evil"], main a[href^="javascript"]').count()).toBe(0)
-    expect(visitor.incidents).toEqual([])
-  })
-
-  it('would notice a violation: the watch itself works', async () => {
-    await open()
-    await visitor.page.evaluate(
-      `document.body.append(Object.assign(new Image(), { src: 'https://evil.example/x' }))`,
-    )
-    await expect.poll(() => visitor.incidents.join()).toContain('img-src https://evil.example/x')
-    const assigned: unknown = await visitor.page.evaluate(
-      `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'ran' } catch (error) { return error.name } })()`,
-    )
-    expect(assigned).toBe('TypeError')
   })
 
   it('cannot fake the badge of the service (T44)', async () => {
