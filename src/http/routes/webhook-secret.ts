@@ -30,7 +30,7 @@ function secretOfKey(deps: HttpDeps): RequestHandler {
   return (_request, response) => {
     const { key } = callerOf(response)
     const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
-    response.setHeader('Cache-Control', 'no-store').json({ webhook_signing_secret })
+    response.json({ webhook_signing_secret })
   }
 }
 
@@ -45,6 +45,6 @@ function secretsOfAccount(deps: HttpDeps): RequestHandler {
       key_prefix: key.key_prefix,
       webhook_signing_secret: deps.vault.webhookSecret(key.id, key.secret_version),
     }))
-    response.setHeader('Cache-Control', 'no-store').json({ keys })
+    response.json({ keys })
   }
 }
