@@ -68,7 +68,10 @@ export const REFUSALS = {
   // people
   sign_in_failed: [401, 'Signing in failed; check what you entered.'],
   unknown_browser: [403, 'Codes sign in only on a browser that was enrolled before; use a passkey.'],
-  enrollment_invalid: [410, 'This link has expired or was already used; ask for a new one.'],
+  enrollment_invalid: [
+    410,
+    'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
+  ],
   email_taken: [409, 'Somebody already has this e-mail address.'],
   proof_required: [403, 'Confirm with a passkey or a code first.'],
   last_factor: [409, 'This is your last way to sign in; add another one first.'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { cli, startCli, useDataDir } from '../support/cli.ts'
+import { startCli, useDataDir } from '../support/cli.ts'
 import { freePort } from '../support/service.ts'
 
 it('says at the start that an internal token is too short to count, and starts all the same', async () => {
@@ -20,10 +20,11 @@ it('says at the start that an internal token is too short to count, and starts a
 
 it('refuses to start with a misspelt NODE_ENV', async () => {
   const { env } = await useDataDir()
-  const run = await cli(['serve', '--json'], { env: { ...env, NODE_ENV: 'prod' } })
-  expect(run.code).toBe(1)
-  expect(run.error()).toEqual({
+  const service = startCli(['serve', '--json'], { env: { ...env, NODE_ENV: 'prod' } })
+  const [line] = await service.line(/\{.*config_invalid.*\}/)
+  expect(JSON.parse(line)).toEqual({
     error: 'config_invalid',
     message: expect.stringContaining('NODE_ENV: must be production, development or test'),
   })
+  await expect.poll(() => service.child.exitCode).toBe(1)
 })

@@ -41,10 +41,7 @@ function create(deps: HttpDeps): RequestHandler {
     }
     const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
     const { raw_key, key } = await createApiKey(deps, wanted, actor)
-    response
-      .status(201)
-      .setHeader('Cache-Control', 'no-store')
-      .json({ raw_key, key: presentKey(key) })
+    response.status(201).json({ raw_key, key: presentKey(key) })
   }
 }
 

@@ -18,7 +18,8 @@ const CHALLENGE_INVALID = {
 }
 const LINK_INVALID = {
   error: 'enrollment_invalid',
-  message: 'This link has expired or was already used; ask for a new one.',
+  message:
+    'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
 }
 
 let service: TestService

@@ -6,7 +6,8 @@ import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
 const INVALID = {
   error: 'enrollment_invalid',
-  message: 'This link has expired or was already used; ask for a new one.',
+  message:
+    'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
 }
 
 let service: TestService
