@@ -47,13 +47,11 @@ async function start(): Promise<void> {
 }
 
 async function call(path: string, body?: object) {
-  const response = await fetch(`${url}/api/v1/approvals${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: the test looks into the body
-  return (await response.json()) as any
+  const program = createHttpClient(url)
+  const options = { headers: { Authorization: `Bearer ${key}` } }
+  const address = `/api/v1/approvals${path}`
+  return (await (body === undefined ? program.get(address, options) : program.post(address, body, options)))
+    .body
 }
 
 describe('kill -9 while a decision is posted', () => {

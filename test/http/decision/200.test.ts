@@ -4,7 +4,8 @@ import { canonicalize } from '../../../src/signing/canonical.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify.ts'
 import { codeAt, enrolWithTotp, expectStatus } from '../../support/enrolled.ts'
-import { ask, callWithKey, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { createHttpClient } from '../../support/http-client.ts'
+import { ask, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -17,9 +18,8 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 async function read(id: string, key = setting.key) {
-  const response = await callWithKey(service, key, `/${id}`)
-  // biome-ignore lint/suspicious/noExplicitAny: the test looks into the body
-  return (await response.json()) as any
+  const headers = { Authorization: `Bearer ${key}` }
+  return (await createHttpClient(service.url).get(`/api/v1/approvals/${id}`, { headers })).body
 }
 
 async function jwks() {
