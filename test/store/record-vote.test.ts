@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { buildEvent } from '../../src/domain/event.ts'
+import type { ApprovalRequest, RequestChange } from '../../src/domain/request.ts'
+import { auditEntry, votingChange } from '../../src/flow/close-request.ts'
+import { drawId } from '../../src/flow/deps.ts'
+import { ask, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+let setting: LiveSetting
+beforeAll(async () => {
+  service = await startService()
+  setting = await setUpOwner(service)
+})
+afterAll(() => service.close())
+
+async function stored(id: string): Promise<ApprovalRequest> {
+  return (await service.composition.deps.requests.find(id)) ?? expect.unreachable()
+}
+
+function voteOn(request: ApprovalRequest): RequestChange {
+  const { deps } = service.composition
+  const approver = request.requirement.approvers[0] ?? expect.unreachable()
+  const vote = {
+    decision_id: drawId(deps, 'dec'),
+    user_id: approver.user_id,
+    on_behalf_of: approver.user_id,
+    approver: approver.approver,
+    decision: 'approved' as const,
+    method: 'totp' as const,
+    at: deps.clock.now(),
+    comment: null,
+    intent_json: '{}',
+    evidence: { type: 'totp' as const, step: 1 },
+  }
+  return votingChange(deps, request, vote, { kind: 'service' })
+}
+
+async function lapse(id: string): Promise<void> {
+  const requests = service.composition.connection.collection<{ _id: string }>('requests')
+  await requests.updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 5) } })
+}
+
+it('T75, T77: no vote is written on a lapsed request, although it still says pending: the database judges', async () => {
+  const { requests } = service.composition.deps
+  const request = await stored(await ask(setting))
+  await lapse(request.id)
+  expect(await requests.recordVote(request.id, request.version, voteOn(request))).toBeUndefined()
+  expect(await stored(request.id)).toMatchObject({ status: 'pending', votes: [], version: request.version })
+})
+
+it('T76: a vote names the version it was cast on, and counts on no other', async () => {
+  const { requests } = service.composition.deps
+  const request = await stored(await ask(setting))
+  const first = await requests.recordVote(request.id, request.version, voteOn(request))
+  expect(first).toMatchObject({ version: request.version + 1, votes: [{ decision: 'approved' }] })
+  expect(await requests.recordVote(request.id, request.version, voteOn(request))).toBeUndefined()
+  expect((await stored(request.id)).votes).toHaveLength(1)
+})
+
+it('T77: nothing expires before its time, whoever asks', async () => {
+  const { deps } = service.composition
+  const request = await stored(await ask(setting))
+  const at = deps.clock.now()
+  const event = buildEvent({ id: drawId(deps, 'evt'), type: 'approval.expired', at, data: {} })
+  const audit = auditEntry(deps, request, 'approval.expired', { kind: 'service' }, at)
+  expect(await deps.requests.expire(request.id, event, audit)).toBeUndefined()
+  await lapse(request.id)
+  expect(await deps.requests.expire(request.id, event, audit)).toMatchObject({ status: 'expired' })
+})
