@@ -15,7 +15,7 @@ import { createVault } from './signing/vault.ts'
 import { createAccountStore } from './store/accounts.ts'
 import { createApiKeyStore } from './store/api-keys.ts'
 import { createAttemptStore } from './store/attempts.ts'
-import { createAuditLog } from './store/audit-log.ts'
+import { createAuditInbox } from './store/audit-inbox.ts'
 import { createChallengeStore } from './store/challenges.ts'
 import { createChangeSignal } from './store/change-signal.ts'
 import { createStoreClock } from './store/clock.ts'
@@ -150,7 +150,7 @@ function peopleStores(connection: StoreConnection, clock: Clock) {
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
     accounts: createAccountStore(connection),
-    audit: createAuditLog(connection),
+    audit: createAuditInbox(connection),
   }
 }
 

@@ -5,7 +5,20 @@ export type AuditType =
   | 'approval.approved'
   | 'approval.rejected'
   | 'approval.expired'
+  | 'approval.cancelled'
+  | 'approval.consumed'
   | 'approval.reminded'
+  | 'approval.verified'
+  | 'webhook.created'
+  | 'webhook.deleted'
+  | 'webhook.rotated'
+  | 'webhook.disabled'
+  | 'webhook.tested'
+  | 'delivery.delivered'
+  | 'delivery.failed'
+  | 'delivery.exhausted'
+  | 'delivery.dropped'
+  | 'delivery.replayed'
   | 'key.created'
   | 'key.revoked'
   | 'signing_key.created'
@@ -24,13 +37,15 @@ export type AuditType =
   | 'factor.backup_code_used'
   | 'internal_token.used'
 
-/** Who did it: a key, a person, the internal token's caller, the command line, or the service by itself. */
+/** Who did it: a key, a person, the internal token's caller, the command line, the service by itself, or anybody. */
 export type AuditActor =
   | { kind: 'api_key'; id: string; address?: string }
   | { kind: 'internal'; id: string; address?: string }
   | { kind: 'user'; id: string; address?: string }
   | { kind: 'cli' }
   | { kind: 'service' }
+  /** Anybody: public verification asks for no credential. */
+  | { kind: 'public'; address?: string }
 
 /** One entry, embedded in the same document write as the change it tells of. */
 export interface AuditEntry {
@@ -45,4 +60,17 @@ export interface AuditEntry {
   subject: string
   /** Few, small, never secret. */
   detail?: Record<string, string | number | boolean>
+}
+
+/** An entry at its place in the audit trail. The first record has `seq` 1. */
+export interface AuditRecord {
+  /** 1, 2, 3 … without gaps. */
+  seq: number
+  entry: AuditEntry
+  /** 32 random bytes in hex: the hash below tells nothing of an entry that had to be erased. */
+  salt: string
+  /** Hex SHA-256 over salt and entry. */
+  content_sha256: string
+  /** Hex SHA-256 over the hash of the record before, `seq` and `content_sha256`. */
+  hash: string
 }

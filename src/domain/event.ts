@@ -1,12 +1,21 @@
-/** Webhook events of an account (closed list). The per-request callback is not one of them: it has the interface's own body. */
-export type EventType =
-  | 'approval.created'
-  | 'approval.approved'
-  | 'approval.rejected'
-  | 'approval.expired'
-  | 'approval.reminded'
-  | 'key.created'
-  | 'key.revoked'
+/**
+ * Webhook events of an account (closed list). The per-request callback is not one of them: it has the interface's own body.
+ * `webhook.test` is sent by a test-fire only, to the webhook that is tried.
+ */
+export const EVENT_TYPES = [
+  'approval.created',
+  'approval.approved',
+  'approval.rejected',
+  'approval.expired',
+  'approval.reminded',
+  'bootstrap.requested',
+  'bootstrap.approved',
+  'key.created',
+  'key.revoked',
+  'delivery.exhausted',
+  'webhook.test',
+] as const
+export type EventType = (typeof EVENT_TYPES)[number]
 
 /** An event as it waits in the outbox of the document whose write caused it. `body` is final: it is never serialised again. */
 export interface OutboxEvent {

@@ -1,5 +1,5 @@
 /** Prefixes of every kind of id (closed list). */
-export type IdPrefix = 'req' | 'dec' | 'key' | 'acc' | 'usr' | 'evt' | 'ses' | 'pky' | 'enr'
+export type IdPrefix = 'req' | 'dec' | 'key' | 'acc' | 'usr' | 'evt' | 'whk' | 'dlv' | 'ses' | 'pky' | 'enr'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 

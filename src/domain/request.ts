@@ -53,15 +53,16 @@ export interface Decision {
   receipt: SignedReceipt
 }
 
-/** The per-request callback, written by the deciding write; delivery carries it on. */
+/** The per-request callback, written by the deciding write; `handed`: it has become a delivery of its own. */
 export interface CallbackOutbox {
-  state: 'due' | 'leased' | 'done' | 'dead'
+  state: 'due' | 'handed'
   url: string
+  /** `evt_…`, the header `webhook-id` of every attempt. */
   event_id: string
-  /** The exact bytes (UTF-8 text) of every attempt. */
-  body: string
-  next_at: Date
-  attempts: number
+  /** `dlv_…`, the delivery it becomes. */
+  delivery_id: string
+  /** The exact bytes (UTF-8 text) of every attempt; gone once handed over. */
+  body?: string
 }
 
 /** A request as it is stored. `version` grows with every write; writers name the version they read. */

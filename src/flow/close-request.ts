@@ -132,13 +132,6 @@ function callbackFor(
     },
     ...(request.sandbox ? { sandbox: true } : {}),
   })
-  const event_id = drawId(deps, 'evt')
-  return {
-    state: 'due',
-    url: request.callback_url,
-    event_id,
-    body,
-    next_at: decision.decided_at,
-    attempts: 0,
-  }
+  const ids = { event_id: drawId(deps, 'evt'), delivery_id: drawId(deps, 'dlv') }
+  return { state: 'due', url: request.callback_url, ...ids, body }
 }

@@ -159,9 +159,12 @@ export interface VerificationLog {
   flush(): Promise<void>
 }
 
-/** Audit entries of changes that have no document of their own (the others travel inside their document). */
+/**
+ * Audit entries of changes that have no document of their own (the others travel inside their document). One call is one
+ * write; calling again with the same entries writes nothing twice.
+ */
 export interface AuditLog {
-  append(entry: AuditEntry): Promise<void>
+  append(...entries: AuditEntry[]): Promise<void>
 }
 
 /** One bucket of the rate limiter after taking a point. */

@@ -3,10 +3,11 @@ import type { ApiKey } from '../domain/account.ts'
 import type { ApiKeyStore } from '../flow/ports.ts'
 import { auditFields, outboxFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
 
-type KeyDocument = Omit<ApiKey, 'id'> & { _id: string }
+type KeyDocument = Omit<ApiKey, 'id'> & { _id: string } & Relayed
 
 const keySchema = new Schema<KeyDocument>(
   {
@@ -34,15 +35,18 @@ keySchema.index(
   { unique: true, partialFilterExpression: { internal: true }, name: 'one_internal_key' },
 )
 
+carryTraces(keySchema)
+
 /** The gap between two notes of a key's use, so that a busy key costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
 
 /** API keys on mongoose. */
-export function createApiKeyStore(connection: StoreConnection): ApiKeyStore {
+export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = noNudge): ApiKeyStore {
   const model = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
   return {
     async insert({ id, ...rest }) {
-      await model.create({ _id: id, ...rest })
+      await model.create({ _id: id, ...rest, ...tokenOf(rest) })
+      nudge()
     },
     find: async (id) => toKey(await model.findById(id).lean<KeyDocument>()),
     findActiveByHash: async (hash) => toKey(await model.findOne(activeByHash(hash)).lean<KeyDocument>()),
@@ -61,17 +65,19 @@ export function createApiKeyStore(connection: StoreConnection): ApiKeyStore {
         revoked_at: null,
         ...(accountId === undefined ? {} : { account_id: accountId }),
       }
-      const change = { $set: { revoked_at: at }, $push: { outbox: event, audit } }
-      return toKey(
-        await model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<KeyDocument>(),
-      )
+      const change = traced({ $set: { revoked_at: at } }, [audit], [event])
+      const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
+      const revoked = toKey(await query.lean<KeyDocument>())
+      if (revoked !== undefined) nudge()
+      return revoked
     },
     async internalKey({ id, ...fresh }) {
       const mine = { account_id: fresh.account_id, internal: true as const }
       const existing = toKey(await model.findOne(mine).lean<KeyDocument>())
       if (existing !== undefined) return existing
       try {
-        await model.create({ _id: id, ...fresh })
+        await model.create({ _id: id, ...fresh, ...tokenOf(fresh) })
+        nudge()
       } catch (error) {
         if (!isDuplicateKey(error)) throw error
       }
@@ -96,7 +102,7 @@ function activeByHash(hash: string): { key_hash: string; revoked_at: null } {
   return { key_hash: hash, revoked_at: null }
 }
 
-function fromDocument({ _id, ...rest }: KeyDocument): ApiKey {
+function fromDocument({ _id, relay: _relay, ...rest }: KeyDocument): ApiKey {
   return { id: _id, ...rest }
 }
 

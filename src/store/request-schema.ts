@@ -2,9 +2,10 @@ import { Schema } from 'mongoose'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { auditFields, outboxFields } from './audit-fields.ts'
 import { STRICT_SCHEMA } from './connect.ts'
+import { carryTraces, type Relayed } from './trace.ts'
 
 /** A request document: the record with its id as `_id`. */
-export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string }
+export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string } & Relayed
 
 const part = { _id: false, strict: 'throw' } as const
 const text = { type: String, required: true } as const
@@ -60,9 +61,8 @@ const callbackFields = new Schema(
     state: text,
     url: text,
     event_id: text,
-    body: text,
-    next_at: date,
-    attempts: { type: Number, required: true },
+    delivery_id: text,
+    body: String,
   },
   part,
 )
@@ -109,7 +109,4 @@ export const requestSchema = new Schema<RequestDocument>(
 requestSchema.index({ api_key_id: 1, created_at: -1, _id: -1 })
 requestSchema.index({ status: 1, expires_at: 1 })
 requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, created_at: 1, _id: 1 })
-requestSchema.index(
-  { 'callback.next_at': 1 },
-  { partialFilterExpression: { 'callback.state': { $in: ['due', 'leased'] } } },
-)
+carryTraces(requestSchema)

@@ -3,6 +3,7 @@ import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
 import type { ListPosition, ListQuery, RequestStore } from '../flow/ports.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
+import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -12,9 +13,9 @@ const EXPIRED = trusted({ $lte: ['$expires_at', '$$NOW'] })
 type RequestModel = mongoose.Model<RequestDocument>
 
 /** Requests on mongoose; see the port for what each method promises. */
-export function createRequestStore(connection: StoreConnection): RequestStore {
+export function createRequestStore(connection: StoreConnection, nudge: Nudge = noNudge): RequestStore {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
-  return { ...reads(model), ...writes(model) }
+  return { ...reads(model), ...writes(model, nudge) }
 }
 
 type Reads = 'find' | 'list' | 'pendingFor' | 'versions'
@@ -70,18 +71,21 @@ function afterPosition(after: ListPosition | undefined): mongoose.QueryFilter<Re
   return { $or: [{ created_at: trusted({ $gt: created_at }) }, { created_at, _id: trusted({ $gt: id }) }] }
 }
 
-function writes(model: RequestModel): Omit<RequestStore, Reads> {
+function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads> {
   const update = async (
     filter: mongoose.QueryFilter<RequestDocument>,
     change: mongoose.UpdateQuery<RequestDocument>,
-  ) =>
-    toRequest(
-      await model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<RequestDocument>(),
-    )
+  ) => {
+    const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
+    const changed = toRequest(await query.lean<RequestDocument>())
+    if (changed !== undefined) nudge()
+    return changed
+  }
   return {
     async insert(request) {
       try {
         await model.create(toDocument(request))
+        nudge()
         return true
       } catch (error) {
         if (isDuplicateKey(error)) return false
@@ -95,14 +99,14 @@ function writes(model: RequestModel): Omit<RequestStore, Reads> {
     expire: (id, event, audit) =>
       update(
         { _id: id, status: 'pending', $expr: EXPIRED },
-        { $set: { status: 'expired' }, $inc: { version: 1 }, $push: { outbox: event, audit } },
+        traced({ $set: { status: 'expired' }, $inc: { version: 1 } }, [audit], [event]),
       ),
     recordReminder(id, gapSeconds, at, event, audit) {
       const before = new Date(at.getTime() - gapSeconds * 1000)
       const free = [{ reminded_at: null }, { reminded_at: trusted({ $lte: before }) }]
       return update(
         { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },
-        { $set: { reminded_at: at }, $inc: { version: 1 }, $push: { outbox: event, audit } },
+        traced({ $set: { reminded_at: at }, $inc: { version: 1 } }, [audit], [event]),
       )
     },
   }
@@ -113,24 +117,17 @@ function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocume
   if (change.decision !== undefined) set.decision = change.decision
   if (change.callback !== undefined) set.callback = change.callback
   if (change.signed_votes !== undefined) set.votes = change.signed_votes
-  return {
-    $set: set,
-    $inc: { version: 1 },
-    $push: {
-      ...(change.signed_votes === undefined ? { votes: change.vote } : {}),
-      outbox: { $each: change.events },
-      audit: { $each: change.audit },
-    },
-  }
+  const push = change.signed_votes === undefined ? { votes: change.vote } : {}
+  return traced({ $set: set, $inc: { version: 1 }, $push: push }, change.audit, change.events)
 }
 
 function toDocument(request: ApprovalRequest): RequestDocument {
   const { id, ...rest } = request
-  return { _id: id, ...rest }
+  return { _id: id, ...rest, ...tokenOf(request) }
 }
 
 function fromDocument(document: RequestDocument): ApprovalRequest {
-  const { _id, ...rest } = document
+  const { _id, relay: _relay, ...rest } = document
   return { id: _id, ...rest }
 }
 

@@ -2,8 +2,9 @@ import { Schema } from 'mongoose'
 import type { User } from '../domain/user.ts'
 import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA } from './connect.ts'
+import { carryTraces, type Relayed } from './trace.ts'
 
-export type UserDocument = Omit<User, 'id'> & { _id: string }
+export type UserDocument = Omit<User, 'id'> & { _id: string } & Relayed
 
 const PART = { _id: false, id: false, strict: 'throw', minimize: false } as const
 
@@ -86,3 +87,4 @@ userSchema.index(
 )
 userSchema.index({ founder: 1 }, { unique: true, partialFilterExpression: { founder: { $exists: true } } })
 userSchema.index({ 'devices.hash': 1 })
+carryTraces(userSchema)

@@ -5,6 +5,7 @@ import type { Totp, User } from '../domain/user.ts'
 import type { PasskeyUse, UserChange, UserStore } from '../flow/people-ports.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { takeTotpTry } from './totp-tries.ts'
+import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
 
 const { trusted } = mongoose
@@ -14,17 +15,25 @@ type Users = mongoose.Model<UserDocument>
 const PENDING_TRIES = 5
 
 /** People on mongoose. */
-export function createUserStore(connection: StoreConnection): UserStore {
+export function createUserStore(connection: StoreConnection, nudge: Nudge = noNudge): UserStore {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
   return {
-    insert: (user) => insert(users, user),
+    async insert(user) {
+      await insert(users, user)
+      nudge()
+    },
     ...reads(users),
-    change: (id, version, fields, audit) => change(users, id, version, fields, audit),
+    async change(id, version, fields, audit) {
+      const changed = await change(users, id, version, fields, audit)
+      if (changed !== undefined) nudge()
+      return changed
+    },
     usePasskey: (use) => usePasskey(users, use),
     async suspendPasskey(userId, credentialId, at, audit) {
       const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })
-      const set = { $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 }, $push: { audit } }
+      const set = traced({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
       await users.updateOne({ _id: userId, passkeys: fresh }, set)
+      nudge()
     },
     takeTotpTry: (userId, at) => takeTotpTry(users, userId, at),
     takeTotpStep: (userId, step, tried) => takeTotpStep(users, userId, step, tried),
@@ -40,11 +49,14 @@ export function createUserStore(connection: StoreConnection): UserStore {
       )
     },
     async takeBackupCode(userId, hash, audit) {
-      const take = { $pull: { backup_codes: hash }, $inc: { version: 1 }, $push: { audit } }
-      return (await users.updateOne({ _id: userId, backup_codes: hashed(hash) }, take)).modifiedCount === 1
+      const take = traced({ $pull: { backup_codes: hash }, $inc: { version: 1 } }, [audit])
+      const { modifiedCount } = await users.updateOne({ _id: userId, backup_codes: hashed(hash) }, take)
+      if (modifiedCount === 1) nudge()
+      return modifiedCount === 1
     },
     async addAudit(userId, audit) {
-      await users.updateOne({ _id: userId }, { $push: { audit }, $inc: { version: 1 } })
+      await users.updateOne({ _id: userId }, traced({ $inc: { version: 1 } }, [audit]))
+      nudge()
     },
   }
 }
@@ -67,7 +79,7 @@ function reads(users: Users) {
 
 async function insert(users: Users, { id, ...rest }: User): Promise<void> {
   try {
-    await users.create({ _id: id, ...rest })
+    await users.create({ _id: id, ...rest, ...tokenOf(rest) })
   } catch (error) {
     if (isDuplicateKey(error, 'founder')) throw refusal('enrollment_invalid')
     if (isDuplicateKey(error)) throw refusal('email_taken')
@@ -79,12 +91,12 @@ async function change(users: Users, id: string, version: number, fields: UserCha
   const given = Object.entries(fields)
   const set = Object.fromEntries(given.filter(([, value]) => value !== null && value !== undefined))
   const unset = Object.fromEntries(given.filter(([, value]) => value === null).map(([key]) => [key, 1]))
-  const update = {
+  const plain = {
     $inc: { version: 1 },
     ...(Object.keys(set).length > 0 ? { $set: set } : {}),
     ...(Object.keys(unset).length > 0 ? { $unset: unset } : {}),
-    ...(audit.length > 0 ? { $push: { audit: { $each: audit } } } : {}),
   }
+  const update = traced(plain, audit)
   try {
     const query = users.findOneAndUpdate({ _id: id, version }, update, { returnDocument: 'after' })
     return toUser(await query.lean<UserDocument>())
@@ -133,7 +145,7 @@ function hashed(hash: string): string {
   return hash
 }
 
-function fromDocument({ _id, ...rest }: UserDocument): User {
+function fromDocument({ _id, relay: _relay, ...rest }: UserDocument): User {
   return { id: _id, ...rest }
 }
 

@@ -1,0 +1,71 @@
+import type { AuditEntry } from './audit.ts'
+import type { EventType, OutboxEvent } from './event.ts'
+import type { OutcomeClass } from './retry.ts'
+
+/** An account's webhook. `disabled`: its receiver answered 410. A deleted one stays for its log. */
+export interface Webhook {
+  /** `whk_…` */
+  id: string
+  account_id: string
+  /** Parsed and checked; see `TargetUrls`. */
+  url: string
+  /** Host name of `url`, for the limit per host. */
+  host: string
+  /** Types it wants; empty = all. */
+  events: EventType[]
+  state: 'active' | 'disabled' | 'deleted'
+  /** 64 hex characters, sealed; the HMAC key is the ASCII of the hex (security §5.3). */
+  sealed_secret: string
+  /** The secret before the last rotation: signs too until `until`, so that receivers change over without a gap. */
+  previous_secret?: { sealed: string; until: Date }
+  created_at: Date
+  disabled_at: Date | null
+  audit: AuditEntry[]
+}
+
+/** Who is told: the callback of a request, or a webhook of the account. */
+export type DeliveryTarget =
+  | { kind: 'callback'; request_id: string; api_key_id: string }
+  | { kind: 'webhook'; webhook_id: string }
+
+/** One attempt whose outcome is known. */
+export interface Attempt {
+  at: Date
+  outcome: OutcomeClass
+  /** Milliseconds from the start to the status line, or to the failure. */
+  duration_ms: number
+}
+
+/** `dropped`: nobody wants it any more (its webhook was deleted or disabled). */
+export type DeliveryState = 'due' | 'leased' | 'delivered' | 'dead' | 'dropped'
+
+/** One event on its way to one receiver. At least once, always under the same `event_id` (the header `webhook-id`). */
+export interface Delivery {
+  /** `dlv_…` */
+  id: string
+  account_id: string
+  target: DeliveryTarget
+  event_id: string
+  /** `callback` for the per-request callback, which has the interface's own body. */
+  event_type: EventType | 'callback'
+  /** The request it is about, for the log of that request. */
+  request_id?: string
+  url: string
+  host: string
+  /** The exact bytes (UTF-8 text) of every attempt. */
+  body: string
+  state: DeliveryState
+  /** Due: when. Leased: when the lease ends. */
+  next_at: Date
+  /** Attempts with a known outcome in this round; a replay starts a new round. */
+  tries: number
+  /** Grows with every claim: whoever holds an older number can write nothing any more (T82). */
+  claim: number
+  /** Newest last, at most `ATTEMPTS_KEPT`. */
+  attempts: Attempt[]
+  created_at: Date
+  outbox: OutboxEvent[]
+  audit: AuditEntry[]
+}
+
+export const ATTEMPTS_KEPT = 50

@@ -1,0 +1,147 @@
+import type { AuditEntry, AuditRecord, AuditType } from '../domain/audit.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import type { CallbackOutbox } from '../domain/request.ts'
+import type { OutcomeClass } from '../domain/retry.ts'
+import type { Attempt, Delivery, Webhook } from '../domain/webhook.ts'
+import type { ListPosition } from './ports.ts'
+
+/** What a document's writes left to be carried on: told to webhooks, copied to the audit trail. */
+export interface Trace {
+  /** Id of the document. */
+  id: string
+  /** Changes with every write that adds to the trace. */
+  token: string
+  account_id?: string
+  events: OutboxEvent[]
+  audit: AuditEntry[]
+  /** Requests: the callback that the deciding write left. */
+  callback?: CallbackOutbox & { request_id: string; api_key_id: string }
+}
+
+/** A collection whose documents carry traces. */
+export interface TraceSource {
+  name: string
+  due(limit: number): Promise<Trace[]>
+  /** Empties each trace to which nothing was added since it was read; the others stay due. */
+  settle(traces: readonly Trace[]): Promise<void>
+}
+
+/** How an attempt ends in the store. */
+export interface DeliveryResult {
+  state: Delivery['state']
+  next_at: Date
+  tries: number
+  attempts: Attempt[]
+  events: OutboxEvent[]
+  audit: AuditEntry[]
+}
+
+export interface DeliveryStore {
+  /** Those whose {event, target} exists already are left out. */
+  insertNew(deliveries: readonly Delivery[]): Promise<void>
+  find(id: string): Promise<Delivery | undefined>
+  /**
+   * Takes the delivery that is due longest, or whose lease ended, until `leaseEnds`. `interrupted` tells that an earlier
+   * attempt never reported back.
+   */
+  claim(query: {
+    now: Date
+    leaseEnds: Date
+    /** Hosts that have enough attempts under way. */
+    busyHosts: readonly string[]
+  }): Promise<{ delivery: Delivery; interrupted: boolean } | undefined>
+  /** Takes this one, if it is due. */
+  claimOne(id: string, now: Date, leaseEnds: Date): Promise<Delivery | undefined>
+  /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest. */
+  finish(id: string, claim: number, result: DeliveryResult): Promise<boolean>
+  /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account. */
+  replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined>
+  /** When the next delivery is due or its lease ends. */
+  nextDue(): Promise<Date | undefined>
+  /** Newest first. */
+  list(query: {
+    account_id: string
+    webhook_id?: string
+    request_id?: string
+    limit: number
+    before?: ListPosition
+  }): Promise<Delivery[]>
+}
+
+export interface WebhookStore {
+  insert(webhook: Webhook): Promise<void>
+  find(id: string): Promise<Webhook | undefined>
+  /** Not deleted ones, oldest first. */
+  list(accountId: string): Promise<Webhook[]>
+  countLive(accountId: string): Promise<number>
+  /** Active ones of these accounts. */
+  activeOf(accountIds: readonly string[]): Promise<Webhook[]>
+  /** @returns undefined when there is no such, or it is deleted. */
+  rotate(
+    id: string,
+    accountId: string,
+    secret: { sealed_secret: string; previous_secret: NonNullable<Webhook['previous_secret']> },
+    replaces: string,
+    audit: AuditEntry,
+  ): Promise<Webhook | undefined>
+  /** active → disabled. @returns false when it was not active. */
+  disable(id: string, at: Date, audit: AuditEntry): Promise<boolean>
+  remove(id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined>
+  addAudit(id: string, audit: AuditEntry): Promise<void>
+}
+
+/** What one attempt came to; the response's body is neither kept nor told (T7). */
+export interface AttemptOutcome {
+  outcome: OutcomeClass
+  duration_ms: number
+  /** Whole seconds, from the `Retry-After` header of an answer that is not 2xx. */
+  retry_after?: number
+}
+
+/** Sends webhooks behind the address guard (T1–T8). */
+export interface WebhookSender {
+  /** Exactly one attempt; never throws. The first secret is the current one. */
+  send(message: {
+    url: string
+    eventId: string
+    body: string
+    at: Date
+    secrets: readonly [string, ...string[]]
+  }): Promise<AttemptOutcome>
+  close(): void
+}
+
+/** Checks an address that a caller wants called, before anything is stored: pure, without DNS. */
+export interface TargetUrls {
+  /** `href`: the parsed form, the only one that is stored and used. `problem`: what is wrong, for `invalid_field`. */
+  read(text: string): { href: string; host: string } | { problem: string }
+}
+
+/** Asks the scheduler to wake a sweep at that time. Losing it costs time, never a duty. */
+export interface Wakeups {
+  at(sweep: 'deliver', time: Date): void
+}
+
+/** The append-only audit trail: a sequence without gaps in which every record is linked to the one before. */
+export interface AuditTrail {
+  head(): Promise<AuditRecord | undefined>
+  /** Which of these ids of entries are in the trail. */
+  known(eids: readonly string[]): Promise<Set<string>>
+  /**
+   * Inserts in order and stops at the first whose `seq` or `eid` is taken: somebody else was at it, look again. What was
+   * inserted before stays.
+   * @returns false when it stopped
+   */
+  insert(records: readonly AuditRecord[]): Promise<boolean>
+  /** Newest first. */
+  list(query: {
+    account_id?: string
+    type?: AuditType
+    subject?: string
+    /** Exclusive: only records with a smaller number. */
+    before?: number
+    limit: number
+  }): Promise<AuditRecord[]>
+  /** In order, from that number on. */
+  scan(from: number, limit: number): Promise<AuditRecord[]>
+}
