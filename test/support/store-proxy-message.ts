@@ -1,0 +1,38 @@
+import { type Document, deserialize } from 'bson'
+import type { Frame } from '../../embedded-mongo/wire/frame-reader.ts'
+
+const OP_MSG = 2013
+/** Header of 16 bytes, flags of 4, the kind byte of the first section. */
+const BODY = 21
+const BSON_STRING = 2
+
+/** A command or a reply; the legacy handshake is not. */
+export function isCommand(frame: Frame): boolean {
+  return frame.opCode === OP_MSG && frame.bytes.length > BODY && frame.bytes[BODY - 1] === 0
+}
+
+/** `insert requests`: the first element's name and, where it is a text, its value. Reads no further: it runs for every command. */
+export function nameOf({ bytes }: Frame): string {
+  const start = BODY + 5
+  const end = bytes.indexOf(0, start)
+  const name = bytes.toString('latin1', start, end)
+  if (bytes[BODY + 4] !== BSON_STRING) return name
+  const length = bytes.readInt32LE(end + 1)
+  return `${name} ${bytes.toString('utf8', end + 5, end + 4 + length)}`
+}
+
+/** The whole message as one document, document sequences folded in as arrays. */
+export function readMessage({ bytes }: Frame): Document {
+  const size = bytes.readInt32LE(BODY)
+  const message = deserialize(bytes.subarray(BODY, BODY + size))
+  for (let offset = BODY + size; offset < bytes.length && bytes[offset] === 1; ) {
+    const stop = offset + 1 + bytes.readInt32LE(offset + 1)
+    const zero = bytes.indexOf(0, offset + 5)
+    const items: Document[] = []
+    for (let at = zero + 1; at < stop; at += bytes.readInt32LE(at))
+      items.push(deserialize(bytes.subarray(at, at + bytes.readInt32LE(at))))
+    message[bytes.toString('utf8', offset + 5, zero)] = items
+    offset = stop
+  }
+  return message
+}

@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Collection, MongoClient } from 'mongodb'
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
+import { type EmbeddedStore, startEmbeddedStore } from '../../embedded-mongo/index.ts'
+import { type StoreProxy, startStoreProxy } from './store-proxy.ts'
+
+interface Item {
+  _id: number
+  tag?: string
+}
+
+let folder: string
+let store: EmbeddedStore
+let proxy: StoreProxy
+let direct: MongoClient
+/** What the store holds, past the proxy. */
+let truth: Collection<Item>
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'proxied-'))
+  store = await startEmbeddedStore({ dataDir: folder })
+  direct = new MongoClient(store.uri)
+  truth = direct.db('proxied').collection<Item>('items')
+})
+
+afterAll(async () => {
+  await direct.close()
+  await store.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+beforeEach(async () => {
+  await truth.deleteMany({})
+  proxy = await startStoreProxy(store.uri)
+  onTestFinished(() => proxy.close())
+})
+
+async function useItems(): Promise<Collection<Item>> {
+  const client = new MongoClient(proxy.uri('proxied'), { serverSelectionTimeoutMS: 2_000, retryReads: false })
+  onTestFinished(() => client.close())
+  await client.connect()
+  return client.db().collection<Item>('items')
+}
+
+it('passes everything through unchanged, large messages too, and counts commands by name and collection', async () => {
+  const items = await useItems()
+  const big = 'x'.repeat(3_000_000)
+  await items.insertMany([{ _id: 1, tag: big }, { _id: 2 }])
+  await items.findOneAndUpdate({ _id: 2 }, { $set: { tag: 'two' } })
+  expect(await items.find().sort({ _id: 1 }).toArray()).toEqual([
+    { _id: 1, tag: big },
+    { _id: 2, tag: 'two' },
+  ])
+  expect(Object.fromEntries(proxy.sent)).toMatchObject({
+    'insert items': 1,
+    'findAndModify items': 1,
+    'find items': 1,
+  })
+})
+
+it('kills before the n-th matching command, which the store then never sees', async () => {
+  const items = await useItems()
+  let killed = 0
+  const trap = { command: 'insert', collection: 'items', side: 'before', nth: 2 } as const
+  const sprung = proxy.arm(trap, () => {
+    killed += 1
+  })
+  await items.updateOne({ _id: 9 }, { $set: { tag: 'another command' } })
+  await items.insertOne({ _id: 1 })
+  await expect(items.insertOne({ _id: 2 })).rejects.toThrow(/closed/)
+  await sprung
+  expect(killed).toBe(1)
+  expect(await truth.find().toArray()).toEqual([{ _id: 1 }])
+  await items.insertOne({ _id: 3 })
+  expect(killed).toBe(1)
+})
+
+it('kills after the store has done it, and keeps the reply', async () => {
+  const items = await useItems()
+  const sprung = proxy.arm({ command: 'insert', collection: 'items', side: 'after' }, () => undefined)
+  await expect(items.insertOne({ _id: 1 })).rejects.toThrow(/closed/)
+  await sprung
+  expect(await truth.find().toArray()).toEqual([{ _id: 1 }])
+})
+
+it('looks into the command, document sequences too, and leaves what does not match alone', async () => {
+  const items = await useItems()
+  let killed = false
+  const where = (command: { documents?: Item[] }) => command.documents?.some(({ _id }) => _id === 7) ?? false
+  void proxy.arm({ command: 'insert', collection: 'items', side: 'before', where }, () => {
+    killed = true
+  })
+  await items.insertMany([{ _id: 1 }, { _id: 2 }])
+  expect(killed).toBe(false)
+  await expect(items.insertMany([{ _id: 6 }, { _id: 7 }])).rejects.toThrow(/closed/)
+  expect(killed).toBe(true)
+  proxy.disarm()
+  await items.insertMany([{ _id: 7 }])
+  expect(await truth.countDocuments()).toBe(3)
+})
+
+it('tells a watcher each command with its reply', async () => {
+  const items = await useItems()
+  const seen: unknown[] = []
+  proxy.watch('findAndModify', 'items', (command, reply) => seen.push([command.query, reply.value]))
+  await items.insertOne({ _id: 1 })
+  await items.findOneAndUpdate({ _id: 1 }, { $set: { tag: 'one' } }, { returnDocument: 'after' })
+  expect(seen).toEqual([[{ _id: 1 }, { _id: 1, tag: 'one' }]])
+})
