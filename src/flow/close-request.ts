@@ -1,5 +1,6 @@
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { buildEvent } from '../domain/event.ts'
+import { decidedData } from '../domain/event-data.ts'
 import { buildPayload, type Outcome } from '../domain/receipt.ts'
 import {
   type ApprovalRequest,
@@ -43,21 +44,14 @@ export async function closingChange(
   }
   const callback = callbackFor(deps, request, decision)
   const type = outcome === 'approved' ? 'approval.approved' : 'approval.rejected'
-  const data = {
-    request_id: request.id,
-    decision_id: decision.id,
-    decided_at: decision.decided_at.toISOString(),
-  }
-  const sandbox = request.sandbox ? { sandbox: true } : {}
+  const event = { id: drawId(deps, 'evt'), type, at: decision.decided_at } as const
   return {
     status: outcome,
     vote: closing,
     signed_votes: signed,
     decision,
     ...(callback === undefined ? {} : { callback }),
-    events: [
-      buildEvent({ id: drawId(deps, 'evt'), type, at: decision.decided_at, data: { ...data, ...sandbox } }),
-    ],
+    events: [buildEvent({ ...event, data: decidedData(request, decision) })],
     audit: [
       votedEntry(deps, request, closing, actor),
       auditEntry(deps, request, type, actor, decision.decided_at),
@@ -119,19 +113,7 @@ function callbackFor(
   decision: Decision,
 ): CallbackOutbox | undefined {
   if (request.callback_url === undefined) return undefined
-  const body = JSON.stringify({
-    request_id: request.id,
-    decision: decision.decision,
-    decided_at: decision.decided_at.toISOString(),
-    signed_receipt: {
-      decision_id: decision.id,
-      signature: decision.receipt.signature,
-      public_key_id: decision.receipt.public_key_id,
-      canonical_payload: decision.receipt.canonical_payload,
-      comment: decision.comment,
-    },
-    ...(request.sandbox ? { sandbox: true } : {}),
-  })
+  const body = JSON.stringify(decidedData(request, decision))
   const ids = { event_id: drawId(deps, 'evt'), delivery_id: drawId(deps, 'dlv') }
   return { state: 'due', url: request.callback_url, ...ids, body }
 }

@@ -1,6 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
+import { createdData } from '../domain/event-data.ts'
 import { isHighImpact, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
@@ -24,7 +25,7 @@ export interface CreateInput {
 
 type CreateDeps = Pick<
   FlowDeps,
-  'requests' | 'accounts' | 'users' | 'quotas' | 'clock' | 'random' | 'settings' | 'log'
+  'requests' | 'accounts' | 'users' | 'quotas' | 'targets' | 'clock' | 'random' | 'settings' | 'log'
 >
 
 /** Largest context as canonical JSON, in bytes. */
@@ -48,29 +49,23 @@ export async function createRequest(
   id: string,
 ): Promise<ApprovalRequest> {
   refuseSandboxFields(caller, input)
-  refuseCallbackUrl(deps, input)
+  const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
   const { account, owner } = await whoseRequest(deps, caller)
   const requirement = await whoDecides(deps, caller, account, owner)
-  const request = buildRequest(deps, caller, input, { id, context, account, owner, requirement })
+  const request = buildRequest(deps, caller, input, { id, callback, context, account, owner, requirement })
   await takeQuota(deps, account, request.created_at)
   const saved = await save(deps, request)
   tellLink(deps, saved)
   return saved
 }
 
-/** HTTPS in production (interface); never with credentials, which would end up in logs, nor back to ourselves (T11). */
-function refuseCallbackUrl(deps: Pick<FlowDeps, 'settings'>, input: CreateInput): void {
-  const text = input.callback_url
-  if (text === undefined) return
-  if (!URL.canParse(text)) throw invalidField('callback_url', 'must be an absolute URL')
-  const url = new URL(text)
-  const schemes = deps.settings.production ? ['https:'] : ['https:', 'http:']
-  if (!schemes.includes(url.protocol)) throw invalidField('callback_url', 'must be an https: URL')
-  if (url.username !== '' || url.password !== '')
-    throw invalidField('callback_url', 'must not hold a user name or password')
-  if (url.host === new URL(deps.settings.baseUrl).host)
-    throw invalidField('callback_url', 'must not point to this service')
+/** The parsed form of the callback's URL; only that is stored and used (T1, T6, T11). */
+function readCallbackUrl({ targets }: Pick<FlowDeps, 'targets'>, input: CreateInput): string | undefined {
+  if (input.callback_url === undefined) return undefined
+  const target = targets.read(input.callback_url)
+  if ('problem' in target) throw invalidField('callback_url', target.problem)
+  return target.href
 }
 
 /** The context as the one text that is stored, hashed, signed and shown. */
@@ -113,6 +108,7 @@ async function whoDecides(
 
 interface Parts {
   id: string
+  callback: string | undefined
   context: { json: string; sha256: string; value: Record<string, unknown> }
   account: Account
   owner: User
@@ -124,33 +120,30 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
   const { id, account, owner, context } = parts
   const kind = caller.internal_user_id === undefined ? 'api_key' : 'internal'
   const ttl = input.ttl_seconds ?? owner.default_ttl_seconds
-  const high_impact = isHighImpact(input.requires_individual_decision, context.value)
-  const event = buildEvent({
-    id: drawId(deps, 'evt'),
-    type: 'approval.created',
-    at: created_at,
-    data: { request_id: id },
-  })
   const actor = { kind, id: caller.key.id, address: caller.address } as const
-  return {
+  const facts = {
     id,
+    action: input.action,
+    created_at,
+    expires_at: new Date(created_at.getTime() + ttl * 1000),
+    high_impact: isHighImpact(input.requires_individual_decision, context.value),
+    sandbox: caller.key.sandbox,
+  }
+  const event = { id: drawId(deps, 'evt'), type: 'approval.created', at: created_at } as const
+  return {
+    ...facts,
     version: 1,
     status: 'pending',
     account_id: account.id,
     api_key_id: caller.key.id,
     requested_by: { key_name: caller.key.name, account_name: account.name },
-    sandbox: caller.key.sandbox,
-    action: input.action,
     context_json: context.json,
     context_sha256: context.sha256,
-    high_impact,
     requirement: parts.requirement,
-    ...(input.callback_url === undefined ? {} : { callback_url: new URL(input.callback_url).href }),
-    created_at,
-    expires_at: new Date(created_at.getTime() + ttl * 1000),
+    ...(parts.callback === undefined ? {} : { callback_url: parts.callback }),
     ...(caller.key.sandbox ? { sandbox_plan: sandboxPlan(input, owner, created_at) } : {}),
     votes: [],
-    outbox: [event],
+    outbox: [buildEvent({ ...event, data: createdData(facts) })],
     audit: [auditEntry(deps, { id, account_id: account.id }, 'approval.created', actor, created_at)],
   }
 }

@@ -3,6 +3,7 @@ import { formatApiKey, keyPrefix, RAW_KEY_BYTES } from '../domain/api-key-format
 import type { AuditActor, AuditType } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
+import { keyData } from '../domain/event-data.ts'
 import { isId } from '../domain/identifier.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 
@@ -76,20 +77,12 @@ function buildKey(
 ): ApiKey {
   const id = drawId(deps, 'key')
   const at = deps.clock.now()
-  const { event, audit } = traceOf(
-    deps,
-    'key.created',
-    { id, account_id: input.accountId, name: input.name },
-    actor,
-    at,
-  )
+  const { accountId: account_id, name, sandbox } = input
+  const facts = { id, account_id, name, sandbox, ...secret }
+  const { event, audit } = traceOf(deps, 'key.created', facts, actor, at)
   return {
-    id,
-    account_id: input.accountId,
-    name: input.name,
-    ...secret,
+    ...facts,
     scopes: input.scopes ?? [...SCOPES],
-    sandbox: input.sandbox,
     secret_version: 1,
     created_at: at,
     last_used_at: null,
@@ -102,11 +95,11 @@ function buildKey(
 function traceOf(
   deps: KeyDeps,
   type: AuditType & ('key.created' | 'key.revoked'),
-  key: Pick<ApiKey, 'id' | 'account_id' | 'name'>,
+  key: Pick<ApiKey, 'id' | 'account_id' | 'name' | 'key_prefix' | 'sandbox'>,
   actor: AuditActor,
   at: Date,
 ) {
-  const event = buildEvent({ id: drawId(deps, 'evt'), type, at, data: { key_id: key.id, name: key.name } })
+  const event = buildEvent({ id: drawId(deps, 'evt'), type, at, data: keyData(key) })
   const audit = { eid: drawId(deps, 'evt'), type, at, actor, account_id: key.account_id, subject: key.id }
   return { event, audit }
 }

@@ -1,5 +1,6 @@
 import { refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
+import { remindedData } from '../domain/event-data.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { auditEntry } from './close-request.ts'
 import { drawId, type FlowDeps } from './deps.ts'
@@ -34,7 +35,7 @@ export async function remindApprovers(
     id: drawId(deps, 'evt'),
     type: 'approval.reminded',
     at,
-    data: { request_id: id },
+    data: remindedData(request),
   })
   const actor = {
     kind: caller.internal_user_id === undefined ? 'api_key' : 'internal',

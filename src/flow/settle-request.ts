@@ -1,4 +1,5 @@
 import { buildEvent } from '../domain/event.ts'
+import { expiredData } from '../domain/event-data.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { autoDecideSandbox } from './auto-decide-sandbox.ts'
 import { auditEntry } from './close-request.ts'
@@ -23,7 +24,7 @@ export async function expireIfLapsed(
     id: drawId(deps, 'evt'),
     type: 'approval.expired',
     at: now,
-    data: { request_id: request.id, expires_at: request.expires_at.toISOString() },
+    data: expiredData(request),
   })
   const audit = auditEntry(deps, request, 'approval.expired', { kind: 'service' }, now)
   const expired = await deps.requests.expire(request.id, event, audit)

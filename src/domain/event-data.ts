@@ -1,0 +1,70 @@
+import type { ApiKey } from './account.ts'
+import type { ApprovalRequest, Decision } from './request.ts'
+
+/** `data` of the events of an account, field by field. Webhooks get what the owner may see; never context or secrets. */
+
+/** `approval.created`. */
+export function createdData(
+  request: Pick<ApprovalRequest, 'id' | 'action' | 'created_at' | 'expires_at' | 'high_impact' | 'sandbox'>,
+): Record<string, unknown> {
+  return {
+    request_id: request.id,
+    action: request.action,
+    created_at: request.created_at.toISOString(),
+    expires_at: request.expires_at.toISOString(),
+    requires_individual_decision: request.high_impact,
+    ...mark(request),
+  }
+}
+
+/** `approval.approved` and `approval.rejected`, and the whole body of the callback (interface, "Callback payload"). */
+export function decidedData(
+  request: Pick<ApprovalRequest, 'id' | 'sandbox'>,
+  decision: Decision,
+): Record<string, unknown> {
+  return {
+    request_id: request.id,
+    decision: decision.decision,
+    decided_at: decision.decided_at.toISOString(),
+    signed_receipt: {
+      decision_id: decision.id,
+      signature: decision.receipt.signature,
+      public_key_id: decision.receipt.public_key_id,
+      canonical_payload: decision.receipt.canonical_payload,
+      comment: decision.comment,
+    },
+    ...mark(request),
+  }
+}
+
+/** `approval.expired`; `cancelled`: the caller withdrew it. */
+export function expiredData(
+  request: Pick<ApprovalRequest, 'id' | 'expires_at' | 'sandbox'>,
+  cancelled = false,
+): Record<string, unknown> {
+  return {
+    request_id: request.id,
+    expires_at: request.expires_at.toISOString(),
+    ...(cancelled ? { cancelled: true } : {}),
+    ...mark(request),
+  }
+}
+
+/** `approval.reminded`; `automatic`: by the policy, not by a caller. */
+export function remindedData(
+  request: Pick<ApprovalRequest, 'id' | 'sandbox'>,
+  automatic = false,
+): Record<string, unknown> {
+  return { request_id: request.id, ...(automatic ? { automatic: true } : {}), ...mark(request) }
+}
+
+/** `key.created` and `key.revoked`. */
+export function keyData(
+  key: Pick<ApiKey, 'id' | 'name' | 'key_prefix' | 'sandbox'>,
+): Record<string, unknown> {
+  return { key_id: key.id, name: key.name, key_prefix: key.key_prefix, sandbox: key.sandbox }
+}
+
+function mark({ sandbox }: { sandbox: boolean }): { sandbox?: true } {
+  return sandbox ? { sandbox: true } : {}
+}
