@@ -27,6 +27,7 @@ import { createRateLimiter } from './store/rate-limits.ts'
 import { createRequestStore } from './store/requests.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyStore } from './store/signing-keys.ts'
+import { type Nudge, noNudge } from './store/trace.ts'
 import { createUserStore } from './store/users.ts'
 import { createVerificationLog } from './store/verifications.ts'
 
@@ -37,6 +38,8 @@ export interface Composition {
   connection: StoreConnection
   /** Resolves when the embedded store ends by itself: nothing can be served any more. */
   storeFailed: Promise<Error>
+  /** Names who carries traces on: called after each write that left one. */
+  onTrace(listener: () => void): void
   /** Answers everybody who waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
@@ -90,15 +93,17 @@ async function assemble(
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened } = parts
+  let heard = noNudge
+  const nudge = () => heard()
   const clock = await createStoreClock(connection, log, localTime)
   const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
-  const keys = createKeyKeeper({ store: createSigningKeyStore(connection), vault, clock, random, log })
-  const requests = createRequestStore(connection)
-  const apiKeys = createApiKeyStore(connection)
+  const keys = createKeyKeeper({ store: createSigningKeyStore(connection, nudge), vault, clock, random, log })
+  const requests = createRequestStore(connection, nudge)
+  const apiKeys = createApiKeyStore(connection, nudge)
   const changes = createChangeSignal({ requests, apiKeys }, clock, log)
   const verifications = createVerificationLog(connection, log)
   const deps: FlowDeps = {
-    ...peopleStores(connection, clock),
+    ...peopleStores(connection, clock, nudge),
     requests,
     apiKeys,
     quotas: createQuotaStore(connection),
@@ -129,6 +134,9 @@ async function assemble(
     limiter,
     connection,
     storeFailed: parts.store.failed ?? new Promise(() => undefined),
+    onTrace(listener) {
+      heard = listener
+    },
     stopWaiting: () => changes.stop(),
     close: parts.close,
   }
@@ -142,15 +150,15 @@ async function flushVerifications({
   await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
 }
 
-function peopleStores(connection: StoreConnection, clock: Clock) {
+function peopleStores(connection: StoreConnection, clock: Clock, nudge: Nudge) {
   return {
-    users: createUserStore(connection),
+    users: createUserStore(connection, nudge),
     challenges: createChallengeStore(connection),
     sessions: createSessionStore(connection),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
     accounts: createAccountStore(connection),
-    audit: createAuditInbox(connection),
+    audit: createAuditInbox(connection, nudge),
   }
 }
 

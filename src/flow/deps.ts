@@ -1,5 +1,13 @@
 import type { IdPrefix } from '../domain/identifier.ts'
 import { ID_BYTES, newId } from '../domain/identifier.ts'
+import type {
+  AuditTrail,
+  DeliveryStore,
+  TargetUrls,
+  TraceSource,
+  WebhookSender,
+  WebhookStore,
+} from './delivery-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
 import type { PeopleDeps } from './people/people-deps.ts'
 import type {
@@ -29,6 +37,13 @@ export interface FlowDeps extends PeopleDeps {
   changes: ChangeSignal
   signer: Signer
   keys: KeyKeeper
+  webhooks: WebhookStore
+  deliveries: DeliveryStore
+  trail: AuditTrail
+  /** Every collection whose documents carry traces. */
+  sources: readonly TraceSource[]
+  sender: WebhookSender
+  targets: TargetUrls
   settings: Settings
 }
 

@@ -1,0 +1,163 @@
+import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import { buildEvent, type OutboxEvent } from '../../domain/event.ts'
+import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
+import type { Attempt, Delivery, Webhook } from '../../domain/webhook.ts'
+import type { AttemptOutcome, DeliveryResult } from '../delivery-ports.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+
+type AttemptDeps = Pick<
+  FlowDeps,
+  'deliveries' | 'webhooks' | 'apiKeys' | 'vault' | 'sender' | 'clock' | 'random' | 'log'
+>
+
+/** What became of a claimed delivery; `next_at` is set while it stays due. */
+export interface AttemptReport {
+  state: Delivery['state']
+  outcome?: Attempt['outcome']
+  next_at?: Date
+}
+
+/** How an attempt is made. */
+export interface AttemptOptions {
+  /** The attempt before this one never reported back: that is logged, and counts for nothing. */
+  interrupted?: boolean
+  /** A test-fire is tried once. */
+  once?: boolean
+}
+
+/**
+ * Exactly one attempt of a delivery that this process has claimed, and the one write that tells what became of it. Who
+ * lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
+ * delivery under the same `webhook-id`: the documented and only duplicate.
+ */
+export async function attemptDelivery(
+  deps: AttemptDeps,
+  delivery: Delivery,
+  options: AttemptOptions = {},
+): Promise<AttemptReport> {
+  const at = deps.clock.now()
+  const before: Attempt[] = options.interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
+  const receiver = await receiverOf(deps, delivery, at)
+  if (receiver === undefined) {
+    const dropped = { ...rest(delivery, 'dropped', at), attempts: before }
+    await deps.deliveries.finish(delivery.id, delivery.claim, {
+      ...dropped,
+      audit: [audit(deps, delivery, 'delivery.dropped', at)],
+    })
+    return { state: 'dropped' }
+  }
+  const { url, event_id: eventId, body } = delivery
+  const result = await deps.sender.send({ url, eventId, body, at, secrets: receiver.secrets })
+  const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
+  const step = stepAfter(delivery, result, options.once ?? false)
+  const written = resultOf(deps, delivery, step, attempt)
+  const kept = await deps.deliveries.finish(delivery.id, delivery.claim, {
+    ...written,
+    attempts: [...before, attempt],
+  })
+  if (kept && step.state === 'dead' && step.gone) await disable(deps, delivery, at)
+  return { state: written.state, outcome: result.outcome, next_at: written.next_at }
+}
+
+function stepAfter(delivery: Delivery, result: AttemptOutcome, once: boolean): NextStep {
+  if (once) return isDelivered(result.outcome) ? { state: 'delivered' } : { state: 'dead', gone: false }
+  return nextStep(delivery.target.kind, delivery.tries + 1, result.outcome, result.retry_after)
+}
+
+/** Whose secrets sign it. @returns undefined when nobody wants it any more */
+async function receiverOf(
+  deps: AttemptDeps,
+  { target, event_type }: Delivery,
+  at: Date,
+): Promise<{ secrets: [string, ...string[]] } | undefined> {
+  if (target.kind === 'callback') {
+    const key = await deps.apiKeys.find(target.api_key_id)
+    return key && { secrets: [deps.vault.webhookSecret(key.id, key.secret_version)] }
+  }
+  const webhook = await deps.webhooks.find(target.webhook_id)
+  // A test-fire may try a webhook that is switched off.
+  const wanted = webhook?.state === 'active' || (webhook?.state === 'disabled' && event_type === 'webhook.test')
+  return webhook === undefined || !wanted ? undefined : { secrets: secretsOf(deps, webhook, at) }
+}
+
+function secretsOf(deps: Pick<AttemptDeps, 'vault'>, webhook: Webhook, at: Date): [string, ...string[]] {
+  const open = (sealed: string) => Buffer.from(deps.vault.open(sealed, webhook.id)).toString('utf8')
+  const { previous_secret: previous } = webhook
+  const current = open(webhook.sealed_secret)
+  return previous !== undefined && previous.until > at ? [current, open(previous.sealed)] : [current]
+}
+
+type Written = Omit<DeliveryResult, 'attempts'>
+
+function resultOf(deps: AttemptDeps, delivery: Delivery, step: NextStep, attempt: Attempt): Written {
+  const tries = delivery.tries + 1
+  const now = deps.clock.now()
+  const detail = { outcome: attempt.outcome, attempt: tries, duration_ms: Math.round(attempt.duration_ms) }
+  if (step.state === 'delivered')
+    return { ...rest(delivery, 'delivered', now), tries, audit: [audit(deps, delivery, 'delivery.delivered', now, detail)] }
+  const failed = audit(deps, delivery, 'delivery.failed', now, detail)
+  if (step.state === 'due') {
+    const next_at = new Date(now.getTime() + step.delay_ms)
+    return { ...rest(delivery, 'due', next_at), tries, audit: [failed] }
+  }
+  const exhausted = audit(deps, delivery, 'delivery.exhausted', now)
+  const events = tellsExhaustion(delivery) ? [exhaustedEvent(deps, delivery, tries, attempt, now)] : []
+  return { ...rest(delivery, 'dead', now), tries, events, audit: [failed, exhausted] }
+}
+
+function rest(delivery: Delivery, state: Delivery['state'], next_at: Date) {
+  return { state, next_at, tries: delivery.tries, events: [] as OutboxEvent[] }
+}
+
+/** News about news that could not be delivered would never end; a test-fire is watched by whoever fired it. */
+function tellsExhaustion({ event_type }: Delivery): boolean {
+  return event_type !== 'delivery.exhausted' && event_type !== 'webhook.test'
+}
+
+function exhaustedEvent(
+  deps: AttemptDeps,
+  delivery: Delivery,
+  attempts: number,
+  last: Attempt,
+  at: Date,
+): OutboxEvent {
+  const { target, request_id } = delivery
+  const data = {
+    delivery_id: delivery.id,
+    target: target.kind,
+    ...(target.kind === 'webhook' ? { webhook_id: target.webhook_id } : {}),
+    ...(request_id === undefined ? {} : { request_id }),
+    event_id: delivery.event_id,
+    event_type: delivery.event_type,
+    attempts,
+    last_outcome: last.outcome,
+  }
+  return buildEvent({ id: drawId(deps, 'evt'), type: 'delivery.exhausted', at, data })
+}
+
+/** 410: the receiver is gone for good; what else waits for it is dropped when its turn comes. */
+async function disable(deps: AttemptDeps, delivery: Delivery, at: Date): Promise<void> {
+  const { target, account_id } = delivery
+  if (target.kind !== 'webhook') return
+  const eid = drawId(deps, 'evt')
+  const entry = { eid, type: 'webhook.disabled', at, actor: { kind: 'service' }, account_id } as const
+  await deps.webhooks.disable(target.webhook_id, at, { ...entry, subject: target.webhook_id })
+}
+
+function audit(
+  deps: AttemptDeps,
+  delivery: Delivery,
+  type: AuditType,
+  at: Date,
+  detail: NonNullable<AuditEntry['detail']> = {},
+): AuditEntry {
+  const { target, account_id, event_id, request_id } = delivery
+  const about = {
+    event_id,
+    target: target.kind === 'callback' ? 'callback' : target.webhook_id,
+    ...(request_id === undefined ? {} : { request_id }),
+  }
+  const eid = drawId(deps, 'evt')
+  const actor = { kind: 'service' } as const
+  return { eid, type, at, actor, account_id, subject: delivery.id, detail: { ...about, ...detail } }
+}

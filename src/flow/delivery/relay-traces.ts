@@ -1,0 +1,136 @@
+import type { OutboxEvent } from '../../domain/event.ts'
+import type { Delivery, Webhook } from '../../domain/webhook.ts'
+import { appendToTrail } from '../audit/append-to-trail.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import type { Trace, TraceSource } from '../delivery-ports.ts'
+import { coalesce } from './coalesce.ts'
+
+/** Documents carried on at a time. */
+const BATCH = 100
+
+/** A test-fire goes to one webhook only and is made there; it never comes out of an outbox. */
+type RelayDeps = Pick<
+  FlowDeps,
+  'sources' | 'deliveries' | 'webhooks' | 'targets' | 'trail' | 'clock' | 'random' | 'log'
+>
+
+/** Carries traces on: events to webhooks, callbacks to their delivery, audit entries to the trail. */
+export interface Relay {
+  /** Something was written: look soon. Never throws, never waits. */
+  nudge(): void
+  /** Carries on what is due, in every collection. Resolves when nothing was left. @throws what the store throws */
+  run(): Promise<void>
+}
+
+/**
+ * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
+ * relays at once, changes nothing: deliveries are unique per event and target, entries unique by id, and a trace is emptied
+ * only while its token stands.
+ * @param onDeliveries called when there are deliveries to send
+ */
+export function createRelay(deps: RelayDeps, onDeliveries: () => void): Relay {
+  const run = coalesce(async () => {
+    for (const source of deps.sources) await relaySource(deps, source, onDeliveries)
+  })
+  return {
+    run,
+    nudge() {
+      run().catch((error: unknown) =>
+        deps.log.warn({ error }, 'carrying events on failed; the sweep tries again'),
+      )
+    },
+  }
+}
+
+async function relaySource(deps: RelayDeps, source: TraceSource, onDeliveries: () => void): Promise<void> {
+  for (;;) {
+    const traces = await source.due(BATCH)
+    if (traces.length === 0) return
+    const deliveries = await deliveriesOf(deps, traces)
+    await deps.deliveries.insertNew(deliveries)
+    if (deliveries.length > 0) onDeliveries()
+    const entries = traces.flatMap((trace) => trace.audit)
+    await appendToTrail(deps, entries.sort((a, b) => a.at.getTime() - b.at.getTime()))
+    await source.settle(traces)
+    if (traces.length < BATCH) return
+  }
+}
+
+async function deliveriesOf(deps: RelayDeps, traces: readonly Trace[]): Promise<Delivery[]> {
+  const accounts = traces.filter((trace) => trace.events.length > 0).flatMap((trace) => trace.account_id ?? [])
+  const webhooks = accounts.length === 0 ? [] : await deps.webhooks.activeOf([...new Set(accounts)])
+  return traces.flatMap((trace) => [
+    ...callbackOf(deps, trace),
+    ...trace.events.flatMap((event) =>
+      webhooks
+        .filter((webhook) => webhook.account_id === trace.account_id && wants(webhook, event))
+        .map((webhook) => deliveryTo(deps, webhook, event, requestOf(trace, event))),
+    ),
+  ])
+}
+
+/**
+ * An empty list wants everything. The news that a delivery of this very webhook was given up would be given up as well, and
+ * so on for ever.
+ */
+function wants(webhook: Webhook, event: OutboxEvent): boolean {
+  if (webhook.created_at > event.created_at) return false
+  if (event.type === 'delivery.exhausted' && event.body.includes(`"${webhook.id}"`)) return false
+  return webhook.events.length === 0 || webhook.events.includes(event.type)
+}
+
+function requestOf(trace: Trace, event: OutboxEvent): { request_id: string } | undefined {
+  return event.type.startsWith('approval.') ? { request_id: trace.id } : undefined
+}
+
+function callbackOf(deps: RelayDeps, trace: Trace): Delivery[] {
+  const { callback } = trace
+  if (callback?.state !== 'due' || callback.body === undefined || trace.account_id === undefined) return []
+  const { request_id, api_key_id, url, event_id, delivery_id: id, body } = callback
+  return [
+    {
+      ...fresh(deps, { account_id: trace.account_id, url, body, event_id }),
+      id,
+      host: new URL(url).hostname,
+      target: { kind: 'callback', request_id, api_key_id },
+      event_type: 'callback',
+      request_id,
+    },
+  ]
+}
+
+/** A delivery of that event to that webhook, due now. */
+export function deliveryTo(
+  deps: Pick<FlowDeps, 'clock' | 'random'>,
+  webhook: Webhook,
+  event: OutboxEvent,
+  about?: { request_id: string },
+): Delivery {
+  const { account_id, url, host } = webhook
+  return {
+    ...fresh(deps, { account_id, url, body: event.body, event_id: event.id }),
+    id: drawId(deps, 'dlv'),
+    host,
+    target: { kind: 'webhook', webhook_id: webhook.id },
+    event_type: event.type,
+    ...about,
+  }
+}
+
+function fresh(
+  deps: Pick<FlowDeps, 'clock'>,
+  facts: Pick<Delivery, 'account_id' | 'url' | 'body' | 'event_id'>,
+) {
+  const now = deps.clock.now()
+  return {
+    ...facts,
+    state: 'due' as const,
+    next_at: now,
+    tries: 0,
+    claim: 0,
+    attempts: [],
+    created_at: now,
+    outbox: [],
+    audit: [],
+  }
+}

@@ -1,0 +1,32 @@
+import type { Composition } from './compose.ts'
+import type { Config } from './config.ts'
+import { createDispatcher, type Dispatcher } from './flow/delivery/dispatch.ts'
+import { createRelay, type Relay } from './flow/delivery/relay-traces.ts'
+import type { Wakeups } from './flow/delivery-ports.ts'
+
+/** What the service does besides answering requests. */
+export interface Work {
+  relay: Relay
+  dispatcher: Dispatcher
+}
+
+/** Attempts of one process under way at once, and of these to one host (T8, T9). */
+const ATTEMPTS = 64
+const ATTEMPTS_PER_HOST = 4
+
+/** How much longer than an attempt its lease lasts. */
+const LEASE_MARGIN_MS = 20_000
+
+/** Puts relay and dispatcher together: what a write leaves is carried on at once, and sent at once. */
+export function startWork(
+  config: Pick<Config, 'callbackTimeoutMs'>,
+  { deps, onTrace }: Pick<Composition, 'deps' | 'onTrace'>,
+  wakeups: Wakeups,
+): Work {
+  const leaseMs = config.callbackTimeoutMs + LEASE_MARGIN_MS
+  const limits = { total: ATTEMPTS, perHost: ATTEMPTS_PER_HOST, leaseMs }
+  const dispatcher = createDispatcher(deps, wakeups, limits)
+  const relay = createRelay(deps, () => dispatcher.wake())
+  onTrace(() => relay.nudge())
+  return { relay, dispatcher }
+}
