@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { type ComposeOptions, type Composition, compose, composeHttp } from './compose.ts'
 import type { Config } from './config.ts'
 import { inviteFirstOwner } from './flow/people/invite-user.ts'
+import { startWork, type Work } from './start-work.ts'
 
 /** A service that answers requests. */
 export interface RunningService {
@@ -10,8 +11,15 @@ export interface RunningService {
   port: number
   /** Link for the first owner, while nobody exists. */
   setupUrl: string | undefined
+  /** Delivery and everything timed; undefined when switched off. */
+  work: Work | undefined
   /** Stops taking requests, answers those under way, closes the store. */
   close(): Promise<void>
+}
+
+export interface ServeOptions extends ComposeOptions {
+  /** false: only answers requests; what its writes leave behind waits for a process that works. */
+  work?: boolean
 }
 
 /** Slow or silent clients must not hold connections (T8, T67); a wait of 60 s must fit. */
@@ -23,7 +31,7 @@ const DRAIN_MS = 5_000
 const LET_GO_MS = 50
 
 /** Puts the service together and listens. @throws what `compose` throws, and Node's `EADDRINUSE` */
-export async function serve(config: Config, options: ComposeOptions): Promise<RunningService> {
+export async function serve(config: Config, options: ServeOptions): Promise<RunningService> {
   const composition = await compose(config, options)
   try {
     const app = await composeHttp(config, composition)
@@ -33,7 +41,8 @@ export async function serve(config: Config, options: ComposeOptions): Promise<Ru
     )
     const port = await listen(server, config)
     const link = await inviteFirstOwner(composition.deps)
-    return { composition, port, setupUrl: link?.url, close: () => shutDown(server, composition) }
+    const work = options.work === false ? undefined : startWork(config, composition)
+    return { composition, port, setupUrl: link?.url, work, close: () => shutDown(server, composition, work) }
   } catch (error) {
     await composition.close()
     throw error
@@ -51,7 +60,7 @@ function listen(server: Server, config: Config): Promise<number> {
   })
 }
 
-async function shutDown(server: Server, composition: Composition): Promise<void> {
+async function shutDown(server: Server, composition: Composition, work: Work | undefined): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   composition.stopWaiting()
   // Connections kept alive fall idle as their answers go out; nobody may hold up the end with one.
@@ -60,5 +69,6 @@ async function shutDown(server: Server, composition: Composition): Promise<void>
   await closed
   clearInterval(letGo)
   clearTimeout(cut)
+  await work?.stop()
   await composition.close()
 }

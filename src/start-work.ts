@@ -8,6 +8,8 @@ import type { Wakeups } from './flow/delivery-ports.ts'
 export interface Work {
   relay: Relay
   dispatcher: Dispatcher
+  /** Takes up nothing more and finishes the attempts under way. */
+  stop(): Promise<void>
 }
 
 /** Attempts of one process under way at once, and of these to one host (T8, T9). */
@@ -21,12 +23,19 @@ const LEASE_MARGIN_MS = 20_000
 export function startWork(
   config: Pick<Config, 'callbackTimeoutMs'>,
   { deps, onTrace }: Pick<Composition, 'deps' | 'onTrace'>,
-  wakeups: Wakeups,
 ): Work {
   const leaseMs = config.callbackTimeoutMs + LEASE_MARGIN_MS
   const limits = { total: ATTEMPTS, perHost: ATTEMPTS_PER_HOST, leaseMs }
+  const wakeups: Wakeups = {
+    at(_sweep, time) {
+      setTimeout(() => dispatcher.wake(), time.getTime() - deps.clock.now().getTime()).unref()
+    },
+  }
   const dispatcher = createDispatcher(deps, wakeups, limits)
   const relay = createRelay(deps, () => dispatcher.wake())
   onTrace(() => relay.nudge())
-  return { relay, dispatcher }
+  // What an earlier process left behind.
+  relay.nudge()
+  dispatcher.wake()
+  return { relay, dispatcher, stop: () => dispatcher.drain() }
 }

@@ -21,6 +21,11 @@ export interface ServiceOptions {
   localTime?: () => number
   /** Use this database instead of a fresh one: for several processes' worth of services on one store. */
   database?: string
+  /**
+   * Also delivers, expires and reminds in the background. Off unless asked for: tests that look at what a write left, or set
+   * times in the store, must not race with the sweeps.
+   */
+  work?: boolean
 }
 
 /** One set for all services of a test file, so that several can share a database. */
@@ -48,6 +53,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const logged: TestService['logged'] = []
   const service = await serve(config, {
     log: collectingLog(logged),
+    work: options.work ?? false,
     ...(options.localTime && { localTime: options.localTime }),
   })
   const close = async (): Promise<void> => {
