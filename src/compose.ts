@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
+import { composeDelivery } from './compose-delivery.ts'
 import type { Config } from './config.ts'
 import type { FlowDeps } from './flow/deps.ts'
 import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
@@ -102,8 +103,10 @@ async function assemble(
   const apiKeys = createApiKeyStore(connection, nudge)
   const changes = createChangeSignal({ requests, apiKeys }, clock, log)
   const verifications = createVerificationLog(connection, log)
+  const people = peopleStores(connection, clock, nudge)
   const deps: FlowDeps = {
-    ...peopleStores(connection, clock, nudge),
+    ...people,
+    ...(await composeDelivery(config, connection, nudge)),
     requests,
     apiKeys,
     quotas: createQuotaStore(connection),
@@ -124,6 +127,7 @@ async function assemble(
     async () => clock.stop(),
     () => flushVerifications(deps),
     async () => changes.stop(),
+    async () => deps.sender.close(),
     reloadKeys(deps),
   )
   const limiter = await createRateLimiter(connection, clock, log, !parts.store.own)

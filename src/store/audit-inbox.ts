@@ -15,14 +15,8 @@ const inboxSchema = new Schema<InboxDocument>(
 carryTraces(inboxSchema)
 
 /** Entries whose change has no document of its own wait here until they are in the trail, then they are gone. */
-export interface AuditInbox extends AuditLog {
-  source: TraceSource
-}
-
-/** The inbox on mongoose. */
-export function createAuditInbox(connection: StoreConnection, nudge: Nudge = noNudge): AuditInbox {
+export function createAuditInbox(connection: StoreConnection, nudge: Nudge = noNudge): AuditLog {
   const model = connection.model<InboxDocument>('AuditInbox', inboxSchema, 'audit_inbox')
-  const source = createTraceSource<InboxDocument>(connection, 'AuditInbox')
   return {
     async append(...audit) {
       const [first] = audit
@@ -35,11 +29,16 @@ export function createAuditInbox(connection: StoreConnection, nudge: Nudge = noN
       }
       nudge()
     },
-    source: {
-      ...source,
-      async settle(traces) {
-        await model.deleteMany({ _id: mongoose.trusted({ $in: traces.map(({ id }) => id) }) })
-      },
+  }
+}
+
+/** The inbox for the relay; the model must exist. */
+export function inboxSource(connection: StoreConnection): TraceSource {
+  return {
+    ...createTraceSource<InboxDocument>(connection, 'AuditInbox'),
+    async settle(traces) {
+      const ids = mongoose.trusted({ $in: traces.map(({ id }) => id) })
+      await connection.model<InboxDocument>('AuditInbox').deleteMany({ _id: ids })
     },
   }
 }

@@ -1,9 +1,9 @@
 import mongoose, { Schema } from 'mongoose'
 import { ATTEMPTS_KEPT, type Delivery } from '../domain/webhook.ts'
-import type { DeliveryStore, TraceSource } from '../flow/delivery-ports.ts'
+import type { DeliveryStore } from '../flow/delivery-ports.ts'
 import { auditFields, outboxFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { carryTraces, createTraceSource, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -60,10 +60,7 @@ const OPEN = trusted({ $in: ['due', 'leased'] as const })
 const RESTING = trusted({ $in: ['delivered', 'dead', 'dropped'] as const })
 
 /** Deliveries on mongoose: a claim is a lease with a number, so a worker that was too slow can write nothing (T82). */
-export function createDeliveryStore(
-  connection: StoreConnection,
-  nudge: Nudge = noNudge,
-): DeliveryStore & { source: TraceSource } {
+export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = noNudge): DeliveryStore {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')
   return {
     insertNew: (deliveries) => insertNew(model, deliveries),
@@ -85,7 +82,6 @@ export function createDeliveryStore(
       if (replayed !== undefined) nudge()
       return replayed
     },
-    source: createTraceSource<DeliveryDocument>(connection, 'Delivery'),
   }
 }
 

@@ -76,7 +76,8 @@ async function receiverOf(
   }
   const webhook = await deps.webhooks.find(target.webhook_id)
   // A test-fire may try a webhook that is switched off.
-  const wanted = webhook?.state === 'active' || (webhook?.state === 'disabled' && event_type === 'webhook.test')
+  const wanted =
+    webhook?.state === 'active' || (webhook?.state === 'disabled' && event_type === 'webhook.test')
   return webhook === undefined || !wanted ? undefined : { secrets: secretsOf(deps, webhook, at) }
 }
 
@@ -94,7 +95,11 @@ function resultOf(deps: AttemptDeps, delivery: Delivery, step: NextStep, attempt
   const now = deps.clock.now()
   const detail = { outcome: attempt.outcome, attempt: tries, duration_ms: Math.round(attempt.duration_ms) }
   if (step.state === 'delivered')
-    return { ...rest(delivery, 'delivered', now), tries, audit: [audit(deps, delivery, 'delivery.delivered', now, detail)] }
+    return {
+      ...rest(delivery, 'delivered', now),
+      tries,
+      audit: [audit(deps, delivery, 'delivery.delivered', now, detail)],
+    }
   const failed = audit(deps, delivery, 'delivery.failed', now, detail)
   if (step.state === 'due') {
     const next_at = new Date(now.getTime() + step.delay_ms)

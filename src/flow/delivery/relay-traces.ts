@@ -1,18 +1,14 @@
 import type { OutboxEvent } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
 import { coalesce } from './coalesce.ts'
 
 /** Documents carried on at a time. */
 const BATCH = 100
 
-/** A test-fire goes to one webhook only and is made there; it never comes out of an outbox. */
-type RelayDeps = Pick<
-  FlowDeps,
-  'sources' | 'deliveries' | 'webhooks' | 'targets' | 'trail' | 'clock' | 'random' | 'log'
->
+type RelayDeps = Pick<FlowDeps, 'sources' | 'deliveries' | 'webhooks' | 'trail' | 'clock' | 'random' | 'log'>
 
 /** Carries traces on: events to webhooks, callbacks to their delivery, audit entries to the trail. */
 export interface Relay {
@@ -50,14 +46,19 @@ async function relaySource(deps: RelayDeps, source: TraceSource, onDeliveries: (
     await deps.deliveries.insertNew(deliveries)
     if (deliveries.length > 0) onDeliveries()
     const entries = traces.flatMap((trace) => trace.audit)
-    await appendToTrail(deps, entries.sort((a, b) => a.at.getTime() - b.at.getTime()))
+    await appendToTrail(
+      deps,
+      entries.sort((a, b) => a.at.getTime() - b.at.getTime()),
+    )
     await source.settle(traces)
     if (traces.length < BATCH) return
   }
 }
 
 async function deliveriesOf(deps: RelayDeps, traces: readonly Trace[]): Promise<Delivery[]> {
-  const accounts = traces.filter((trace) => trace.events.length > 0).flatMap((trace) => trace.account_id ?? [])
+  const accounts = traces
+    .filter((trace) => trace.events.length > 0)
+    .flatMap((trace) => trace.account_id ?? [])
   const webhooks = accounts.length === 0 ? [] : await deps.webhooks.activeOf([...new Set(accounts)])
   return traces.flatMap((trace) => [
     ...callbackOf(deps, trace),
@@ -91,7 +92,7 @@ function callbackOf(deps: RelayDeps, trace: Trace): Delivery[] {
     {
       ...fresh(deps, { account_id: trace.account_id, url, body, event_id }),
       id,
-      host: new URL(url).hostname,
+      host: new URL(url).hostname.replace(/\.$/, ''),
       target: { kind: 'callback', request_id, api_key_id },
       event_type: 'callback',
       request_id,

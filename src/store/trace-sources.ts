@@ -1,0 +1,30 @@
+import type { TraceSource } from '../flow/delivery-ports.ts'
+import { inboxSource } from './audit-inbox.ts'
+import type { StoreConnection } from './connect.ts'
+import type { RequestDocument } from './request-schema.ts'
+import { createTraceSource } from './trace.ts'
+
+/** Collections whose traces are events and audit entries alone. */
+const PLAIN = ['ApiKey', 'User', 'SigningKey', 'Session', 'Webhook', 'Delivery'] as const
+
+/** Every collection whose documents carry traces, requests first: callers wait for them. Their models must exist. */
+export function createTraceSources(connection: StoreConnection): readonly TraceSource[] {
+  return [
+    requestSource(connection),
+    ...PLAIN.map((name) => createTraceSource(connection, name)),
+    inboxSource(connection),
+  ]
+}
+
+/** Once a callback has become a delivery, the request keeps only the ids: the bytes are where they are sent from. */
+function requestSource(connection: StoreConnection): TraceSource {
+  return createTraceSource<RequestDocument>(connection, 'Request', {
+    fields: ['callback', 'api_key_id'],
+    read: ({ _id, callback, api_key_id }) =>
+      callback === undefined ? {} : { callback: { ...callback, request_id: _id, api_key_id } },
+    settled: ({ callback }) =>
+      callback?.state === 'due'
+        ? { $set: { 'callback.state': 'handed' }, $unset: { 'callback.body': 1 } }
+        : {},
+  })
+}

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import type { Delivery } from '../../src/domain/webhook.ts'
+import type { DeliveryResult } from '../../src/flow/delivery-ports.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  await service.composition.connection.collection('deliveries').deleteMany({})
+})
+
+const START = Date.parse('2026-03-01T10:00:00.000Z')
+const at = (seconds: number) => new Date(START + seconds * 1000)
+
+function delivery(n: number, more: Partial<Delivery> = {}): Delivery {
+  return {
+    id: `dlv_${n}`,
+    account_id: 'acc_a',
+    target: { kind: 'webhook', webhook_id: 'whk_a' },
+    event_id: `evt_${n}`,
+    event_type: 'approval.created',
+    url: 'https://hooks.example.com/in',
+    host: 'hooks.example.com',
+    body: '{}',
+    state: 'due',
+    next_at: at(n),
+    tries: 0,
+    claim: 0,
+    attempts: [],
+    created_at: at(n),
+    outbox: [],
+    audit: [],
+    ...more,
+  }
+}
+
+function result(more: Partial<DeliveryResult> = {}): DeliveryResult {
+  const attempts = [{ at: at(0), outcome: 'http_200' as const, duration_ms: 3 }]
+  return { state: 'delivered', next_at: at(0), tries: 1, attempts, events: [], audit: [], ...more }
+}
+
+const store = () => service.composition.deps.deliveries
+const claim = (now: number, leaseEnds: number, busyHosts: string[] = []) =>
+  store().claim({ now: at(now), leaseEnds: at(leaseEnds), busyHosts })
+
+it('keeps one delivery per event and target, and inserts the rest of a batch all the same', async () => {
+  await store().insertNew([delivery(1)])
+  await store().insertNew([delivery(2, { event_id: 'evt_1' }), delivery(3), delivery(4)])
+  const other = { target: { kind: 'webhook', webhook_id: 'whk_b' } } as const
+  await store().insertNew([delivery(5, { event_id: 'evt_1', ...other })])
+  const listed = await store().list({ account_id: 'acc_a', limit: 10 })
+  expect(listed.map(({ id }) => id)).toEqual(['dlv_5', 'dlv_4', 'dlv_3', 'dlv_1'])
+})
+
+it('claims what is due longest first, and nothing that is not due', async () => {
+  await store().insertNew([delivery(3), delivery(1), delivery(9)])
+  expect((await claim(5, 35))?.delivery).toMatchObject({
+    id: 'dlv_1',
+    state: 'leased',
+    claim: 1,
+    next_at: at(35),
+  })
+  expect((await claim(5, 35))?.delivery.id).toBe('dlv_3')
+  expect(await claim(5, 35)).toBeUndefined()
+  expect(await store().nextDue()).toEqual(at(9))
+})
+
+it('T82: of many claims at once each delivery goes to one', async () => {
+  await store().insertNew([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => delivery(n)))
+  const claimed = await Promise.all(Array.from({ length: 40 }, () => claim(20, 50)))
+  const ids = claimed.flatMap((taken) => taken?.delivery.id ?? [])
+  expect(ids).toHaveLength(10)
+  expect(new Set(ids).size).toBe(10)
+})
+
+it('passes over hosts that have enough under way', async () => {
+  await store().insertNew([delivery(1), delivery(2, { host: 'calm.example.com' })])
+  expect((await claim(5, 35, ['hooks.example.com']))?.delivery.id).toBe('dlv_2')
+  expect(await claim(5, 35, ['hooks.example.com'])).toBeUndefined()
+})
+
+it('T82: whoever lost the lease can write nothing any more', async () => {
+  await store().insertNew([delivery(1)])
+  const slow = (await claim(5, 35)) ?? expect.unreachable()
+  const quick = (await claim(36, 66)) ?? expect.unreachable()
+  expect([slow.interrupted, quick.interrupted]).toEqual([false, true])
+  expect(await store().finish('dlv_1', slow.delivery.claim, result({ state: 'dead' }))).toBe(false)
+  expect(await store().finish('dlv_1', quick.delivery.claim, result())).toBe(true)
+  expect(await store().finish('dlv_1', quick.delivery.claim, result({ state: 'dead' }))).toBe(false)
+  expect(await store().find('dlv_1')).toMatchObject({
+    state: 'delivered',
+    tries: 1,
+    attempts: [{ outcome: 'http_200' }],
+  })
+  expect(await claim(100, 130)).toBeUndefined()
+})
+
+it('keeps the last fifty attempts', async () => {
+  await store().insertNew([delivery(1)])
+  const attempts = Array.from({ length: 60 }, (_, n) => ({
+    at: at(n),
+    outcome: 'timeout' as const,
+    duration_ms: n,
+  }))
+  const taken = (await claim(5, 35)) ?? expect.unreachable()
+  await store().finish('dlv_1', taken.delivery.claim, result({ attempts }))
+  const kept = (await store().find('dlv_1'))?.attempts ?? []
+  expect(kept).toHaveLength(50)
+  expect(kept.at(-1)).toMatchObject({ duration_ms: 59 })
+})
+
+it('replays what rests, of the account that owns it, as a new round under the same event', async () => {
+  const entry = {
+    eid: 'evt_r',
+    type: 'delivery.replayed',
+    at: at(9),
+    actor: { kind: 'cli' },
+    subject: 'dlv_1',
+  } as const
+  await store().insertNew([delivery(1)])
+  expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
+  const taken = (await claim(5, 35)) ?? expect.unreachable()
+  expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
+  await store().finish('dlv_1', taken.delivery.claim, result({ state: 'dead', tries: 5 }))
+  expect(await store().replay('dlv_1', 'acc_b', at(9), entry)).toBeUndefined()
+  const replayed = await store().replay('dlv_1', 'acc_a', at(9), entry)
+  expect(replayed).toMatchObject({
+    state: 'due',
+    tries: 0,
+    claim: 1,
+    event_id: 'evt_1',
+    next_at: at(9),
+    attempts: [{}],
+  })
+  expect((await claim(9, 39))?.delivery).toMatchObject({ id: 'dlv_1', claim: 2 })
+})
+
+it('lists by webhook and by request, newest first, a page at a time', async () => {
+  const about = { request_id: 'req_1' }
+  const callback = {
+    target: { kind: 'callback', request_id: 'req_1', api_key_id: 'key_1' },
+    ...about,
+  } as const
+  await store().insertNew([
+    delivery(1, callback),
+    delivery(2, about),
+    delivery(3),
+    delivery(4, { account_id: 'acc_b' }),
+  ])
+  const ids = async (query: object, limit = 10) =>
+    (await store().list({ account_id: 'acc_a', limit, ...query })).map(({ id }) => id)
+  expect(await ids({ webhook_id: 'whk_a' })).toEqual(['dlv_3', 'dlv_2'])
+  expect(await ids({ request_id: 'req_1' })).toEqual(['dlv_2', 'dlv_1'])
+  expect(await ids({}, 1)).toEqual(['dlv_3'])
+  expect(await ids({ before: { created_at: at(3), id: 'dlv_3' } })).toEqual(['dlv_2', 'dlv_1'])
+})
