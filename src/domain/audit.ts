@@ -13,6 +13,7 @@ export type AuditType =
   | 'webhook.deleted'
   | 'webhook.rotated'
   | 'webhook.disabled'
+  | 'webhook.enabled'
   | 'webhook.tested'
   | 'delivery.delivered'
   | 'delivery.failed'
@@ -66,10 +67,11 @@ export interface AuditEntry {
 export interface AuditRecord {
   /** 1, 2, 3 … without gaps. */
   seq: number
-  entry: AuditEntry
-  /** 32 random bytes in hex: the hash below tells nothing of an entry that had to be erased. */
-  salt: string
-  /** Hex SHA-256 over salt and entry. */
+  /** Absent once it had to be erased: the hashes stay, so the chain still holds. */
+  entry?: AuditEntry
+  /** 32 random bytes in hex, erased with the entry: the hash below then tells nothing of it. */
+  salt?: string
+  /** Hex SHA-256 over salt and entry (`signing/audit-chain.ts`). */
   content_sha256: string
   /** Hex SHA-256 over the hash of the record before, `seq` and `content_sha256`. */
   hash: string

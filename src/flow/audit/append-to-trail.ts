@@ -1,0 +1,52 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { AuditEntry, AuditRecord } from '../../domain/audit.ts'
+import { type ChainHead, GENESIS, linkEntry } from '../../signing/audit-chain.ts'
+import type { FlowDeps } from '../deps.ts'
+
+type AppendDeps = Pick<FlowDeps, 'trail' | 'random'>
+
+/** Records in one insert. */
+const BATCH = 256
+
+/** Losing this often in a row means that something else is wrong than somebody being faster. */
+const TRIES = 200
+const LONGEST_PAUSE_MS = 64
+
+/**
+ * Appends those entries that the trail does not have yet, in their order. Any number of processes may append at once,
+ * also the same entries: `seq` is unique, so of two who link to the same head one inserts and the other looks again; an
+ * insert that stops half-way leaves a shorter trail, never one with a gap.
+ * @throws what the store throws; then call again with the same entries
+ */
+export async function appendToTrail(deps: AppendDeps, entries: readonly AuditEntry[]): Promise<void> {
+  for (let start = 0; start < entries.length; start += BATCH)
+    await appendBatch(deps, entries.slice(start, start + BATCH))
+}
+
+async function appendBatch(deps: AppendDeps, batch: readonly AuditEntry[]): Promise<void> {
+  let left = [...new Map(batch.map((entry) => [entry.eid, entry])).values()]
+  for (let attempt = 0; attempt < TRIES; attempt += 1) {
+    if (attempt > 1) await pause(backOff(deps, attempt))
+    const known = await deps.trail.known(left.map(({ eid }) => eid))
+    left = left.filter(({ eid }) => !known.has(eid))
+    if (left.length === 0) return
+    if (await deps.trail.insert(linkAll(deps, (await deps.trail.head()) ?? GENESIS, left))) return
+  }
+  throw new Error('the audit trail takes no record; run: countersign audit check')
+}
+
+function linkAll(deps: AppendDeps, head: ChainHead, entries: readonly AuditEntry[]): AuditRecord[] {
+  let last = head
+  return entries.map((entry) => {
+    const salt = Buffer.from(deps.random.bytes(32)).toString('hex')
+    const record = linkEntry(last, entry, salt)
+    last = record
+    return record
+  })
+}
+
+/** Milliseconds, at random up to twice as many each time: whoever lost together must not try together again. */
+function backOff({ random }: AppendDeps, attempt: number): number {
+  const share = (random.bytes(1)[0] ?? 0) / 255
+  return share * Math.min(LONGEST_PAUSE_MS, 2 ** attempt)
+}

@@ -1,0 +1,82 @@
+import { Schema } from 'mongoose'
+import type { AuditRecord } from '../domain/audit.ts'
+import type { AuditTrail } from '../flow/delivery-ports.ts'
+import { auditFields } from './audit-fields.ts'
+import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+
+type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
+
+const hash = { type: String, required: true } as const
+
+const recordSchema = new Schema<RecordDocument>(
+  {
+    _id: { type: Number, required: true },
+    entry: auditFields,
+    salt: String,
+    content_sha256: hash,
+    hash,
+  },
+  STRICT_SCHEMA,
+)
+// Sparse: erased records have no entry, and none of them may stand in the way of another.
+recordSchema.index({ 'entry.eid': 1 }, { unique: true, sparse: true })
+recordSchema.index({ 'entry.account_id': 1, _id: -1 })
+recordSchema.index({ 'entry.subject': 1, _id: -1 })
+recordSchema.index({ 'entry.type': 1, _id: -1 })
+
+/** Foreign documents have other ids; a number so large that it has no successor must not become the head either. */
+const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
+
+/** The audit trail on mongoose; its documents are inserted and read, never changed. */
+export function createAuditTrail(connection: StoreConnection): AuditTrail {
+  const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
+  const collection = connection.collection<RecordDocument>(model.collection.name)
+  return {
+    async head() {
+      const [last] = await collection.find({ _id: NUMBERED }).sort({ _id: -1 }).limit(1).toArray()
+      return last && toRecord(last)
+    },
+    async known(eids) {
+      const wanted = { 'entry.eid': { $in: [...eids] } }
+      const found = await collection.find(wanted, { projection: { _id: 0, 'entry.eid': 1 } }).toArray()
+      return new Set(found.flatMap(({ entry }) => entry?.eid ?? []))
+    },
+    async insert(records) {
+      if (records.length === 0) return true
+      try {
+        await collection.insertMany(records.map(toDocument), { ordered: true })
+        return true
+      } catch (error) {
+        if (isDuplicateKey(error)) return false
+        throw error
+      }
+    },
+    async list({ account_id, type, subject, before, limit }) {
+      const filter = {
+        ...(account_id === undefined ? {} : { 'entry.account_id': account_id }),
+        ...(type === undefined ? {} : { 'entry.type': type }),
+        ...(subject === undefined ? {} : { 'entry.subject': subject }),
+        _id: { ...NUMBERED, ...(before === undefined ? {} : { $lt: before }) },
+      }
+      const found = await collection.find(filter).sort({ _id: -1 }).limit(limit).toArray()
+      return found.map(toRecord)
+    },
+    async scan(from, limit) {
+      const found = await collection
+        .find({ _id: { $gte: from } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray()
+      return found.map(toRecord)
+    },
+  }
+}
+
+function toDocument({ seq, ...rest }: AuditRecord): RecordDocument {
+  return { _id: seq, ...rest }
+}
+
+/** Whatever else a document holds stays visible: who checks the trail must see it. */
+function toRecord({ _id, ...rest }: RecordDocument): AuditRecord {
+  return { seq: _id, ...rest }
+}

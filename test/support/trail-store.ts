@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto'
+import { inject, onTestFinished } from 'vitest'
+import type { AuditTrail } from '../../src/flow/delivery-ports.ts'
+import { createAuditTrail } from '../../src/store/audit-trail.ts'
+import { connectStore, ensureIndexes, type StoreConnection } from '../../src/store/connect.ts'
+import { databaseUri } from './service.ts'
+
+/** An audit trail on a database of its own, as several processes see it. */
+export interface TrailStore {
+  /** One connection each: nothing is shared but the store. */
+  trails: [AuditTrail, ...AuditTrail[]]
+  connection: StoreConnection
+}
+
+/** Opens one for this test. */
+export async function useTrailStore(processes = 1): Promise<TrailStore> {
+  const database = `trail_${randomBytes(6).toString('hex')}`
+  const open = () => connectStore(databaseUri(inject('storeUri'), database))
+  const connection = await open()
+  const others = await Promise.all(Array.from({ length: processes - 1 }, open))
+  onTestFinished(async () => {
+    await connection.db?.dropDatabase()
+    await Promise.all([connection, ...others].map((one) => one.close()))
+  })
+  const trails: TrailStore['trails'] = [createAuditTrail(connection), ...others.map(createAuditTrail)]
+  await ensureIndexes(connection)
+  return { trails, connection }
+}
+
+export const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
