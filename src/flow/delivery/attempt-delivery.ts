@@ -49,6 +49,7 @@ export async function attemptDelivery(
   const { url, event_id: eventId, body } = delivery
   const result = await deps.sender.send({ url, eventId, body, at, secrets: receiver.secrets })
   const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
+  if (result.outcome === 'interrupted') return giveBack(deps, delivery, [...before, attempt])
   const step = stepAfter(delivery, result, options.once ?? false)
   const written = resultOf(deps, delivery, step, attempt)
   const kept = await deps.deliveries.finish(delivery.id, delivery.claim, {
@@ -57,6 +58,13 @@ export async function attemptDelivery(
   })
   if (kept && step.state === 'dead' && step.gone) await disable(deps, delivery, at)
   return { state: written.state, outcome: result.outcome, next_at: written.next_at }
+}
+
+/** The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing. */
+async function giveBack(deps: AttemptDeps, delivery: Delivery, attempts: Attempt[]): Promise<AttemptReport> {
+  const due = { ...rest(delivery, 'due', deps.clock.now()), attempts, audit: [] }
+  await deps.deliveries.finish(delivery.id, delivery.claim, due)
+  return { state: 'due', outcome: 'interrupted', next_at: due.next_at }
 }
 
 function stepAfter(delivery: Delivery, result: AttemptOutcome, once: boolean): NextStep {
