@@ -1,0 +1,36 @@
+import type { LookupAddress } from 'node:dns'
+import { lookup, Resolver } from 'node:dns/promises'
+
+/** Every address of a host, asked for once. Rejects when there is none; stops asking when the signal aborts. */
+export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
+
+/** How long a name server may take before it is asked again: a lost packet, or one kind of record that it never answers for. */
+const ANSWER_MS = 1500
+
+/**
+ * Asks the name servers themselves, not the system's resolver: that one has four threads which files and hashing share, and a
+ * caller's silent name server would hold them long after the attempt's deadline (T8). No search list is tried either.
+ * @param servers instead of those the machine is set up with, as `address:port`
+ */
+export function resolveByDns(servers?: readonly string[]): ResolveHost {
+  return async (hostname, signal) => {
+    const resolver = new Resolver({ timeout: ANSWER_MS, tries: 2 })
+    if (servers !== undefined) resolver.setServers(servers)
+    const cancel = () => resolver.cancel()
+    signal.addEventListener('abort', cancel, { once: true })
+    try {
+      const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+      if (v4.status === 'rejected' && v6.status === 'rejected') throw v4.reason
+      return [...found(v4, 4), ...found(v6, 6)]
+    } finally {
+      signal.removeEventListener('abort', cancel)
+    }
+  }
+}
+
+/** Asks the system, which also knows `localhost` and the hosts file: for receivers on one's own machine. */
+export const resolveBySystem: ResolveHost = (hostname) => lookup(hostname, { all: true })
+
+function found(answer: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
+  return answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family })) : []
+}

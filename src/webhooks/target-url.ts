@@ -1,0 +1,103 @@
+import { isIPv4 } from 'node:net'
+import type { TargetUrls } from '../flow/delivery-ports.ts'
+import { isPublicAddress } from './public-address.ts'
+import { isPublicName } from './public-name.ts'
+
+/** What the service may call. */
+export interface TargetRules {
+  /** The service's own origin, which is never called (T11). */
+  baseUrl: string
+  production: boolean
+  /** Development only: also `http:`, and receivers on this machine and in private networks. */
+  allowPrivate: boolean
+  /** Ports that may be called in production. */
+  ports: readonly number[]
+}
+
+const LONGEST = 2048
+
+/** What the URL parser would drop or turn into something else: blanks, controls, invisible and direction marks, `\` (T6). */
+const SILENT = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\\]/u
+
+/** `https:host` and `https:////host` are the same to the parser, but not to whoever reads them. */
+const WHOLE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i
+
+/** The check that is made before an address is stored, and again before every attempt: settings may have changed. */
+export function createTargetUrls(rules: TargetRules): TargetUrls {
+  const own = new URL(rules.baseUrl)
+  return {
+    read(text) {
+      const url = parse(text)
+      if (typeof url === 'string') return { problem: url }
+      const host = hostOf(url)
+      if (isOwn(rules, own, url, host)) return { problem: 'must not point to this service' }
+      const problem = schemeProblem(rules, url) ?? hostProblem(rules, host)
+      return problem === undefined ? { href: url.href, host } : { problem: `${problem}${hint(rules)}` }
+    },
+  }
+}
+
+/** Host name without the final dot of absolute names: the same host must not count as two. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/\.$/, '')
+}
+
+/** The address, if the host is an IP literal in whatever spelling: the parser has brought it to one form. */
+export function literalOf(host: string): string | undefined {
+  if (host.startsWith('[')) return host.slice(1, -1)
+  return isIPv4(host) ? host : undefined
+}
+
+/** Port that is connected to. */
+function portOf(url: URL): number {
+  if (url.port !== '') return Number(url.port)
+  return url.protocol === 'https:' ? 443 : 80
+}
+
+/** Only what cannot be misread is parsed; the caller keeps the parsed form alone. */
+function parse(text: string): URL | string {
+  if (text.length > LONGEST) return `must not exceed ${LONGEST} characters`
+  if (SILENT.test(text)) return 'must not hold blanks, backslashes or invisible characters'
+  const authority = WHOLE.exec(text)?.[1]
+  if (authority === undefined || !URL.canParse(text)) return 'must be an absolute URL'
+  if (authority.includes('@')) return 'must not hold a user name or password'
+  if (authority.includes('%')) return 'must not hold an escaped host name'
+  if (text.includes('#')) return 'must not hold a fragment'
+  const url = new URL(text)
+  return url.href.length > LONGEST ? `must not exceed ${LONGEST} characters` : url
+}
+
+function schemeProblem({ allowPrivate, production, ports }: TargetRules, url: URL): string | undefined {
+  const plain = allowPrivate && url.protocol === 'http:'
+  if (url.protocol !== 'https:' && !plain) return 'must be an https: URL'
+  const port = portOf(url)
+  if (port === 0) return 'must not use port 0'
+  if (!production || ports.includes(port)) return undefined
+  return `must use port ${ports.join(' or ')}`
+}
+
+function hostProblem({ allowPrivate, production }: TargetRules, host: string): string | undefined {
+  if (allowPrivate) return undefined
+  const literal = literalOf(host)
+  if (literal === undefined) return isPublicName(host) ? undefined : 'must name a host of the public internet'
+  if (production) return 'must name a host, not an IP address'
+  return isPublicAddress(literal) ? undefined : 'must not be a private or reserved address'
+}
+
+/** Whoever tries the service out calls a receiver of their own first. */
+function hint({ production, allowPrivate }: TargetRules): string {
+  return production || allowPrivate
+    ? ''
+    : '; for development CALLBACK_ALLOW_PRIVATE=1 allows http: and private receivers'
+}
+
+/** In development a receiver may share our host name, on another port. */
+function isOwn({ allowPrivate }: TargetRules, own: URL, url: URL, host: string): boolean {
+  const name = hostOf(own)
+  if (!allowPrivate) return host === name
+  return portOf(url) === portOf(own) && (host === name || (isLoopback(host) && isLoopback(name)))
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
