@@ -33,7 +33,13 @@ export interface Config {
   /** Secrets given by the environment; in development missing ones come from `<dataDir>/secrets.json`. */
   readonly secrets: Readonly<Partial<Record<SecretName, string>>>
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** What was set but has no effect, as `NAME: why`; the service starts all the same. */
+  /** Callbacks may go over `http:` and to this machine and private networks; never in production. */
+  readonly callbackAllowPrivate: boolean
+  /** Ports that callbacks may use in production. */
+  readonly callbackPorts: readonly number[]
+  /** How long one attempt of a callback may take, from name resolution to the status line. */
+  readonly callbackTimeoutMs: number
+  /** What was set but has no effect, or weakens a protection, as `NAME: why`; the service starts all the same. */
   readonly warnings: readonly string[]
 }
 
@@ -82,8 +88,27 @@ const environmentSchema = z.object({
     )
     .optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  CALLBACK_ALLOW_PRIVATE: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
+  CALLBACK_PORTS: z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .refine((parts) => parts.every(isPort), 'must be port numbers, separated by commas')
+    .transform((parts) => [...new Set(parts.map(Number))])
+    .default([443]),
+  CALLBACK_TIMEOUT_SECONDS: z
+    .string()
+    .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of seconds from 1 to 30')
+    .transform(Number)
+    .default(10),
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
+  HTTP_PROXY: z.string().optional(),
+  HTTPS_PROXY: z.string().optional(),
+  ALL_PROXY: z.string().optional(),
+  NODE_USE_ENV_PROXY: z.string().optional(),
 })
+
+/** Their names in small letters count too, as with every program that reads them. */
+const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']
 
 /** Every variable that is read; `.env.example` documents exactly these. */
 export const VARIABLES: readonly string[] = [...Object.keys(environmentSchema.shape), ...SECRET_NAMES]
@@ -133,7 +158,9 @@ export function readConfig(env: Environment): Config {
   const trustProxy = readTrustProxy(values.TRUST_PROXY, problems)
   const secrets = readSecrets(given, problems)
   const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
-  if (production) problems.push(...productionProblems(values, baseUrl, secrets))
+  if (production) {
+    problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
+  }
   if (problems.length > 0) throw new ConfigError(problems)
   return Object.freeze({
     production,
@@ -147,8 +174,18 @@ export function readConfig(env: Environment): Config {
     internalServiceToken: token.value,
     secrets: Object.freeze(secrets),
     logLevel: values.LOG_LEVEL,
-    warnings: Object.freeze(token.warnings),
+    callbackAllowPrivate: values.CALLBACK_ALLOW_PRIVATE === '1',
+    callbackPorts: Object.freeze(values.CALLBACK_PORTS),
+    callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
+    warnings: Object.freeze([...token.warnings, ...privateWarnings(values)]),
   })
+}
+
+function privateWarnings({ CALLBACK_ALLOW_PRIVATE }: z.infer<typeof environmentSchema>): string[] {
+  if (CALLBACK_ALLOW_PRIVATE === '0') return []
+  return [
+    'CALLBACK_ALLOW_PRIVATE: lets callers have this machine and private networks called, also over http:; for development only',
+  ]
 }
 
 /** Too short is off, as the interface has it; said, since whoever set it believes that it works. */
@@ -171,14 +208,34 @@ function productionProblems(
       'TRUST_PROXY: set the number of proxies in front of the service, or their addresses; 0 if there is none',
     )
   }
-  if (values.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
-    problems.push('NODE_TLS_REJECT_UNAUTHORIZED: must not be 0, it switches certificate checks off')
-  }
   for (const name of SECRET_NAMES) {
     if (secrets[name] === undefined)
       problems.push(`${name}: must be set in production (openssl rand -base64 32)`)
   }
   return problems
+}
+
+/** What would weaken the service's own connections to others (T1, T10). */
+function connectionProblems(values: z.infer<typeof environmentSchema>, env: Environment): string[] {
+  const problems: string[] = []
+  if (values.CALLBACK_ALLOW_PRIVATE === '1') {
+    problems.push('CALLBACK_ALLOW_PRIVATE: must not be 1 in production, it opens private networks to callers')
+  }
+  if (values.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+    problems.push('NODE_TLS_REJECT_UNAUTHORIZED: must not be 0, it switches certificate checks off')
+  }
+  const proxies = PROXY_VARIABLES.filter((name) => env[name] !== undefined)
+  if ((values.NODE_USE_ENV_PROXY ?? '0') !== '0') proxies.push('NODE_USE_ENV_PROXY')
+  for (const name of proxies) {
+    problems.push(
+      `${name}: must be unset or empty in production; callbacks connect directly, so that the address they reach is checked`,
+    )
+  }
+  return problems
+}
+
+function isPort(text: string): boolean {
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65535
 }
 
 function readBaseUrl(text: string, problems: string[]): URL {

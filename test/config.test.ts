@@ -37,6 +37,9 @@ describe('without any variable', () => {
       internalServiceToken: undefined,
       secrets: {},
       logLevel: 'info',
+      callbackAllowPrivate: false,
+      callbackPorts: [443],
+      callbackTimeoutMs: 10_000,
       warnings: [],
     })
   })
@@ -51,6 +54,7 @@ describe('without any variable', () => {
     expect(Object.isFrozen(config)).toBe(true)
     expect(Object.isFrozen(config.secrets)).toBe(true)
     expect(Object.isFrozen(config.warnings)).toBe(true)
+    expect(Object.isFrozen(config.callbackPorts)).toBe(true)
   })
 })
 
@@ -119,6 +123,31 @@ describe('production', () => {
     expect(problems).toEqual([expect.stringMatching(/^NODE_TLS_REJECT_UNAUTHORIZED: /)])
   })
 
+  it.each(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'])(
+    'T10: refuses %s, and says why',
+    (name) => {
+      const problems = problemsOf({ ...production(), [name]: 'http://user:pw@proxy.example.com:3128' })
+      expect(problems).toEqual([
+        `${name}: must be unset or empty in production; callbacks connect directly, so that the address they reach is checked`,
+      ])
+      expect(problemsOf({ ...production(), [name]: '' })).toEqual([])
+      expect(problemsOf({ [name]: 'http://proxy.example.com:3128' })).toEqual([])
+    },
+  )
+
+  it('T10: refuses NODE_USE_ENV_PROXY unless it is 0', () => {
+    const problems = problemsOf({ ...production(), NODE_USE_ENV_PROXY: '1' })
+    expect(problems).toEqual([expect.stringMatching(/^NODE_USE_ENV_PROXY: must be unset or empty/)])
+    expect(problemsOf({ ...production(), NODE_USE_ENV_PROXY: '0' })).toEqual([])
+  })
+
+  it('T1: refuses CALLBACK_ALLOW_PRIVATE=1', () => {
+    expect(problemsOf({ ...production(), CALLBACK_ALLOW_PRIVATE: '1' })).toEqual([
+      'CALLBACK_ALLOW_PRIVATE: must not be 1 in production, it opens private networks to callers',
+    ])
+    expect(readConfig({ ...production(), CALLBACK_ALLOW_PRIVATE: '0' }).callbackAllowPrivate).toBe(false)
+  })
+
   it('never repeats a secret in its complaint', () => {
     const weak = 'hunter2hunter2hunter2'
     const text = problemsOf({ ...production(), SEALING_KEY: weak }).join('\n')
@@ -155,6 +184,17 @@ describe('each variable', () => {
     ['TRUST_PROXY', '10.0.0.0/99'],
     ['TRUST_PROXY', '0.0.0.0/0'],
     ['TRUST_PROXY', '::/0'],
+    ['CALLBACK_ALLOW_PRIVATE', 'true'],
+    ['CALLBACK_ALLOW_PRIVATE', 'yes'],
+    ['CALLBACK_PORTS', '0'],
+    ['CALLBACK_PORTS', '65536'],
+    ['CALLBACK_PORTS', '443,'],
+    ['CALLBACK_PORTS', '443;8443'],
+    ['CALLBACK_PORTS', 'https'],
+    ['CALLBACK_TIMEOUT_SECONDS', '0'],
+    ['CALLBACK_TIMEOUT_SECONDS', '31'],
+    ['CALLBACK_TIMEOUT_SECONDS', '1.5'],
+    ['CALLBACK_TIMEOUT_SECONDS', '10s'],
     ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)} with blanks`],
     ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)}ü`],
   ])('%s refuses %s', (name, value) => {
@@ -171,6 +211,27 @@ describe('each variable', () => {
     ['loopback,uniquelocal', ['loopback', 'uniquelocal']],
   ])('TRUST_PROXY takes %s', (value, wanted) => {
     expect(readConfig({ TRUST_PROXY: value }).trustProxy).toEqual(wanted)
+  })
+
+  it.each([
+    ['8443', [8443]],
+    ['443, 8443,443', [443, 8443]],
+    ['1,65535', [1, 65535]],
+  ])('CALLBACK_PORTS takes %s', (value, wanted) => {
+    expect(readConfig({ CALLBACK_PORTS: value }).callbackPorts).toEqual(wanted)
+  })
+
+  it.each(['1', '9', '10', '29', '30'])('CALLBACK_TIMEOUT_SECONDS takes %s', (value) => {
+    expect(readConfig({ CALLBACK_TIMEOUT_SECONDS: value }).callbackTimeoutMs).toBe(Number(value) * 1000)
+  })
+
+  it('CALLBACK_ALLOW_PRIVATE=1 is said in a warning', () => {
+    const config = readConfig({ CALLBACK_ALLOW_PRIVATE: '1' })
+    expect(config.callbackAllowPrivate).toBe(true)
+    expect(config.warnings).toEqual([
+      'CALLBACK_ALLOW_PRIVATE: lets callers have this machine and private networks called, also over http:; for development only',
+    ])
+    expect(readConfig({ CALLBACK_ALLOW_PRIVATE: '0' }).warnings).toEqual([])
   })
 
   it('BASE_URL loses its trailing slash and default port', () => {

@@ -126,7 +126,7 @@ describe('countersign doctor', () => {
     expect(warned.code).toBe(0)
     expect(warned.stdout).toContain(
       'warn  Configuration   INTERNAL_SERVICE_TOKEN: has fewer than 32 characters, so the internal token is switched off\n' +
-        `${' '.repeat(22)}Set INTERNAL_SERVICE_TOKEN to a value that counts, or leave it unset.\n`,
+        `${' '.repeat(22)}Set INTERNAL_SERVICE_TOKEN to another value, or leave it unset.\n`,
     )
     expect(warned.stdout).not.toContain('hunter2')
     const refused = await cli(['doctor'], { env: { ...env, NODE_ENV: 'prod' } })

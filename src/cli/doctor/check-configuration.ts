@@ -23,10 +23,10 @@ function modeCheck(config: Config): Check {
   )
 }
 
-/** A warning reads `NAME: why it has no effect`. */
+/** A warning reads `NAME: what it does not do, or should not`. */
 function warned(warning: string): Check {
   const name = warning.slice(0, warning.indexOf(':'))
-  return warn('Configuration', warning, `Set ${name} to a value that counts, or leave it unset.`)
+  return warn('Configuration', warning, `Set ${name} to another value, or leave it unset.`)
 }
 
 /** A problem reads `NAME: what is wrong`. */
