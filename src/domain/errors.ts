@@ -81,6 +81,15 @@ export const REFUSALS = {
   totp_not_started: [409, 'Start the set-up of codes first.'],
   // keys
   key_limit: [409, 'The account has reached the limit of 100 API keys; revoke one first.'],
+  // webhooks
+  webhook_limit: [409, 'The account has reached the limit of 20 webhooks; delete one first.'],
+  webhook_rotated: [
+    409,
+    'The secret was rotated at the same moment; take the new one from whoever did it, or rotate again.',
+  ],
+  webhook_gone: [409, 'Its webhook was deleted or is switched off; switch it on first.'],
+  delivery_in_progress: [409, 'This delivery is still on its way; wait until it rests.'],
+  test_in_progress: [409, 'A test of this account is still running; wait for its answer.'],
   // ours
   unavailable: [503, 'The store does not answer; retry in a moment.'],
   internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],

@@ -14,7 +14,7 @@ export interface Webhook {
   /** Types it wants; empty = all. */
   events: EventType[]
   state: 'active' | 'disabled' | 'deleted'
-  /** 64 hex characters, sealed; the HMAC key is the ASCII of the hex (security §5.3). */
+  /** 64 hex characters, sealed; the HMAC key is the ASCII of the hex (security §5.3). Empty once it is deleted. */
   sealed_secret: string
   /** The secret before the last rotation: signs too until `until`, so that receivers change over without a gap. */
   previous_secret?: { sealed: string; until: Date }

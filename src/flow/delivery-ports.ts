@@ -86,6 +86,8 @@ export interface WebhookStore {
   ): Promise<Webhook | undefined>
   /** active → disabled. @returns false when it was not active. */
   disable(id: string, at: Date, audit: AuditEntry): Promise<boolean>
+  /** disabled → active. @returns undefined when it was not disabled, or is not of that account. */
+  enable(id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined>
   remove(id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined>
   addAudit(id: string, audit: AuditEntry): Promise<void>
 }
