@@ -41,7 +41,11 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^src\/domain\//, may: /^src\/domain\// },
   { room: /^src\/signing\//, may: /^src\/(signing|domain)\//, types: /^src\/flow\/ports\.ts$/ },
   { room: /^src\/flow\//, may: /^src\/(flow|domain|signing)\// },
-  { room: /^src\/store\//, may: /^src\/(store|domain)\//, types: /^src\/flow\/(people-|delivery-)?ports\.ts$/ },
+  {
+    room: /^src\/store\//,
+    may: /^src\/(store|domain)\//,
+    types: /^src\/flow\/(people-|delivery-)?ports\.ts$/,
+  },
   { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },
   {
     room: /^src\/webhooks\//,

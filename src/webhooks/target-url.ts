@@ -91,11 +91,11 @@ function hint({ production, allowPrivate }: TargetRules): string {
     : '; for development CALLBACK_ALLOW_PRIVATE=1 allows http: and private receivers'
 }
 
-/** In development a receiver may share our host name, on another port. */
+/** While trying things out a receiver may share our host name, on another port. */
 function isOwn({ allowPrivate }: TargetRules, own: URL, url: URL, host: string): boolean {
   const name = hostOf(own)
-  if (!allowPrivate) return host === name
-  return portOf(url) === portOf(own) && (host === name || (isLoopback(host) && isLoopback(name)))
+  const sameHost = host === name || (isLoopback(host) && isLoopback(name))
+  return sameHost && (portOf(url) === portOf(own) || !(allowPrivate || isLoopback(name)))
 }
 
 function isLoopback(host: string): boolean {

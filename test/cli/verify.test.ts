@@ -23,7 +23,7 @@ beforeAll(async () => {
   service = await startService()
   folder = mkdtempSync(join(tmpdir(), 'countersign-verify-'))
   const setting = await setUpOwner(service)
-  const id = await ask(setting, { action: ACTION, callback_url: 'http://127.0.0.1:9/hook' })
+  const id = await ask(setting, { action: ACTION, callback_url: 'https://receiver.example/hook' })
   await decideByPasskey(setting, id, 'approved', 'fine')
   live = await (await callWithKey(service, setting.key, `/${id}`)).json()
   verdict = await (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json()

@@ -114,12 +114,6 @@ describe('201 of a live key', () => {
     expect(JSON.stringify(document)).not.toContain('surprise')
   })
 
-  it('takes an http: callback outside production', async () => {
-    const caller = await newCaller(service)
-    const callback_url = 'http://receiver.example/hook?x=1'
-    expect((await caller.create({ action: 'Deploy', callback_url })).status).toBe(201)
-  })
-
   it('marks source-control requests as high impact by themselves', async () => {
     const caller = await newCaller(service)
     const marks = []

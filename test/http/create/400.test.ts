@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
+import { newCaller, stored } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const PATH = '/api/v1/approvals/request'
@@ -97,12 +97,6 @@ describe('400 for fields', () => {
       field,
       detail: expect.any(String),
     })
-  })
-
-  it('refuses a callback to this service itself', async () => {
-    const caller = await newCaller(service)
-    const answer = await caller.create({ ...ok, callback_url: `${service.url}/healthz` })
-    expect(answer.body).toMatchObject({ error: 'invalid_field', field: 'callback_url' })
   })
 
   const sandboxCases: [string, Record<string, unknown>][] = [
@@ -297,46 +291,6 @@ describe('400 for bodies', () => {
     expect([damaged.status, damaged.body.error]).toEqual([400, 'invalid_json'])
     const junk = await post(new Uint8Array(Buffer.from('{"action":"x"}')))
     expect([junk.status, junk.body.error]).toEqual([400, 'invalid_json'])
-  })
-})
-
-describe('400 in production', () => {
-  let caller: TestCaller
-  let production: TestService
-  beforeAll(async () => {
-    const secret = (seed: number) =>
-      Buffer.from(Array.from({ length: 32 }, (_, index) => (index * 7 + seed) % 256)).toString('base64')
-    production = await startService({
-      env: {
-        NODE_ENV: 'production',
-        BASE_URL: 'https://approvals.example.com',
-        TRUST_PROXY: '0',
-        API_KEY_PEPPER: secret(1),
-        TOKEN_SECRET: secret(2),
-        SEALING_KEY: secret(3),
-        WEBHOOK_MASTER_SECRET: secret(4),
-      },
-    })
-    caller = await newCaller(production)
-  })
-  afterAll(() => production.close())
-
-  it.each([
-    'http://receiver.example/hook',
-    'https://approvals.example.com/x',
-    'HTTPS://APPROVALS.example.com',
-  ])('refuses the callback %s', async (callback_url) => {
-    const answer = await caller.create({ ...ok, callback_url })
-    expect([answer.status, answer.body.error, answer.body.field]).toEqual([
-      400,
-      'invalid_field',
-      'callback_url',
-    ])
-  })
-
-  it('takes an https: callback', async () => {
-    const answer = await caller.create({ ...ok, callback_url: 'https://receiver.example/hook' })
-    expect(answer.status).toBe(201)
   })
 })
 

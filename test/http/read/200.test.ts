@@ -130,7 +130,7 @@ describe('approved', () => {
 
   it('T84: 50 reads at once of a due request make one decision, one signature and one event', async () => {
     const caller = await newCaller(service, { sandbox: true })
-    const id = await caller.createdId({ callback_url: 'http://receiver.example/hook' })
+    const id = await caller.createdId({ callback_url: 'https://receiver.example/hook' })
     await makeDue(service, id)
     const answers = await Promise.all(Array.from({ length: 50 }, () => caller.read(id)))
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]))
@@ -142,7 +142,7 @@ describe('approved', () => {
     const types = (list: unknown) => Array.from(Object(list), (one) => Object(one).type)
     expect(types(document?.outbox)).toEqual(['approval.created', 'approval.approved'])
     expect(types(document?.audit)).toEqual(['approval.created', 'approval.voted', 'approval.approved'])
-    expect(document?.callback).toMatchObject({ url: 'http://receiver.example/hook' })
+    expect(document?.callback).toMatchObject({ url: 'https://receiver.example/hook' })
   })
 
   it('is final: neither expiry nor another plan changes it', async () => {
@@ -180,7 +180,7 @@ describe('rejected', () => {
 describe('expired', () => {
   it('shows id, status, action, created_at and expires_at, and nothing was signed', async () => {
     const caller = await newCaller(service)
-    const id = await caller.createdId({ context: { a: 1 }, callback_url: 'http://receiver.example/' })
+    const id = await caller.createdId({ context: { a: 1 }, callback_url: 'https://receiver.example/' })
     await lapse(service, id)
     const { status, body } = await caller.read(id)
     expect(status).toBe(200)
