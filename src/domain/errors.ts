@@ -32,6 +32,9 @@ export const REFUSALS = {
   not_found: [404, 'There is no such resource, or it is not yours.'],
   approver_not_found: [404, 'No user has the e-mail address in `X-Approver-Email`.'],
   not_pending: [409, 'The request is no longer pending.'],
+  not_approved: [409, 'The request is not approved; do not go ahead.'],
+  already_consumed: [409, 'This approval was used before; ask for a new one.'],
+  mismatch: [409, 'What you are about to do is not what was approved; see `field`.'],
   no_eligible_approver: [
     422,
     'Under the current policy nobody could approve this request; check approvers, quorum and passkeys.',

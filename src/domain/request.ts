@@ -89,6 +89,8 @@ export interface ApprovalRequest {
   votes: Vote[]
   decision?: Decision
   cancelled?: true
+  /** When the caller used the approval up. */
+  consumed_at?: Date
   reminded_at?: Date
   callback?: CallbackOutbox
   outbox: OutboxEvent[]

@@ -76,6 +76,10 @@ export interface RequestStore {
     event: OutboxEvent,
     audit: AuditEntry,
   ): Promise<ApprovalRequest | undefined>
+  /** Pending and, by the database's clock, unexpired → expired and `cancelled`. @returns undefined when not so. */
+  cancel(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
+  /** Approved and never used → used. @returns undefined when not so. */
+  consume(id: string, at: Date, audit: AuditEntry): Promise<ApprovalRequest | undefined>
   /** Version of each request that exists: one query for all waiters of a process. */
   versions(ids: readonly string[]): Promise<Map<string, number>>
 }

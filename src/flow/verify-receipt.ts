@@ -39,11 +39,7 @@ const UNKNOWN: Verdict = { valid: false, error: 'request not found', code: 'not_
 
 async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdict> {
   const decision = request.decision
-  if (decision === undefined) {
-    const error =
-      request.status === 'expired' ? 'request expired without a decision' : 'request not decided yet'
-    return { valid: false, status: request.status, error, code: request.status }
-  }
+  if (decision === undefined) return undecided(request)
   const { receipt } = decision
   const key = await deps.keys.find(receipt.public_key_id)
   const shown = { decision_id: decision.id, decision: decision.decision, ...receipt }
@@ -55,6 +51,12 @@ async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdic
   const publicKey = toBase64(key.publicKey)
   const { signature, public_key_id: publicKeyId } = receipt
   return { valid: true, payload: result.payload, signature, publicKeyId, publicKey, at: deps.clock.now() }
+}
+
+function undecided({ status, cancelled }: ApprovalRequest): Verdict {
+  if (cancelled) return { valid: false, status, error: 'request withdrawn by its caller', code: 'cancelled' }
+  const error = status === 'expired' ? 'request expired without a decision' : 'request not decided yet'
+  return { valid: false, status, error, code: status }
 }
 
 /** Does the signed nonce commit to the intent, and the intent to what is stored and shown? */

@@ -34,12 +34,13 @@ export function presentRequest(request: ApprovalRequest) {
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
   const decided =
     request.decision === undefined ? {} : { decision: presentDecision(request, request.decision) }
+  const used = request.consumed_at === undefined ? {} : { consumed_at: request.consumed_at.toISOString() }
   const sandbox = request.sandbox ? { sandbox: true } : {}
   switch (request.status) {
     case 'pending':
       return { ...head, context: contextOf(request), ...times, ...sandbox }
     case 'approved':
-      return { ...head, context: contextOf(request), ...times, ...decided, ...sandbox }
+      return { ...head, context: contextOf(request), ...times, ...decided, ...used, ...sandbox }
     case 'rejected':
       return { ...head, ...decided, ...sandbox }
     case 'expired':
@@ -98,6 +99,17 @@ export function presentReminder(reminder: Reminder) {
   }
 }
 
+/** Consume answer: whoever acts on it must see that a dry-run is one. */
+export function presentConsumed(request: ApprovalRequest) {
+  return {
+    request_id: request.id,
+    status: request.status,
+    decision_id: request.decision?.id,
+    consumed_at: request.consumed_at?.toISOString(),
+    ...(request.sandbox ? { sandbox: true } : {}),
+  }
+}
+
 /** Verify answer (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict) {
   if (!verdict.valid) {
@@ -123,6 +135,8 @@ function verdictSentence(code: string): string {
       return 'There is no such request; check the id.'
     case 'pending':
       return 'Nothing is signed yet; verify again after the decision.'
+    case 'cancelled':
+      return 'The caller withdrew the request; there is nothing to verify.'
     case 'expired':
       return 'The request lapsed without a decision; there is nothing to verify.'
     default:

@@ -98,6 +98,7 @@ export const requestSchema = new Schema<RequestDocument>(
     votes: { type: [voteFields], required: true },
     decision: decisionFields,
     cancelled: Boolean,
+    consumed_at: Date,
     reminded_at: Date,
     callback: callbackFields,
     outbox: { type: [outboxFields], required: true },

@@ -101,6 +101,16 @@ function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads> {
         { _id: id, status: 'pending', $expr: EXPIRED },
         traced({ $set: { status: 'expired' }, $inc: { version: 1 } }, [audit], [event]),
       ),
+    cancel: (id, event, audit) =>
+      update(
+        { _id: id, status: 'pending', $expr: UNEXPIRED },
+        traced({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
+      ),
+    consume: (id, at, audit) =>
+      update(
+        { _id: id, status: 'approved', consumed_at: null },
+        traced({ $set: { consumed_at: at }, $inc: { version: 1 } }, [audit]),
+      ),
     recordReminder(id, gapSeconds, at, event, audit) {
       const before = new Date(at.getTime() - gapSeconds * 1000)
       const free = [{ reminded_at: null }, { reminded_at: trusted({ $lte: before }) }]

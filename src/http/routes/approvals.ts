@@ -1,5 +1,7 @@
 import { type RequestHandler, Router } from 'express'
 import { invalidField } from '../../domain/errors.ts'
+import { cancelRequest } from '../../flow/cancel-request.ts'
+import { consumeRequest } from '../../flow/consume-request.ts'
 import { createRequest, findMade, refuseBlankAction, refuseSandboxFields } from '../../flow/create-request.ts'
 import { drawId } from '../../flow/deps.ts'
 import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
@@ -12,10 +14,16 @@ import { authenticate, callerOf, requireScope } from '../middleware/authenticate
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey } from '../middleware/limit.ts'
 import { parseBody } from '../parse.ts'
-import { presentCreated, presentReminder, presentRequest, presentSandboxCreated } from '../present.ts'
-import { createBody, idempotencyKey, listQuery, waitQuery } from '../schemas/approvals.ts'
+import {
+  presentConsumed,
+  presentCreated,
+  presentReminder,
+  presentRequest,
+  presentSandboxCreated,
+} from '../present.ts'
+import { consumeBody, createBody, idempotencyKey, listQuery, waitQuery } from '../schemas/approvals.ts'
 
-/** The callers' side of approvals: create, list, read, wait, remind. */
+/** The callers' side of approvals: create, list, read, wait, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
   const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
   const router = Router()
@@ -30,7 +38,10 @@ export function approvalRoutes(deps: HttpDeps): Router {
   router.get('/', reads, list(deps))
   router.get('/:id', reads, read(deps))
   router.get('/:id/wait', reads, wait(deps))
-  router.post('/:id/remind', authenticate(deps), limitByKey(deps, 'key'), remind(deps))
+  const acts = [authenticate(deps), limitByKey(deps, 'key')]
+  router.post('/:id/remind', acts, remind(deps))
+  router.post('/:id/cancel', acts, requireScope('approval:create'), cancel(deps))
+  router.post('/:id/consume', acts, requireScope('approval:create'), jsonBody, consume(deps))
   return router
 }
 
@@ -100,5 +111,18 @@ function wait(deps: HttpDeps): RequestHandler<{ id: string }> {
 function remind(deps: HttpDeps): RequestHandler<{ id: string }> {
   return async (request, response) => {
     response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
+  }
+}
+
+function cancel(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
+  }
+}
+
+function consume(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const use = parseBody(consumeBody, request.body)
+    response.json(presentConsumed(await consumeRequest(deps, callerOf(response), request.params.id, use)))
   }
 }

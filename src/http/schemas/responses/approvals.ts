@@ -44,6 +44,20 @@ const head = { id: idField('req'), action: actionField }
 const times = { created_at: timeField, expires_at: timeField }
 const mark = { sandbox: sandboxMark.optional() }
 
+/** Expired or withdrawn. */
+export const expiredAnswer = z
+  .strictObject({
+    ...head,
+    status: z.literal('expired'),
+    ...times,
+    cancelled: z.literal(true).optional().meta({ description: 'The caller withdrew it.' }),
+    ...mark,
+  })
+  .meta({
+    id: 'ExpiredApproval',
+    description: 'The time ran out, or the caller withdrew it: nothing was signed, so no `decision`.',
+  })
+
 /** `GET /api/v1/approvals/:id`: which fields there are depends on the status (interface, endpoint 2). */
 export const requestAnswer = z
   .union([
@@ -57,24 +71,14 @@ export const requestAnswer = z
         context: contextField,
         ...times,
         decision: decisionAnswer,
+        consumed_at: timeField.optional().meta({ description: 'When it was used up; absent until then.' }),
         ...mark,
       })
       .meta({ id: 'ApprovedApproval', description: 'Approved, with its receipt.' }),
     z
       .strictObject({ ...head, status: z.literal('rejected'), decision: decisionAnswer, ...mark })
       .meta({ id: 'RejectedApproval', description: 'Rejected, with its receipt; no context and no times.' }),
-    z
-      .strictObject({
-        ...head,
-        status: z.literal('expired'),
-        ...times,
-        cancelled: z.literal(true).optional().meta({ description: 'The caller withdrew it.' }),
-        ...mark,
-      })
-      .meta({
-        id: 'ExpiredApproval',
-        description: 'The time ran out: nothing was signed, so no `decision`.',
-      }),
+    expiredAnswer,
   ])
   .meta({ id: 'Approval', description: 'A request; its fields depend on its status.' })
 
@@ -93,6 +97,17 @@ export const reminderAnswer = z
     ...mark,
   })
   .meta({ id: 'Reminder' })
+
+/** `POST /api/v1/approvals/:id/consume`. */
+export const consumedAnswer = z
+  .strictObject({
+    request_id: idField('req'),
+    status: z.literal('approved'),
+    decision_id: idField('dec'),
+    consumed_at: timeField,
+    ...mark,
+  })
+  .meta({ id: 'ConsumedApproval', description: 'In production, do not go ahead when `sandbox` is there.' })
 
 /** The signed payload, format 1 (interface, "Signed payload"). */
 const payloadAnswer = z

@@ -1,0 +1,37 @@
+import { refusal } from '../domain/errors.ts'
+import { buildEvent } from '../domain/event.ts'
+import { expiredData } from '../domain/event-data.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
+import { callerActor } from './caller-actor.ts'
+import { auditEntry } from './close-request.ts'
+import { drawId, type FlowDeps } from './deps.ts'
+import type { Caller } from './ports.ts'
+import { findOwnRequest } from './read-request.ts'
+import { expireIfLapsed } from './settle-request.ts'
+
+/**
+ * Withdraws a pending request: it is `expired` at once, marked `cancelled`; nothing is signed and no callback sent.
+ * @throws Refusal `not_found`, `not_pending`
+ */
+export async function cancelRequest(
+  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
+  caller: Caller,
+  id: string,
+): Promise<ApprovalRequest> {
+  const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
+  if (request.status !== 'pending') throw refusal('not_pending', { status: request.status })
+  const at = deps.clock.now()
+  const data = expiredData(request, true)
+  const event = buildEvent({ id: drawId(deps, 'evt'), type: 'approval.expired', at, data })
+  const audit = auditEntry(deps, request, 'approval.cancelled', callerActor(caller), at)
+  const cancelled = await deps.requests.cancel(id, event, audit)
+  if (cancelled === undefined) throw await whyNotCancelled(deps, caller, id)
+  deps.changes.changed(id)
+  return cancelled
+}
+
+async function whyNotCancelled(deps: Pick<FlowDeps, 'requests'>, caller: Caller, id: string): Promise<Error> {
+  const { status } = await findOwnRequest(deps, caller, id)
+  // Still pending, and yet refused: by the database's clock the time ran out a moment before ours.
+  return refusal('not_pending', { status: status === 'pending' ? 'expired' : status })
+}
