@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { composeDelivery } from './compose-delivery.ts'
 import type { Config } from './config.ts'
+import { createVerificationLog } from './flow/audit/verification-log.ts'
 import type { FlowDeps } from './flow/deps.ts'
 import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
 import type { Clock, Log, RateLimiter, Vault } from './flow/ports.ts'
@@ -30,7 +31,6 @@ import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyStore } from './store/signing-keys.ts'
 import { type Nudge, noNudge } from './store/trace.ts'
 import { createUserStore } from './store/users.ts'
-import { createVerificationLog } from './store/verifications.ts'
 
 /** The service put together; `close` flushes what waits and lets go of the store. */
 export interface Composition {
@@ -102,8 +102,8 @@ async function assemble(
   const requests = createRequestStore(connection, nudge)
   const apiKeys = createApiKeyStore(connection, nudge)
   const changes = createChangeSignal({ requests, apiKeys }, clock, log)
-  const verifications = createVerificationLog(connection, log)
   const people = peopleStores(connection, clock, nudge)
+  const verifications = createVerificationLog(people.audit, log)
   const deps: FlowDeps = {
     ...people,
     ...(await composeDelivery(config, connection, nudge)),
@@ -158,7 +158,7 @@ function peopleStores(connection: StoreConnection, clock: Clock, nudge: Nudge) {
   return {
     users: createUserStore(connection, nudge),
     challenges: createChallengeStore(connection),
-    sessions: createSessionStore(connection),
+    sessions: createSessionStore(connection, nudge),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
     accounts: createAccountStore(connection),

@@ -105,6 +105,8 @@ export interface Session {
   id: string
   token_hash: string
   user_id: string
+  /** The person's own account, for the audit entries about the session. */
+  account_id: string
   created_at: Date
   last_seen_at: Date
   /** 30 days after sign-in at most; carried over when the id is renewed. */
@@ -112,16 +114,24 @@ export interface Session {
   user_agent: string
 }
 
+/** Sessions. An ended one stays, worth nothing, until its audit entries are in the trail. */
 export interface SessionStore {
-  insert(session: Session): Promise<void>
-  /** Live by the idle (12 h) and absolute limit at `now`, by cookie hash. */
+  insert(session: Session, audit: AuditEntry): Promise<void>
+  /** Live — not ended, within the idle (12 h) and the absolute limit at `now` — by cookie hash. */
   findByToken(tokenHash: string, now: Date): Promise<Session | undefined>
   findLive(id: string, now: Date): Promise<Session | undefined>
   /** Notes that the session is used, at most once a minute. */
   touch(id: string, at: Date): Promise<void>
   /** @returns false when it was over already. */
-  end(id: string): Promise<boolean>
-  endAllOf(userId: string): Promise<void>
+  end(id: string, at: Date, audit: AuditEntry): Promise<boolean>
+  /** Ends all sessions of the person; `entryOf` makes the audit entry of each. */
+  endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<void>
+  /** Sessions past their idle or absolute limit at `now` that nobody has ended. */
+  lapsed(now: Date, limit: number): Promise<Session[]>
+  /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */
+  endLapsed(id: string, now: Date, audit: AuditEntry): Promise<boolean>
+  /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
+  deleteEnded(): Promise<number>
 }
 
 /** A one-time link to set up the first owner or an invited person. Only the token's keyed hash is stored. */

@@ -149,17 +149,12 @@ export interface IdempotencyStore {
   release(claim: { scope: string; key: string; token: string }): Promise<void>
 }
 
-/** One verification attempt by anybody (interface, "Every verification attempt is logged"). */
-export interface VerificationRecord {
-  request_id: string
-  address: string
-  at: Date
-  result: string
-}
-
-/** Collects verification records and writes them in batches; `flush` writes all that wait. Nothing is dropped. */
+/**
+ * Gathers the audit entries of verifications by anybody (interface, "Every verification attempt is logged") and writes them
+ * in batches; `flush` writes all that wait. Nothing is dropped.
+ */
 export interface VerificationLog {
-  record(entry: VerificationRecord): void
+  record(entry: AuditEntry): void
   flush(): Promise<void>
 }
 

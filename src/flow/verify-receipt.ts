@@ -5,7 +5,7 @@ import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
 import { sha256Hex, toBase64 } from '../signing/encoding.ts'
 import { verifyReceiptJson } from '../signing/verify.ts'
-import type { FlowDeps } from './deps.ts'
+import { drawId, type FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
 
 /** The answer of the public verification. `publicKey` is standard base64 of the raw 32 bytes. */
@@ -30,9 +30,21 @@ export async function verifyDecision(deps: VerifyDeps, id: string, address: stri
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
   const request = found === undefined ? undefined : await expireIfLapsed(deps, found)
   const verdict = request === undefined ? UNKNOWN : await judge(deps, request)
-  const result = verdict.valid ? 'valid' : verdict.code
-  deps.verifications.record({ request_id: id.slice(0, 64), address, at: deps.clock.now(), result })
+  deps.verifications.record({
+    eid: drawId(deps, 'evt'),
+    type: 'approval.verified',
+    at: deps.clock.now(),
+    actor: { kind: 'public', address },
+    ...(request === undefined ? {} : { account_id: request.account_id }),
+    subject: loggedId(id),
+    detail: { result: verdict.valid ? 'valid' : verdict.code },
+  })
   return verdict
+}
+
+/** Anybody may ask for anything: what is written down is short, and whole where a character was cut. */
+function loggedId(id: string): string {
+  return id.slice(0, 64).toWellFormed()
 }
 
 const UNKNOWN: Verdict = { valid: false, error: 'request not found', code: 'not_found' }

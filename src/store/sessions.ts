@@ -1,24 +1,40 @@
 import mongoose, { Schema } from 'mongoose'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { Session, SessionStore } from '../flow/people-ports.ts'
+import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
-type SessionDocument = Omit<Session, 'id'> & { _id: string }
+const { trusted } = mongoose
+
+type SessionDocument = Omit<Session, 'id'> & {
+  _id: string
+  ended_at: Date | null
+  audit: AuditEntry[]
+} & Relayed
+type SessionModel = mongoose.Model<SessionDocument>
 
 const sessionSchema = new Schema<SessionDocument>(
   {
     _id: { type: String, required: true },
     token_hash: { type: String, required: true },
     user_id: { type: String, required: true },
+    account_id: { type: String, required: true },
     created_at: { type: Date, required: true },
     last_seen_at: { type: Date, required: true },
     expires_at: { type: Date, required: true },
+    ended_at: { type: Date, default: null },
     user_agent: { type: String, default: '' },
+    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )
 sessionSchema.index({ token_hash: 1 }, { unique: true })
 sessionSchema.index({ user_id: 1 })
-sessionSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
+// No TTL index: the database would delete sessions whose end the audit trail has not heard of.
+sessionSchema.index({ ended_at: 1, expires_at: 1 })
+sessionSchema.index({ ended_at: 1, last_seen_at: 1 })
+carryTraces(sessionSchema)
 
 /** A session nobody used for this long is over. */
 const IDLE_MS = 12 * 3_600_000
@@ -26,42 +42,73 @@ const IDLE_MS = 12 * 3_600_000
 /** The gap between two notes of use, so that a busy page costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
 
-/** Sessions on mongoose. Ending one deletes it, in every process at once. */
-export function createSessionStore(connection: StoreConnection): SessionStore {
+/** Sessions on mongoose. Ending one is a write that every process sees at once. */
+export function createSessionStore(connection: StoreConnection, nudge: Nudge = noNudge): SessionStore {
   const model = connection.model<SessionDocument>('Session', sessionSchema, 'sessions')
-  const findOne = async (filter: mongoose.QueryFilter<SessionDocument>) =>
-    toSession(await model.findOne(filter).lean<SessionDocument>())
+  const findOne = async (filter: mongoose.QueryFilter<SessionDocument>) => {
+    const found = await model.findOne(filter).lean<SessionDocument>()
+    return found === null ? undefined : toSession(found)
+  }
   return {
-    async insert({ id, ...rest }) {
-      await model.create({ _id: id, ...rest })
+    ...endings(model, nudge),
+    async insert({ id, ...rest }, audit) {
+      await model.create({ _id: id, ...rest, ended_at: null, audit: [audit], ...tokenOf({ audit: [audit] }) })
+      nudge()
     },
     findByToken: (tokenHash, now) => findOne({ token_hash: tokenHash, ...liveAt(now) }),
     findLive: (id, now) => findOne({ _id: id, ...liveAt(now) }),
     async touch(id, at) {
-      const stale = trustedBefore(new Date(at.getTime() - TOUCH_GAP_MS))
-      await model.updateOne({ _id: id, last_seen_at: stale }, { $set: { last_seen_at: at } })
+      const stale = trusted({ $lt: new Date(at.getTime() - TOUCH_GAP_MS) })
+      await model.updateOne({ _id: id, last_seen_at: stale, ended_at: null }, { $set: { last_seen_at: at } })
     },
-    end: async (id) => (await model.deleteOne({ _id: id })).deletedCount === 1,
-    async endAllOf(userId) {
-      await model.deleteMany({ user_id: userId })
+  }
+}
+
+type Endings = 'end' | 'endAllOf' | 'lapsed' | 'endLapsed' | 'deleteEnded'
+
+function endings(model: SessionModel, nudge: Nudge): Pick<SessionStore, Endings> {
+  const end = async (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) => {
+    const update = traced({ $set: { ended_at: at } }, [audit])
+    const { modifiedCount } = await model.updateOne({ ...filter, ended_at: null }, update)
+    if (modifiedCount === 1) nudge()
+    return modifiedCount === 1
+  }
+  return {
+    end: (id, at, audit) => end({ _id: id }, at, audit),
+    async endAllOf(userId, at, entryOf) {
+      const live = await model.find({ user_id: userId, ended_at: null }).lean<SessionDocument[]>()
+      await Promise.all(live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found)))))
+    },
+    async lapsed(now, limit) {
+      const found = await model.find(lapsedAt(now)).limit(limit).lean<SessionDocument[]>()
+      return found.map(toSession)
+    },
+    endLapsed: (id, now, audit) => end({ _id: id, ...lapsedAt(now) }, now, audit),
+    async deleteEnded() {
+      const settled = { ended_at: trusted({ $ne: null }), relay: null }
+      return (await model.deleteMany(settled)).deletedCount
     },
   }
 }
 
 function liveAt(now: Date) {
-  const idleSince = new Date(now.getTime() - IDLE_MS)
   return {
-    expires_at: mongoose.trusted({ $gt: now }),
-    last_seen_at: mongoose.trusted({ $gt: idleSince }),
+    ended_at: null,
+    expires_at: trusted({ $gt: now }),
+    last_seen_at: trusted({ $gt: idleSince(now) }),
   }
 }
 
-function trustedBefore(at: Date) {
-  return mongoose.trusted({ $lt: at })
+function lapsedAt(now: Date) {
+  const over = [{ expires_at: trusted({ $lte: now }) }, { last_seen_at: trusted({ $lte: idleSince(now) }) }]
+  return { ended_at: null, $or: over }
 }
 
-function toSession(document: SessionDocument | null): Session | undefined {
-  if (document === null) return undefined
-  const { _id, ...rest } = document
+function idleSince(now: Date): Date {
+  return new Date(now.getTime() - IDLE_MS)
+}
+
+function toSession(document: SessionDocument): Session {
+  const { _id, ended_at: _ended, audit: _audit, relay: _relay, ...rest } = document
   return { id: _id, ...rest }
 }

@@ -96,50 +96,6 @@ describe('a link', () => {
   })
 })
 
-describe('a session', () => {
-  const session = (n: number, seen: number) => ({
-    id: `ses_${n}`,
-    token_hash: HASH(n),
-    user_id: 'usr_s',
-    created_at: new Date(seen),
-    last_seen_at: new Date(seen),
-    expires_at: new Date(seen + 100 * HOUR),
-    user_agent: '',
-  })
-  // Far ahead, so that the store's own sweep of expired sessions leaves it alone.
-  const start = Date.now() + 1000 * HOUR
-  const hoursIn = (hours: number) => new Date(start + hours * HOUR)
-
-  it('lives while it is used, for 12 idle hours, and ends at its limit', async () => {
-    const { sessions } = stores()
-    await sessions.insert(session(20, start))
-    expect(await sessions.findByToken(HASH(20), hoursIn(11.9))).toEqual(session(20, start))
-    expect(await sessions.findLive('ses_20', hoursIn(12))).toBeUndefined()
-    await sessions.touch('ses_20', hoursIn(11))
-    expect(await sessions.findLive('ses_20', hoursIn(22.9))).toMatchObject({ last_seen_at: hoursIn(11) })
-    await sessions.touch('ses_20', hoursIn(99))
-    expect(await sessions.findLive('ses_20', hoursIn(99.9))).toMatchObject({ last_seen_at: hoursIn(99) })
-    expect(await sessions.findLive('ses_20', hoursIn(100))).toBeUndefined()
-  })
-
-  it('notes its use at most once a minute, and never backwards', async () => {
-    const { sessions } = stores()
-    await sessions.insert(session(21, start))
-    for (const seconds of [59, 30, -600]) await sessions.touch('ses_21', new Date(start + seconds * 1000))
-    expect((await sessions.findLive('ses_21', hoursIn(1)))?.last_seen_at).toEqual(new Date(start))
-  })
-
-  it('ends alone or with all others of the person', async () => {
-    const { sessions } = stores()
-    for (const n of [22, 23, 24]) await sessions.insert(session(n, start))
-    expect([await sessions.end('ses_22'), await sessions.end('ses_22')]).toEqual([true, false])
-    await sessions.insert({ ...session(25, start), user_id: 'usr_t' })
-    await sessions.endAllOf('usr_s')
-    expect(await sessions.findLive('ses_23', hoursIn(1))).toBeUndefined()
-    expect(await sessions.findLive('ses_25', hoursIn(1))).toMatchObject({ id: 'ses_25', user_id: 'usr_t' })
-  })
-})
-
 describe('attempts', () => {
   it('T26: are counted exactly, however many come at once', async () => {
     const { attempts } = stores()

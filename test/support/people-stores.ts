@@ -16,6 +16,7 @@ export interface PeopleStores {
   sessions: ReturnType<typeof createSessionStore>
   enrollments: ReturnType<typeof createEnrollmentStore>
   attempts: ReturnType<typeof createAttemptStore>
+  connection: StoreConnection
 }
 
 /** Opens them before the tests of a file and drops the database after. `now` is what the attempt counters go by. */
@@ -31,6 +32,7 @@ export function usePeopleStores(now: () => Date = () => new Date()): () => Peopl
       sessions: createSessionStore(connection),
       enrollments: createEnrollmentStore(connection),
       attempts: createAttemptStore(connection, { now }),
+      connection,
     }
     await ensureIndexes(connection)
   })

@@ -3,6 +3,7 @@ import type { User } from '../../domain/user.ts'
 import type { UserChange } from '../people-ports.ts'
 import { changeUser } from './change-user.ts'
 import { drawDevice, withDevice } from './device.ts'
+import { endAllSessions } from './end-sessions.ts'
 import { newPerson } from './new-person.ts'
 import type { OpenEnrollment } from './open-enrollment.ts'
 import { personAudit } from './people-audit.ts'
@@ -55,7 +56,7 @@ export async function finishEnrollment(
   }
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeUser(deps, user.id, plan)
-  if (user !== undefined) await deps.sessions.endAllOf(user.id)
+  if (user !== undefined) await endAllSessions(deps, user, client.address, 'enrolled_anew')
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }

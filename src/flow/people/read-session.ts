@@ -1,6 +1,6 @@
 import type { User } from '../../domain/user.ts'
 import type { Session } from '../people-ports.ts'
-import { personAudit } from './people-audit.ts'
+import { type EndDeps, endOneSession } from './end-sessions.ts'
 import type { PeopleDeps } from './people-deps.ts'
 
 /** Who is signed in. */
@@ -52,11 +52,6 @@ export function refreshSession(
 }
 
 /** Signs out: the session ends on the server, so that its cookie and its JWTs are worth nothing at once. */
-export async function endSession(
-  deps: Pick<PeopleDeps, 'sessions' | 'audit' | 'clock' | 'random'>,
-  { session, user }: SignedIn,
-  address: string,
-): Promise<void> {
-  if (!(await deps.sessions.end(session.id))) return
-  await deps.audit.append(personAudit(deps, 'session.ended', user, { address, subject: session.id }))
+export function endSession(deps: EndDeps, who: SignedIn, address: string): Promise<boolean> {
+  return endOneSession(deps, who, address, 'signed_out')
 }

@@ -2,15 +2,17 @@ import type { User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import { drawId } from '../deps.ts'
 import type { Session } from '../people-ports.ts'
+import { endAllSessions, endOneSession } from './end-sessions.ts'
 import { personAudit } from './people-audit.ts'
 import type { PeopleDeps } from './people-deps.ts'
+import type { SignedIn } from './read-session.ts'
 
 /** Where a request came from. */
 export interface Client {
   address: string
   user_agent: string
   /** The session the browser had before, if any: signing in ends it, so that a planted id never becomes a signed-in one (T23). */
-  previous_session_id?: string
+  previous?: SignedIn
 }
 
 /** A session as its browser gets it: the cookie's token and the JWT exist nowhere else. */
@@ -23,7 +25,7 @@ export interface SessionGrant {
   expires_in: number
 }
 
-type SessionDeps = Pick<PeopleDeps, 'sessions' | 'audit' | 'vault' | 'tokens' | 'clock' | 'random'>
+type SessionDeps = Pick<PeopleDeps, 'sessions' | 'vault' | 'tokens' | 'clock' | 'random'>
 
 /** 30 days from sign-in, whatever happens in between. */
 const SESSION_MS = 30 * 86_400_000
@@ -35,16 +37,9 @@ export async function startSession(
   client: Client,
   how: string,
 ): Promise<SessionGrant> {
-  if (client.previous_session_id !== undefined) await deps.sessions.end(client.previous_session_id)
-  const now = deps.clock.now()
-  const grant = await openSession(deps, user, client, now, new Date(now.getTime() + SESSION_MS))
-  const entry = personAudit(deps, 'session.created', user, {
-    address: client.address,
-    subject: grant.session.id,
-    detail: { method: how },
-  })
-  await deps.audit.append(entry)
-  return grant
+  if (client.previous !== undefined) await endOneSession(deps, client.previous, client.address, 'replaced')
+  const expiresAt = new Date(deps.clock.now().getTime() + SESSION_MS)
+  return openSession(deps, user, client, expiresAt, how)
 }
 
 /**
@@ -57,27 +52,30 @@ export async function renewSession(
   old: Session,
   client: Client,
 ): Promise<SessionGrant> {
-  await deps.sessions.endAllOf(user.id)
-  return openSession(deps, user, client, deps.clock.now(), old.expires_at)
+  await endAllSessions(deps, user, client.address, 'factor_changed')
+  return openSession(deps, user, client, old.expires_at, 'renewal')
 }
 
 async function openSession(
   deps: SessionDeps,
   user: User,
   client: Client,
-  now: Date,
   expiresAt: Date,
+  method: string,
 ): Promise<SessionGrant> {
+  const now = deps.clock.now()
   const cookie = toBase64Url(deps.random.bytes(32))
   const session: Session = {
     id: drawId(deps, 'ses'),
     token_hash: deps.vault.hash('session', cookie),
     user_id: user.id,
+    account_id: user.account_id,
     created_at: now,
     last_seen_at: now,
     expires_at: expiresAt,
     user_agent: client.user_agent.slice(0, 200),
   }
-  await deps.sessions.insert(session)
+  const about = { address: client.address, subject: session.id, detail: { method } }
+  await deps.sessions.insert(session, personAudit(deps, 'session.created', user, about))
   return { session, user, cookie, ...(await deps.tokens.issue(session, now)) }
 }

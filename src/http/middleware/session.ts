@@ -60,7 +60,7 @@ export async function signingInClient(deps: SessionHttpDeps, request: Request): 
   const cookie = readCookie(request, 'session', deps.settings.baseUrl)
   const old = cookie === undefined ? undefined : await readSession(deps, { cookie })
   const client = clientOf(request)
-  return old === undefined ? client : { ...client, previous_session_id: old.session.id }
+  return old === undefined ? client : { ...client, previous: old }
 }
 
 function credentialOf(request: Request, baseUrl: string): SessionCredential | undefined {

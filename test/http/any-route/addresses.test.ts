@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { auditOf } from '../../support/audit.ts'
 import { send, stored } from '../../support/caller.ts'
 import { addKey, addPerson } from '../../support/people.ts'
 import { type TestService, useService } from '../../support/service.ts'
@@ -12,9 +13,8 @@ async function left(service: TestService, forwarded?: string): Promise<number> {
 }
 
 async function loggedAddresses(service: TestService): Promise<unknown[]> {
-  await service.composition.deps.verifications.flush()
-  const log = await stored(service, 'verifications').find({}).sort({ at: 1 }).toArray()
-  return log.map((entry) => entry.address)
+  const log = await auditOf(service, { type: 'approval.verified' })
+  return log.map(({ actor }) => ('address' in actor ? actor.address : undefined))
 }
 
 describe('T65: X-Forwarded-For', () => {

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { parseReceiptInput, verifyReceipt } from '../../../src/signing/verify.ts'
+import { auditOf } from '../../support/audit.ts'
 import {
   alter,
   decidedId,
@@ -170,6 +171,8 @@ describe('a tampered store', () => {
 })
 
 describe('the verification log', () => {
+  const attempts = (subject: string) => auditOf(service, { type: 'approval.verified', subject })
+
   it('T68: has every attempt with address, time and result, written in batches', async () => {
     const pending = await caller.createdId()
     const decided = await decidedId(service, caller)
@@ -177,35 +180,48 @@ describe('the verification log', () => {
     const odd = 'odd id$\u0000'
     const started = Date.now()
     for (const id of [pending, decided, unknown, encodeURIComponent(odd)]) await verify(id)
-    await service.composition.deps.verifications.flush()
-    const wanted = { request_id: { $in: [pending, decided, unknown, odd] } }
-    const log = await stored(service, 'verifications').find(wanted).sort({ at: 1 }).toArray()
-    expect(log.map(({ request_id, address, result }) => [request_id, address, result])).toEqual([
-      [pending, '127.0.0.1', 'pending'],
-      [decided, '127.0.0.1', 'valid'],
-      [unknown, '127.0.0.1', 'not_found'],
-      [odd, '127.0.0.1', 'not_found'],
-    ])
-    for (const entry of log) expect(Number(entry.at)).toBeGreaterThanOrEqual(started - 1_000)
+    const entries = (await Promise.all([pending, decided, unknown, odd].map(attempts))).flat()
+    expect(entries.map(({ eid: _eid, at: _at, ...entry }) => entry)).toEqual(
+      [
+        { subject: pending, account_id: caller.user.account_id, detail: { result: 'pending' } },
+        { subject: decided, account_id: caller.user.account_id, detail: { result: 'valid' } },
+        { subject: unknown, detail: { result: 'not_found' } },
+        { subject: odd, detail: { result: 'not_found' } },
+      ].map((told) => ({
+        type: 'approval.verified',
+        actor: { kind: 'public', address: '127.0.0.1' },
+        ...told,
+      })),
+    )
+    for (const { at } of entries) expect(at.getTime()).toBeGreaterThanOrEqual(started - 1_000)
   })
 
   it('T68: writes 100 attempts in a few batches, and loses none when a batch fails', async () => {
     const unknown = 'req_22222222222222222222222222'
-    const model = service.composition.connection.models.Verification
-    if (model === undefined) throw new Error('no model')
-    const bulkWrite = model.bulkWrite.bind(model)
-    let batches = 0
-    model.bulkWrite = ((...batch: Parameters<typeof bulkWrite>) => {
-      batches += 1
-      return batches === 1 ? Promise.reject(new Error('the store was away')) : bulkWrite(...batch)
-    }) as typeof model.bulkWrite
     const { verifications } = service.composition.deps
     await verifications.flush()
+    const model = service.composition.connection.models.AuditInbox
+    if (model === undefined) throw new Error('no model')
+    const create = model.create.bind(model)
+    let batches = 0
+    model.create = ((...batch: Parameters<typeof create>) => {
+      batches += 1
+      return batches === 1 ? Promise.reject(new Error('the store was away')) : create(...batch)
+    }) as typeof model.create
+    onTestFinished(() => {
+      model.create = create
+    })
     await Promise.all(Array.from({ length: 100 }, () => verify(unknown)))
     await verifications.flush().catch(() => undefined)
-    await verifications.flush()
-    expect(await stored(service, 'verifications').countDocuments({ request_id: unknown })).toBe(100)
+    expect(await attempts(unknown)).toHaveLength(100)
     expect(batches).toBeGreaterThan(1)
     expect(batches).toBeLessThan(12)
+  })
+
+  it('T68: writes down 64 characters of an id, and no half of one', async () => {
+    const long = `${'x'.repeat(63)}🚀🚀`
+    await verify(encodeURIComponent(long))
+    const logged = `${'x'.repeat(63)}\ufffd`
+    expect((await attempts(logged)).map(({ subject }) => subject)).toEqual([logged])
   })
 })

@@ -1,0 +1,52 @@
+import type { AuditEntry } from '../../domain/audit.ts'
+import type { AuditLog, Log, VerificationLog } from '../ports.ts'
+
+/** A batch is written when this many wait, or after the pause: a flood of public verifications costs few writes (T68). */
+const BATCH = 256
+const PAUSE_MS = 500
+const RETRY_MS = 2_000
+
+/**
+ * Gathers the entries of public verifications into batches, each one write of the audit log. A batch that could not be
+ * written stays as it is and is tried again before any other: the log knows batches by their first entry, so one that had
+ * grown in between would lose what was added.
+ */
+export function createVerificationLog(audit: AuditLog, log: Log): VerificationLog {
+  let batch: AuditEntry[] = []
+  const waiting: AuditEntry[] = []
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
+
+  const writeAll = async (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    for (;;) {
+      if (batch.length === 0) batch = waiting.splice(0, BATCH)
+      if (batch.length === 0) return
+      await audit.append(...batch)
+      batch = []
+    }
+  }
+  const flush = (): Promise<void> => {
+    writing = writing.catch(() => undefined).then(writeAll)
+    return writing
+  }
+  const flushQuietly = (): void => {
+    flush().catch((error: unknown) => {
+      const left = batch.length + waiting.length
+      log.error({ error, waiting: left }, 'verification log not written, trying again')
+      flushAfter(RETRY_MS)
+    })
+  }
+  const flushAfter = (ms: number): void => {
+    timer ??= setTimeout(flushQuietly, ms).unref()
+  }
+  return {
+    record(entry) {
+      waiting.push(entry)
+      if (waiting.length % BATCH === 0) flushQuietly()
+      else flushAfter(PAUSE_MS)
+    },
+    flush,
+  }
+}

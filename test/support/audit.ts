@@ -1,0 +1,47 @@
+import type { AuditEntry, AuditType } from '../../src/domain/audit.ts'
+import type { StoreConnection } from '../../src/store/connect.ts'
+import type { TestService } from './service.ts'
+
+/** Which entries. */
+export interface EntryFilter {
+  type?: AuditType
+  subject?: string
+}
+
+const SOURCES = [
+  'requests',
+  'api_keys',
+  'users',
+  'signing_keys',
+  'sessions',
+  'webhooks',
+  'deliveries',
+  'audit_inbox',
+]
+
+/**
+ * Audit entries, oldest first, whether they wait in their documents or are in the trail already: what moves from there to
+ * here in between is seen once.
+ */
+export async function auditEntries(
+  connection: StoreConnection,
+  { type, subject }: EntryFilter = {},
+): Promise<AuditEntry[]> {
+  const entries = new Map<string, AuditEntry>()
+  for (const name of SOURCES) {
+    const found = await connection.collection<{ audit?: AuditEntry[] }>(name).find({}).toArray()
+    for (const entry of found.flatMap(({ audit }) => audit ?? [])) entries.set(entry.eid, entry)
+  }
+  const trail = await connection.collection<{ entry: AuditEntry }>('audit_log').find({}).toArray()
+  for (const { entry } of trail) entries.set(entry.eid, entry)
+  return [...entries.values()]
+    .filter((entry) => type === undefined || entry.type === type)
+    .filter((entry) => subject === undefined || entry.subject === subject)
+    .sort((a, b) => a.at.getTime() - b.at.getTime())
+}
+
+/** Those of a service; verifications that wait in memory are written first. */
+export async function auditOf(service: TestService, filter: EntryFilter = {}): Promise<AuditEntry[]> {
+  await service.composition.deps.verifications.flush()
+  return auditEntries(service.composition.connection, filter)
+}
