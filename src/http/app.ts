@@ -9,6 +9,7 @@ import { securityHeaders } from './middleware/security-headers.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { decisionRoutes } from './routes/decisions.ts'
+import { deliveryRoutes } from './routes/deliveries.ts'
 import { enrollmentRoutes } from './routes/enrollment.ts'
 import { healthRoutes } from './routes/health.ts'
 import { meRoutes } from './routes/me.ts'
@@ -17,6 +18,7 @@ import { pageRoutes } from './routes/pages.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { verificationRoutes } from './routes/verification.ts'
 import { webhookSecretRoutes } from './routes/webhook-secret.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
 
 /** The whole HTTP surface, one line a mount, in the order in which requests meet it. */
 export function createHttpApp(deps: HttpDeps): Express {
@@ -33,12 +35,14 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api', noStore)
   app.use(verificationRoutes(deps))
   app.use('/api/v1', decisionRoutes(deps))
+  app.use('/api/v1', deliveryRoutes(deps))
   app.use('/api/v1/approvals', approvalRoutes(deps))
   app.use('/api/v1/session', sessionRoutes(deps))
   app.use('/api/v1/enrollment', enrollmentRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
   app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
   app.use('/api/v1/account/webhook-secret', webhookSecretRoutes(deps))
+  app.use('/api/v1/account/webhooks', webhookRoutes(deps))
   app.use(openapiRoutes(deps))
   app.use(pageRoutes(deps))
   app.use(unknownPath)

@@ -7,12 +7,15 @@ import { factorPaths } from './openapi/factor-paths.ts'
 import { securitySchemes } from './openapi/security.ts'
 import { servicePaths } from './openapi/service-paths.ts'
 import { enrollmentPaths, sessionPaths } from './openapi/session-paths.ts'
+import { WEBHOOKS } from './openapi/webhook-events.ts'
+import { webhookPaths } from './openapi/webhook-paths.ts'
 
 /** Every operation, with the schemas of its requests and answers. */
 export const PATHS: ZodOpenApiPathsObject = {
   ...approvalPaths,
   ...decisionPaths,
   ...accountPaths,
+  ...webhookPaths,
   ...sessionPaths,
   ...enrollmentPaths,
   ...factorPaths,
@@ -31,6 +34,7 @@ export function buildOpenApi(version: string): object {
       servers: [{ url: '/', description: 'The service that serves this document' }],
       tags: TAGS,
       paths: PATHS,
+      webhooks: WEBHOOKS,
       components: { securitySchemes },
     },
     { override: simplify },
@@ -53,7 +57,7 @@ Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
-Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors and changes of API keys by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in or enrol from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in or enrol from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
 
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 
@@ -62,6 +66,16 @@ const TAGS = [
   { name: 'Receipts', description: 'For everybody: verify what was decided.' },
   { name: 'Deciding', description: 'For approvers: see what is asked, approve or reject.' },
   { name: 'Account', description: 'For owners: API keys and callback secrets.' },
+  {
+    name: 'Webhooks',
+    description:
+      'For owners: receivers that are told about every event of the account, and what became of it.',
+  },
+  {
+    name: 'Events',
+    description:
+      'What this service posts to receivers: callbacks of single requests, and events to the webhooks of the account. The same event can come more than once, always with the same `webhook-id`, and events can come in another order than they happened.',
+  },
   { name: 'Signing in', description: 'Sessions of people.' },
   { name: 'Enrolment', description: 'Signing up by a one-time link.' },
   {

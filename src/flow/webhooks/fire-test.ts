@@ -20,7 +20,7 @@ export type TestFire = (owner: Owner, id: string) => Promise<Delivery>
 /**
  * Makes the test-fire of this process. One at a time for an account: a test waits for no slot of the host, so many at once
  * would be a flood (T9).
- * @returns throws Refusal `not_found`, `test_in_progress`; the delivery comes back with the outcome of its attempt
+ * @returns the delivery with the outcome of its attempt; throws Refusal `not_found`, `test_in_progress`
  */
 export function createTestFire(deps: TestDeps): TestFire {
   const busy = new Set<string>()

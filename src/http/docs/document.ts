@@ -61,17 +61,21 @@ const response = z.object({
   content: content.optional(),
 })
 
+const parameter = z.object({
+  in: z.string(),
+  name: z.string(),
+  required: z.boolean().optional(),
+  schema: schemaNode,
+})
+
 const operation = z.object({
   operationId: z.string(),
   tags: z.array(z.string()).min(1),
   summary: z.string(),
   description: z.string().optional(),
-  security: z.array(z.record(z.string(), z.array(z.string()))),
-  parameters: z
-    .array(
-      z.object({ in: z.string(), name: z.string(), required: z.boolean().optional(), schema: schemaNode }),
-    )
-    .optional(),
+  /** Missing on what the service itself sends. */
+  security: z.array(z.record(z.string(), z.array(z.string()))).optional(),
+  parameters: z.array(z.union([reference, parameter])).optional(),
   requestBody: z.object({ required: z.boolean().optional(), content }).optional(),
   responses: z.record(z.string(), z.union([reference, response])),
 })
@@ -80,9 +84,11 @@ const document = z.object({
   info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
   tags: z.array(z.object({ name: z.string(), description: z.string() })),
   paths: z.record(z.string(), z.record(z.string(), operation)),
+  webhooks: z.record(z.string(), z.record(z.string(), operation)),
   components: z.object({
     schemas: z.record(z.string(), schemaNode),
     headers: z.record(z.string(), header),
+    parameters: z.record(z.string(), parameter),
     responses: z.record(z.string(), response),
     securitySchemes: z.record(z.string(), z.object({ description: z.string() })),
   }),
@@ -90,6 +96,7 @@ const document = z.object({
 
 export type OpenApi = z.output<typeof document>
 export type Operation = z.output<typeof operation>
+export type Parameter = z.output<typeof parameter>
 export type Answer = z.output<typeof response>
 export type Media = z.output<typeof media>
 
@@ -108,6 +115,17 @@ export function resolveAnswer(openapi: OpenApi, answer: Operation['responses'][s
   if (!('$ref' in answer)) return answer
   const found = openapi.components.responses[nameOfRef(answer.$ref)]
   if (found === undefined) throw new TypeError(`the document has no ${answer.$ref}`)
+  return found
+}
+
+/** The parameter itself, where the operation only names it. */
+export function resolveParameter(
+  openapi: OpenApi,
+  named: NonNullable<Operation['parameters']>[number],
+): Parameter {
+  if (!('$ref' in named)) return named
+  const found = openapi.components.parameters[nameOfRef(named.$ref)]
+  if (found === undefined) throw new TypeError(`the document has no ${named.$ref}`)
   return found
 }
 

@@ -4,7 +4,9 @@ import {
   nameOfRef,
   type OpenApi,
   type Operation,
+  type Parameter,
   resolveAnswer,
+  resolveParameter,
 } from './document.ts'
 import { type Html, html } from './html.ts'
 import { jsonBlock, prose } from './prose.ts'
@@ -19,13 +21,14 @@ export interface Placed {
 
 /** Everything about one operation. */
 export function operationView(openapi: OpenApi, { method, path, operation }: Placed): Html {
-  const { operationId: id, summary, description, parameters = [], requestBody, responses } = operation
+  const { operationId: id, summary, description, security, requestBody, responses } = operation
+  const parameters = (operation.parameters ?? []).map((named) => resolveParameter(openapi, named))
   const body = requestBody === undefined ? undefined : Object.values(requestBody.content)[0]
   return html`<article class="operation" id="${id}">
 <h3><a class="anchor" href="#${id}">${summary}</a></h3>
 <p class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></p>
 ${description === undefined ? undefined : prose(description)}
-<p class="access"><strong>Who:</strong> ${accessOf(operation)}</p>
+${security === undefined ? undefined : html`<p class="access"><strong>Who:</strong> ${accessOf(security)}</p>`}
 ${parameters.length === 0 ? undefined : html`<h4>Parameters</h4><dl class="fields">${parameters.map((parameter) => fieldView(parameter.name, { ...parameter.schema, description: describeParameter(parameter) }, parameter.required ?? false))}</dl>`}
 ${body === undefined ? undefined : html`<h4>Body</h4>${mediaView(openapi, body)}`}
 <h4>Answers</h4>
@@ -33,13 +36,7 @@ ${Object.entries(responses).map(([status, answer]) => answerView(openapi, status
 </article>`
 }
 
-function describeParameter({
-  in: place,
-  schema,
-}: {
-  in: string
-  schema: { description?: string | undefined }
-}): string {
+function describeParameter({ in: place, schema }: Parameter): string {
   return `In the ${place}. ${schema.description ?? ''}`.trim()
 }
 
@@ -57,7 +54,7 @@ function mediaView(openapi: OpenApi, media: Media): Html {
   return html`${named === undefined ? undefined : html`<p class="type"><a href="#schema-${nameOfRef(named)}">${nameOfRef(named)}</a></p>`}${media.schema === undefined ? undefined : schemaView(openapi, media.schema)}${Object.entries(examples ?? {}).map(([name, { value }]) => html`<p class="caption">${name.replaceAll('_', ' ')}</p>${jsonBlock(value)}`)}`
 }
 
-function accessOf({ security }: Operation): Html {
+function accessOf(security: NonNullable<Operation['security']>): Html {
   if (security.length === 0) return html`anybody`
   const ways = security.map((way) =>
     Object.entries(way).map(([scheme, scopes], index) => {

@@ -47,7 +47,8 @@ interface Section {
 }
 
 function sectionsOf(openapi: OpenApi): Section[] {
-  const placed = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+  const sent = Object.values(openapi.webhooks).map((item) => ['your receiver', item] as const)
+  const placed = [...Object.entries(openapi.paths), ...sent].flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   )
   return openapi.tags.map(({ name, description }) => ({

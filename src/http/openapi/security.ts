@@ -8,7 +8,7 @@ export type Access =
   | { by: 'key'; scope?: Scope }
   | { by: 'session'; changes: boolean }
   | { by: 'cookie' }
-  | { by: 'key or session' }
+  | { by: 'key or session'; scope?: Scope }
   /** Open to everybody, but a browser that carries our cookies must come from our own page. */
   | { by: 'own page' }
 
@@ -48,47 +48,50 @@ export const securitySchemes: Record<string, ZodOpenApiSecuritySchemeObject> = {
   },
 }
 
-const KEY = [{ apiKey: [] }, { internalToken: [], approverEmail: [] }]
 const SESSION = [{ sessionCookie: [] }, { sessionToken: [] }]
 
 /** The `security` of an operation. */
 export function securityOf(access: Access): NonNullable<ZodOpenApiOperationObject['security']> {
   switch (access.by) {
-    case 'key': {
-      const scopes: string[] = access.scope === undefined ? [] : [access.scope]
-      return [{ apiKey: scopes }, { internalToken: [], approverEmail: [] }]
-    }
+    case 'key':
+      return keyWith(access.scope)
     case 'session':
       return SESSION
     case 'cookie':
       return [{ sessionCookie: [] }]
     case 'key or session':
-      return [...KEY, ...SESSION]
+      return [...keyWith(access.scope), ...SESSION]
     case 'own page':
     case 'nobody in particular':
       return []
   }
 }
 
+function keyWith(scope: Scope | undefined): NonNullable<ZodOpenApiOperationObject['security']> {
+  return [{ apiKey: scope === undefined ? [] : [scope] }, { internalToken: [], approverEmail: [] }]
+}
+
 /** What such a caller can be refused for, whatever the operation. */
 export function accessRefusals(access: Access): DocumentedRefusal[] {
   switch (access.by) {
-    case 'key': {
-      const { scope } = access
-      const scoped = scope === undefined ? [] : [{ code: 'insufficient_scope' as const, with: { scope } }]
-      return [...KEY_REFUSALS, ...scoped]
-    }
+    case 'key':
+      return keyRefusals(access.scope)
     case 'session':
       return [{ code: 'not_signed_in' }, ...(access.changes ? [{ code: 'csrf_refused' as const }] : [])]
     case 'cookie':
       return [{ code: 'not_signed_in' }, { code: 'csrf_refused' }]
     case 'key or session':
-      return [...KEY_REFUSALS, { code: 'not_signed_in' }]
+      return [...keyRefusals(access.scope), { code: 'not_signed_in' }]
     case 'own page':
       return [{ code: 'csrf_refused' }]
     case 'nobody in particular':
       return []
   }
+}
+
+function keyRefusals(scope: Scope | undefined): DocumentedRefusal[] {
+  const scoped = scope === undefined ? [] : [{ code: 'insufficient_scope' as const, with: { scope } }]
+  return [...KEY_REFUSALS, ...scoped]
 }
 
 const KEY_REFUSALS: readonly DocumentedRefusal[] = [

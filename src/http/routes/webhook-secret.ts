@@ -1,9 +1,9 @@
 import { type RequestHandler, Router } from 'express'
 import type { HttpDeps } from '../http-deps.ts'
-import { authenticate, bearerToken, callerOf } from '../middleware/authenticate.ts'
-import { readCookie } from '../middleware/cookies.ts'
+import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { limitByKey } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
+import { whenSession } from '../middleware/when-session.ts'
 
 /** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
 export function webhookSecretRoutes(deps: HttpDeps): Router {
@@ -13,17 +13,6 @@ export function webhookSecretRoutes(deps: HttpDeps): Router {
   // An API key is answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
   router.get('/', whenSession(deps.settings.baseUrl, forSession), forKey)
   return router
-}
-
-/** Runs the steps, and ends there, for a JWT or, without an `Authorization` header, a session cookie; others go on. */
-function whenSession(baseUrl: string, steps: RequestHandler[]): RequestHandler {
-  const inner = Router().use(steps)
-  return (request, response, next) => {
-    const bare = request.get('Authorization') === undefined
-    const byCookie = bare && readCookie(request, 'session', baseUrl) !== undefined
-    if (byCookie || /^[^.]+\.[^.]+\.[^.]+$/.test(bearerToken(request))) inner(request, response, next)
-    else next()
-  }
 }
 
 function secretOfKey(deps: HttpDeps): RequestHandler {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { renderDocs } from '../../../src/http/docs/page.ts'
+import { WEBHOOKS } from '../../../src/http/openapi/webhook-events.ts'
 import { committedDocument, documentedOperations } from '../../support/documented.ts'
 import { useService } from '../../support/service.ts'
 
@@ -51,7 +52,7 @@ describe('the page at /docs', () => {
     expect(new Set(ids).size).toBe(ids.length)
     expect(links.filter((id) => !ids.includes(id))).toEqual([])
     const shown = [...page.matchAll(/<article class="operation" id="/g)]
-    expect(shown).toHaveLength(documentedOperations().length)
+    expect(shown).toHaveLength(documentedOperations().length + Object.keys(WEBHOOKS).length)
   })
 
   it('shows text as text, whatever it holds', () => {

@@ -1,0 +1,24 @@
+import type { Request, Response } from 'express'
+import type { DeliveryPage, PageQuery } from '../flow/webhooks/read-deliveries.ts'
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import { parseBody } from './parse.ts'
+import { presentDelivery } from './present-webhooks.ts'
+import { pageQuery } from './schemas/approvals.ts'
+
+/** `limit` and `cursor` of a delivery log. */
+export const deliveryQuery = pageQuery(20)
+
+/** Which page is asked for. @throws Refusal `invalid_field` */
+export function readDeliveryPage(request: Request): PageQuery {
+  const { limit, cursor } = parseBody(deliveryQuery, request.query)
+  return { limit, ...(cursor === undefined ? {} : { before: decodeCursor(cursor, 'dlv') }) }
+}
+
+/** Answers with a page of a delivery log. */
+export function sendDeliveries(response: Response, { deliveries, more }: DeliveryPage): void {
+  const last = deliveries.at(-1)
+  response.json({
+    data: deliveries.map(presentDelivery),
+    next_cursor: more && last ? encodeCursor(last) : null,
+  })
+}

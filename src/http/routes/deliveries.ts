@@ -1,0 +1,49 @@
+import { type RequestHandler, Router } from 'express'
+import { readCallbackLog, readRequestLog } from '../../flow/webhooks/read-deliveries.ts'
+import { replayDelivery } from '../../flow/webhooks/replay-delivery.ts'
+import { readDeliveryPage, sendDeliveries } from '../delivery-page.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
+import { limitByKey, limitByPerson } from '../middleware/limit.ts'
+import { requireSession, sessionOf } from '../middleware/session.ts'
+import { whenSession } from '../middleware/when-session.ts'
+import { ownerOf } from '../owner-of.ts'
+import { presentDelivery } from '../present-webhooks.ts'
+
+type WithId = RequestHandler<{ id: string }>
+
+/**
+ * What became of the news about a request: for the key that made it, its callback; for the account's owner, what webhooks
+ * were told as well. And another round for a delivery that rests.
+ */
+export function deliveryRoutes(deps: HttpDeps): Router {
+  const session = requireSession(deps)
+  const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
+  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [session, requestLog(deps)])
+  const router = Router()
+  router.get('/approvals/:id/deliveries', forOwner, reads, callbackLog(deps))
+  router.post('/deliveries/:id/replay', session, limitByPerson(deps, 'person'), replay(deps))
+  return router
+}
+
+function requestLog(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const { account_id } = sessionOf(response).user
+    const page = readDeliveryPage(request)
+    sendDeliveries(response, await readRequestLog(deps, account_id, request.params.id, page))
+  }
+}
+
+function callbackLog(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    readDeliveryPage(request)
+    sendDeliveries(response, await readCallbackLog(deps, callerOf(response), request.params.id))
+  }
+}
+
+function replay(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const delivery = await replayDelivery(deps, ownerOf(request, response), request.params.id)
+    response.json(presentDelivery(delivery))
+  }
+}

@@ -1,0 +1,84 @@
+import { type RequestHandler, Router } from 'express'
+import { createTestFire } from '../../flow/webhooks/fire-test.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  enableWebhook,
+  rotateWebhook,
+} from '../../flow/webhooks/manage-webhooks.ts'
+import { readWebhookLog } from '../../flow/webhooks/read-deliveries.ts'
+import { readDeliveryPage, sendDeliveries } from '../delivery-page.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { jsonBody } from '../middleware/json-body.ts'
+import { limitByPerson } from '../middleware/limit.ts'
+import { requireSession, sessionOf } from '../middleware/session.ts'
+import { ownerOf } from '../owner-of.ts'
+import { parseBody } from '../parse.ts'
+import { presentDelivery, presentWebhook } from '../present-webhooks.ts'
+import { newWebhookBody } from '../schemas/webhooks.ts'
+
+type WithId = RequestHandler<{ id: string }>
+
+/** An owner's webhooks. Sessions only, never an API key: a key must not redirect what its owner is told. */
+export function webhookRoutes(deps: HttpDeps): Router {
+  const session = requireSession(deps)
+  const changer = [session, limitByPerson(deps, 'person')]
+  const router = Router()
+  router.get('/', session, list(deps))
+  router.post('/', changer, jsonBody, create(deps))
+  router.delete('/:id', changer, change(deps, deleteWebhook))
+  router.post('/:id/enable', changer, change(deps, enableWebhook))
+  router.post('/:id/rotate', changer, rotate(deps))
+  router.post('/:id/test', changer, test(deps))
+  router.get('/:id/deliveries', session, log(deps))
+  return router
+}
+
+function list(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const webhooks = await deps.webhooks.list(sessionOf(response).user.account_id)
+    const now = deps.clock.now()
+    response.json({ data: webhooks.map((webhook) => presentWebhook(webhook, now)), next_cursor: null })
+  }
+}
+
+function create(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const wanted = parseBody(newWebhookBody, request.body)
+    const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
+    response.status(201).json({ webhook: presentWebhook(webhook, deps.clock.now()), secret })
+  }
+}
+
+function change(deps: HttpDeps, verb: typeof deleteWebhook): WithId {
+  return async (request, response) => {
+    const webhook = await verb(deps, ownerOf(request, response), request.params.id)
+    response.json({ ok: true, webhook: presentWebhook(webhook, deps.clock.now()) })
+  }
+}
+
+function rotate(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
+    response.json({
+      webhook: presentWebhook(rotated.webhook, deps.clock.now()),
+      secret: rotated.secret,
+      previous_secret_valid_until: rotated.previousUntil.toISOString(),
+    })
+  }
+}
+
+function test(deps: HttpDeps): WithId {
+  const fire = createTestFire(deps)
+  return async (request, response) => {
+    response.json(presentDelivery(await fire(ownerOf(request, response), request.params.id)))
+  }
+}
+
+function log(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const { account_id } = sessionOf(response).user
+    const page = readDeliveryPage(request)
+    sendDeliveries(response, await readWebhookLog(deps, account_id, request.params.id, page))
+  }
+}
