@@ -21,8 +21,6 @@ export interface AttemptReport {
 export interface AttemptOptions {
   /** The attempt before this one never reported back: that is logged, and counts for nothing. */
   interrupted?: boolean
-  /** A test-fire is tried once. */
-  once?: boolean
 }
 
 /**
@@ -50,7 +48,7 @@ export async function attemptDelivery(
   const result = await deps.sender.send({ url, eventId, body, at, secrets: receiver.secrets })
   const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
   if (result.outcome === 'interrupted') return giveBack(deps, delivery, [...before, attempt])
-  const step = stepAfter(delivery, result, options.once ?? false)
+  const step = stepAfter(delivery, result)
   const written = resultOf(deps, delivery, step, attempt)
   const kept = await deps.deliveries.finish(delivery.id, delivery.claim, {
     ...written,
@@ -67,8 +65,10 @@ async function giveBack(deps: AttemptDeps, delivery: Delivery, attempts: Attempt
   return { state: 'due', outcome: 'interrupted', next_at: due.next_at }
 }
 
-function stepAfter(delivery: Delivery, result: AttemptOutcome, once: boolean): NextStep {
-  if (once) return isDelivered(result.outcome) ? { state: 'delivered' } : { state: 'dead', gone: false }
+/** A test is tried once, and switches nothing off: whoever fired it sees what came of it. */
+function stepAfter(delivery: Delivery, result: AttemptOutcome): NextStep {
+  if (delivery.event_type === 'webhook.test')
+    return isDelivered(result.outcome) ? { state: 'delivered' } : { state: 'dead', gone: false }
   return nextStep(delivery.target.kind, delivery.tries + 1, result.outcome, result.retry_after)
 }
 

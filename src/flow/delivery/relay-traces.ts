@@ -44,7 +44,7 @@ async function relaySource(deps: RelayDeps, source: TraceSource, onDeliveries: (
     if (traces.length === 0) return
     const deliveries = await deliveriesOf(deps, traces)
     await deps.deliveries.insertNew(deliveries)
-    if (deliveries.length > 0) onDeliveries()
+    if (deliveries.length > 0 || traces.some(isReplay)) onDeliveries()
     const entries = traces.flatMap((trace) => trace.audit)
     await appendToTrail(
       deps,
@@ -53,6 +53,11 @@ async function relaySource(deps: RelayDeps, source: TraceSource, onDeliveries: (
     await source.settle(traces)
     if (traces.length < BATCH) return
   }
+}
+
+/** A replayed delivery is due, though nothing was inserted. */
+function isReplay(trace: Trace): boolean {
+  return trace.audit.some(({ type }) => type === 'delivery.replayed')
 }
 
 async function deliveriesOf(deps: RelayDeps, traces: readonly Trace[]): Promise<Delivery[]> {

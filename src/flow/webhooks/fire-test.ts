@@ -44,6 +44,6 @@ async function fire(deps: TestDeps, owner: Owner, webhook: Webhook): Promise<Del
   const delivery: Delivery = { ...deliveryTo(deps, webhook, event), ...lease }
   await deps.webhooks.addAudit(webhook.id, ownerAudit(deps, 'webhook.tested', owner, webhook.id, at))
   await deps.deliveries.insertNew([delivery])
-  await attemptDelivery(deps, delivery, { once: true })
+  await attemptDelivery(deps, delivery)
   return (await deps.deliveries.find(delivery.id)) ?? delivery
 }
