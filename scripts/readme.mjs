@@ -1,4 +1,5 @@
-// Writes the generated parts of README.md: the table of errors and the table of settings. --check: fails when they differ.
+// Writes the generated parts of README.md: the tables of errors and settings, and the examples. --check: fails when they
+// differ.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { REFUSALS } from '../dist/src/domain/errors.js'
@@ -6,7 +7,13 @@ import { REFUSALS } from '../dist/src/domain/errors.js'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const path = `${root}README.md`
 const before = readFileSync(path, 'utf8')
-const after = fill(fill(before, 'errors', errors()), 'settings', settings())
+const parts = {
+  errors: errors(),
+  settings: settings(),
+  'receiver.ts': example('receiver.ts', 'ts'),
+  'receiver.py': example('receiver.py', 'python'),
+}
+const after = Object.entries(parts).reduce((text, [name, content]) => fill(text, name, content), before)
 
 if (!process.argv.includes('--check')) writeFileSync(path, after)
 else if (before !== after) {
@@ -27,6 +34,10 @@ function errors() {
   const open = '| `<field> required` | 400 | Send the field. |\n'
   const summary = '<details><summary>All error codes</summary>\n\n'
   return `${summary}| \`error\` | Status | \`message\` |\n|---|---|---|\n${open}${rows.join('')}\n</details>\n`
+}
+
+function example(name, language) {
+  return `\`\`\`${language}\n${readFileSync(`${root}examples/${name}`, 'utf8')}\`\`\`\n`
 }
 
 /** A setting in .env.example is a block of comment lines followed by `# NAME=value` or `NAME=value`. */

@@ -65,6 +65,8 @@ describe('README', () => {
       'countersign verify',
       'key create',
       'TEST_KEY',
+      'webhook-secret', // this and the receivers: test/examples
+      'examples/receiver',
       'npm ci && npm test',
     ]
     const unknown = BLOCKS.filter((text) => !known.some((word) => text.includes(word)))

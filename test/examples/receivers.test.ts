@@ -1,0 +1,264 @@
+import { spawnSync } from 'node:child_process'
+import { createHmac, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { packagePath } from '../../src/package-path.ts'
+import { signatureHeaders } from '../../src/webhooks/signature.ts'
+import { newCaller, stored, type TestCaller } from '../support/caller.ts'
+import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { type Received, type Receiver, startReceiver } from '../support/receiver.ts'
+import { startService, type TestService } from '../support/service.ts'
+import {
+  type ExampleReceiver,
+  exampleFolder,
+  readmeBlock,
+  readmeCommand,
+  runShell,
+  startExample,
+} from './example-receiver.ts'
+
+let service: TestService
+let setting: LiveSetting
+let sandbox: TestCaller
+let recorder: Receiver
+/** A callback of the service as it went over the wire. */
+let genuine: { headers: Record<string, string>; body: string; id: string; rid: string }
+let secrets: { live: string; sandbox: string }
+
+beforeAll(async () => {
+  service = await startService({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
+  recorder = await startReceiver()
+  setting = await setUpOwner(service)
+  sandbox = await newCaller(service, { sandbox: true })
+  secrets = { live: await fetchSecret(setting.key), sandbox: await fetchSecret(sandbox.token) }
+  genuine = await recordCallback()
+})
+afterAll(async () => {
+  await service.close()
+  await recorder.close()
+})
+
+/** By the README's command. */
+async function fetchSecret(KEY: string): Promise<string> {
+  const here = { 'http://localhost:3000': service.url }
+  const answer = JSON.parse(await runShell(readmeBlock('sh', 'webhook-secret'), here, { KEY }))
+  return String(answer.webhook_signing_secret)
+}
+
+async function recordCallback(): Promise<typeof genuine> {
+  const rid = await ask(setting, { callback_url: recorder.url('/record') })
+  await decideByPasskey(setting, rid, 'approved')
+  await recorder.until('the callback', () => recorder.received.length === 1)
+  const [{ headers, body, eventId: id } = expect.unreachable()]: readonly Received[] = recorder.received
+  const kept = Object.entries(headers).filter(([name]) => /^(webhook-|x-service-|content-type$)/.test(name))
+  return { headers: Object.fromEntries(kept.map(([k, v]) => [k, String(v)])), body: String(body), id, rid }
+}
+
+/** Headers as the service would send them, of that age. */
+function signed(body: string, options: { id?: string; age?: number; by?: [string, ...string[]] } = {}) {
+  const at = new Date(Date.now() - (options.age ?? 0) * 1000)
+  return signatureHeaders({
+    eventId: options.id ?? genuine.id,
+    body,
+    at,
+    secrets: options.by ?? [secrets.live],
+  })
+}
+
+const hasPython = spawnSync('python3', ['--version']).status === 0
+const RECEIVERS = [
+  { name: 'TypeScript', command: readmeBlock('sh', 'receiver.ts'), runs: true, malformed: 500 },
+  { name: 'Python', command: readmeBlock('sh', 'receiver.py'), runs: hasPython, malformed: 0 },
+]
+
+describe.each(RECEIVERS)("the README's receiver in $name", ({ name, command, runs, malformed }) => {
+  describe.skipIf(!runs)(runs ? 'as a process' : `is not tested: ${name} is not installed`, () => {
+    let folder: Awaited<ReturnType<typeof exampleFolder>>
+    let receiver: ExampleReceiver
+
+    beforeEach(async () => {
+      folder = await exampleFolder()
+      receiver = await start()
+    })
+    afterEach(async () => {
+      await receiver.end()
+      await folder.remove()
+    })
+
+    const start = (WEBHOOK_SECRETS = `${secrets.sandbox} ${secrets.live}`) =>
+      startExample(folder, command, { WEBHOOK_SECRETS })
+    const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 })
+    const deliveryOf = (id: string) => stored(service, 'deliveries').findOne({ request_id: id })
+    async function everythingActedOn(): Promise<string[]> {
+      await receiver.end()
+      return receiver.acted()
+    }
+
+    it('acts once on an approval of the service, also when its owner has it sent again', async () => {
+      const here = { 'http://localhost:3000': service.url, ':4000': `:${folder.port}` }
+      const asking = readmeBlock('sh', '"callback_url"')
+      const { id } = JSON.parse(await runShell(asking, here, { KEY: setting.key }))
+      await decideByPasskey(setting, id, 'approved')
+      await eventually(() => deliveryOf(id)).toMatchObject({
+        state: 'delivered',
+        attempts: [{ outcome: 'http_200' }],
+      })
+
+      const delivery = String((await deliveryOf(id))?._id)
+      expect((await setting.owner.browser.post(`/api/v1/deliveries/${delivery}/replay`, {})).status).toBe(200)
+      await eventually(() => deliveryOf(id)).toMatchObject({
+        state: 'delivered',
+        attempts: [{ outcome: 'http_200' }, { outcome: 'http_200' }],
+      })
+      expect(await everythingActedOn()).toEqual([`${id} approved`])
+    })
+
+    it('acts on a rejection as such', async () => {
+      const id = await ask(setting, { callback_url: `http://127.0.0.1:${folder.port}/` })
+      await decideByPasskey(setting, id, 'rejected')
+      await eventually(() => deliveryOf(id)).toMatchObject({ state: 'delivered' })
+      expect(await everythingActedOn()).toEqual([`${id} rejected`])
+    })
+
+    it('answers a replay of the very bytes 200 without acting, under a fresh signature as well', async () => {
+      const { headers, body } = genuine
+      expect(await receiver.post(headers, body)).toBe(200)
+      expect(await receiver.post(headers, body)).toBe(200)
+      expect(await receiver.post(signed(body), body)).toBe(200)
+      expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
+    })
+
+    it('refuses whatever was altered on the way, and acts on nothing', async () => {
+      const { headers, body } = genuine
+      const [signature = ''] = headers['webhook-signature']?.match(/(?<=^v1,).*/) ?? []
+      const flipped = `v1,${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
+      const altered: [headers: Record<string, string>, body: string][] = [
+        [headers, body.replace('"approved"', '"rejected"')],
+        [headers, `${body} `],
+        [{ ...headers, 'webhook-id': `evt_${'0'.repeat(26)}` }, body],
+        [{ ...headers, 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) }, body],
+        [{ ...headers, 'webhook-signature': flipped }, body],
+        [{ ...headers, 'webhook-signature': `v1,${signature.slice(0, 40)}` }, body],
+        [{ ...headers, 'webhook-signature': 'v1,' }, body],
+        [{ ...headers, 'webhook-signature': '\u00e9\u00fc' }, body],
+        [signed(body, { by: [randomBytes(32).toString('hex')] }), body],
+        [without(headers, 'webhook-signature'), body],
+        [without(headers, 'webhook-id'), body],
+        [without(headers, 'webhook-timestamp'), body],
+      ]
+      const statuses: number[] = []
+      for (const [sent, text] of altered) statuses.push(await receiver.post(sent, text))
+      expect(statuses).toEqual(altered.map(() => 401))
+      expect(await everythingActedOn()).toEqual([])
+    })
+
+    it('refuses what was sent more than 300 s ago, or will be, however well it is signed', async () => {
+      const { body } = genuine
+      expect(await receiver.post(signed(body, { age: 301 }), body)).toBe(400)
+      expect(await receiver.post(signed(body, { age: -302 }), body)).toBe(400)
+      expect(receiver.acted()).toEqual([])
+      expect(await receiver.post(signed(body, { age: 298 }), body)).toBe(200)
+      expect(await receiver.post(signed(body, { age: -298, id: `evt_${'1'.repeat(26)}` }), body)).toBe(200)
+      expect(await everythingActedOn()).toHaveLength(2)
+    })
+
+    it('refuses a sandbox receipt of the service, although it knows the secret', async () => {
+      const callback_url = `http://127.0.0.1:${folder.port}/`
+      const id = await sandbox.createdId({ callback_url, sandbox_auto_decide_seconds: 0 })
+      await sandbox.read(id)
+      await eventually(() => deliveryOf(id)).toMatchObject({ attempts: [{ outcome: 'http_403' }] })
+      const marked = JSON.stringify({ signed_receipt: { canonical_payload: '{"method":"sandbox"}' } })
+      expect(await receiver.post(signed(marked), marked)).toBe(403)
+      expect(await everythingActedOn()).toEqual([])
+    })
+
+    it('takes the old signature or the new one while a secret is rotated', async () => {
+      const fresh = randomBytes(32).toString('hex')
+      expect(await receiver.post(signed(genuine.body, { by: [fresh, secrets.live] }), genuine.body)).toBe(200)
+      expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
+    })
+
+    it('goes on after bodies that are too long, cut off or of another kind', async () => {
+      const long = 'x'.repeat(65_537)
+      expect([413, 0]).toContain(await receiver.post(signed(long), long))
+      const other = '{"id":"evt_1","type":"approval.created"}'
+      expect(await receiver.post(signed(other, { id: 'evt_1' }), other)).toBe(malformed)
+      await hangUpInTheMiddle(folder.port)
+      expect(await receiver.post(genuine.headers, genuine.body)).toBe(200)
+      expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
+    })
+  })
+})
+
+describe('the receivers of the README', () => {
+  it('trust nobody when no secret is set, in TypeScript', async () => {
+    const folder = await exampleFolder()
+    const receiver = await startExample(folder, readmeBlock('sh', 'receiver.ts'), {})
+    const { body } = genuine
+    const headers = { ...signed(body), 'webhook-signature': emptyKeyed(signed(body), body) }
+    expect(await receiver.post(headers, body)).toBe(401)
+    await receiver.end()
+    await folder.remove()
+    expect(receiver.acted()).toEqual([])
+  })
+
+  it.skipIf(!hasPython)('remember in Python what they did before a restart', async () => {
+    const folder = await exampleFolder()
+    const command = readmeBlock('sh', 'receiver.py')
+    const run = () => startExample(folder, command, { WEBHOOK_SECRETS: secrets.live })
+    const first = await run()
+    expect(await first.post(genuine.headers, genuine.body)).toBe(200)
+    await first.end()
+    const second = await run()
+    expect(await second.post(genuine.headers, genuine.body)).toBe(200)
+    await second.end()
+    await folder.remove()
+    expect(first.acted()).toEqual([`${genuine.rid} approved`])
+    expect(second.acted()).toEqual([])
+  })
+
+  it('are the files in examples/', () => {
+    const file = (name: string) => readFileSync(packagePath(`examples/${name}`), 'utf8')
+    expect(readmeBlock('ts')).toBe(file('receiver.ts'))
+    expect(readmeBlock('python')).toBe(file('receiver.py'))
+  })
+
+  it('can prove the decision with what they received', async () => {
+    const folder = await exampleFolder()
+    const files = {
+      'callback.json': join(folder.path, 'callback.json'),
+      'jwks.json': join(folder.path, 'jwks.json'),
+    }
+    await writeFile(files['callback.json'], genuine.body)
+    const keys = await fetch(`${service.url}/.well-known/jwks.json`)
+    await writeFile(files['jwks.json'], await keys.text())
+    const said = await runShell(readmeCommand('npx countersign verify'), files)
+    await folder.remove()
+    expect(said).toMatch(/approved/)
+    expect(said).toContain(genuine.rid)
+  })
+})
+
+function without(headers: Record<string, string>, name: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name))
+}
+
+/** What anybody can compute. */
+function emptyKeyed(headers: Record<string, string>, body: string): string {
+  const text = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+  return `v1,${createHmac('sha256', '').update(text).digest('base64')}`
+}
+
+/** Says more than it sends, and leaves. */
+function hangUpInTheMiddle(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
+    })
+    socket.once('close', () => resolve())
+    socket.once('error', reject)
+  })
+}
