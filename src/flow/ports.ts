@@ -80,6 +80,8 @@ export interface RequestStore {
   cancel(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
   /** Approved and never used → used. @returns undefined when not so. */
   consume(id: string, at: Date, audit: AuditEntry): Promise<ApprovalRequest | undefined>
+  /** Those of them that exist. */
+  findMany(ids: readonly string[]): Promise<ApprovalRequest[]>
   /** Version of each request that exists: one query for all waiters of a process. */
   versions(ids: readonly string[]): Promise<Map<string, number>>
 }
@@ -182,23 +184,30 @@ export interface RateLimiter {
   take(bucket: LimitBucket, subject: string): Promise<LimitState>
 }
 
+/** What a look on behalf of a waiter finds: the request, and whether the key that asked for it has been revoked. */
+export interface News {
+  request: ApprovalRequest | undefined
+  revoked: boolean
+}
+
+/** One waiter's eye on one request and on its own key. */
+export interface Watch {
+  /**
+   * Looks as soon as the request may have another version than this, the key was revoked, `deadline` came or everybody is
+   * told to stop. Nothing that happens between two calls is missed. @returns undefined when `signal` aborted
+   */
+  next(version: number, deadline: Date, signal: AbortSignal): Promise<News | undefined>
+  close(): void
+}
+
 /** Wakes those who wait: at once for changes made by this process, by polling for those of others. */
 export interface ChangeSignal {
   /** Tells waiters in this process that a request changed or a key was revoked. */
   changed(id: string): void
   /** True from shutdown on: nobody should wait any more. */
   stopped(): boolean
-  /**
-   * Resolves when the request may have changed since `version`, the key was revoked, `deadline` came or `signal` aborted:
-   * look again. Never rejects.
-   */
-  wait(watch: {
-    requestId: string
-    version: number
-    keyId: string
-    deadline: Date
-    signal: AbortSignal
-  }): Promise<void>
+  /** Watches from now on: open it before the first read, and close it. */
+  watch(requestId: string, keyId: string): Watch
 }
 
 /** Who calls with a key: an API key itself, or the internal token acting for one user through the account's pseudo-key. */

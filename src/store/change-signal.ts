@@ -1,82 +1,144 @@
-import { EventEmitter } from 'node:events'
-import type { ApiKeyStore, ChangeSignal, Clock, Log, RequestStore } from '../flow/ports.ts'
+import type { ApiKeyStore, ChangeSignal, Clock, Log, RequestStore, Watch } from '../flow/ports.ts'
+import { createSharedLook } from './shared-look.ts'
 
-interface Watch {
+/** One who watches. `version`: what it waits beyond; undefined while it does not wait. `told`: something happened. */
+interface Watcher {
   requestId: string
-  version: number
   keyId: string
+  version: number | undefined
+  told: boolean
+  wake: () => void
 }
 
-const POLL_MS = 200
+/** How often other processes' changes are looked for; never more than half the time is spent on it. */
+const POLL_MS = 100
 
 /** A change signal that can be stopped; stopping wakes everybody. */
 export interface StoppableChangeSignal extends ChangeSignal {
   stop(): void
 }
 
-/** One poller per process for all waiters (T67): two queries every 200 ms, and none while nobody waits. */
-export function createChangeSignal(
-  stores: { requests: Pick<RequestStore, 'versions'>; apiKeys: Pick<ApiKeyStore, 'revokedAmong'> },
-  clock: Clock,
-  log: Log,
-): StoppableChangeSignal {
-  const emitter = new EventEmitter().setMaxListeners(0)
-  const watches = new Set<Watch>()
-  let timer: NodeJS.Timeout | undefined
+interface Stores {
+  requests: Pick<RequestStore, 'versions' | 'findMany'>
+  apiKeys: Pick<ApiKeyStore, 'revokedAmong'>
+}
+
+/** One poller per process for all waiters (T67): two commands a tenth of a second, and none while nobody waits. */
+export function createChangeSignal(stores: Stores, clock: Clock, log: Log): StoppableChangeSignal {
+  const watchers = createWatchers()
+  const look = createSharedLook(stores)
+  const poller = createPoller({
+    wanted: () => watchers.waiting().length > 0,
+    async poll() {
+      const behind = await whoIsBehind(stores, watchers.waiting())
+      behind.forEach(tell)
+    },
+    failed: (error) => log.warn({ error }, 'looking for changes failed'),
+  })
   let stopped = false
 
-  const poll = async (): Promise<void> => {
-    const seen = [...watches]
-    const versions = await stores.requests.versions([...new Set(seen.map((watch) => watch.requestId))])
-    const revoked = new Set(await stores.apiKeys.revokedAmong([...new Set(seen.map((watch) => watch.keyId))]))
-    for (const watch of seen) {
-      if (versions.get(watch.requestId) !== watch.version) emitter.emit(watch.requestId)
-      if (revoked.has(watch.keyId)) emitter.emit(watch.keyId)
+  const sleep = (watcher: Watcher, version: number, deadline: Date, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        watcher.version = undefined
+        watcher.wake = nothing
+        resolve()
+      }
+      const timer = setTimeout(done, Math.max(0, deadline.getTime() - clock.now().getTime()))
+      signal.addEventListener('abort', done)
+      watcher.version = version
+      watcher.wake = done
+      poller.start()
+    })
+  const watch = (requestId: string, keyId: string): Watch => {
+    const watcher: Watcher = { requestId, keyId, version: undefined, told: false, wake: nothing }
+    watchers.add(watcher)
+    return {
+      async next(version, deadline, signal) {
+        if (!watcher.told && !stopped && !signal.aborted) await sleep(watcher, version, deadline, signal)
+        // Before the look: what happens while it is under way must lead to another one.
+        watcher.told = false
+        return signal.aborted ? undefined : look(requestId, keyId)
+      },
+      close: () => watchers.remove(watcher),
     }
   }
-  const schedule = (): void => {
-    if (stopped || timer !== undefined || watches.size === 0) return
-    timer = setTimeout(async () => {
-      await poll().catch((error: unknown) => log.warn({ error }, 'looking for changes failed'))
-      timer = undefined
-      schedule()
-    }, POLL_MS)
-  }
   return {
-    changed: (id) => void emitter.emit(id),
+    changed: (id) => watchers.of(id).forEach(tell),
     stopped: () => stopped,
-    async wait({ deadline, signal, ...watch }) {
-      if (stopped || signal.aborted) return
-      watches.add(watch)
-      schedule()
-      await firstOf(
-        emitter,
-        [watch.requestId, watch.keyId, STOP],
-        deadline.getTime() - clock.now().getTime(),
-        signal,
-      )
-      watches.delete(watch)
-    },
+    watch,
     stop() {
       stopped = true
-      clearTimeout(timer)
-      emitter.emit(STOP)
+      poller.stop()
+      for (const watcher of watchers.waiting()) tell(watcher)
     },
   }
 }
 
-const STOP = 'stop'
+const nothing = (): void => undefined
 
-function firstOf(emitter: EventEmitter, names: string[], ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
+function tell(watcher: Watcher): void {
+  watcher.told = true
+  watcher.wake()
+}
+
+/** Those whose request has moved on or whose key was revoked: two queries, however many ask. */
+async function whoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watcher[]): Promise<Watcher[]> {
+  const [versions, revoked] = await Promise.all([
+    requests.versions([...new Set(waiting.map((watcher) => watcher.requestId))]),
+    apiKeys.revokedAmong([...new Set(waiting.map((watcher) => watcher.keyId))]),
+  ])
+  const dead = new Set(revoked)
+  return waiting.filter(
+    ({ requestId, keyId, version }) =>
+      version !== undefined && (versions.get(requestId) !== version || dead.has(keyId)),
+  )
+}
+
+/** Everybody who watches, by the ids they watch. */
+function createWatchers() {
+  const all = new Set<Watcher>()
+  const byId = new Map<string, Set<Watcher>>()
+  return {
+    of: (id: string): Watcher[] => [...(byId.get(id) ?? [])],
+    waiting: (): Watcher[] => [...all].filter((watcher) => watcher.version !== undefined),
+    add(watcher: Watcher): void {
+      all.add(watcher)
+      for (const id of [watcher.requestId, watcher.keyId]) {
+        byId.set(id, (byId.get(id) ?? new Set()).add(watcher))
+      }
+    },
+    remove(watcher: Watcher): void {
+      all.delete(watcher)
+      for (const id of [watcher.requestId, watcher.keyId]) {
+        byId.get(id)?.delete(watcher)
+        if (byId.get(id)?.size === 0) byId.delete(id)
+      }
+    },
+  }
+}
+
+/** Polls from `start` on for as long as it is wanted. */
+function createPoller(work: { wanted(): boolean; poll(): Promise<void>; failed(error: unknown): void }) {
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const turn = async (): Promise<void> => {
+    const started = performance.now()
+    if (work.wanted()) await work.poll().catch(work.failed)
+    const took = performance.now() - started
+    timer = undefined
+    if (work.wanted()) schedule(Math.max(POLL_MS - took, took))
+  }
+  const schedule = (ms: number): void => {
+    if (!stopped && timer === undefined) timer = setTimeout(turn, ms)
+  }
+  return {
+    start: () => schedule(POLL_MS),
+    stop(): void {
+      stopped = true
       clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      for (const name of names) emitter.off(name, done)
-      resolve()
-    }
-    const timer = setTimeout(done, Math.max(0, ms))
-    signal.addEventListener('abort', done)
-    for (const name of names) emitter.on(name, done)
-  })
+    },
+  }
 }

@@ -18,11 +18,19 @@ export function createRequestStore(connection: StoreConnection, nudge: Nudge = n
   return { ...reads(model), ...writes(model, nudge) }
 }
 
-type Reads = 'find' | 'list' | 'pendingFor' | 'versions'
+type Reads = 'find' | 'findMany' | 'list' | 'pendingFor' | 'versions'
 
 function reads(model: RequestModel): Pick<RequestStore, Reads> {
   return {
     find: async (id) => toRequest(await model.findById(id).lean<RequestDocument>()),
+    async findMany(ids) {
+      const filter = { _id: trusted({ $in: [...ids] }) }
+      const found = await model
+        .find(filter)
+        .batchSize(ids.length + 1)
+        .lean<RequestDocument[]>()
+      return found.map(fromDocument)
+    },
     async list(query) {
       const conditions = [inStatus(query.status), beforePosition(query.before)]
       const filter = { api_key_id: query.api_key_id, $and: conditions }
@@ -46,7 +54,9 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
     },
     async versions(ids) {
       const filter = { _id: trusted({ $in: [...ids] }) }
-      const found = await model.find(filter, { version: 1 }).lean<{ _id: string; version: number }[]>()
+      // One batch for all, however many: the default of 101 would make it several commands.
+      const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
+      const found = await query.lean<{ _id: string; version: number }[]>()
       return new Map(found.map((document) => [document._id, document.version]))
     },
   }

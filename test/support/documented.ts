@@ -27,8 +27,8 @@ export function documentedOperations(): DocumentedOperation[] {
 /** The schema an answer must fit. @throws when the document does not know this answer */
 export function answerSchema(method: Method, path: string, status: number): z.ZodType {
   const response = responseOf(method, path, status)
-  const content: [string, { schema?: unknown }][] =
-    'content' in response ? Object.entries(response.content ?? {}) : []
+  if (!('content' in response)) return z.undefined()
+  const content: [string, { schema?: unknown }][] = Object.entries(response.content ?? {})
   const schema = content[0]?.[1].schema
   if (!(schema instanceof z.ZodType)) throw new Error(`${method} ${path} documents no body for ${status}`)
   return schema

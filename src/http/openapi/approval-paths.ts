@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { ZodOpenApiPathsObject } from 'zod-openapi'
-import { createBody, listQuery, waitQuery } from '../schemas/approvals.ts'
+import { consumeBody, createBody, listQuery, waitQuery } from '../schemas/approvals.ts'
 import {
+  consumedAnswer,
   createdAnswer,
+  expiredAnswer,
   jwksAnswer,
   reminderAnswer,
   requestAnswer,
@@ -11,7 +13,7 @@ import {
   verdictAnswer,
 } from '../schemas/responses/approvals.ts'
 import { idField } from '../schemas/responses/fields.ts'
-import { idempotencyHeader } from './headers.ts'
+import { idempotencyHeader, lastEventIdHeader } from './headers.ts'
 import { operation } from './operation.ts'
 
 const tag = 'Approvals'
@@ -42,6 +44,32 @@ const exampleSandbox = {
   sandbox: true,
   verify_url: `https://approvals.example.com/api/v1/approvals/${exampleId}/verify`,
 }
+
+const exampleStream = `retry: 3000
+
+event: status
+id: 2
+data: ${JSON.stringify({
+  id: exampleId,
+  status: 'expired',
+  action: exampleBody.action,
+  created_at: exampleCreated.created_at,
+  expires_at: exampleCreated.expires_at,
+  cancelled: true,
+})}
+
+`
+
+const EVENTS = [
+  'The stream begins with the request as it is now and sends it again whenever it looks different: `event: status`, `id`: its version, `data`: as `GET /api/v1/approvals/{id}` answers. After the final state it ends.',
+  'Comments keep the connection open; after an hour, and with `event: shutdown` when the service stops, the stream ends early: reconnect. `event: error` carries a refusal with its `status`, 401 when the key was revoked meanwhile.',
+  'An `EventSource` reconnects by itself and, with the final id, gets 204. At most 10 waits and streams of one key at a time; each counts as one read.',
+].join('\n\n')
+
+const CONSUME = [
+  'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body the approval is used as it stands.',
+  'In production also refuse an answer with `sandbox: true`: nobody was asked. An answer that got lost reads as `already_consumed`; `GET /api/v1/approvals/{id}` shows `consumed_at`.',
+].join('\n\n')
 
 const create = operation({
   id: 'createApproval',
@@ -104,7 +132,7 @@ const wait = operation({
   tag,
   summary: 'Wait for the decision',
   description:
-    'Answers like `GET /api/v1/approvals/{id}` the moment the request is no longer pending, else with the pending request when the time is up. At most 10 waits of one key at a time; each counts as one read.',
+    'Answers like `GET /api/v1/approvals/{id}` the moment the request is no longer pending, else with the pending request when the time is up. At most 10 waits and streams of one key at a time; each counts as one read.',
   access: readers,
   limited: true,
   parameters: { path, query: waitQuery },
@@ -127,6 +155,62 @@ const remind = operation({
   parameters: { path },
   answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
   refusals: [badId, { code: 'not_pending', with: { status: 'approved' } }, 'remind_rate_limited'],
+})
+
+const events = operation({
+  id: 'watchApproval',
+  tag,
+  summary: 'Watch a request as server-sent events',
+  description: EVENTS,
+  access: readers,
+  limited: true,
+  parameters: { path, header: lastEventIdHeader },
+  answers: {
+    '200': {
+      schema: z.string(),
+      description: 'The stream.',
+      type: 'text/event-stream',
+      examples: { withdrawn: { value: exampleStream } },
+    },
+    '204': { description: 'The state named by `Last-Event-ID` is final: do not come back.' },
+  },
+  refusals: [badId, 'too_many_waits'],
+})
+
+const cancel = operation({
+  id: 'cancelApproval',
+  tag,
+  summary: 'Withdraw a request',
+  description:
+    'A pending request becomes `expired` at once, with `cancelled: true`: nobody can decide on it any more, nothing is signed, no callback is sent; webhooks get `approval.expired`. Everything else, also a second time, is `not_pending`.',
+  access: { by: 'key', scope: 'approval:create' },
+  limited: true,
+  parameters: { path },
+  answers: { '200': { schema: expiredAnswer, description: 'Withdrawn.' } },
+  refusals: [badId, { code: 'not_pending', with: { status: 'approved' } }],
+})
+
+const consume = operation({
+  id: 'consumeApproval',
+  tag,
+  summary: 'Use an approval, once',
+  description: CONSUME,
+  access: { by: 'key', scope: 'approval:create' },
+  limited: true,
+  parameters: { path },
+  body: {
+    schema: consumeBody,
+    optional: true,
+    invalid: ['context_sha256', 'must be 64 lower-case hex characters'],
+    example: { action: exampleBody.action, context: exampleBody.context },
+  },
+  answers: { '200': { schema: consumedAnswer, description: 'Yours to carry out, this once.' } },
+  refusals: [
+    badId,
+    { code: 'not_approved', with: { status: 'pending' } },
+    'already_consumed',
+    { code: 'mismatch', with: { field: 'context' } },
+  ],
 })
 
 const verify = operation({
@@ -164,7 +248,10 @@ export const approvalPaths: ZodOpenApiPathsObject = {
   '/api/v1/approvals': { get: list },
   '/api/v1/approvals/{id}': { get: read },
   '/api/v1/approvals/{id}/wait': { get: wait },
+  '/api/v1/approvals/{id}/events': { get: events },
   '/api/v1/approvals/{id}/remind': { post: remind },
+  '/api/v1/approvals/{id}/cancel': { post: cancel },
+  '/api/v1/approvals/{id}/consume': { post: consume },
   '/api/v1/approvals/{id}/verify': { get: verify },
   '/.well-known/jwks.json': { get: jwks },
 }

@@ -56,3 +56,11 @@ export const idempotencyHeader = z.object({
     example: 'invoice-4711-attempt',
   }),
 })
+
+/** Request header of a stream that is opened again (WHATWG HTML, section 9.2). */
+export const lastEventIdHeader = z.object({
+  'Last-Event-ID': z
+    .string()
+    .optional()
+    .meta({ description: 'The `id` of the last event that was received.', example: '1' }),
+})

@@ -8,11 +8,12 @@ import { type Access, accessRefusals, securityOf } from './security.ts'
 
 /** One answer that is no refusal. */
 interface DocumentedAnswer {
-  schema: z.ZodType
+  /** Missing: the answer has no body. */
+  schema?: z.ZodType
   description: string
   headers?: readonly HeaderName[]
   type?: string
-  examples?: Record<string, { value: Record<string, unknown> }>
+  examples?: Record<string, { value: unknown }>
 }
 
 /** An operation as it is written down; everything that follows from it is added by `operation`. */
@@ -77,16 +78,15 @@ function answersOf(facts: OperationFacts) {
     const response = {
       description: answer.description,
       ...(names.length === 0 ? {} : { headers: headers(names) }),
-      content: {
-        [answer.type ?? 'application/json']: {
-          schema: answer.schema,
-          ...(answer.examples === undefined ? {} : { examples: answer.examples }),
-        },
-      },
+      ...contentOf(answer),
     }
     return [status, response] as const
   })
   return Object.fromEntries(entries)
+}
+
+function contentOf({ schema, type = 'application/json', examples }: DocumentedAnswer) {
+  return schema === undefined ? {} : { content: { [type]: { schema, ...(examples && { examples }) } } }
 }
 
 function refusalsOf(facts: OperationFacts): DocumentedRefusal[] {

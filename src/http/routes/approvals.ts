@@ -22,8 +22,9 @@ import {
   presentSandboxCreated,
 } from '../present.ts'
 import { consumeBody, createBody, idempotencyKey, listQuery, waitQuery } from '../schemas/approvals.ts'
+import { streamEvents } from './approval-events.ts'
 
-/** The callers' side of approvals: create, list, read, wait, remind, cancel, consume. */
+/** The callers' side of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
   const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
   const router = Router()
@@ -38,6 +39,7 @@ export function approvalRoutes(deps: HttpDeps): Router {
   router.get('/', reads, list(deps))
   router.get('/:id', reads, read(deps))
   router.get('/:id/wait', reads, wait(deps))
+  router.get('/:id/events', reads, streamEvents(deps))
   const acts = [authenticate(deps), limitByKey(deps, 'key')]
   router.post('/:id/remind', acts, remind(deps))
   router.post('/:id/cancel', acts, requireScope('approval:create'), cancel(deps))

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
 import { alter, decidedId, makeDue, newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
+import { startWaits } from '../../support/waiting.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -11,24 +12,6 @@ afterAll(() => service.close())
 
 const wait = (caller: TestCaller, id: string, timeout = 30, signal?: AbortSignal) =>
   caller.send(`/api/v1/approvals/${id}/wait?timeout=${timeout}`, signal && { signal })
-
-/** Starts requests and resolves once all of them hang on the change signal, which is what waits wait on. */
-async function startWaits<T>(on: TestService, starts: (() => Promise<T>)[]): Promise<Promise<T>[]> {
-  const { changes } = on.composition.deps
-  const { wait: original } = changes
-  const reached = new Promise<void>((resolve) => {
-    let left = starts.length
-    changes.wait = (watch) => {
-      left -= 1
-      if (left === 0) resolve()
-      return original(watch)
-    }
-  })
-  const answers = starts.map((start) => start())
-  await reached
-  changes.wait = original
-  return answers
-}
 
 describe('200', () => {
   it('answers a decided request at once, as a read would', async () => {

@@ -1,0 +1,75 @@
+import type { Response } from 'express'
+
+/** One server-sent event (WHATWG HTML, section 9.2). `data` is sent as JSON, which has no line breaks. */
+export interface StreamEvent {
+  event: string
+  id?: string
+  data: object
+}
+
+/** An open stream of server-sent events. */
+export interface EventStream {
+  /** Resolves when the event is on its way, or nobody reads any more: the next one is not made before. */
+  send(event: StreamEvent): Promise<void>
+  end(): void
+}
+
+export interface StreamOptions {
+  /** Milliseconds between comments that keep proxies from closing the connection. */
+  heartbeatMs?: number
+}
+
+const HEARTBEAT_MS = 15_000
+
+/** Milliseconds after which a client that lost its connection comes back. */
+const RETRY_MS = 3_000
+
+/**
+ * Starts a stream. A reader who takes nothing for a whole heartbeat is cut off, so that nothing piles up for readers who do
+ * not read (T67).
+ */
+export function openEventStream(
+  response: Response,
+  { heartbeatMs = HEARTBEAT_MS }: StreamOptions = {},
+): EventStream {
+  response.status(200)
+  response.setHeader('Content-Type', 'text/event-stream')
+  response.setHeader('Cache-Control', 'no-store')
+  response.setHeader('X-Accel-Buffering', 'no') // Nginx would hold events back.
+  response.write(`retry: ${RETRY_MS}\n\n`)
+  const heart = setInterval(beat(response), heartbeatMs)
+  response.once('close', () => clearInterval(heart))
+  return {
+    async send({ event, id, data }) {
+      if (response.destroyed) return
+      const lines = [`event: ${event}`, ...(id === undefined ? [] : [`id: ${id}`])]
+      const taken = response.write(`${lines.join('\n')}\ndata: ${JSON.stringify(data)}\n\n`)
+      if (!taken) await drainOrClose(response)
+    },
+    end() {
+      clearInterval(heart)
+      response.end()
+    },
+  }
+}
+
+function beat(response: Response): () => void {
+  let stalled = false
+  return () => {
+    if (!response.writableNeedDrain) response.write(': still here\n\n')
+    else if (stalled) response.destroy()
+    stalled = response.writableNeedDrain
+  }
+}
+
+function drainOrClose(response: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done)
+      response.off('close', done)
+      resolve()
+    }
+    response.on('drain', done)
+    response.on('close', done)
+  })
+}

@@ -1,0 +1,81 @@
+import type { RequestHandler } from 'express'
+import { Refusal, refusal } from '../../domain/errors.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { watchRequest } from '../../flow/watch-request.ts'
+import { type EventStream, openEventStream } from '../event-stream.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { callerOf } from '../middleware/authenticate.ts'
+import { presentRequest } from '../present.ts'
+
+/** A stream ends after an hour at the latest; clients come back by themselves. */
+const STREAM_MS = 3_600_000
+
+/** `GET /:id/events`: the request as server-sent events, from now until it is decided, withdrawn or expired. */
+export function streamEvents(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const caller = callerOf(response)
+    const giveBack = deps.waitSlots.take(caller.key.id)
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    const until = new Date(deps.clock.now().getTime() + STREAM_MS)
+    const states = watchRequest(deps, caller, request.params.id, { until, signal: gone.signal })
+    try {
+      const first = await states.next()
+      if (first.done) return
+      if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
+      else {
+        const events = openEventStream(response)
+        if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
+        events.end()
+      }
+    } finally {
+      await states.return()
+      giveBack()
+    }
+  }
+}
+
+/** A client that has the final state and comes back all the same must stop: 204 tells an EventSource to. */
+function isSettledFor({ status, version }: ApprovalRequest, lastEventId: string | undefined): boolean {
+  return status !== 'pending' && lastEventId === String(version)
+}
+
+async function sendAll(
+  deps: HttpDeps,
+  events: EventStream,
+  first: ApprovalRequest,
+  later: AsyncIterable<ApprovalRequest>,
+): Promise<void> {
+  const show = statusSender(events)
+  let { status } = first
+  try {
+    await show(first)
+    for await (const state of later) {
+      await show(state)
+      status = state.status
+    }
+    if (status === 'pending' && deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
+  } catch (error) {
+    await events.send({ event: 'error', data: errorData(deps, error) })
+  }
+}
+
+/** Sends a state only when it looks different from the one before. */
+function statusSender(events: EventStream): (request: ApprovalRequest) => Promise<void> {
+  let shown = ''
+  return async (request) => {
+    const data = presentRequest(request)
+    const text = JSON.stringify(data)
+    if (text === shown) return
+    shown = text
+    await events.send({ event: 'status', id: String(request.version), data })
+  }
+}
+
+/** As the body of a refusal, with its status: the answer has begun, so it cannot carry one any more. */
+function errorData({ log, storeIsDown }: Pick<HttpDeps, 'log' | 'storeIsDown'>, error: unknown): object {
+  const known =
+    error instanceof Refusal ? error : refusal(storeIsDown(error) ? 'unavailable' : 'internal_error')
+  if (known !== error) log.error({ error }, 'event stream failed')
+  return { error: known.code, message: known.publicMessage, status: known.status }
+}

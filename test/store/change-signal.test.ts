@@ -1,0 +1,260 @@
+import { setMaxListeners } from 'node:events'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { ApprovalRequest } from '../../src/domain/request.ts'
+import type { Watch } from '../../src/flow/ports.ts'
+import { createChangeSignal } from '../../src/store/change-signal.ts'
+
+/** A store in memory that counts what it is asked, and answers after `takes` milliseconds. */
+function fakeStore() {
+  const versions = new Map<string, number>()
+  const revoked = new Set<string>()
+  const asked = { versions: 0, revoked: 0, findMany: 0 }
+  const state = { takes: 1, fails: false }
+  const answer = async <T>(name: keyof typeof asked, value: () => T): Promise<T> => {
+    asked[name] += 1
+    await new Promise((resolve) => setTimeout(resolve, state.takes))
+    if (state.fails) throw new Error('no store')
+    return value()
+  }
+  return {
+    versions,
+    revoked,
+    asked,
+    state,
+    requests: {
+      versions: (ids: readonly string[]) =>
+        answer('versions', () => new Map([...versions].filter(([id]) => ids.includes(id)))),
+      findMany: (ids: readonly string[]) =>
+        answer('findMany', () =>
+          ids.filter((id) => versions.has(id)).map((id) => asRequest(id, versions.get(id))),
+        ),
+    },
+    apiKeys: {
+      revokedAmong: (ids: readonly string[]) => answer('revoked', () => ids.filter((id) => revoked.has(id))),
+    },
+  }
+}
+
+/** Only what the signal looks at. */
+function asRequest(id: string, version = 0): ApprovalRequest {
+  return Object.assign(Object.create(null), { id, version })
+}
+
+const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
+const clock = { now: () => new Date() }
+const never = () => new AbortController().signal
+const inTime = (ms: number) => new Date(Date.now() + ms)
+
+let store: ReturnType<typeof fakeStore>
+let changes: ReturnType<typeof createChangeSignal>
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  store = fakeStore()
+  changes = createChangeSignal(store, clock, log)
+  store.versions.set('req', 1)
+})
+afterEach(() => {
+  changes.stop()
+  vi.useRealTimers()
+})
+
+/** Notes when the look is done, in milliseconds from now. */
+function timed(watch: Watch, version = 1, deadlineMs = 60_000) {
+  const started = Date.now()
+  const seen: { after?: number; news?: Awaited<ReturnType<Watch['next']>> } = {}
+  void watch.next(version, inTime(deadlineMs), never()).then((news) => {
+    seen.after = Date.now() - started
+    seen.news = news
+  })
+  return seen
+}
+
+describe('a watch', () => {
+  it('looks at once when this process says that the request changed', async () => {
+    const seen = timed(changes.watch('req', 'key'))
+    await vi.advanceTimersByTimeAsync(30)
+    store.versions.set('req', 2)
+    changes.changed('req')
+    await vi.advanceTimersByTimeAsync(10)
+    expect(seen).toMatchObject({ news: { request: { version: 2 }, revoked: false } })
+    expect(seen.after).toBeLessThan(35)
+    expect(store.asked.versions).toBe(0)
+  })
+
+  it('misses nothing that happens before it waits, or while it looks', async () => {
+    const watch = changes.watch('req', 'key')
+    store.versions.set('req', 2)
+    changes.changed('req')
+    const first = timed(watch)
+    await vi.advanceTimersByTimeAsync(0)
+    store.versions.set('req', 3)
+    changes.changed('req')
+    await vi.advanceTimersByTimeAsync(5)
+    expect(first.news).toMatchObject({ request: { version: 3 } })
+    const second = timed(watch, 2)
+    await vi.advanceTimersByTimeAsync(5)
+    expect(second).toMatchObject({ news: { request: { version: 3 } } })
+    const third = timed(watch, 3, 1_000)
+    await vi.advanceTimersByTimeAsync(900)
+    expect(third.news).toBeUndefined()
+  })
+
+  it('looks within a tenth of a second when another process wrote', async () => {
+    const seen = timed(changes.watch('req', 'key'))
+    await vi.advanceTimersByTimeAsync(450)
+    expect(seen.news).toBeUndefined()
+    store.versions.set('req', 2)
+    await vi.advanceTimersByTimeAsync(105)
+    expect(seen.news).toMatchObject({ request: { version: 2 } })
+  })
+
+  it('T54: tells that the key was revoked, by this process or another', async () => {
+    const mine = timed(changes.watch('req', 'key'))
+    const other = timed(changes.watch('req', 'another'))
+    store.revoked.add('key')
+    changes.changed('key')
+    await vi.advanceTimersByTimeAsync(10)
+    expect(mine.news).toMatchObject({ revoked: true })
+    expect(other.news).toBeUndefined()
+    store.revoked.add('another')
+    await vi.advanceTimersByTimeAsync(105)
+    expect(other.news).toMatchObject({ revoked: true })
+  })
+
+  it('looks at its deadline, not before', async () => {
+    const seen = timed(changes.watch('req', 'key'), 1, 250)
+    await vi.advanceTimersByTimeAsync(249)
+    expect(seen.after).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(seen.news).toMatchObject({ request: { version: 1 }, revoked: false })
+  })
+
+  it('tells that a request is gone', async () => {
+    const seen = timed(changes.watch('req', 'key'))
+    store.versions.delete('req')
+    await vi.advanceTimersByTimeAsync(150)
+    expect(seen.news).toEqual({ request: undefined, revoked: false })
+  })
+
+  it('ends without a look when its client is gone', async () => {
+    const gone = new AbortController()
+    const next = changes.watch('req', 'key').next(1, inTime(60_000), gone.signal)
+    gone.abort()
+    expect(await next).toBeUndefined()
+    expect(store.asked.findMany).toBe(0)
+  })
+
+  it('looks when everybody is told to stop, and waits no more', async () => {
+    const watch = changes.watch('req', 'key')
+    const seen = timed(watch)
+    changes.stop()
+    expect(changes.stopped()).toBe(true)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(seen.news).toMatchObject({ request: { version: 1 } })
+    const after = timed(watch)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(after.news).toMatchObject({ request: { version: 1 } })
+  })
+
+  it('passes on that the store failed, and works again when it does', async () => {
+    const watch = changes.watch('req', 'key')
+    store.state.fails = true
+    changes.changed('req')
+    const failed = expect(watch.next(1, inTime(60_000), never())).rejects.toThrow('no store')
+    await vi.advanceTimersByTimeAsync(10)
+    await failed
+    store.state.fails = false
+    changes.changed('req')
+    const seen = timed(watch)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(seen.news).toMatchObject({ request: { version: 1 } })
+  })
+})
+
+describe('the poller', () => {
+  it('T67: asks twice a tenth of a second, be it one waiter or a thousand', async () => {
+    const counts = []
+    for (const waiters of [1, 1_000]) {
+      const before = { ...store.asked }
+      const gone = new AbortController()
+      setMaxListeners(waiters, gone.signal)
+      const watches = Array.from({ length: waiters }, (_, index) => {
+        store.versions.set(`req ${index}`, 1)
+        return changes.watch(`req ${index}`, `key ${index}`)
+      })
+      const waits = watches.map((watch) => watch.next(1, inTime(60_000), gone.signal))
+      await vi.advanceTimersByTimeAsync(1_050)
+      gone.abort()
+      await Promise.all(waits)
+      for (const watch of watches) watch.close()
+      await vi.advanceTimersByTimeAsync(200)
+      counts.push([
+        store.asked.versions - before.versions,
+        store.asked.revoked - before.revoked,
+        store.asked.findMany,
+      ])
+    }
+    expect(counts).toEqual([
+      [10, 10, 0],
+      [10, 10, 0],
+    ])
+  })
+
+  it('T67: a thousand woken at once look together', async () => {
+    const ids = Array.from({ length: 1_000 }, (_, index) => `req ${index}`)
+    for (const id of ids) store.versions.set(id, 1)
+    const seen = ids.map((id) => timed(changes.watch(id, 'key')))
+    for (const id of ids) store.versions.set(id, 2)
+    await vi.advanceTimersByTimeAsync(150)
+    expect(seen.filter(({ news }) => news?.request?.version === 2)).toHaveLength(1_000)
+    expect(store.asked.findMany).toBe(5)
+  })
+
+  it('asks nothing while nobody waits', async () => {
+    const gone = new AbortController()
+    const watch = changes.watch('req', 'key')
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(store.asked.versions).toBe(0)
+    const next = watch.next(1, inTime(60_000), gone.signal)
+    await vi.advanceTimersByTimeAsync(150)
+    expect(store.asked.versions).toBe(1)
+    gone.abort()
+    await next
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(store.asked.versions).toBe(1)
+  })
+
+  it('never spends more than half its time on a slow store', async () => {
+    store.state.takes = 400
+    timed(changes.watch('req', 'key'))
+    await vi.advanceTimersByTimeAsync(8_000)
+    expect(store.asked.versions).toBeGreaterThanOrEqual(9)
+    expect(store.asked.versions).toBeLessThanOrEqual(10)
+  })
+
+  it('says that it failed and goes on', async () => {
+    const seen = timed(changes.watch('req', 'key'))
+    store.state.fails = true
+    await vi.advanceTimersByTimeAsync(150)
+    expect(log.warn).toHaveBeenCalledWith({ error: expect.any(Error) }, 'looking for changes failed')
+    expect(seen.after).toBeUndefined()
+    store.state.fails = false
+    store.versions.set('req', 2)
+    await vi.advanceTimersByTimeAsync(150)
+    expect(seen.news).toMatchObject({ request: { version: 2 } })
+  })
+
+  it('serves who comes while its last round finds nobody', async () => {
+    const gone = new AbortController()
+    const first = changes.watch('req', 'key').next(1, inTime(60_000), gone.signal)
+    store.state.takes = 50
+    await vi.advanceTimersByTimeAsync(110)
+    gone.abort()
+    await first
+    const seen = timed(changes.watch('req', 'key'))
+    store.versions.set('req', 2)
+    await vi.advanceTimersByTimeAsync(400)
+    expect(seen.news).toMatchObject({ request: { version: 2 } })
+  })
+})

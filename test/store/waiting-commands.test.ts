@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { EventEmitter, setMaxListeners } from 'node:events'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { createApiKeyStore } from '../../src/store/api-keys.ts'
+import { createChangeSignal, type StoppableChangeSignal } from '../../src/store/change-signal.ts'
+import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
+import { createRequestStore } from '../../src/store/requests.ts'
+import { databaseUri } from '../support/service.ts'
+
+const ids = Array.from({ length: 1_000 }, (_, index) => `req_${String(index).padStart(26, '0')}`)
+const log = { debug() {}, info() {}, warn() {}, error() {} }
+
+let connection: StoreConnection
+let changes: StoppableChangeSignal
+const commands = new EventEmitter()
+
+beforeAll(async () => {
+  const uri = new URL(databaseUri(inject('storeUri'), `waits_${randomBytes(6).toString('hex')}`))
+  uri.searchParams.set('monitorCommands', 'true')
+  connection = await connectStore(uri.href)
+  connection.getClient().on('commandStarted', ({ commandName }) => commands.emit('command', commandName))
+  const stores = { requests: createRequestStore(connection), apiKeys: createApiKeyStore(connection) }
+  changes = createChangeSignal(stores, { now: () => new Date() }, log)
+  const documents = ids.map((_id) => ({ _id, version: 1, action: 'x'.repeat(500) }))
+  await connection.collection<{ _id: string }>('requests').insertMany(documents)
+})
+afterAll(async () => {
+  changes.stop()
+  await connection.dropDatabase()
+  await connection.close()
+})
+
+/** Waits for so many commands. @returns their names and how long that took, in milliseconds */
+function nextCommands(count: number): Promise<{ names: string[]; took: number }> {
+  const started = performance.now()
+  const names: string[] = []
+  return new Promise((resolve) => {
+    const note = (name: string): void => {
+      names.push(name)
+      if (names.length < count) return
+      commands.off('command', note)
+      resolve({ names, took: performance.now() - started })
+    }
+    commands.on('command', note)
+  })
+}
+
+describe('commands to the store', () => {
+  it.each([1, 1_000])('T67: %d waiters cost no more than 20 a second, all of them finds', async (waiters) => {
+    const gone = new AbortController()
+    setMaxListeners(0, gone.signal)
+    const until = new Date(Date.now() + 60_000)
+    const watches = ids.slice(0, waiters).map((id, index) => changes.watch(id, `key ${index}`))
+    const waits = watches.map((watch) => watch.next(1, until, gone.signal))
+    const { names, took } = await nextCommands(20)
+    gone.abort()
+    await Promise.all(waits)
+    for (const watch of watches) watch.close()
+    expect(new Set(names)).toEqual(new Set(['find']))
+    // The first round comes a tenth of a second after the first wait, the tenth nine tenths later.
+    expect(took).toBeGreaterThan(990)
+  })
+
+  it('T67: waking a thousand at once costs a dozen commands', async () => {
+    const until = new Date(Date.now() + 60_000)
+    const watches = ids.map((id, index) => changes.watch(id, `key ${index}`))
+    const waits = watches.map((watch) => watch.next(1, until, new AbortController().signal))
+    const seen: string[] = []
+    await connection.collection<{ _id: string }>('requests').updateMany({}, { $set: { version: 2 } })
+    commands.on('command', (name: string) => seen.push(name))
+    const news = await Promise.all(waits)
+    expect(news.filter((one) => one?.request?.version === 2)).toHaveLength(1_000)
+    for (const watch of watches) watch.close()
+    expect(seen.length).toBeLessThanOrEqual(14)
+    expect(new Set(seen)).toEqual(new Set(['find']))
+  })
+})
