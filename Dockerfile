@@ -1,0 +1,46 @@
+# Countersign as an image. Build it with `docker build -t countersign .`; docker-compose.yml runs it behind a proxy.
+# Every stage stands on the same base: libsql's prebuilt binary is chosen by the C library it is installed under.
+ARG NODE_IMAGE=node:24.19.0-bookworm-slim
+
+# Compiles the service and its pages; takes the development dependencies.
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+# No scripts: neither those of dependencies (T87) nor "prepare", which would build before the sources are here.
+RUN npm ci --ignore-scripts
+COPY . .
+RUN node scripts/build.mjs
+
+# What the service needs at run time, and nothing else.
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM ${NODE_IMAGE}
+LABEL org.opencontainers.image.title="Countersign" \
+      org.opencontainers.image.description="Self-hosted human approval for AI agents and applications" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="MIT"
+ENV NODE_ENV=production \
+    HOST=0.0.0.0 \
+    PORT=3000 \
+    DATA_DIR=/data
+WORKDIR /app
+# Owned by root: the service cannot change its own code.
+COPY --from=dependencies /app/node_modules node_modules/
+COPY --from=build /app/dist dist/
+COPY package.json openapi.json LICENSE ./
+COPY bin bin/
+COPY deploy/healthcheck.mjs deploy/
+RUN ln -s /app/bin/countersign.mjs /usr/local/bin/countersign \
+ && install -d -o node -g node -m 0700 /data
+# The embedded store, where MONGODB_URI is not set.
+VOLUME /data
+USER node
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/deploy/healthcheck.mjs"]
+# Exec form: signals reach node and no shell.
+ENTRYPOINT ["node", "/app/bin/countersign.mjs"]
+CMD ["serve"]
