@@ -44,7 +44,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^src\/store\//,
     may: /^src\/(store|domain)\//,
-    types: /^src\/flow\/(people-|delivery-)?ports\.ts$/,
+    types: /^src\/flow\/([a-z]+-)?ports\.ts$/,
   },
   { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },
   {
