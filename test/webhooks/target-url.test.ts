@@ -49,6 +49,8 @@ describe('T1, T6, T11: in production', () => {
     ['https://hooks.example.com:8443/', 'must use port 443'],
     ['https://hooks.example.com/#', 'must not hold a fragment'],
     ['https://@hooks.example.com/', 'must not hold a user name or password'],
+    ['https://hooks%2Eexample.com/', 'must not hold an escaped host name'],
+    [`https://hooks.example.com/${'./'.repeat(1020)}`, 'must not exceed 2048 characters'],
     ['https:hooks.example.com', 'must be an absolute URL'],
     ['https:/hooks.example.com', 'must be an absolute URL'],
     ['https:////hooks.example.com', 'must be an absolute URL'],
