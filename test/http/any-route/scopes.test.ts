@@ -60,7 +60,10 @@ describe('T55: no route shows or touches a foreign request', () => {
   it.each([
     ['GET', '/api/v1/approvals/:id'],
     ['GET', '/api/v1/approvals/:id/wait?timeout=1'],
+    ['GET', '/api/v1/approvals/:id/events'],
     ['POST', '/api/v1/approvals/:id/remind'],
+    ['POST', '/api/v1/approvals/:id/cancel'],
+    ['POST', '/api/v1/approvals/:id/consume'],
   ])('%s %s answers foreign, unknown and malformed ids byte for byte alike', async (method, path) => {
     const owner = await newCaller(service)
     const id = await owner.createdId()

@@ -45,7 +45,8 @@ describe('the answers of the service are those of the document', () => {
     const client = createHttpClient(service.url)
     const headers = { Authorization: `Bearer ${key}` }
     return {
-      get: (path: string) => client.get(path, { headers }),
+      get: (path: string, more: Record<string, string> = {}) =>
+        client.get(path, { headers: { ...headers, ...more } }),
       post: (path: string, body: unknown = {}, more: Record<string, string> = {}) =>
         client.post(path, body, { headers: { ...headers, ...more }, origin: null }),
     }
@@ -137,6 +138,32 @@ describe('the answers of the service are those of the document', () => {
     documented('get', '/api/v1/approvals/{id}/verify', 200, verdict)
     const unknown = await sandbox.get(`/api/v1/approvals/req_${'0'.repeat(26)}/verify`)
     documented('get', '/api/v1/approvals/{id}/verify', 404, unknown)
+  })
+
+  it('when a request is watched, used up or withdrawn', async () => {
+    const path = '/api/v1/approvals/{id}'
+    const asked = { action: 'Try', sandbox_auto_decide_seconds: 0 }
+    const { request_id: id } = (await sandbox.post('/api/v1/approvals/request', asked)).body
+    const events = await sandbox.get(`/api/v1/approvals/${id}/events`)
+    const stream = documented('get', `${path}/events`, 200, events)
+    const last = { 'Last-Event-ID': /^id: (.+)$/m.exec(stream)?.[1] ?? '' }
+    const again = await sandbox.get(`/api/v1/approvals/${id}/events`, last)
+    documented('get', `${path}/events`, 204, again)
+    const other = await sandbox.post(`/api/v1/approvals/${id}/consume`, { action: 'Other' })
+    refused('post', `${path}/consume`, 409, other, 'mismatch')
+    const used = await sandbox.post(`/api/v1/approvals/${id}/consume`, { action: 'Try' })
+    documented('post', `${path}/consume`, 200, used)
+    const twice = await sandbox.post(`/api/v1/approvals/${id}/consume`)
+    refused('post', `${path}/consume`, 409, twice, 'already_consumed')
+    documented('get', path, 200, await sandbox.get(`/api/v1/approvals/${id}`))
+    const pending = await ask()
+    const early = await live.post(`/api/v1/approvals/${pending}/consume`)
+    refused('post', `${path}/consume`, 409, early, 'not_approved')
+    documented('post', `${path}/cancel`, 200, await live.post(`/api/v1/approvals/${pending}/cancel`))
+    const late = await live.post(`/api/v1/approvals/${pending}/cancel`)
+    refused('post', `${path}/cancel`, 409, late, 'not_pending')
+    documented('get', path, 200, await live.get(`/api/v1/approvals/${pending}`))
+    documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${pending}/verify`))
   })
 
   it('when a request is refused', async () => {
