@@ -3,6 +3,8 @@ import { Command } from 'commander'
 import { z } from 'zod'
 import { main } from '../main.ts'
 import { packagePath } from '../package-path.ts'
+import { type AuditCheckOptions, runAuditCheck } from './audit-check.ts'
+import { type AuditListOptions, runAuditList } from './audit-list.ts'
 import { type CreateKeyOptions, runCreateKey } from './create-key.ts'
 import { runDoctor } from './doctor/run-doctor.ts'
 import { type InviteOptions, runInviteUser } from './invite-user.ts'
@@ -32,6 +34,9 @@ export function createProgram(json: boolean): Command {
   addUserCommands(program.command('user').description('people who decide'))
   addKeyCommands(program.command('key').description('API keys of applications and agents'))
   addSigningKeyCommands(program.command('keys').description('keys the service signs with'))
+  addAuditCommands(
+    program.command('audit').description('what happened, in a chain that shows every later change'),
+  )
   addVerifyCommand(program)
   return program
 }
@@ -106,6 +111,24 @@ function addSigningKeyCommands(keys: Command): void {
     .option('--now', 'the same as --activate now')
     .option(...JSON_OPTION)
     .action(async (options: RotateOptions) => tell(await runRotateKeys(options), options.json))
+}
+
+function addAuditCommands(audit: Command): void {
+  audit
+    .command('list')
+    .description('list what happened, newest first; with --json one line of JSON each')
+    .option('--account <account_id>', 'concerning this account')
+    .option('--type <type>', 'of this type, such as approval.approved or key.created')
+    .option('--subject <id>', 'about this request, key, person, session, webhook or delivery')
+    .option('--limit <n>', 'at most so many (default: 50)')
+    .option(...JSON_OPTION)
+    .action(async (options: AuditListOptions) => tell(await runAuditList(options), options.json))
+  audit
+    .command('check')
+    .description('recompute the whole trail and compare it with every state in the store')
+    .option('--expect <head>', 'a head printed by an earlier check: finds a trail cut short or rewritten')
+    .option(...JSON_OPTION)
+    .action(async (options: AuditCheckOptions) => tell(await runAuditCheck(options), options.json))
 }
 
 function addVerifyCommand(program: Command): void {

@@ -4,6 +4,8 @@ import { EXIT } from './cli-error.ts'
 export interface CommandResult {
   /** For `--json`: one value on stdout. */
   value: unknown
+  /** `value` is a list of unknown length: one line of JSON for each of its items. */
+  rows?: true
   /** For people. */
   text: string
   /** The command worked, and its answer is no: exit code 1. */
@@ -15,8 +17,13 @@ export interface CommandResult {
  * `{error, message}`, as every error is.
  */
 export function tell(result: CommandResult, json: boolean | undefined): void {
-  process.stdout.write(json ? `${JSON.stringify(result.value, null, 2)}\n` : `${result.text}\n`)
+  process.stdout.write(json ? jsonText(result) : `${result.text}\n`)
   if (result.failure === undefined) return
   if (json) process.stderr.write(`${JSON.stringify(result.failure)}\n`)
   process.exitCode = EXIT.failed
+}
+
+function jsonText({ value, rows }: CommandResult): string {
+  if (rows && Array.isArray(value)) return value.map((item) => `${JSON.stringify(item)}\n`).join('')
+  return `${JSON.stringify(value, null, 2)}\n`
 }

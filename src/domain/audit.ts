@@ -1,42 +1,44 @@
 /** Everything that leaves a trace in the audit trail (closed list). */
-export type AuditType =
-  | 'approval.created'
-  | 'approval.voted'
-  | 'approval.approved'
-  | 'approval.rejected'
-  | 'approval.expired'
-  | 'approval.cancelled'
-  | 'approval.consumed'
-  | 'approval.reminded'
-  | 'approval.verified'
-  | 'webhook.created'
-  | 'webhook.deleted'
-  | 'webhook.rotated'
-  | 'webhook.disabled'
-  | 'webhook.enabled'
-  | 'webhook.tested'
-  | 'delivery.delivered'
-  | 'delivery.failed'
-  | 'delivery.exhausted'
-  | 'delivery.dropped'
-  | 'delivery.replayed'
-  | 'key.created'
-  | 'key.revoked'
-  | 'signing_key.created'
-  | 'user.invited'
-  | 'user.enrolled'
-  | 'session.created'
-  | 'session.ended'
-  | 'factor.passkey_added'
-  | 'factor.passkey_removed'
-  | 'factor.passkey_suspended'
-  | 'factor.totp_added'
-  | 'factor.totp_removed'
-  | 'factor.totp_locked'
-  | 'factor.totp_disabled'
-  | 'factor.backup_codes_renewed'
-  | 'factor.backup_code_used'
-  | 'internal_token.used'
+export const AUDIT_TYPES = [
+  'approval.created',
+  'approval.voted',
+  'approval.approved',
+  'approval.rejected',
+  'approval.expired',
+  'approval.cancelled',
+  'approval.consumed',
+  'approval.reminded',
+  'approval.verified',
+  'webhook.created',
+  'webhook.deleted',
+  'webhook.rotated',
+  'webhook.disabled',
+  'webhook.enabled',
+  'webhook.tested',
+  'delivery.delivered',
+  'delivery.failed',
+  'delivery.exhausted',
+  'delivery.dropped',
+  'delivery.replayed',
+  'key.created',
+  'key.revoked',
+  'signing_key.created',
+  'user.invited',
+  'user.enrolled',
+  'session.created',
+  'session.ended',
+  'factor.passkey_added',
+  'factor.passkey_removed',
+  'factor.passkey_suspended',
+  'factor.totp_added',
+  'factor.totp_removed',
+  'factor.totp_locked',
+  'factor.totp_disabled',
+  'factor.backup_codes_renewed',
+  'factor.backup_code_used',
+  'internal_token.used',
+] as const
+export type AuditType = (typeof AUDIT_TYPES)[number]
 
 /** Who did it: a key, a person, the internal token's caller, the command line, the service by itself, or anybody. */
 export type AuditActor =

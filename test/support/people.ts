@@ -1,15 +1,17 @@
 import type { User } from '../../src/domain/user.ts'
 import { createApiKey } from '../../src/flow/manage-api-keys.ts'
 import { newPerson } from '../../src/flow/people/new-person.ts'
+import { personAudit } from '../../src/flow/people/people-audit.ts'
 import type { TestService } from './service.ts'
 
 /** A person with an account, as an invitation makes them, but without a factor. */
 export async function addPerson(service: TestService, email: string): Promise<User> {
   const { deps } = service.composition
   const { user, account } = newPerson(deps, { email, name: email.slice(0, email.indexOf('@')) })
+  const invited = { ...user, audit: [personAudit(deps, 'user.invited', user, { actor: { kind: 'cli' } })] }
   await deps.accounts.insert(account)
-  await deps.users.insert(user)
-  return user
+  await deps.users.insert(invited)
+  return invited
 }
 
 /** A key of that person's account, as the command line makes it. */

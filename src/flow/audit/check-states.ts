@@ -1,0 +1,142 @@
+import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
+import type { StateDocument, TrailDeps } from '../audit-ports.ts'
+import { WITNESSES, type Witness } from './witnesses.ts'
+
+/** The trail and a document say different things. */
+export interface StateFinding {
+  code: /** The document is in a state of which neither the trail nor the document itself has an entry. */
+    | 'not_told'
+    /** The trail has an entry of something that, by the document, never happened. */
+    | 'contradicted'
+    /** The trail tells of a document that is not there. */
+    | 'vanished'
+  collection: string
+  id: string
+  type: AuditType
+  /** Where the trail tells of it. */
+  seq?: number
+}
+
+/** What the trail tells of each subject, as far as documents witness it: one number a subject, for millions of them. */
+export interface Tellings {
+  add(record: AuditRecord): void
+  has(subject: string, type: AuditType): boolean
+  /** The document was seen: what is left at the end has none. */
+  drop(subject: string): void
+  left(): Iterable<[string, AuditType[]]>
+}
+
+const WATCHED = WITNESSES.flatMap(({ types }) => types)
+
+/** One bit each; the bits of a number suffice for 31. */
+const BITS = new Map<AuditType, number>(WATCHED.map((type, index) => [type, 1 << index]))
+
+export function createTellings(): Tellings {
+  const told = new Map<string, number>()
+  return {
+    add({ entry }) {
+      const bit = entry && BITS.get(entry.type)
+      if (entry !== undefined && bit !== undefined)
+        told.set(entry.subject, (told.get(entry.subject) ?? 0) | bit)
+    },
+    has: (subject, type) => ((told.get(subject) ?? 0) & (BITS.get(type) ?? 0)) !== 0,
+    drop: (subject) => void told.delete(subject),
+    *left() {
+      for (const [subject, bits] of told)
+        yield [subject, WATCHED.filter((type) => (bits & (BITS.get(type) ?? 0)) !== 0)]
+    },
+  }
+}
+
+const PAGE = 500
+
+/**
+ * Holds every document against what the trail tells of it. The trail must have been read before: a document can then only be
+ * ahead of it, and what it is ahead by is in the trail by now, or waits in the document.
+ */
+export async function checkStates(
+  deps: TrailDeps,
+  tellings: Tellings,
+  report: (finding: StateFinding) => void,
+  onProgress: (documents: number) => void,
+): Promise<{ documents: number; waiting: number }> {
+  let documents = 0
+  let waiting = 0
+  for (const witness of WITNESSES) {
+    for await (const page of pagesOf(deps, witness.collection, witness.fields)) {
+      for (const document of page) await checkDocument(deps, tellings, report, witness, document)
+      documents += page.length
+      waiting += await countWaiting(deps, page)
+      onProgress(documents)
+    }
+  }
+  for await (const page of pagesOf(deps, 'audit_inbox', [])) waiting += await countWaiting(deps, page)
+  await reportVanished(deps, tellings, report)
+  return { documents, waiting }
+}
+
+async function checkDocument(
+  deps: TrailDeps,
+  tellings: Tellings,
+  report: (finding: StateFinding) => void,
+  witness: Witness,
+  { id, facts, waiting }: StateDocument,
+): Promise<void> {
+  const { collection } = witness
+  for (const type of witness.needs(facts)) {
+    if (tellings.has(id, type) || tells(waiting, id, type)) continue
+    if ((await findTold(deps, id, type)) === undefined) report({ code: 'not_told', collection, id, type })
+  }
+  for (const type of witness.denies(facts)) {
+    if (!tellings.has(id, type)) continue
+    report({ code: 'contradicted', collection, id, type, ...(await findTold(deps, id, type)) })
+  }
+  tellings.drop(id)
+}
+
+/** Only what is never deleted must be there. */
+async function reportVanished(
+  deps: TrailDeps,
+  tellings: Tellings,
+  report: (finding: StateFinding) => void,
+): Promise<void> {
+  const kept = WITNESSES.filter((witness) => witness.kept)
+  for (const [id, types] of tellings.left()) {
+    const witness = kept.find((candidate) => types.includes(candidate.types[0]))
+    if (witness === undefined) continue
+    const {
+      collection,
+      types: [type],
+    } = witness
+    report({ code: 'vanished', collection, id, type, ...(await findTold(deps, id, type)) })
+  }
+}
+
+async function findTold({ trail }: TrailDeps, subject: string, type: AuditType) {
+  const [record] = await trail.list({ subject, type, limit: 1 })
+  return record && { seq: record.seq }
+}
+
+function tells(entries: readonly AuditEntry[], subject: string, type: AuditType): boolean {
+  return entries.some((entry) => entry.subject === subject && entry.type === type)
+}
+
+/** Entries that are in the trail and wait to be taken out of their document no longer wait for anything. */
+async function countWaiting({ trail }: TrailDeps, page: readonly StateDocument[]): Promise<number> {
+  const eids = page.flatMap(({ waiting }) => waiting.map(({ eid }) => eid))
+  return eids.length === 0 ? 0 : eids.length - (await trail.known(eids)).size
+}
+
+async function* pagesOf(
+  { survey }: TrailDeps,
+  collection: string,
+  fields: readonly string[],
+): AsyncGenerator<StateDocument[]> {
+  let after: string | undefined
+  for (;;) {
+    const page = await survey.page(collection, fields, after, PAGE)
+    yield page
+    after = page.at(-1)?.id
+    if (page.length < PAGE) return
+  }
+}

@@ -1,0 +1,113 @@
+import type { AuditRecord } from '../../domain/audit.ts'
+import { type ChainFlaw, type ChainHead, flawOf, GENESIS, isErased } from '../../signing/audit-chain.ts'
+import type { TrailDeps } from '../audit-ports.ts'
+import { checkStates, createTellings, type StateFinding, type Tellings } from './check-states.ts'
+
+/** Something wrong with the records themselves. `seq`: the first number that is concerned. */
+export interface ChainFinding {
+  code:
+    | ChainFlaw
+    /** The trail once reached further than it does. */
+    | 'truncated'
+    /** The record has another hash than it had: it, or one before it, was written anew. */
+    | 'rewritten'
+    /** A document in the trail's collection that is no record. */
+    | 'stray'
+  seq?: number
+  /** The number that a misnumbered record has instead; the id of a stray document. */
+  id?: string
+}
+
+export type Finding = ChainFinding | StateFinding
+
+export interface TrailReport {
+  records: number
+  erased: number
+  /** What to note down: a trail that was cut short is found by it alone. */
+  head: ChainHead
+  documents: number
+  /** Entries that no process has brought to the trail yet. */
+  waiting: number
+  /** The first of them, at most `FINDINGS`. */
+  findings: Finding[]
+  found: number
+  /** The smallest number of a record at which the chain does not hold. */
+  firstBad?: number
+}
+
+export interface CheckOptions {
+  /** A head noted down earlier. */
+  expect?: ChainHead
+  onProgress?: (progress: { records: number } | { documents: number }) => void
+}
+
+/** Findings told one by one; the rest is counted. */
+const FINDINGS = 50
+const PAGE = 1_000
+
+/**
+ * Recomputes the whole trail and holds it against the states of all documents (T85, T86). Reads only, and may run beside a
+ * service: the trail is read before the documents, so whatever changes meanwhile is no contradiction.
+ */
+export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): Promise<TrailReport> {
+  const findings: Finding[] = []
+  let found = 0
+  const report = (finding: Finding): void => {
+    found += 1
+    if (findings.length < FINDINGS) findings.push(finding)
+  }
+  const tellings = createTellings()
+  const chain = await checkChain(deps, options, tellings, report)
+  const bad = findings.flatMap(({ seq }) => seq ?? [])
+  for (const id of await deps.survey.strays(FINDINGS)) report({ code: 'stray', id })
+  const states = await checkStates(deps, tellings, report, (documents) => options.onProgress?.({ documents }))
+  return {
+    ...chain,
+    ...states,
+    findings,
+    found,
+    ...(bad.length === 0 ? {} : { firstBad: Math.min(...bad) }),
+  }
+}
+
+async function checkChain(
+  { trail }: TrailDeps,
+  { expect, onProgress }: CheckOptions,
+  tellings: Tellings,
+  report: (finding: ChainFinding) => void,
+): Promise<{ records: number; erased: number; head: ChainHead }> {
+  let head = GENESIS
+  let records = 0
+  let erased = 0
+  const look = (record: AuditRecord): void => {
+    const flaw = flawOf(head, record)
+    // The place is counted from the record before: what is there may have no number, or a later one.
+    if (flaw === 'misnumbered') report({ code: flaw, seq: head.seq + 1, id: String(record.seq) })
+    else if (flaw !== undefined) report({ code: flaw, seq: head.seq + 1 })
+    if (flaw !== 'misnumbered') head = { seq: record.seq, hash: record.hash }
+    if (record.seq === expect?.seq && record.hash !== expect.hash)
+      report({ code: 'rewritten', seq: record.seq })
+    records += 1
+    if (isErased(record)) erased += 1
+    else tellings.add(record)
+  }
+  if (expect?.seq === 0 && expect.hash !== GENESIS.hash) report({ code: 'rewritten', seq: 0 })
+  for await (const page of pages(trail)) {
+    for (const record of page) look(record)
+    onProgress?.({ records })
+  }
+  if (expect !== undefined && expect.seq > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
+  return { records, erased, head }
+}
+
+async function* pages(trail: TrailDeps['trail']): AsyncGenerator<AuditRecord[]> {
+  let from = 1
+  for (;;) {
+    const page = await trail.scan(from, PAGE)
+    yield page
+    const next = Math.floor(page.at(-1)?.seq ?? 0) + 1
+    // A last record whose number has no successor is foreign, and the end.
+    if (page.length < PAGE || !(next > from)) return
+    from = next
+  }
+}

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
+import { WITNESSES } from '../../../src/flow/audit/witnesses.ts'
+import { deleteOverSessions } from '../../../src/flow/people/end-sessions.ts'
+import { createStateSurvey } from '../../../src/store/state-survey.ts'
+import { alter, decidedId, lapse, newCaller, stored } from '../../support/caller.ts'
+import { assertWith, codeAt, expectStatus, passkeyProof } from '../../support/enrolled.ts'
+import { createHttpClient } from '../../support/http-client.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let setting: LiveSetting
+beforeAll(async () => {
+  service = await startService({ work: true })
+  setting = await setUpOwner(service)
+})
+afterAll(() => service.close())
+
+function check() {
+  const { deps, connection } = service.composition
+  return checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+}
+
+/** All entries are in the trail. */
+async function settled(): Promise<void> {
+  await service.composition.deps.verifications.flush()
+  await expect.poll(async () => (await check()).waiting, { timeout: 10_000 }).toBe(0)
+}
+
+const findings = async () => (await check()).findings
+
+describe('T86: after a service was used in every way', () => {
+  it('the trail has an entry for every state, and none too many', async () => {
+    await useEverything()
+    await settled()
+    const report = await check()
+    expect(report).toMatchObject({ findings: [], waiting: 0 })
+    expect(report.documents).toBeGreaterThan(15)
+    const types = (await service.composition.deps.trail.list({ limit: 1_000 })).map(
+      ({ entry }) => entry?.type,
+    )
+    // The signing keys were made before anybody asked for anything.
+    expect(types.filter((type) => type === 'signing_key.created')).toHaveLength(3)
+    for (const type of USED) expect(types, type).toContain(type)
+  })
+})
+
+const USED = [
+  'approval.created',
+  'approval.voted',
+  'approval.approved',
+  'approval.rejected',
+  'approval.expired',
+  'approval.cancelled',
+  'approval.consumed',
+  'approval.reminded',
+  'approval.verified',
+  'key.created',
+  'key.revoked',
+  'user.invited',
+  'user.enrolled',
+  'session.created',
+  'session.ended',
+  'factor.passkey_added',
+  'factor.totp_added',
+  'factor.backup_codes_renewed',
+]
+
+/** Requests in every final state, keys, people, factors and sessions. */
+async function useEverything(): Promise<void> {
+  const call = (path: string, body: object = {}) => callWithKey(service, setting.key, path, body)
+  const approved = await ask(setting)
+  expectStatus(await decideByPasskey(setting, approved, 'approved'), 200)
+  expect((await call(`/${approved}/consume`)).status).toBe(200)
+  expectStatus(await decideByPasskey(setting, await ask(setting), 'rejected'), 200)
+  expect((await call(`/${await ask(setting)}/cancel`)).status).toBe(200)
+  const lapsed = await ask(setting)
+  expect((await call(`/${lapsed}/remind`)).status).toBe(200)
+  await lapse(service, lapsed)
+  for (const id of [lapsed, approved, 'req_unknown'])
+    await fetch(`${service.url}/api/v1/approvals/${id}/verify`)
+  await ask(setting)
+  await decidedId(service, await newCaller(service, { sandbox: true }))
+  const { browser } = setting.owner
+  const { key } = expectStatus(await browser.post('/api/v1/account/api-keys', { name: 'bot' }), 201)
+  expectStatus(await browser.delete(`/api/v1/account/api-keys/${key.id}`), 200)
+  const proof = await passkeyProof(setting.owner, service, 'totp.add')
+  const { secret } = expectStatus(await browser.post('/api/v1/me/totp/options', { proof }), 200)
+  const code = codeAt(secret, service.composition.deps.clock.now())
+  expectStatus(await browser.post('/api/v1/me/totp', { code }), 201)
+  const renewal = { proof: await passkeyProof(setting.owner, service, 'backup_codes.renew') }
+  expectStatus(await browser.post('/api/v1/me/backup-codes', renewal), 201)
+  const elsewhere = createHttpClient(service.url)
+  const { options } = expectStatus(await elsewhere.post('/api/v1/session/passkey/options', {}), 200)
+  const credential = assertWith(setting.owner, service, options)
+  expectStatus(await elsewhere.post('/api/v1/session/passkey', { credential }), 200)
+  expectStatus(await elsewhere.delete('/api/v1/session'), 200)
+}
+
+describe('T86: the check finds', () => {
+  beforeEach(settled)
+
+  it('a state that was changed without an entry', async () => {
+    const id = await ask(setting)
+    await settled()
+    await alter(service, 'requests', id, { status: 'approved' })
+    expect(await findings()).toEqual([
+      { code: 'not_told', collection: 'requests', id, type: 'approval.approved' },
+    ])
+    await alter(service, 'requests', id, { status: 'expired', cancelled: true, consumed_at: new Date() })
+    expect((await findings()).map(({ code, ...rest }) => [code, 'type' in rest && rest.type])).toEqual([
+      ['not_told', 'approval.cancelled'],
+      ['not_told', 'approval.consumed'],
+    ])
+    await stored(service, 'requests').updateOne(
+      { _id: id },
+      { $set: { status: 'pending' }, $unset: { cancelled: 1, consumed_at: 1 } },
+    )
+  })
+
+  it('a state that was turned back, with the record that says so', async () => {
+    const id = await ask(setting)
+    expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+    await settled()
+    await alter(service, 'requests', id, { status: 'pending' })
+    const [finding] = await findings()
+    expect(finding).toMatchObject({ code: 'contradicted', id, type: 'approval.approved' })
+    const [record] = await service.composition.deps.trail.scan(finding?.seq ?? 0, 1)
+    expect(record?.entry).toMatchObject({ type: 'approval.approved', subject: id })
+    await alter(service, 'requests', id, { status: 'approved' })
+    expect(await findings()).toEqual([])
+  })
+
+  it('a revoked key that was made live again, and documents that vanished or came from nowhere', async () => {
+    const caller = await newCaller(service)
+    await settled()
+    const keys = stored(service, 'api_keys')
+    const { browser } = setting.owner
+    const { key } = expectStatus(await browser.post('/api/v1/account/api-keys', { name: 'bot' }), 201)
+    expectStatus(await browser.delete(`/api/v1/account/api-keys/${key.id}`), 200)
+    await settled()
+    const revoked = Object(await keys.findOne({ _id: key.id }))
+    await alter(service, 'api_keys', key.id, { revoked_at: null })
+    expect(await findings()).toMatchObject([{ code: 'contradicted', id: key.id, type: 'key.revoked' }])
+    await keys.deleteOne({ _id: key.id })
+    expect(await findings()).toMatchObject([{ code: 'vanished', collection: 'api_keys', id: key.id }])
+    await keys.insertOne(revoked)
+    const mine = Object(await keys.findOne({ _id: caller.keyId }))
+    await keys.insertOne({ ...mine, _id: 'key_forged', key_hash: '0'.repeat(64), internal: false })
+    expect(await findings()).toEqual([
+      { code: 'not_told', collection: 'api_keys', id: 'key_forged', type: 'key.created' },
+    ])
+    await keys.deleteOne({ _id: 'key_forged' })
+    expect(await findings()).toEqual([])
+  })
+
+  it('nothing wrong with entries that still wait in their documents', async () => {
+    const alone = await startService()
+    try {
+      const own = await setUpOwner(alone)
+      const id = await ask(own)
+      expectStatus(await decideByPasskey(own, id, 'approved'), 200)
+      const { deps, connection } = alone.composition
+      const report = await checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+      expect(report).toMatchObject({ records: 0, findings: [] })
+      expect(report.waiting).toBeGreaterThanOrEqual(8)
+    } finally {
+      await alone.close()
+    }
+  })
+
+  it('nothing wrong after sessions were cleaned up', async () => {
+    const { deps } = service.composition
+    const before = await stored(service, 'sessions').countDocuments({})
+    const late = { ...deps, clock: { now: () => new Date(Date.now() + 31 * 86_400_000) } }
+    const { ended } = await deleteOverSessions(late)
+    expect(ended).toBeGreaterThan(0)
+    await settled()
+    const { deleted } = await deleteOverSessions(late)
+    expect(deleted).toBeGreaterThan(0)
+    expect(await stored(service, 'sessions').countDocuments({})).toBeLessThan(before)
+    expect(await findings()).toEqual([])
+    const [last] = await deps.trail.list({ type: 'session.ended', limit: 1 })
+    expect(last?.entry).toMatchObject({ actor: { kind: 'service' }, detail: { reason: 'lapsed' } })
+  })
+})
+
+describe('the table of states', () => {
+  const odd = [
+    {},
+    { status: 'approved' },
+    { status: 'rejected' },
+    { status: 'expired' },
+    { state: 'deleted' },
+  ]
+  const full = {
+    cancelled: true,
+    consumed_at: 1,
+    reminded_at: 1,
+    votes: [1],
+    revoked_at: 1,
+    enrolled_at: 1,
+    passkeys: [1],
+    totp: {},
+    ended_at: 1,
+    state: 'disabled',
+  }
+
+  it.each(WITNESSES)('names for $collection only entries that are watched', (witness) => {
+    for (const facts of [...odd, full, ...odd.map((more) => ({ ...full, ...more }))]) {
+      const named = [...witness.needs(facts), ...witness.denies(facts)]
+      expect(named.filter((type) => !witness.types.includes(type))).toEqual([])
+      expect(witness.needs(facts).filter((type) => witness.denies(facts).includes(type))).toEqual([])
+    }
+  })
+})
