@@ -77,6 +77,11 @@ function collectingLog(lines: Worker['logged']): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
+interface RequestFields {
+  ttl_seconds?: number
+  callback_url?: string
+}
+
 /** Somebody who makes requests. */
 export async function newRequester({ deps }: Worker, sandbox = false) {
   const { user, account } = newPerson(deps, {
@@ -93,9 +98,9 @@ export async function newRequester({ deps }: Worker, sandbox = false) {
     account,
     user,
     /** Makes a request. @returns its id */
-    async request(fields: { ttl_seconds?: number; callback_url?: string } = {}): Promise<string> {
+    async request(fields: RequestFields = {}, at: Worker['deps'] = deps): Promise<string> {
       const body = { action: 'Deploy', context: {}, requires_individual_decision: false, ...fields }
-      return (await createRequest(deps, caller, body, drawId(deps, 'req'))).id
+      return (await createRequest(at, caller, body, drawId(at, 'req'))).id
     },
   }
 }
