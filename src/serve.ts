@@ -41,7 +41,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
     )
     const port = await listen(server, config)
     const link = await inviteFirstOwner(composition.deps)
-    const work = options.work === false ? undefined : startWork(config, composition)
+    const work = options.work === false ? undefined : await startWork(config, composition)
     return { composition, port, setupUrl: link?.url, work, close: () => shutDown(server, composition, work) }
   } catch (error) {
     await composition.close()

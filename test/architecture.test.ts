@@ -26,6 +26,7 @@ const OWNERS: Record<string, RegExp> = {
   libsql: /^embedded-mongo\//,
   bson: /^embedded-mongo\//,
   agenda: /^src\/jobs\//,
+  '@agendajs/mongo-backend': /^src\/jobs\//,
   '@slack/bolt': /^adapters\/slack\//,
   botbuilder: /^adapters\/teams\/bot\.ts$/,
   '@simplewebauthn/server': /^src\/(flow|http)\//,
@@ -46,6 +47,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     may: /^src\/(store|domain)\//,
     types: /^src\/flow\/([a-z]+-)?ports\.ts$/,
   },
+  { room: /^src\/jobs\//, may: /^src\/(jobs|flow|domain)\// },
   { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },
   {
     room: /^src\/webhooks\//,

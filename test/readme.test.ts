@@ -68,6 +68,9 @@ describe('README', () => {
       'webhook-secret', // this and the receivers: test/examples
       'examples/receiver',
       'npm ci && npm test',
+      // test/deploy/readme-commands.test.ts
+      'countersign store',
+      'countersign serve',
     ]
     const unknown = BLOCKS.filter((text) => !known.some((word) => text.includes(word)))
     expect(unknown).toEqual([])

@@ -6,6 +6,8 @@ export interface Policy {
   quorum: number
   /** Everybody must use a passkey. */
   passkey_only: boolean
+  /** When to remind by itself, as fractions of the time a request has. */
+  reminders: number[]
 }
 
 /** One person who may decide, as snapshotted into the request at creation. */
@@ -22,7 +24,12 @@ export interface Requirement {
   passkey_only: boolean
 }
 
-export const DEFAULT_POLICY: Policy = { approvers: [], quorum: 1, passkey_only: false }
+export const DEFAULT_POLICY: Policy = {
+  approvers: [],
+  quorum: 1,
+  passkey_only: false,
+  reminders: [0.5, 0.9],
+}
 
 /** Sources whose requests are high impact by themselves (interface, "Created by source-control integrations"). */
 const SOURCE_CONTROL = new Set(['github', 'gitlab', 'bitbucket', 'azure-devops'])

@@ -91,7 +91,14 @@ export interface ApprovalRequest {
   cancelled?: true
   /** When the caller used the approval up. */
   consumed_at?: Date
+  /** The policy's automatic reminders when it was made; none on sandbox requests. */
+  reminders?: number[]
+  /** When the next automatic reminder is due. */
+  remind_at?: Date
+  /** The last reminder of any kind. */
   reminded_at?: Date
+  /** Reminders of any kind. */
+  reminder_count?: number
   callback?: CallbackOutbox
   outbox: OutboxEvent[]
   audit: AuditEntry[]

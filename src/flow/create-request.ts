@@ -4,6 +4,7 @@ import { buildEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
 import { isHighImpact, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
+import { planReminders } from '../domain/reminders.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
@@ -141,7 +142,9 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     context_sha256: context.sha256,
     requirement: parts.requirement,
     ...(parts.callback === undefined ? {} : { callback_url: parts.callback }),
-    ...(caller.key.sandbox ? { sandbox_plan: sandboxPlan(input, owner, created_at) } : {}),
+    ...(caller.key.sandbox
+      ? { sandbox_plan: sandboxPlan(input, owner, created_at) }
+      : planReminders(account.policy.reminders, facts)),
     votes: [],
     outbox: [buildEvent({ ...event, data: createdData(facts) })],
     audit: [auditEntry(deps, { id, account_id: account.id }, 'approval.created', actor, created_at)],

@@ -76,6 +76,24 @@ export interface RequestStore {
     event: OutboxEvent,
     audit: AuditEntry,
   ): Promise<ApprovalRequest | undefined>
+  /** Pending requests whose time is up by the database's clock, the longest lapsed first; `now` narrows the search only. */
+  lapsed(now: Date, limit: number): Promise<ApprovalRequest[]>
+  /** When the time of the next pending request is up. */
+  nextExpiry(): Promise<Date | undefined>
+  /** Pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
+  remindable(now: Date, limit: number): Promise<ApprovalRequest[]>
+  /** When the next automatic reminder of a pending, unexpired request is due. */
+  nextReminder(): Promise<Date | undefined>
+  /**
+   * Takes the due automatic reminder (`reminder`), or leaves it out, and notes when the next one is due: only while the
+   * request is pending, at that version and, by the database's clock, unexpired. @returns undefined when the race is lost.
+   */
+  settleReminder(
+    id: string,
+    version: number,
+    next: Date | undefined,
+    reminder?: { at: Date; event: OutboxEvent; audit: AuditEntry },
+  ): Promise<ApprovalRequest | undefined>
   /** Pending and, by the database's clock, unexpired → expired and `cancelled`. @returns undefined when not so. */
   cancel(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
   /** Approved and never used → used. @returns undefined when not so. */
@@ -121,6 +139,8 @@ export interface QuotaStore {
   take(accountId: string, month: string, quota: number): Promise<boolean>
   /** Gives one back when the request was not made after all. */
   giveBack(accountId: string, month: string): Promise<void>
+  /** Forgets the counters of the months before this one. */
+  prune(month: string): Promise<void>
 }
 
 /** First answers of POSTs with an `Idempotency-Key`; scoped by API key and route; kept 24 h. */

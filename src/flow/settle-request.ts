@@ -13,13 +13,17 @@ export async function settleRequest(deps: SettleDeps, request: ApprovalRequest):
   return current.status === 'pending' && current.sandbox ? autoDecideSandbox(deps, current) : current
 }
 
+type ExpireDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
+
+/** Expires a request whose time seems to be up; any other stays as it is. */
+export async function expireIfLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
+  if (request.status !== 'pending' || request.expires_at > deps.clock.now()) return request
+  return expireLapsed(deps, request)
+}
+
 /** Makes a lapsed request `expired`: no signature, no callback, one event. Whether it lapsed is the database's word. */
-export async function expireIfLapsed(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
-  request: ApprovalRequest,
-): Promise<ApprovalRequest> {
+export async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const now = deps.clock.now()
-  if (request.status !== 'pending' || request.expires_at > now) return request
   const event = buildEvent({
     id: drawId(deps, 'evt'),
     type: 'approval.expired',

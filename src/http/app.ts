@@ -8,6 +8,7 @@ import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { decisionRoutes } from './routes/decisions.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { enrollmentRoutes } from './routes/enrollment.ts'
@@ -41,6 +42,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/enrollment', enrollmentRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
   app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
+  app.use('/api/v1/account/audit', auditRoutes(deps))
   app.use('/api/v1/account/webhook-secret', webhookSecretRoutes(deps))
   app.use('/api/v1/account/webhooks', webhookRoutes(deps))
   app.use(openapiRoutes(deps))

@@ -57,7 +57,7 @@ Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
-Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in or enrol from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in or enrol from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
 
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 

@@ -1,15 +1,19 @@
 import { Schema } from 'mongoose'
 import type { Account } from '../domain/account.ts'
+import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import type { AccountStore } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
-type AccountDocument = Omit<Account, 'id'> & { _id: string }
+/** `reminders` came later than the first accounts. */
+type StoredPolicy = Omit<Policy, 'reminders'> & Partial<Pick<Policy, 'reminders'>>
+type AccountDocument = Omit<Account, 'id' | 'policy'> & { _id: string; policy: StoredPolicy }
 
 const policyFields = new Schema(
   {
     approvers: { type: [String], required: true },
     quorum: { type: Number, required: true, min: 1 },
     passkey_only: { type: Boolean, required: true },
+    reminders: { type: [Number], default: undefined },
   },
   { _id: false, strict: 'throw' },
 )
@@ -37,8 +41,8 @@ export function createAccountStore(connection: StoreConnection): AccountStore {
     async find(accountId) {
       const document = await model.findById(accountId).lean<AccountDocument>()
       if (document === null) return undefined
-      const { _id, ...rest } = document
-      return { id: _id, ...rest }
+      const { _id, policy, ...rest } = document
+      return { id: _id, ...rest, policy: { ...DEFAULT_POLICY, ...policy } }
     },
   }
 }

@@ -6,12 +6,18 @@ interface QuotaDocument {
   /** `<account>:<YYYY-MM>` */
   _id: string
   used: number
+  month: string
 }
 
 const quotaSchema = new Schema<QuotaDocument>(
-  { _id: { type: String, required: true }, used: { type: Number, required: true } },
+  {
+    _id: { type: String, required: true },
+    used: { type: Number, required: true },
+    month: { type: String, required: true },
+  },
   STRICT_SCHEMA,
 )
+quotaSchema.index({ month: 1 })
 
 /** Monthly counters on mongoose: one conditional upsert each, exact across processes. */
 export function createQuotaStore(connection: StoreConnection): QuotaStore {
@@ -19,11 +25,14 @@ export function createQuotaStore(connection: StoreConnection): QuotaStore {
   return {
     async take(accountId, month, quota) {
       const room = quota === 0 ? {} : { used: mongoose.trusted({ $lt: quota }) }
-      return take(model, { _id: `${accountId}:${month}`, ...room })
+      return take(model, { _id: `${accountId}:${month}`, ...room }, month)
     },
     async giveBack(accountId, month) {
       const taken = { _id: `${accountId}:${month}`, used: mongoose.trusted({ $gt: 0 }) }
       await model.updateOne(taken, { $inc: { used: -1 } })
+    },
+    async prune(month) {
+      await model.deleteMany({ month: mongoose.trusted({ $lt: month }) })
     },
   }
 }
@@ -35,10 +44,11 @@ export function createQuotaStore(connection: StoreConnection): QuotaStore {
 async function take(
   model: mongoose.Model<QuotaDocument>,
   filter: mongoose.QueryFilter<QuotaDocument>,
+  month: string,
 ): Promise<boolean> {
   for (let attempt = 0; attempt < 2; attempt += 1) {
     try {
-      await model.updateOne(filter, { $inc: { used: 1 } }, { upsert: true })
+      await model.updateOne(filter, { $inc: { used: 1 }, $setOnInsert: { month } }, { upsert: true })
       return true
     } catch (error) {
       if (!isDuplicateKey(error)) throw error

@@ -99,7 +99,10 @@ export const requestSchema = new Schema<RequestDocument>(
     decision: decisionFields,
     cancelled: Boolean,
     consumed_at: Date,
+    reminders: { type: [Number], default: undefined },
+    remind_at: Date,
     reminded_at: Date,
+    reminder_count: Number,
     callback: callbackFields,
     outbox: { type: [outboxFields], required: true },
     audit: { type: [auditFields], required: true },
@@ -109,5 +112,6 @@ export const requestSchema = new Schema<RequestDocument>(
 
 requestSchema.index({ api_key_id: 1, created_at: -1, _id: -1 })
 requestSchema.index({ status: 1, expires_at: 1 })
+requestSchema.index({ remind_at: 1 }, { partialFilterExpression: { status: 'pending' } })
 requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, created_at: 1, _id: 1 })
 carryTraces(requestSchema)

@@ -15,10 +15,11 @@ type RequestModel = mongoose.Model<RequestDocument>
 /** Requests on mongoose; see the port for what each method promises. */
 export function createRequestStore(connection: StoreConnection, nudge: Nudge = noNudge): RequestStore {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
-  return { ...reads(model), ...writes(model, nudge) }
+  return { ...reads(model), ...dueReads(model), ...writes(model, nudge) }
 }
 
 type Reads = 'find' | 'findMany' | 'list' | 'pendingFor' | 'versions'
+type DueReads = 'lapsed' | 'nextExpiry' | 'remindable' | 'nextReminder'
 
 function reads(model: RequestModel): Pick<RequestStore, Reads> {
   return {
@@ -62,6 +63,40 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
   }
 }
 
+/** How far our clock may lag behind the database's without hiding what is due. */
+const CLOCK_MARGIN_MS = 5_000
+
+/** An old date, so that only requests with an automatic reminder to come are looked through. */
+const LONG_AGO = new Date(0)
+
+/** What sweeps look for. Plain bounds beside the database's clock let an index find it among many that wait. */
+function dueReads(model: RequestModel): Pick<RequestStore, DueReads> {
+  const status = 'pending' as const
+  return {
+    async lapsed(now, limit) {
+      const soon = trusted({ $lte: new Date(now.getTime() + CLOCK_MARGIN_MS) })
+      const query = model.find({ status, expires_at: soon, $expr: EXPIRED })
+      const found = await query.sort({ expires_at: 1 }).limit(limit).lean<RequestDocument[]>()
+      return found.map(fromDocument)
+    },
+    async nextExpiry() {
+      const query = model.findOne({ status }, { expires_at: 1 }).sort({ expires_at: 1 })
+      return (await query.lean<Pick<RequestDocument, 'expires_at'>>())?.expires_at
+    },
+    async remindable(now, limit) {
+      const due = trusted({ $gt: LONG_AGO, $lte: now })
+      const query = model.find({ status, remind_at: due, $expr: UNEXPIRED })
+      const found = await query.sort({ remind_at: 1 }).limit(limit).lean<RequestDocument[]>()
+      return found.map(fromDocument)
+    },
+    async nextReminder() {
+      const planned = { status, remind_at: trusted({ $gt: LONG_AGO }), $expr: UNEXPIRED }
+      const query = model.findOne(planned, { remind_at: 1 }).sort({ remind_at: 1 })
+      return (await query.lean<Pick<RequestDocument, 'remind_at'>>())?.remind_at
+    },
+  }
+}
+
 /** By the database's clock a request that lapsed unnoticed counts as expired, as every read of it will say. */
 function inStatus(status: ListQuery['status']): mongoose.QueryFilter<RequestDocument> {
   if (status === 'pending') return { status, $expr: UNEXPIRED }
@@ -81,7 +116,7 @@ function afterPosition(after: ListPosition | undefined): mongoose.QueryFilter<Re
   return { $or: [{ created_at: trusted({ $gt: created_at }) }, { created_at, _id: trusted({ $gt: id }) }] }
 }
 
-function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads> {
+function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads | DueReads> {
   const update = async (
     filter: mongoose.QueryFilter<RequestDocument>,
     change: mongoose.UpdateQuery<RequestDocument>,
@@ -126,10 +161,26 @@ function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads> {
       const free = [{ reminded_at: null }, { reminded_at: trusted({ $lte: before }) }]
       return update(
         { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },
-        traced({ $set: { reminded_at: at }, $inc: { version: 1 } }, [audit], [event]),
+        traced({ $set: { reminded_at: at }, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
       )
     },
+    settleReminder(id, version, next, reminder) {
+      const open = { _id: id, status: 'pending', version, $expr: UNEXPIRED } as const
+      return update(open, settledReminder(next, reminder))
+    },
   }
+}
+
+/** A reminder left out is no change that anybody waits for: the version stays. */
+function settledReminder(
+  next: Date | undefined,
+  reminder: Parameters<RequestStore['settleReminder']>[3],
+): mongoose.UpdateQuery<RequestDocument> {
+  const plan = next === undefined ? { $unset: { remind_at: 1 } } : { $set: { remind_at: next } }
+  if (reminder === undefined) return plan
+  const $set = { ...plan.$set, reminded_at: reminder.at }
+  const $inc = { version: 1, reminder_count: 1 }
+  return traced({ ...plan, $set, $inc }, [reminder.audit], [reminder.event])
 }
 
 function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocument> {

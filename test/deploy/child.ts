@@ -17,7 +17,11 @@ export function startProcess(
   args: string[],
   options: Pick<SpawnOptions, 'cwd' | 'env'>,
 ): WatchedProcess {
-  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  return watchProcess(spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+/** Keeps what a process writes. */
+export function watchProcess(child: ChildProcess): WatchedProcess {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk) => {
@@ -33,7 +37,7 @@ export function startProcess(
       for (;;) {
         const match = pattern.exec(output)
         if (match !== null) return match
-        if (over()) throw new Error(`${program} ended without ${pattern}:\n${output}`)
+        if (over()) throw new Error(`${child.spawnfile} ended without ${pattern}:\n${output}`)
         await Promise.race([once(child, 'output'), once(child, 'exit')])
       }
     },

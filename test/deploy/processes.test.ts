@@ -142,6 +142,27 @@ describeWithNginx('two processes on one countersign store, behind the proxy', ()
       .toEqual(ports.map((port) => `127.0.0.1:${port}`).sort())
   })
 
+  it('passes events on as they happen, on either process', async () => {
+    const id = await ask()
+    const streams = await Promise.all([call(url, `/${id}/events`), call(url, `/${id}/events`)])
+    const readers = streams.map((stream) => stream.body?.pipeThrough(new TextDecoderStream()).getReader())
+    const readTo = async (pattern: RegExp): Promise<void> => {
+      for (const reader of readers) {
+        let text = ''
+        for (let parts = 0; parts < 20 && !pattern.test(text); parts += 1) {
+          const { value = '', done } = (await reader?.read()) ?? expect.unreachable()
+          if (done) break
+          text += value
+        }
+        expect(text).toMatch(pattern)
+      }
+    }
+    await readTo(/^event: status\n.*\ndata: .*"status":"pending"/m)
+    await approve(id)
+    await readTo(/^event: status\n.*\ndata: .*"status":"approved"/m)
+    for (const reader of readers) expect((await reader?.read())?.done).toBe(true)
+  })
+
   it('T65: counts a caller by the address it connects from, whatever it writes into X-Forwarded-For', async () => {
     const remaining = async (port: number, from: string, forwarded: string): Promise<number> => {
       const path = '/api/v1/approvals/req_00000000000000000000000000/verify'

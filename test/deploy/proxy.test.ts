@@ -73,7 +73,8 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     let stream: ServerResponse | undefined
     const { address } = await useProcess((_request, response) => {
       stream = response
-      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: first\n\n')
+      const headers = { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' }
+      response.writeHead(200, headers).write('data: first\n\n')
     })
     const proxy = await useProxy({ processes: [address] })
     const leave = new AbortController()
@@ -89,11 +90,8 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     await closed
   })
 
-  it('gives a wait of 60 seconds time to end, and streams an hour between events', () => {
-    const seconds = [...shipped('service.conf').matchAll(/proxy_read_timeout (\d+)([sh]);/g)].map(
-      ([, number, unit]) => Number(number) * (unit === 'h' ? 3600 : 1),
-    )
-    expect(seconds).toEqual([75, 3600])
+  it('waits longer than the longest wait of the interface, 60 seconds', () => {
+    expect(shipped('service.conf').match(/proxy_read_timeout .*/g)).toEqual(['proxy_read_timeout 75s;'])
   })
 
   it('lets bodies through that the service must judge itself, and refuses huge ones in its form', async () => {

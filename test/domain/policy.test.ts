@@ -13,10 +13,15 @@ const person = (id: string, has_passkey = true, has_totp = false): ApproverFacto
   has_passkey,
   has_totp,
 })
-const policy = (quorum: number, passkey_only = false) => ({ approvers: [], quorum, passkey_only })
+const policy = (quorum: number, passkey_only = false) => ({ ...DEFAULT_POLICY, quorum, passkey_only })
 
-it('by default the owner alone decides, by any factor', () => {
-  expect(DEFAULT_POLICY).toEqual({ approvers: [], quorum: 1, passkey_only: false })
+it('by default the owner alone decides, by any factor, and is reminded half-way and near the end', () => {
+  expect(DEFAULT_POLICY).toEqual({
+    approvers: [],
+    quorum: 1,
+    passkey_only: false,
+    reminders: [0.5, 0.9],
+  })
 })
 
 describe('requirementFor', () => {

@@ -10,12 +10,14 @@ export interface TrailStore {
   /** One connection each: nothing is shared but the store. */
   trails: [AuditTrail, ...AuditTrail[]]
   connection: StoreConnection
+  uri: string
 }
 
 /** Opens one for this test. */
 export async function useTrailStore(processes = 1): Promise<TrailStore> {
   const database = `trail_${randomBytes(6).toString('hex')}`
-  const open = () => connectStore(databaseUri(inject('storeUri'), database))
+  const uri = databaseUri(inject('storeUri'), database)
+  const open = () => connectStore(uri)
   const connection = await open()
   const others = await Promise.all(Array.from({ length: processes - 1 }, open))
   onTestFinished(async () => {
@@ -24,7 +26,7 @@ export async function useTrailStore(processes = 1): Promise<TrailStore> {
   })
   const trails: TrailStore['trails'] = [createAuditTrail(connection), ...others.map(createAuditTrail)]
   await ensureIndexes(connection)
-  return { trails, connection }
+  return { trails, connection, uri }
 }
 
 export const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }

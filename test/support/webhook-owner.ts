@@ -35,7 +35,11 @@ let owners = 0
 export async function newWebhookOwner(service: TestService): Promise<WebhookOwner> {
   owners += 1
   const user = await addPerson(service, `webhook-owner-${owners}@example.com`)
-  const token = await signIn(service, user)
+  return webhookOwnerWith(service, user, await signIn(service, user))
+}
+
+/** The same conveniences for a session that exists. */
+export function webhookOwnerWith(service: TestService, user: User, token: string): WebhookOwner {
   const call = (method: string, path: string, json?: unknown) =>
     send(service, path, { method, token, ...(json === undefined ? {} : { json }) })
   const create = (json: unknown) => call('POST', WEBHOOKS_PATH, json)

@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import type { ZodOpenApiPathsObject } from 'zod-openapi'
 import { newKeyBody } from '../schemas/account.ts'
+import { auditQuery } from '../schemas/audit.ts'
 import {
   createdKeyAnswer,
   keyListAnswer,
   revokedKeyAnswer,
   webhookSecretAnswer,
 } from '../schemas/responses/account.ts'
+import { auditListAnswer } from '../schemas/responses/audit.ts'
 import { idField } from '../schemas/responses/fields.ts'
 import { operation } from './operation.ts'
 
@@ -58,8 +60,22 @@ const webhookSecret = operation({
   refusals: ['rate limit exceeded'],
 })
 
+const audit = operation({
+  id: 'listAudit',
+  tag,
+  summary: 'List what happened in the account, newest first',
+  description:
+    'The audit trail, as far as it concerns this account. Entries stand in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
+  access: reader,
+  limited: true,
+  parameters: { query: auditQuery },
+  answers: { '200': { schema: auditListAnswer, description: 'One page.' } },
+  refusals: [{ code: 'invalid_field', with: { field: 'limit', detail: 'must be at most 100' } }, 'not_found'],
+})
+
 export const accountPaths: ZodOpenApiPathsObject = {
   '/api/v1/account/api-keys': { get: list, post: create },
   '/api/v1/account/api-keys/{id}': { delete: revoke },
+  '/api/v1/account/audit': { get: audit },
   '/api/v1/account/webhook-secret': { get: webhookSecret },
 }

@@ -36,6 +36,21 @@ const signed = z.object({
     }),
 })
 
+const exampleRequest = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'
+
+const exampleCreated = {
+  id: 'evt_7h3k9m2p5q8r1s4t6v0w2x5y8z',
+  type: 'approval.created',
+  created_at: '2026-03-04T09:30:00.000Z',
+  data: {
+    request_id: exampleRequest,
+    action: 'Pay $120.00 to ACME Corp, invoice 4711',
+    created_at: '2026-03-04T09:30:00.000Z',
+    expires_at: '2026-03-04T09:45:00.000Z',
+    requires_individual_decision: false,
+  },
+}
+
 const SUMMARIES: Record<EventType, string> = {
   'approval.created': 'A request was made',
   'approval.approved': 'A request was approved',
@@ -57,7 +72,10 @@ function event(type: EventType): ZodOpenApiOperationObject {
     tags: ['Events'],
     summary: SUMMARIES[type],
     requestParams: { header: signed },
-    requestBody: { required: true, content: { 'application/json': { schema: eventBody(type) } } },
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: eventBody(type), ...exampleOf(type) } },
+    },
     responses: {
       '2XX': { description: 'Taken. Any answer else, and none within the time limit, is a failure.' },
       '410': { description: 'Switches the webhook off.' },
@@ -66,6 +84,10 @@ function event(type: EventType): ZodOpenApiOperationObject {
       },
     },
   }
+}
+
+function exampleOf(type: EventType): { example?: unknown } {
+  return type === 'approval.created' ? { example: exampleCreated } : {}
 }
 
 const callback: ZodOpenApiOperationObject = {

@@ -66,7 +66,7 @@ const enable = operation({
   tag,
   summary: 'Switch a webhook on again',
   description:
-    'A receiver that answers 410 is switched off. Events of the time in between are not sent; deliveries that were given up can be replayed. A webhook that is on stays on.',
+    'A receiver that answers 410 is switched off. Events of the time in between are not sent; deliveries that were given up or dropped can be replayed. A webhook that is on stays on.',
   access: owner,
   limited: true,
   parameters: { path },

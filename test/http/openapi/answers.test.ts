@@ -11,7 +11,7 @@ import {
 import { type Answer, createHttpClient } from '../../support/http-client.ts'
 import { proofFor } from '../../support/live.ts'
 import { addKey } from '../../support/people.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { freePort, startService, type TestService } from '../../support/service.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
 const seen = new Set<string>()
@@ -53,7 +53,10 @@ describe('the answers of the service are those of the document', () => {
   }
 
   beforeAll(async () => {
-    service = await startService({ env: { TRUST_PROXY: '1' }, localTime: () => Date.now() + later })
+    service = await startService({
+      env: { TRUST_PROXY: '1', CALLBACK_ALLOW_PRIVATE: '1' },
+      localTime: () => Date.now() + later,
+    })
     owner = await enrolWithPasskey(service, 'owner@example.com')
     const user = await service.composition.deps.users.find(owner.userId)
     if (user === undefined) throw new Error('no owner')
@@ -185,10 +188,38 @@ describe('the answers of the service are those of the document', () => {
     const { key } = documented('post', path, 201, made)
     documented('get', path, 200, await owner.browser.get(path))
     documented('delete', `${path}/{id}`, 200, await owner.browser.delete(`${path}/${key.id}`))
+    const audit = '/api/v1/account/audit'
+    documented('get', audit, 200, await owner.browser.get(audit))
+    refused('get', audit, 400, await owner.browser.get(`${audit}?limit=101`), 'invalid_field')
     refused('delete', `${path}/{id}`, 404, await owner.browser.delete(`${path}/${key.id}`), 'not_found')
     const secret = '/api/v1/account/webhook-secret'
     expect(documented('get', secret, 200, await live.get(secret))).toHaveProperty('webhook_signing_secret')
     expect(documented('get', secret, 200, await owner.browser.get(secret))).toHaveProperty('keys')
+  })
+
+  it('about webhooks and their deliveries', async () => {
+    const path = '/api/v1/account/webhooks'
+    const one = `${path}/{id}`
+    const url = `http://127.0.0.1:${await freePort()}/in`
+    const { webhook } = documented('post', path, 201, await owner.browser.post(path, { url }))
+    refused('post', path, 400, await owner.browser.post(path, { url: 'x' }), 'invalid_field')
+    documented('get', path, 200, await owner.browser.get(path))
+    const mine = `${path}/${webhook.id}`
+    documented('post', `${one}/rotate`, 200, await owner.browser.post(`${mine}/rotate`, {}))
+    documented('post', `${one}/enable`, 200, await owner.browser.post(`${mine}/enable`, {}))
+    const { id } = documented('post', `${one}/test`, 200, await owner.browser.post(`${mine}/test`, {}))
+    const replay = '/api/v1/deliveries/{id}/replay'
+    const again = () => owner.browser.post(`/api/v1/deliveries/${id}/replay`, {})
+    documented('post', replay, 200, await again())
+    refused('post', replay, 409, await again(), 'delivery_in_progress')
+    documented('get', `${one}/deliveries`, 200, await owner.browser.get(`${mine}/deliveries`))
+    documented('delete', one, 200, await owner.browser.delete(mine))
+    refused('delete', one, 404, await owner.browser.delete(mine), 'not_found')
+    const request = await ask({ callback_url: url })
+    for (const client of [live, owner.browser]) {
+      const log = await client.get(`/api/v1/approvals/${request}/deliveries`)
+      documented('get', '/api/v1/approvals/{id}/deliveries', 200, log)
+    }
   })
 
   it('about the service', async () => {

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { composeHttp } from '../../../src/compose.ts'
 import { readConfig } from '../../../src/config.ts'
+import { WEBHOOKS } from '../../../src/http/openapi/webhook-events.ts'
 import { buildOpenApi, PATHS } from '../../../src/http/openapi.ts'
 import { errorAnswer } from '../../../src/http/schemas/responses/error.ts'
 import { packagePath } from '../../../src/package-path.ts'
@@ -70,7 +71,7 @@ describe('the OpenAPI document', () => {
 
   it('gives only examples that its schemas accept', () => {
     let checked = 0
-    for (const [path, item] of Object.entries(PATHS)) {
+    for (const [path, item] of Object.entries({ ...PATHS, ...WEBHOOKS })) {
       for (const { schema, examples } of mediaOf(item)) {
         for (const [name, value] of examples) {
           expect(schema.safeParse(value).error?.issues ?? [], `${path} ${name}`).toEqual([])

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { ObjectId } from '@agendajs/mongo-backend'
+import { JOB, LOCK_MS } from './agenda.ts'
+import type { JobRepository } from './job-repository.ts'
+import { SWEEP_NAMES, type SweepName } from './sweep.ts'
+
+/** A sweep's job may be late by so much before somebody else takes care of it. */
+const LATE_MS = 3_000
+
+/** The one standing job of each sweep. */
+export interface SweepJobs {
+  /** The sweeps that nothing will wake: their job is missing, or late. */
+  neglected(now: Date): Promise<SweepName[]>
+  /** Makes the sweep's job, or sets it free, due at that time. */
+  put(name: SweepName, at: Date): Promise<void>
+}
+
+/** Its id follows from its name, so that no two processes can make two of one: Agenda's own `every` can. */
+export function createSweepJobs({ collection }: Pick<JobRepository, 'collection'>): SweepJobs {
+  return {
+    async neglected(now) {
+      const jobs = await collection.find({ _id: { $in: SWEEP_NAMES.map(idOf) } }).toArray()
+      const lively = jobs.filter(({ nextRunAt, lockedAt }) => {
+        const locked = isAfter(lockedAt, now.getTime() - LOCK_MS)
+        return locked || isAfter(nextRunAt, now.getTime() - LATE_MS)
+      })
+      const ids = new Set(lively.map(({ _id }) => _id?.toHexString()))
+      return SWEEP_NAMES.filter((name) => !ids.has(idOf(name).toHexString()))
+    },
+    async put(name, at) {
+      const fixed = { name: JOB, type: 'normal' as const, priority: 0, data: { sweep: name } }
+      const update = { $set: { nextRunAt: at, lockedAt: null }, $setOnInsert: fixed }
+      await collection.updateOne({ _id: idOf(name) }, update, { upsert: true })
+      // Gone with the collection, if that is what happened.
+      await collection.createIndex({ name: 1, nextRunAt: 1, priority: -1 }, { name: 'next_job' })
+    },
+  }
+}
+
+function idOf(name: SweepName): ObjectId {
+  return new ObjectId(createHash('sha256').update(`${JOB} ${name}`).digest().subarray(0, 12))
+}
+
+function isAfter(time: Date | null | undefined, limit: number): boolean {
+  return time !== null && time !== undefined && time.getTime() > limit
+}

@@ -1,0 +1,110 @@
+import mongoose, { Schema } from 'mongoose'
+import type { Webhook } from '../domain/webhook.ts'
+import type { WebhookStore } from '../flow/delivery-ports.ts'
+import { auditFields } from './audit-fields.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+
+const { trusted } = mongoose
+
+type WebhookDocument = Omit<Webhook, 'id'> & { _id: string } & Relayed
+type WebhookModel = mongoose.Model<WebhookDocument>
+
+const previousSecret = new Schema(
+  { sealed: { type: String, required: true }, until: { type: Date, required: true } },
+  { _id: false, strict: 'throw' },
+)
+
+const webhookSchema = new Schema<WebhookDocument>(
+  {
+    _id: { type: String, required: true },
+    account_id: { type: String, required: true },
+    url: { type: String, required: true },
+    host: { type: String, required: true },
+    events: { type: [String], required: true },
+    state: { type: String, required: true },
+    sealed_secret: { type: String, required: true },
+    previous_secret: previousSecret,
+    created_at: { type: Date, required: true },
+    disabled_at: { type: Date, default: null },
+    audit: { type: [auditFields], required: true },
+  },
+  STRICT_SCHEMA,
+)
+webhookSchema.index({ account_id: 1, created_at: 1, _id: 1 })
+carryTraces(webhookSchema)
+
+const LIVE = trusted({ $ne: 'deleted' as const })
+
+/** Webhooks on mongoose. A deleted one keeps its place for its log, but not its secrets. */
+export function createWebhookStore(connection: StoreConnection, nudge: Nudge = noNudge): WebhookStore {
+  const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
+  return {
+    async insert({ id, ...rest }) {
+      await model.create({ _id: id, ...rest, ...tokenOf(rest) })
+      nudge()
+    },
+    ...reads(model),
+    ...changes(model, nudge),
+  }
+}
+
+function reads(model: WebhookModel): Pick<WebhookStore, 'find' | 'list' | 'countLive' | 'activeOf'> {
+  return {
+    find: async (id) => toWebhook(await model.findById(id).lean<WebhookDocument>()),
+    async list(accountId) {
+      const live = { account_id: accountId, state: LIVE }
+      const found = await model.find(live).sort({ created_at: 1, _id: 1 }).lean<WebhookDocument[]>()
+      return found.map(fromDocument)
+    },
+    countLive: (accountId) => model.countDocuments({ account_id: accountId, state: LIVE }),
+    async activeOf(accountIds) {
+      const active = { account_id: trusted({ $in: [...accountIds] }), state: 'active' as const }
+      return (await model.find(active).lean<WebhookDocument[]>()).map(fromDocument)
+    },
+  }
+}
+
+function changes(
+  model: WebhookModel,
+  nudge: Nudge,
+): Pick<WebhookStore, 'rotate' | 'disable' | 'enable' | 'remove' | 'addAudit'> {
+  const change = async (filter: object, update: ReturnType<typeof traced>) => {
+    const query = model.findOneAndUpdate(filter, update, { returnDocument: 'after' })
+    const changed = toWebhook(await query.lean<WebhookDocument>())
+    if (changed !== undefined) nudge()
+    return changed
+  }
+  return {
+    rotate: (id, accountId, secret, replaces, audit) =>
+      change(
+        { _id: id, account_id: accountId, state: LIVE, sealed_secret: replaces },
+        traced({ $set: { ...secret } }, [audit]),
+      ),
+    async disable(id, at, audit) {
+      const update = traced({ $set: { state: 'disabled', disabled_at: at } }, [audit])
+      return (await change({ _id: id, state: 'active' }, update)) !== undefined
+    },
+    enable: (id, accountId, audit) =>
+      change(
+        { _id: id, account_id: accountId, state: 'disabled' },
+        traced({ $set: { state: 'active', disabled_at: null } }, [audit]),
+      ),
+    remove: (id, accountId, audit) =>
+      change(
+        { _id: id, account_id: accountId, state: LIVE },
+        traced({ $set: { state: 'deleted', sealed_secret: '' }, $unset: { previous_secret: 1 } }, [audit]),
+      ),
+    async addAudit(id, audit) {
+      await change({ _id: id }, traced({}, [audit]))
+    },
+  }
+}
+
+function fromDocument({ _id, relay: _relay, ...rest }: WebhookDocument): Webhook {
+  return { id: _id, ...rest }
+}
+
+function toWebhook(document: WebhookDocument | null): Webhook | undefined {
+  return document === null ? undefined : fromDocument(document)
+}

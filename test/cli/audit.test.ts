@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest'
+import { appendToTrail } from '../../src/flow/audit/append-to-trail.ts'
+import { GENESIS } from '../../src/signing/audit-chain.ts'
+import { entryNumber } from '../support/audit-entries.ts'
+import { type CliRun, cli, startCli, useDataDir } from '../support/cli.ts'
+import { freePort } from '../support/service.ts'
+import { random, useTrailStore } from '../support/trail-store.ts'
+
+/** NDJSON: one object a line. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely; a wrong path fails the assertion
+const lines = ({ stdout }: CliRun): any[] =>
+  stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+/** A store with a trail of `count` records that commands and the test can reach. */
+async function useTrail(count: number) {
+  const { trails, connection, uri } = await useTrailStore()
+  const [trail] = trails
+  const entries = Array.from({ length: count }, (_, index) =>
+    entryNumber(index + 1, {
+      type: 'approval.verified',
+      actor: { kind: 'public', address: '192.0.2.7' },
+      detail: { result: 'valid' },
+    }),
+  )
+  await appendToTrail({ trail, random }, entries)
+  const { env: data } = await useDataDir()
+  const env = { ...data, MONGODB_URI: uri }
+  const log = connection.collection<{ _id: number }>('audit_log')
+  const run = (...words: string[]) => cli(['audit', ...words], { env })
+  return { trail, log, connection, run }
+}
+
+describe('countersign audit list', () => {
+  it('tells beside a running service what happened, a moment after it did', async () => {
+    const { env: data } = await useDataDir()
+    const env = { ...data, PORT: String(await freePort()) }
+    const service = startCli(['serve', '--json'], { env })
+    await service.line(/"msg":"Countersign is running"/)
+    await cli(['user', 'invite', 'alice@example.com'], { env })
+    const { key } = (
+      await cli(['key', 'create', '--owner', 'alice@example.com', '--name', 'bot', '--json'], { env })
+    ).json()
+    const listed = () => cli(['audit', 'list', '--json', '--subject', key.id], { env })
+    await expect
+      .poll(async () => lines(await listed())[0]?.seq, { timeout: 60_000, interval: 10 })
+      .toBeGreaterThan(0)
+    const [created] = lines(await listed())
+    expect(created).toEqual({
+      seq: expect.any(Number),
+      id: expect.stringMatching(/^evt_/),
+      type: 'key.created',
+      at: expect.stringMatching(/Z$/),
+      actor: { kind: 'cli' },
+      account_id: expect.stringMatching(/^acc_/),
+      subject: key.id,
+      detail: {},
+      content_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+    const account = await cli(['audit', 'list', '--account', created.account_id, '--type', 'user.invited'], {
+      env,
+    })
+    expect(account.stdout).toMatch(
+      /^NO\. +TIME +WHAT +BY +ABOUT +DETAIL\n\d+ +\S+Z +user\.invited +command line +usr_\S+\n$/,
+    )
+
+    const check = await cli(['audit', 'check', '--json'], { env })
+    expect([check.code, check.stderr]).toEqual([0, ''])
+    expect(check.json()).toMatchObject({ ok: true, waiting: 0, found: 0, first_bad: null, findings: [] })
+    await cli(['key', 'revoke', key.id], { env })
+    const later = await cli(['audit', 'check', '--expect', check.json().head], { env })
+    expect([later.code, later.stderr]).toEqual([0, ''])
+    expect(later.stdout).toContain('The audit trail holds')
+    expect(later.stdout).toMatch(/\n {2}Head {7}\d+:[0-9a-f]{64}\n/)
+    expect(await service.stop()).toBe(0)
+  })
+
+  it('shows what no service has appended yet, on top', async () => {
+    const { env } = await useDataDir()
+    const nothing = await cli(['audit', 'list'], { env })
+    expect([nothing.code, nothing.stdout]).toEqual([0, 'Nothing has happened yet.\n'])
+    await cli(['user', 'invite', 'alice@example.com'], { env })
+    const waiting = await cli(['audit', 'list', '--type', 'user.invited'], { env })
+    expect(waiting.stdout).toMatch(/\nwaits +\S+Z +user\.invited +command line +usr_/)
+    expect(lines(await cli(['audit', 'list', '--json'], { env })).map(({ seq }) => seq)).toContain(null)
+    const check = await cli(['audit', 'check', '--json'], { env })
+    expect(check.json()).toMatchObject({ ok: true, records: 0, head: `0:${GENESIS.hash}`, waiting: 4 })
+    const told = await cli(['audit', 'check'], { env })
+    expect(told.stdout).toContain('; 4 entries wait for a running service to append them\n')
+  })
+
+  it('lists newest first, as many as asked for, by subject', async () => {
+    const { run } = await useTrail(60)
+    expect(lines(await run('list', '--json')).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 50 }, (_, index) => 60 - index),
+    )
+    expect(lines(await run('list', '--json', '--limit', '2')).map(({ seq }) => seq)).toEqual([60, 59])
+    const one = await run('list', '--subject', 'req_7')
+    expect(one.stdout.split('\n')[1]).toMatch(
+      /^7 +\S+Z +approval\.verified +anybody from 192\.0\.2\.7 +req_7 +result=valid$/,
+    )
+    expect((await run('list', '--account', 'acc_none')).stdout).toBe(
+      'Nothing in the trail fits; leave out --account, --type or --subject to see more.\n',
+    )
+    expect(await run('list', '--account', 'acc_none', '--json')).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  it('shows hostile texts without letting them reach the terminal', async () => {
+    const { trail, run } = await useTrail(1)
+    const subject = 'x\u001b[2J\u202e\nreq_1'
+    await appendToTrail({ trail, random }, [entryNumber(9, { subject, detail: { 'a\u0007': 'b\u0000' } })])
+    const { stdout } = await run('list')
+    expect(stdout).not.toMatch(/[^\n\x20-\x7e]/)
+    expect(stdout.split('\n')).toHaveLength(4)
+    expect(lines(await run('list', '--json', '--limit', '1'))[0]).toMatchObject({ seq: 2, subject })
+  })
+
+  it.each([
+    [['list', '--limit', '0'], '--limit takes a whole number from 1 to 10000.'],
+    [['list', '--limit', 'many'], '--limit takes a whole number from 1 to 10000.'],
+    [['list', '--type', 'approval'], /^"approval" is no type; choose among approval\.created, /],
+    [['check', '--expect', '7'], /^--expect takes a head as an earlier check printed it: /],
+    [['check', '--expect', `7:${'g'.repeat(64)}`], /^--expect takes a head as an earlier check printed it: /],
+  ])('is called wrongly with %j: exit code 2', async (words, message) => {
+    const { run } = await useTrail(0)
+    const result = await run(...words, '--json')
+    expect([result.code, result.stdout]).toEqual([2, ''])
+    expect(result.error()).toEqual({
+      error: 'usage',
+      message: typeof message === 'string' ? message : expect.stringMatching(message),
+    })
+  })
+})
+
+describe('T85: countersign audit check', () => {
+  it('names the record that was edited, and says what to do', async () => {
+    const { log, run } = await useTrail(20)
+    await log.updateOne({ _id: 7 }, { $set: { 'entry.detail.result': 'pending' } })
+    const told = await run('check')
+    expect([told.code, told.stderr]).toEqual([1, ''])
+    expect(told.stdout.split('\n')).toEqual([
+      'THE AUDIT TRAIL DOES NOT HOLD from record 7 on.',
+      '  Records    20',
+      '  Documents  0',
+      expect.stringMatching(/^ {2}Head {7}20:[0-9a-f]{64}$/),
+      '',
+      '  Record 7 was changed after it was written.',
+      '',
+      'Trust only records 1 to 6. Copy the store before anything else writes to it, find out who could, and compare with a backup.',
+      '',
+    ])
+    const json = await run('check', '--json')
+    expect(json.code).toBe(1)
+    expect(json.json()).toMatchObject({
+      ok: false,
+      first_bad: 7,
+      found: 1,
+      findings: [{ code: 'changed', seq: 7, message: 'Record 7 was changed after it was written.' }],
+    })
+    expect(json.error()).toEqual({
+      error: 'audit_trail_broken',
+      message: expect.stringMatching(/^Trust only records 1 to 6\./),
+    })
+  })
+
+  it('names what is missing from a trail that was cut short, by the head of an earlier check', async () => {
+    const { log, run } = await useTrail(20)
+    const { head } = (await run('check', '--json')).json()
+    await log.deleteMany({ _id: { $gt: 15 } })
+    expect((await run('check', '--json')).json()).toMatchObject({ ok: true, records: 15 })
+    const found = await run('check', '--json', '--expect', head)
+    expect(found.code).toBe(1)
+    expect(found.json()).toMatchObject({ first_bad: 16, findings: [{ code: 'truncated', seq: 16 }] })
+    await log.deleteMany({})
+    expect((await run('check', '--expect', head)).stdout).toContain('Trust no record. ')
+  })
+
+  it('tells on stderr how far it is, and nothing there with --json', async () => {
+    const { run } = await useTrail(20_100)
+    const told = await run('check')
+    expect(told.stderr).toMatch(/^20\d{3} records checked …\n$/)
+    expect((await run('check', '--json')).stderr).toBe('')
+  })
+
+  it('leaves an empty store as it found it', async () => {
+    const { connection, run } = await useTrail(0)
+    await connection.db?.dropDatabase()
+    expect((await run('check')).code).toBe(0)
+    expect((await run('list')).code).toBe(0)
+    expect(await connection.db?.listCollections().toArray()).toEqual([])
+  })
+})

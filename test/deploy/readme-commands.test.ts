@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { packagePath } from '../../src/package-path.ts'
+import { cli } from '../support/cli.ts'
+import { freePort } from '../support/service.ts'
+import { watchProcess } from './child.ts'
+import { parseDotEnv } from './compose-file.ts'
+import { newEnv, useProject } from './env-file.ts'
+
+const SECTION = readFileSync(packagePath('README.md'), 'utf8').split(/^## /m).find(isOurs) ?? ''
+
+function isOurs(section: string): boolean {
+  return section.startsWith('More than one process')
+}
+
+function blocks(language: string): string[] {
+  return [...SECTION.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+    ([, text = '']) => text,
+  )
+}
+
+/** Runs a block in the package's folder; it ends with the test, and so does everything it started. */
+function runBlock(block: string, env: Record<string, string>) {
+  const child = spawn('bash', ['--norc', '-euc', block], {
+    cwd: packagePath('.'),
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  onTestFinished(async () => {
+    const gone = once(child.stdout, 'close')
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+    await gone
+  })
+  return watchProcess(child)
+}
+
+describe('README, "More than one process"', () => {
+  it('names commands of new-env.sh that work', async () => {
+    const commands = blocks('shell').flatMap((block) => [
+      ...block.matchAll(/^sh deploy\/new-env\.sh(.*) && docker/gm),
+    ])
+    const addresses = commands.map(([, args = '']) => args.trim().split(' ')[0])
+    expect(addresses).toEqual(['', 'https://approvals.example.com'])
+    const trial = await useProject()
+    await newEnv(trial)
+    const { BASE_URL } = parseDotEnv(readFileSync(join(trial, '.env'), 'utf8'))
+    expect(SECTION).toContain(`${BASE_URL}/setup#`)
+  })
+
+  it('starts two processes on one store, and a command sees what both see', async () => {
+    const [startStore = '', startProcesses = '', ...more] = blocks('sh')
+    expect(more).toEqual([])
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-readme-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const env = { DATA_DIR: join(folder, 'data') }
+    const [, uri = ''] = await runBlock(startStore, env).line(/^MONGODB_URI=(\S+)$/m)
+    const ports = [await freePort(), await freePort()]
+    const block = startProcesses
+      .replace("'mongodb://…'", `'${uri}'`)
+      .replace('PORT=3001', `PORT=${ports[0]}`)
+      .replace('PORT=3002', `PORT=${ports[1]}`)
+    const processes = runBlock(block, env)
+    await processes.line(/Countersign is running[\s\S]*Countersign is running/)
+    for (const port of ports) expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
+    const listed = await cli(['user', 'list', '--json'], { env: { ...env, MONGODB_URI: uri } })
+    expect([listed.code, listed.json().data]).toEqual([0, []])
+  })
+})

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Delivery } from '../../../src/domain/webhook.ts'
+import type { FlowDeps } from '../../../src/flow/deps.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  enableWebhook,
+  rotateWebhook,
+} from '../../../src/flow/webhooks/manage-webhooks.ts'
+import type { Owner } from '../../../src/flow/webhooks/own-webhook.ts'
+import { replayDelivery } from '../../../src/flow/webhooks/replay-delivery.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const owner: Owner = { accountId: 'acc_a', actor: { kind: 'user', id: 'usr_a' } }
+
+/** A webhook, and verbs that saw it as it was before somebody else came first. */
+async function outdated() {
+  const { deps } = service.composition
+  const { webhook } = await createWebhook(deps, owner, { url: 'https://hooks.example.com/' })
+  const before = await deps.webhooks.find(webhook.id)
+  let reads = 0
+  const find: FlowDeps['webhooks']['find'] = async (id) => {
+    reads += 1
+    return reads === 1 ? before : deps.webhooks.find(id)
+  }
+  return { deps, id: webhook.id, late: { ...deps, webhooks: { ...deps.webhooks, find } } }
+}
+
+describe('whoever comes second', () => {
+  it('rotates nothing: the secret of the first rotation stays, and so does the one before it', async () => {
+    const { deps, id, late } = await outdated()
+    await rotateWebhook(deps, owner, id)
+    const stored = await deps.webhooks.find(id)
+    await expect(rotateWebhook(late, owner, id)).rejects.toMatchObject({
+      code: 'webhook_rotated',
+      status: 409,
+    })
+    expect(await deps.webhooks.find(id)).toEqual(stored)
+  })
+
+  it.each([
+    ['rotate', rotateWebhook],
+    ['delete', deleteWebhook],
+    ['switch on', enableWebhook],
+  ])('cannot %s what was deleted meanwhile', async (_name, verb) => {
+    const { deps, id, late } = await outdated()
+    await deleteWebhook(deps, owner, id)
+    await expect(verb(late, owner, id)).rejects.toMatchObject({ code: 'not_found', status: 404 })
+    expect(await deps.webhooks.find(id)).toMatchObject({ state: 'deleted', sealed_secret: '' })
+  })
+
+  it('does not replay what was taken up meanwhile', async () => {
+    const { deps, id: webhook_id } = await outdated()
+    const at = deps.clock.now()
+    const delivery: Delivery = {
+      id: `dlv_${'0'.repeat(26)}`,
+      account_id: owner.accountId,
+      target: { kind: 'webhook', webhook_id },
+      event_id: `evt_${'0'.repeat(26)}`,
+      event_type: 'key.created',
+      url: 'https://hooks.example.com/',
+      host: 'hooks.example.com',
+      body: '{}',
+      state: 'dead',
+      next_at: at,
+      tries: 5,
+      claim: 5,
+      attempts: [],
+      created_at: at,
+      outbox: [],
+      audit: [],
+    }
+    await deps.deliveries.insertNew([delivery])
+    const late = { ...deps, deliveries: { ...deps.deliveries, find: async () => delivery } }
+    expect(await replayDelivery(deps, owner, delivery.id)).toMatchObject({ state: 'due', tries: 0 })
+    await expect(replayDelivery(late, owner, delivery.id)).rejects.toMatchObject({
+      code: 'delivery_in_progress',
+      status: 409,
+    })
+  })
+})

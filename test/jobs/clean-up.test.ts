@@ -1,0 +1,69 @@
+import { describe, expect, it, vi } from 'vitest'
+import { cleanUp } from '../../src/flow/clean-up.ts'
+import { startSession } from '../../src/flow/people/start-session.ts'
+import { newRequester, useWorker, type Worker } from './worker.ts'
+
+/** The same worker at another time. */
+function at(worker: Worker, time: string): Worker {
+  return { ...worker, deps: { ...worker.deps, clock: { now: () => new Date(time) } } }
+}
+
+async function counters(worker: Worker): Promise<Record<string, unknown>> {
+  const found = await worker.stored('quotas').find({}).toArray()
+  return Object.fromEntries(found.map(({ _id, used }) => [_id.slice(-7), used]))
+}
+
+describe('quota counters', () => {
+  it('start at 0 at midnight UTC of the first, and leave the old month as it was', async () => {
+    const worker = await useWorker()
+    const { account, caller, request } = await newRequester(worker)
+    await worker.stored('accounts').updateOne({ _id: account.id }, { $set: { monthly_quota: 2 } })
+    const ask = (time: string) => request({}, at(worker, time).deps)
+    await ask('2030-12-01T00:00:00.000Z')
+    await ask('2030-12-31T23:59:59.998Z')
+    await expect(ask('2030-12-31T23:59:59.999Z')).rejects.toMatchObject({
+      code: 'quota_exceeded',
+      details: { retry_after: 1 },
+    })
+    expect(await counters(worker)).toEqual({ '2030-12': 2 })
+    await ask('2031-01-01T00:00:00.000Z')
+    expect(await counters(worker)).toEqual({ '2030-12': 2, '2031-01': 1 })
+    await expect(ask('2030-12-31T23:59:59.999Z')).rejects.toMatchObject({ code: 'quota_exceeded' })
+    expect(caller.key.account_id).toBe(account.id)
+  })
+
+  it('are kept for 13 months, the running one included', async () => {
+    const worker = await useWorker()
+    const { quotas } = worker.deps
+    for (const month of ['2029-11', '2029-12', '2030-01', '2030-12', '2031-01'])
+      await quotas.take('acc_1', month, 0)
+    await cleanUp(at(worker, '2031-01-01T00:00:00.000Z').deps)
+    expect(Object.keys(await counters(worker)).sort()).toEqual(['2030-01', '2030-12', '2031-01'])
+    await cleanUp(at(worker, '2030-12-31T23:59:59.999Z').deps)
+    expect(Object.keys(await counters(worker))).toHaveLength(3)
+  })
+})
+
+describe('the clean-up job', () => {
+  it('runs with the service, ends sessions that lapsed and prunes old counters', async () => {
+    const worker = await useWorker()
+    const { user } = await newRequester(worker)
+    await startSession(worker.deps, user, { address: '127.0.0.1', user_agent: 'test' }, 'test')
+    const [session] = await worker.stored('sessions').find({}).toArray()
+    const seen = new Date(Date.now() - 13 * 3_600_000)
+    await worker.stored('sessions').updateOne({}, { $set: { last_seen_at: seen } })
+    await worker.deps.quotas.take('acc_1', '2001-01', 0)
+    await worker.start()
+    await vi.waitFor(
+      async () => {
+        expect(await counters(worker)).toEqual({})
+        expect(await worker.deps.trail.list({ type: 'session.ended', limit: 10 })).toMatchObject([
+          { entry: { subject: session?._id, actor: { kind: 'service' }, detail: { reason: 'lapsed' } } },
+        ])
+      },
+      { timeout: 20_000 },
+    )
+    await cleanUp(worker.deps)
+    expect(await worker.stored('sessions').countDocuments({})).toBe(0)
+  })
+})

@@ -1,0 +1,52 @@
+import { describe, expect, it, vi } from 'vitest'
+import { percentile } from './percentile.ts'
+import { newRequester, useWorker, type Worker } from './worker.ts'
+
+const COUNT = 320
+const SPREAD_MS = 8_000
+
+/** Requests whose time is up one after the other, from `first` ms on. */
+async function requestsEnding(
+  worker: Worker,
+  count: number,
+  first: number,
+  spread: number,
+): Promise<string[]> {
+  const requester = await newRequester(worker)
+  const ids: string[] = []
+  for (let i = 0; i < count; i += 1) ids.push(await requester.request())
+  const start = Date.now() + first
+  const writes = ids.map((_id, i) => {
+    const expires_at = new Date(start + Math.floor((i * spread) / count))
+    return { updateOne: { filter: { _id }, update: { $set: { expires_at } } } }
+  })
+  await worker.stored('requests').bulkWrite(writes)
+  return ids
+}
+
+/** Notes by how much each expiry is late once it is durable. */
+function watchLateness({ deps: { requests } }: Worker): number[] {
+  const late: number[] = []
+  const { expire } = requests
+  requests.expire = async (...args) => {
+    const expired = await expire(...args)
+    if (expired !== undefined) late.push(Date.now() - expired.expires_at.getTime())
+    return expired
+  }
+  return late
+}
+
+describe('expiry', () => {
+  it(`comes within a second of the moment, p99 of ${COUNT}, once each, with one event and one entry`, async () => {
+    const worker = await useWorker()
+    const ids = await requestsEnding(worker, COUNT, 2_000, SPREAD_MS)
+    const late = watchLateness(worker)
+    await worker.start()
+    await vi.waitFor(() => expect(late).toHaveLength(COUNT), { timeout: 60_000, interval: 50 })
+    const [p50, p99, most] = [50, 99, 100].map((percent) => percentile(late, percent))
+    console.info(`expiry, ms late of ${COUNT}: p50 ${p50}, p99 ${p99}, most ${most}`)
+    expect(Math.min(...late)).toBeGreaterThanOrEqual(0)
+    expect(p99).toBeLessThanOrEqual(1_000)
+    expect(ids).toHaveLength(COUNT)
+  })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
+import { startReceiver } from '../support/receiver.ts'
+import { leaveDuties } from './duties.ts'
+import { openGate } from './gate.ts'
+import { useWorker, type Worker } from './worker.ts'
+
+/** How late a duty may be after a loss. */
+const LATE_SECONDS = 15
+
+async function setUp(options: Parameters<typeof useWorker>[0] = {}) {
+  const worker = await useWorker(options)
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.close())
+  return { worker, receiver }
+}
+
+/** Waits until every sweep has its job and none is running. */
+async function settled(worker: Worker): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const jobs = await worker.stored('jobs').find({ 'data.once': null }).toArray()
+      expect(jobs).toHaveLength(5)
+      expect(jobs.filter(({ nextRunAt, lockedAt }) => nextRunAt === null || lockedAt !== null)).toEqual([])
+    },
+    { timeout: 30_000, interval: 10 },
+  )
+}
+
+describe('losing jobs costs time and no duty', () => {
+  it('does every duty when the whole collection is dropped again and again in mid-run', async () => {
+    const { worker, receiver } = await setUp()
+    const duties = await leaveDuties(worker, receiver, 7_000)
+    await worker.start()
+    for (let drop = 0; drop < 2; drop += 1) {
+      await settled(worker)
+      await worker.stored('jobs').drop()
+    }
+    console.info(`jobs dropped twice: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    await settled(worker)
+    expect((await worker.stored('jobs').indexes()).map(({ name }) => name)).toContain('next_job')
+  })
+
+  it('does every duty while no job can be stored', async () => {
+    const { worker, receiver } = await setUp()
+    const duties = await leaveDuties(worker, receiver, 4_000)
+    // All jobs have one name, so only one of them still fits in.
+    await worker.stored('jobs').createIndex({ name: 1 }, { unique: true })
+    await worker.start()
+    console.info(`no jobs at all: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    expect(worker.logged.filter(({ level }) => level === 'warn').length).toBeGreaterThan(0)
+    await worker.stored('jobs').dropIndex('name_1')
+    await settled(worker)
+  })
+
+  it('goes on when the store was away for a while, without an unhandled rejection', async () => {
+    const gate = await openGate(inject('storeUri'))
+    onTestFinished(() => gate.close())
+    const { worker: observer, receiver } = await setUp()
+    const worker = await useWorker({ beside: observer, storeUri: gate.uri(observer.database) })
+    const duties = await leaveDuties(observer, receiver, 3_000)
+    await worker.start()
+    await settled(observer)
+    await gate.shut()
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(duties.due + 3_000), { timeout: 10_000 })
+    await gate.open()
+    console.info(`store away 3 s beyond: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    expect(worker.logged.map(({ message }) => message)).toContain(
+      'the job scheduler met an error; it goes on',
+    )
+    await settled(observer)
+  })
+
+  it('does what is due once, with two processes at it', async () => {
+    const { worker: one, receiver } = await setUp()
+    const two = await useWorker({ beside: one })
+    const duties = await leaveDuties(one, receiver, 3_000)
+    await Promise.all([one.start(), two.start()])
+    console.info(`two processes: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    await settled(one)
+    await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(5))
+  })
+})

@@ -1,0 +1,39 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { findMade } from '../../src/flow/create-request.ts'
+import { settleRequest } from '../../src/flow/settle-request.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { percentile } from './percentile.ts'
+import { newRequester, useWorker } from './worker.ts'
+
+const COUNT = 12
+
+it('tries a failing receiver again after 1 s and after 5 s, give or take 300 ms', async () => {
+  const worker = await useWorker()
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.close())
+  receiver.behave(() => ({ kind: 'answer', status: 500 }))
+  const requester = await newRequester(worker, true)
+  for (let i = 0; i < COUNT; i += 1) {
+    const id = await requester.request({ callback_url: receiver.url(`/hook/${i}`) })
+    await worker.stored('requests').updateOne({ _id: id }, { $set: { 'sandbox_plan.due_at': new Date() } })
+    const made = await findMade(worker.deps, requester.caller, id)
+    if (made !== undefined) await settleRequest(worker.deps, made)
+  }
+  await worker.start()
+  await receiver.until('three attempts each', () => receiver.received.length >= 3 * COUNT, 30_000)
+  const times = new Map<string, number[]>()
+  for (const { path, at } of receiver.received) times.set(path, [...(times.get(path) ?? []), at])
+  const offsets = [1_000, 5_000].map((planned, i) =>
+    [...times.values()].map((at) => (at[i + 1] ?? Number.NaN) - (at[i] ?? Number.NaN) - planned),
+  )
+  for (const [i, late] of offsets.entries()) {
+    const [least, p50, most] = [0, 50, 100].map((percent) => percentile(late, percent))
+    console.info(
+      `retry ${i + 1}, ms off ${[1_000, 5_000][i]} of ${COUNT}: least ${least}, p50 ${p50}, most ${most}`,
+    )
+  }
+  expect(times.size).toBe(COUNT)
+  expect(Math.min(...offsets.flat())).toBeGreaterThanOrEqual(0)
+  // The median: a busy machine may delay single ones, a scheduler that polls too slowly delays all.
+  for (const late of offsets) expect(percentile(late, 50)).toBeLessThanOrEqual(300)
+})
