@@ -5,7 +5,12 @@ export type CardStatus =
   | { kind: 'pending' }
   | {
       kind: 'approved' | 'rejected'
+      /** 16 hex characters, as in the receipt. */
       by: string
+      /** Visible form of the decider's name: told to approvers, who know each other, never to a channel. */
+      by_name?: string
+      /** The decider is the person whose card this is. */
+      by_you?: true
       method: string
       at: Date
       comment: string | null
@@ -34,7 +39,8 @@ export interface CardFinding {
 
 /**
  * Everything a card shows, drawn from the stored request alone: two renderings of one version are equal, on every platform.
- * The channel's card has no rows and no findings.
+ * Rows and findings are there while the request is pending, and on the cards of approvers only: neither a channel nor a
+ * chat's history keeps the context.
  */
 export interface CardView {
   request_id: string
@@ -43,10 +49,14 @@ export interface CardView {
   status: CardStatus
   /** Visible form, in full; the renderer cuts and says by how much. */
   action: string
-  /** Something in action or context is invisible or mixes scripts. */
+  /** Something in action or context is normally invisible; it is shown in brackets. */
   hidden_characters: boolean
+  /** The first of our sentences about letters that pass for others. It quotes a word of the caller. */
+  look_alike?: string
   requested_by: { key_name: string; account_name: string }
   high_impact: boolean
+  /** A dry run: no person decides it. */
+  sandbox?: true
   quorum: { approved: number; needed: number }
   rows: CardRow[]
   findings: CardFinding[]

@@ -1,0 +1,72 @@
+import type { types } from '@slack/bolt'
+import type { CardView } from '../../src/domain/card-view.ts'
+import { cardHeading } from '../../src/domain/card-words.ts'
+import { actionButtons } from './action-buttons.ts'
+import { type BoxSize, callerBox } from './caller-box.ts'
+import { cardHead, STATUS_SIGNS } from './card-head.ts'
+import { fallbackName } from './escape.ts'
+import { MESSAGE_BUDGET } from './limits.ts'
+import { header, link, note, richText, type SlackMessage, section } from './rich-text.ts'
+
+/** The most that fits is taken: escaping makes some texts longer than others, and every row costs besides its text. */
+const BOX_SIZES: readonly BoxSize[] = [
+  { characters: 6000, rows: 20, findings: 8 },
+  { characters: 4500, rows: 16, findings: 6 },
+  { characters: 3000, rows: 12, findings: 5 },
+  { characters: 2000, rows: 10, findings: 4 },
+  { characters: 1200, rows: 8, findings: 3 },
+  { characters: 600, rows: 6, findings: 2 },
+]
+
+/**
+ * Draws a card as Slack blocks; pure, and never over a limit of Slack's. What does not fit is counted on the card and is
+ * on the approval page. The sender sets `unfurl_links: false` and `unfurl_media: false`.
+ */
+export function renderCard(view: CardView): SlackMessage {
+  let blocks: types.KnownBlock[] = []
+  for (const size of BOX_SIZES) {
+    blocks = cardBlocks(view, size)
+    if (fits(blocks)) break
+  }
+  return { blocks, text: fallbackText(view) }
+}
+
+function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
+  const heading = cardHeading(view)
+  const open = view.status.kind === 'pending'
+  return [
+    header(open ? heading : `${STATUS_SIGNS[view.status.kind]} ${heading}`),
+    cardHead(view),
+    ...callerBox(view, size),
+    ...actionButtons(view),
+    ...(open
+      ? [note(`Nothing is decided in Slack: the buttons open the approval page. ${view.request_id}`)]
+      : [
+          richText([section([link('Details on the approval page', view.links.details)])]),
+          note(view.request_id),
+        ]),
+  ]
+}
+
+function fits(blocks: types.KnownBlock[]): boolean {
+  return JSON.stringify(blocks).length <= MESSAGE_BUDGET.json && textLength(blocks) <= MESSAGE_BUDGET.text
+}
+
+/** Characters of every `text` and `fallback` in the blocks. */
+function textLength(value: object): number {
+  return Object.entries(value).reduce((sum, [name, inner]: [string, unknown]) => {
+    if (typeof inner === 'object' && inner !== null) return sum + textLength(inner)
+    return typeof inner === 'string' && (name === 'text' || name === 'fallback') ? sum + inner.length : sum
+  }, 0)
+}
+
+/** What notifications and screen readers say first: our words and who asks, nothing that the caller wrote (T41). */
+function fallbackText(view: CardView): string {
+  const key = fallbackName(view.requested_by.key_name)
+  const account = fallbackName(view.requested_by.account_name)
+  const asked =
+    view.status.kind === 'pending' && view.voted === undefined
+      ? 'A request waits for a decision on the approval page.'
+      : `${cardHeading(view)}.`
+  return `${asked} API key: ${key}. Account: ${account}.`
+}

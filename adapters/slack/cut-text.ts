@@ -1,0 +1,45 @@
+/** The beginning of a text, and how many characters (code points) of it are missing. */
+export interface Cut {
+  text: string
+  left: number
+}
+
+/** Cuts a text to at most `max` UTF-16 units, as Slack counts, between characters. */
+export function cutText(text: string, max: number): Cut {
+  if (text.length <= max) return { text, left: 0 }
+  // Not within a surrogate pair, and not after a joiner, which would be left over as an invisible character.
+  const shown = text.slice(0, Math.max(0, max)).replace(/(?:[\ud800-\udbff]|\u200d|\s)+$/, '')
+  return { text: shown, left: [...text.slice(shown.length)].length }
+}
+
+/** "… 1 240 more characters": nothing is cut without saying how much. */
+export function more(count: number, one = 'character', many = 'characters'): string {
+  return `… ${spaced(count)} more ${count === 1 ? one : many}`
+}
+
+/** A text of one line at most `max` long, with a count of what is missing: names, ids. */
+export function shortLine(text: string, max: number): string {
+  const cut = cutText(text.replace(/\s+/g, ' ').trim(), max)
+  return cut.left === 0 ? cut.text : `${cut.text} ${more(cut.left)}`
+}
+
+/** Thousands apart, as people read them: 1 240. */
+function spaced(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ' ')
+}
+
+/**
+ * Divides `budget` among texts of these lengths: short ones get all they need, the long ones equal shares of the rest,
+ * so that one long value cannot push the others out.
+ */
+export function fairShares(lengths: readonly number[], budget: number): number[] {
+  const shares = lengths.map(() => 0)
+  const byLength = lengths.map((length, index) => ({ length, index })).sort((a, b) => a.length - b.length)
+  let rest = Math.max(0, budget)
+  byLength.forEach(({ length, index }, position) => {
+    const share = Math.min(length, Math.floor(rest / (byLength.length - position)))
+    shares[index] = share
+    rest -= share
+  })
+  return shares
+}

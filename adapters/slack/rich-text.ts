@@ -1,0 +1,91 @@
+import type { types } from '@slack/bolt'
+import { cutText } from './cut-text.ts'
+import { SLACK_LIMITS } from './limits.ts'
+
+export type Inline = types.RichTextText | types.RichTextDate | types.RichTextLink | types.RichTextUserMention
+export type Part = types.RichTextSection | types.RichTextQuote | types.RichTextPreformatted
+
+/** What is posted: blocks, and the text of notifications. */
+export interface SlackMessage {
+  blocks: types.KnownBlock[]
+  text: string
+}
+
+/**
+ * Words in rich text are words: no client looks for mentions, links, emoji or bold in them, whatever they hold. That is
+ * why callers' text goes here and nowhere else; `plain_text` is marked up by some renderers all the same (T41).
+ */
+export function words(text: string): types.RichTextText {
+  return { type: 'text', text }
+}
+
+export function bold(text: string): types.RichTextText {
+  return { type: 'text', text, style: { bold: true } }
+}
+
+export function italic(text: string): types.RichTextText {
+  return { type: 'text', text, style: { italic: true } }
+}
+
+export function code(text: string): types.RichTextText {
+  return { type: 'text', text, style: { code: true } }
+}
+
+/** One of our moments in the reader's own zone; the fallback is UTC, to the minute. */
+export function moment(at: Date): types.RichTextDate {
+  return {
+    type: 'date',
+    timestamp: Math.floor(at.getTime() / 1000),
+    format: '{date_short_pretty} at {time}',
+    fallback: `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+  }
+}
+
+export function link(text: string, url: string): types.RichTextLink {
+  return { type: 'link', text, url }
+}
+
+/**
+ * Lines as one section: clients differ in whether two sections stand below or beside each other. Whatever is not ours
+ * goes to the end of its line, so that its direction cannot reorder our words (T43).
+ */
+export function section(...lines: Inline[][]): types.RichTextSection {
+  const elements = lines.flatMap((line, index) => (index === 0 ? line : [words('\n'), ...line]))
+  return { type: 'rich_text_section', elements }
+}
+
+/** The frame around what others wrote. */
+export function quote(...lines: Inline[][]): types.RichTextQuote {
+  return { type: 'rich_text_quote', elements: section(...lines).elements }
+}
+
+export function preformatted(text: string): types.RichTextPreformatted {
+  return { type: 'rich_text_preformatted', elements: [words(text)] }
+}
+
+/** Parts as one block. Sections that follow each other become one. */
+export function richText(parts: readonly Part[]): types.RichTextBlock {
+  const elements: Part[] = []
+  for (const part of parts) {
+    const last = elements.at(-1)
+    if (part.type !== 'rich_text_section' || last?.type !== 'rich_text_section') elements.push(part)
+    else
+      elements[elements.length - 1] = { ...last, elements: [...last.elements, words('\n'), ...part.elements] }
+  }
+  return { type: 'rich_text', elements }
+}
+
+/** Our own words as a heading. */
+export function header(text: string): types.HeaderBlock {
+  return { type: 'header', text: plain(cutText(text, SLACK_LIMITS.headerText).text) }
+}
+
+/** Our own words, small. */
+export function note(text: string): types.ContextBlock {
+  return { type: 'context', elements: [plain(text)] }
+}
+
+/** Only for our own constant words; `emoji: false` for whoever forgets that. */
+export function plain(text: string): types.PlainTextElement {
+  return { type: 'plain_text', text, emoji: false }
+}

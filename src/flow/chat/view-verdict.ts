@@ -1,0 +1,126 @@
+import type { DecisionMethod, Outcome } from '../../domain/receipt.ts'
+import { visibleString } from '../../domain/text.ts'
+import type { VerifyResult } from '../../signing/verify.ts'
+import type { Verdict } from '../verify-receipt.ts'
+
+/** What a valid receipt says: nothing that the caller wrote, so it may be shown to a whole channel. */
+export interface ReceiptFactsView {
+  request_id: string
+  decision_id: string
+  decision: Outcome
+  method: DecisionMethod
+  decided_at: Date
+  /** 16 hex characters, a reference and not a name. */
+  approver: string
+  key_id: string
+  /** How far action and context are known to be those that were approved. */
+  checked: string
+  /** `<BASE_URL>/api/v1/approvals/<id>/verify`, open to anybody. */
+  public_check: string
+}
+
+/** The answer to `/verify`, for every platform. */
+export interface VerdictView {
+  kind: 'approved' | 'rejected' | 'sandbox' | 'invalid' | 'pending' | 'expired' | 'withdrawn' | 'unknown'
+  /** What was asked about: an id, or words for a pasted receipt. Visible form of what the person typed. */
+  asked: string
+  /** Our words: the verdict, then what to do with it. */
+  heading: string
+  sentence: string
+  facts?: ReceiptFactsView
+  /** The key was revoked after the decision. */
+  key_revoked_at?: Date
+}
+
+/** The verdict on a stored request, as `verifyDecision` gives it. `baseUrl` has no slash at the end. */
+export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): VerdictView {
+  const head = { asked: visibleString(asked) }
+  if (!verdict.valid) return { ...head, ...refused(verdict.code, verdict.error) }
+  const { payload, publicKeyId } = verdict
+  const checked = 'exactly as approved'
+  return {
+    ...head,
+    ...proven(payload, payload.sandbox === true),
+    facts: factsOf(payload, publicKeyId, checked, baseUrl),
+  }
+}
+
+/** The verdict on a pasted receipt. Verify it with `allowSandbox`: the warning is said here, in words. */
+export function viewPastedReceipt(asked: string, result: VerifyResult, baseUrl: string): VerdictView {
+  const head = { asked: visibleString(asked) }
+  if (!result.valid) return { ...head, ...refused(result.code, result.message) }
+  const { payload, kid, checked, keyRevokedAt } = result
+  return {
+    ...head,
+    ...proven(payload, result.sandbox),
+    facts: factsOf(payload, kid, pastedCheck(checked), baseUrl),
+    ...(keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt }),
+  }
+}
+
+type Payload = (Verdict & { valid: true })['payload']
+type Words = Pick<VerdictView, 'kind' | 'heading' | 'sentence'>
+
+function proven({ decision }: Payload, sandbox: boolean): Words {
+  if (sandbox) {
+    const sentence = `A dry run ${decision} this; no person was asked. Do not act on it.`
+    return { kind: 'sandbox', heading: 'Sandbox receipt: no person decided', sentence }
+  }
+  if (decision === 'approved') {
+    return {
+      kind: 'approved',
+      heading: 'Approved',
+      sentence: 'The receipt is valid: a person approved this.',
+    }
+  }
+  return { kind: 'rejected', heading: 'Rejected', sentence: 'The receipt is valid: a person rejected this.' }
+}
+
+/** The sentences of the public verification for what holds no receipt. */
+const WITHOUT_RECEIPT: Record<string, Words> = {
+  not_found: {
+    kind: 'unknown',
+    heading: 'Unknown',
+    sentence: 'There is no such request; check the id.',
+  },
+  pending: {
+    kind: 'pending',
+    heading: 'Not decided yet',
+    sentence: 'Nothing is signed yet; verify again after the decision.',
+  },
+  cancelled: {
+    kind: 'withdrawn',
+    heading: 'Withdrawn by the caller',
+    sentence: 'The caller withdrew the request; there is nothing to verify.',
+  },
+  expired: {
+    kind: 'expired',
+    heading: 'Expired without a decision',
+    sentence: 'The request lapsed without a decision; there is nothing to verify.',
+  },
+}
+
+function refused(code: string, reason: string): Words {
+  const known = Object.hasOwn(WITHOUT_RECEIPT, code) ? WITHOUT_RECEIPT[code] : undefined
+  return known ?? { kind: 'invalid', heading: 'Not valid: do not act on it', sentence: visibleString(reason) }
+}
+
+function pastedCheck({ action, context }: { action: string; context: string }): string {
+  if (action === 'full' && context === 'full') return 'exactly as approved'
+  const said = { full: 'exactly as approved', hash: 'fits the signed 64-bit hash' }[action] ?? 'not checked'
+  return `action ${said}, context ${context === 'full' ? 'exactly as approved' : 'not checked'}`
+}
+
+function factsOf(payload: Payload, keyId: string, checked: string, baseUrl: string): ReceiptFactsView {
+  return {
+    request_id: payload.rid,
+    decision_id: payload.did,
+    decision: payload.decision,
+    method: payload.method,
+    decided_at: new Date(payload.ts * 1000),
+    approver: payload.approver,
+    key_id: keyId,
+    checked,
+    public_check: `${baseUrl}/api/v1/approvals/${encodeURIComponent(payload.rid)}/verify`,
+  }
+}
