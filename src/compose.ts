@@ -4,6 +4,7 @@ import type { RequestListener } from 'node:http'
 import { composeDelivery } from './compose-delivery.ts'
 import type { Config } from './config.ts'
 import { createVerificationLog } from './flow/audit/verification-log.ts'
+import type { ChatPort } from './flow/chat-ports.ts'
 import type { FlowDeps } from './flow/deps.ts'
 import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
 import type { Clock, Log, RateLimiter, Vault } from './flow/ports.ts'
@@ -52,6 +53,8 @@ export interface ComposeOptions {
   shareStore?: boolean
   /** Milliseconds of the local clock; tests set it wrong. */
   localTime?: () => number
+  /** Chat platforms to send cards to. */
+  chats?: readonly ChatPort[]
 }
 
 /** How often signing keys are read again, so that a rotation by another process is noticed. */
@@ -90,7 +93,7 @@ interface Opened {
 
 async function assemble(
   config: Config,
-  { log, localTime }: ComposeOptions,
+  { log, localTime, chats = [] }: ComposeOptions,
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened } = parts
@@ -107,6 +110,7 @@ async function assemble(
   const deps: FlowDeps = {
     ...people,
     ...(await composeDelivery(config, connection, nudge)),
+    chats,
     requests,
     apiKeys,
     quotas: createQuotaStore(connection),

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Composition } from './compose.ts'
 import type { Config } from './config.ts'
+import { type CardUpdater, createCardUpdater } from './flow/chat/update-cards.ts'
 import { createDispatcher, type Dispatcher } from './flow/delivery/dispatch.ts'
 import { createRelay, type Relay } from './flow/delivery/relay-traces.ts'
 import type { FlowDeps } from './flow/deps.ts'
@@ -16,6 +17,7 @@ import type { Sweeps } from './jobs/sweep.ts'
 export interface Work {
   relay: Relay
   dispatcher: Dispatcher
+  updater: CardUpdater
   jobs: Jobs
   /** Takes up nothing more, finishes what is under way and carries on what that leaves; bounded in time. */
   stop(): Promise<void>
@@ -25,13 +27,19 @@ export interface Work {
 const ATTEMPTS = 64
 const ATTEMPTS_PER_HOST = 4
 
+/** Cards of one process being sent at once; each recipient has one at a time. */
+const CARDS = 32
+
+/** Longer than the calls for one card take one after the other. */
+const CARD_LEASE_MS = 60_000
+
 /** How much longer than an attempt its lease lasts. */
 const LEASE_MARGIN_MS = 20_000
 
 /** How much longer than an attempt stopping may take. */
 const STOP_MARGIN_MS = 10_000
 
-/** Puts relay, dispatcher and jobs together: what a write leaves is carried on at once, and whatever is due is done on time. */
+/** Puts relay, senders and jobs together: what a write leaves is carried on at once, and whatever is due is done on time. */
 export async function startWork(
   config: Pick<Config, 'callbackTimeoutMs'>,
   { deps, connection, onTrace }: Pick<Composition, 'deps' | 'connection' | 'onTrace'>,
@@ -41,26 +49,35 @@ export async function startWork(
   if (connection.db === undefined) throw new Error('the store is not connected')
   const jobs = createJobs(connection.db, deps)
   const dispatcher = createDispatcher(deps, jobs.wakeups, limits)
-  const relay = createRelay(deps, () => dispatcher.wake())
+  const updater = createCardUpdater(deps, jobs.wakeups, { total: CARDS, leaseMs: CARD_LEASE_MS })
+  const relay = createRelay(deps, { deliveries: () => dispatcher.wake(), cards: () => updater.wake() })
   onTrace(() => relay.nudge())
   // What an earlier process left behind.
   relay.nudge()
   dispatcher.wake()
-  await jobs.start(sweepsOf(deps, relay, dispatcher))
+  updater.wake()
+  await jobs.start(sweepsOf(deps, { relay, dispatcher, updater }))
   const stop = async (): Promise<void> => {
     await jobs.stop()
-    await dispatcher.drain()
+    await Promise.all([dispatcher.drain(), updater.drain()])
     await relay.run()
     onTrace(() => undefined)
     await jobs.flush()
   }
-  return { relay, dispatcher, jobs, stop: () => bounded(stop(), config.callbackTimeoutMs, deps.log) }
+  return { relay, dispatcher, updater, jobs, stop: () => bounded(stop(), config.callbackTimeoutMs, deps.log) }
 }
 
-function sweepsOf(deps: FlowDeps, relay: Relay, dispatcher: Dispatcher): Sweeps {
+function sweepsOf(
+  deps: FlowDeps,
+  { relay, dispatcher, updater }: Pick<Work, 'relay' | 'dispatcher' | 'updater'>,
+): Sweeps {
+  const platforms = deps.chats.map(({ platform }) => platform)
+  const sendDeliveries = { wake: dispatcher.wake, nextDue: () => deps.deliveries.nextDue() }
+  const sendCards = { wake: updater.wake, nextDue: () => deps.cards.nextDue(platforms) }
   return {
     relay: relaySweep(relay),
-    deliver: deliverSweep(dispatcher, deps.deliveries),
+    // Without a platform cards cost nothing, not even a look.
+    deliver: deliverSweep(platforms.length === 0 ? [sendDeliveries] : [sendDeliveries, sendCards]),
     expire: expireSweep(deps),
     remind: remindSweep(deps),
     'clean-up': cleanUpSweep(deps),

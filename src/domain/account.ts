@@ -1,4 +1,5 @@
 import type { AuditEntry } from './audit.ts'
+import type { ChatChannel } from './chat.ts'
 import type { OutboxEvent } from './event.ts'
 import type { Policy } from './policy.ts'
 
@@ -8,6 +9,8 @@ export interface Account {
   owner_id: string
   name: string
   policy: Policy
+  /** Channels that are told of every request. */
+  channels: ChatChannel[]
   /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
   monthly_quota: number
   created_at: Date

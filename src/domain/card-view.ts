@@ -62,6 +62,8 @@ export interface CardView {
   findings: CardFinding[]
   created_at: Date
   expires_at: Date
+  /** Sent to whom the platform knows by this person's e-mail address: they are invited to link their identity. */
+  invite_to_link?: true
   /** This person has voted already; they are asked nothing more. */
   voted?: Outcome
   /** `<BASE_URL>/a/<id>?d=approve|reject`, and without `d` for details: no secret in any of them. */

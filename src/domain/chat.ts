@@ -1,5 +1,4 @@
 import type { AuditEntry } from './audit.ts'
-import type { OutboxEvent } from './event.ts'
 
 export type ChatPlatform = 'slack' | 'teams'
 
@@ -23,8 +22,27 @@ export function identityKey({ platform, tenant, user }: ChatIdentity): string {
   return `${platform}:${tenant}:${user}`
 }
 
+/** A channel of a workspace. */
+export interface ChatChannel {
+  platform: ChatPlatform
+  tenant: string
+  channel: string
+}
+
 /** Whom a card is for. The channel's card shows action, requester and status, never the context. */
-export type CardRecipient = { kind: 'approver'; user_id: string } | { kind: 'channel'; channel: string }
+export type CardRecipient =
+  | { kind: 'approver'; user_id: string }
+  | { kind: 'channel'; tenant: string; channel: string }
+
+/**
+ * The recipient on its platform as one line of text. It names the card of a request (there is one per lane), and the cards
+ * that are posted and edited one after the other: they are in one conversation.
+ */
+export function laneOf({ platform, recipient }: Pick<Card, 'platform' | 'recipient'>): string {
+  return recipient.kind === 'approver'
+    ? `${platform}:approver:${recipient.user_id}`
+    : `${platform}:channel:${recipient.tenant}:${recipient.channel}`
+}
 
 /** Where a posted message is; what the platform needs to edit it and to answer in its thread. */
 export interface MessageRef {
@@ -40,8 +58,24 @@ export interface CardReply {
   /** `evt_…` of what it tells of: the same news is never queued twice. */
   id: string
   kind: 'decided' | 'reminder'
+  /** A reminder by the policy, not by a caller. */
+  automatic?: true
   state: 'due' | 'said' | 'dropped'
 }
+
+/** Replies that a card remembers, so that the same news is not queued again. */
+export const REPLIES_KEPT = 50
+
+/** One call to the platform, or a claim that never reported back. */
+export interface CardAttempt {
+  at: Date
+  what: 'post' | 'update' | 'reply'
+  outcome: 'accepted' | 'unreachable' | 'rate_limited' | 'timeout' | 'failed' | 'interrupted'
+  duration_ms: number
+}
+
+/** Attempts that a card remembers. */
+export const CARD_ATTEMPTS_KEPT = 50
 
 /**
  * One message about a request: to one recipient on one platform there is exactly one. `wanted` is the version of the request
@@ -54,18 +88,29 @@ export interface Card {
   request_id: string
   platform: ChatPlatform
   recipient: CardRecipient
-  /** `unreachable`: the platform knows nobody to send it to; said on the hosted page and in the delivery log. */
+  /**
+   * `idle`: nothing to do until the next change, also after the last try failed. `unreachable`: the platform knows nobody to
+   * send it to; said on the hosted page and in the delivery log.
+   */
   state: 'due' | 'leased' | 'idle' | 'unreachable'
+  /** Only ever grows. */
   wanted: number
+  /** 0 while nothing was posted. */
   shown: number
   message?: MessageRef
+  /** Whoever lost the claim may have edited the message to an older version since: edit it whatever `shown` says. */
+  stale?: true
   replies: CardReply[]
+  /** Grows with everything the card is told: what comes while somebody is at it keeps it due. */
+  news: number
+  /** Due: when. Leased: when the lease ends. */
   next_at: Date
+  /** Failed attempts in a row. */
   tries: number
+  /** Grows with every claim: whoever holds an older number can write nothing any more (T82). */
   claim: number
-  /** Newest last, bounded; coarse classes as in deliveries. */
-  attempts: { at: Date; what: 'post' | 'update' | 'reply'; outcome: string; duration_ms: number }[]
+  /** Newest last, at most `CARD_ATTEMPTS_KEPT`; coarse classes as in deliveries. */
+  attempts: CardAttempt[]
   created_at: Date
-  outbox: OutboxEvent[]
   audit: AuditEntry[]
 }

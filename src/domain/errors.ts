@@ -79,6 +79,7 @@ export const REFUSALS = {
   proof_required: [403, 'Confirm with a passkey or a code first.'],
   last_factor: [409, 'This is your last way to sign in; add another one first.'],
   passkey_exists: [409, 'This passkey is already registered.'],
+  identity_taken: [409, 'This chat identity is linked to another person; unlink it there first.'],
   passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
   totp_exists: [409, 'Codes are already set up; remove them first.'],
   totp_not_started: [409, 'Start the set-up of codes first.'],

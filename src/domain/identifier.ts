@@ -1,5 +1,17 @@
 /** Prefixes of every kind of id (closed list). */
-export type IdPrefix = 'req' | 'dec' | 'key' | 'acc' | 'usr' | 'evt' | 'whk' | 'dlv' | 'ses' | 'pky' | 'enr'
+export type IdPrefix =
+  | 'req'
+  | 'dec'
+  | 'key'
+  | 'acc'
+  | 'usr'
+  | 'evt'
+  | 'whk'
+  | 'dlv'
+  | 'crd'
+  | 'ses'
+  | 'pky'
+  | 'enr'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 

@@ -1,4 +1,5 @@
 import type { AuditEntry } from './audit.ts'
+import type { LinkedIdentity } from './chat.ts'
 
 /** A registered passkey. Binary fields are base64url. */
 export interface Passkey {
@@ -57,6 +58,8 @@ export interface User {
   backup_codes: string[]
   /** Keyed hashes of device cookies: browsers on which codes may sign in. */
   devices: { hash: string; created_at: Date }[]
+  /** Identities on chat platforms that the person linked; nobody else has any of them. They address, and never decide (T37). */
+  chat: LinkedIdentity[]
   created_at: Date
   enrolled_at: Date | null
   /** Set for whoever signed up by the set-up link; unique, so that two such links never make two owners. */

@@ -1,7 +1,14 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { CardView, ReplyView } from '../domain/card-view.ts'
-import type { Card, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
-import type { OutboxEvent } from '../domain/event.ts'
+import type {
+  Card,
+  CardAttempt,
+  CardReply,
+  ChatChannel,
+  ChatIdentity,
+  ChatPlatform,
+  MessageRef,
+} from '../domain/chat.ts'
 
 /** What became of one call to a platform. */
 export type ChatOutcome<T> =
@@ -18,7 +25,7 @@ export type ChatOutcome<T> =
     }
 
 /** Where a card goes: to a person, or to a channel of a workspace. */
-export type ChatAddress = ChatIdentity | { platform: ChatPlatform; tenant: string; channel: string }
+export type ChatAddress = ChatIdentity | ChatChannel
 
 /** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface ChatPort {
@@ -32,50 +39,70 @@ export interface ChatPort {
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
 }
 
-/** What is known of a request when its cards are told of it. */
+/** What the cards of a request are told. */
 export interface CardNews {
   request_id: string
-  version: number
+  /** They should show this version; absent when nothing changed that a card shows. */
+  version?: number
   /** Lines to be said once under every card; known ones are not queued again. */
-  replies: { id: string; kind: 'decided' | 'reminder' }[]
+  replies: Pick<CardReply, 'id' | 'kind' | 'automatic'>[]
   at: Date
 }
 
 /** How an attempt at a card ends in the store. */
 export interface CardResult {
-  state: Card['state']
+  state: Exclude<Card['state'], 'leased'>
   next_at: Date
+  /** When it is due instead, if it was told something new since the claim. */
+  again_at: Date
+  /** `Card.news` as it was claimed. */
+  news: number
   tries: number
   /** The version that the message shows now. */
   shown: number
+  /** It was posted or edited just now: doubts about what it shows are over. */
+  certain: boolean
   message?: MessageRef
   /** Ids of replies that were said, or need not be said any more. */
   said: string[]
   dropped: string[]
-  attempts: Card['attempts']
-  events: OutboxEvent[]
+  attempts: CardAttempt[]
   audit: AuditEntry[]
+}
+
+/** A card on which somebody has a lease. `interrupted`: an earlier attempt never reported back. */
+export interface ClaimedCard {
+  card: Card
+  interrupted: boolean
 }
 
 export interface CardStore {
   /** Those whose {request, platform, recipient} exists already are left out. */
   insertNew(cards: readonly Card[]): Promise<void>
-  /** Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes them due. */
+  /**
+   * Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes due what has
+   * something to do. Doing it again changes nothing.
+   */
   follow(news: readonly CardNews[]): Promise<void>
   /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
   claim(query: {
     now: Date
     leaseEnds: Date
-    busyConversations: readonly string[]
-  }): Promise<Card | undefined>
+    platforms: readonly ChatPlatform[]
+    /** `laneOf` cards that must wait: somebody is at another one, or the platform asked for patience. */
+    busyLanes: readonly string[]
+  }): Promise<ClaimedCard | undefined>
   /**
-   * Writes what became of the claimed attempt; when `wanted` has grown or replies were added meanwhile, the card stays due.
-   * @returns false when the claim is no longer the newest
+   * Writes what became of the claimed attempt; what was told something new meanwhile is due again.
+   * @returns the state written; undefined when the claim is no longer the newest
    */
-  finish(id: string, claim: number, result: CardResult): Promise<boolean>
+  finish(id: string, claim: number, result: CardResult): Promise<Card['state'] | undefined>
+  /** The message may show an older version than `shown` says: has it edited again. */
+  doubt(id: string, at: Date): Promise<void>
   find(id: string): Promise<Card | undefined>
+  /** Oldest first. */
   ofRequest(requestId: string): Promise<Card[]>
-  nextDue(): Promise<Date | undefined>
+  nextDue(platforms: readonly ChatPlatform[]): Promise<Date | undefined>
 }
 
 /** A one-time link asked for in chat: its token is in the link's fragment, only the keyed hash is stored. */

@@ -1,5 +1,6 @@
 import type { IdPrefix } from '../domain/identifier.ts'
 import { ID_BYTES, newId } from '../domain/identifier.ts'
+import type { CardStore, ChatPort } from './chat-ports.ts'
 import type {
   AuditTrail,
   DeliveryStore,
@@ -39,6 +40,9 @@ export interface FlowDeps extends PeopleDeps {
   keys: KeyKeeper
   webhooks: WebhookStore
   deliveries: DeliveryStore
+  cards: CardStore
+  /** The configured chat platforms, one port each. */
+  chats: readonly ChatPort[]
   trail: AuditTrail
   /** Every collection whose documents carry traces. */
   sources: readonly TraceSource[]

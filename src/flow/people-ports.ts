@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../domain/audit.ts'
+import type { LinkedIdentity } from '../domain/chat.ts'
 import type { Passkey, Totp, User } from '../domain/user.ts'
 
 export type { SessionTokens } from '../signing/session-token.ts'
@@ -16,12 +17,15 @@ export interface UserStore {
   findByCredential(credentialId: string): Promise<User | undefined>
   /** Whose browser is it? By the keyed hash of the device cookie. */
   findByDevice(deviceHash: string): Promise<User | undefined>
+  /** Who linked this identity? By `identityKey`. */
+  findByIdentity(key: string): Promise<User | undefined>
   findMany(ids: readonly string[]): Promise<User[]>
   list(): Promise<User[]>
   count(): Promise<number>
   /**
    * Replaces the named fields if nobody else wrote in between. @returns undefined when the version moved: read again.
-   * @throws Refusal `passkey_exists` when somebody has the credential already (unique index).
+   * @throws Refusal `passkey_exists` or `identity_taken` when somebody has the credential or the identity already (unique
+   * indexes).
    */
   change(id: string, version: number, fields: UserChange, audit: AuditEntry[]): Promise<User | undefined>
   /**
@@ -67,6 +71,7 @@ export interface UserChange {
   totp_pending?: { sealed_seed: string; expires_at: Date; tries: number } | null
   backup_codes?: string[]
   devices?: { hash: string; created_at: Date }[]
+  chat?: LinkedIdentity[]
   enrolled_at?: Date
 }
 

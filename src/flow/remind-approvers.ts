@@ -2,6 +2,7 @@ import { refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { remindedData } from '../domain/event-data.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
+import { tellOfReminder } from './chat/tell-of-reminder.ts'
 import { auditEntry } from './close-request.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 import type { Caller } from './ports.ts'
@@ -11,7 +12,7 @@ import { expireIfLapsed } from './settle-request.ts'
 /** Seconds between two reminders of one request (interface, "Limits"). */
 const GAP_SECONDS = 60
 
-/** What a reminder did. `pushSent`: at least one message to the approver was accepted. */
+/** What a reminder did. `pushSent`: at least one message to an approver was accepted within three seconds. */
 export interface Reminder {
   request: ApprovalRequest
   pushSent: boolean
@@ -23,7 +24,7 @@ export interface Reminder {
  * @throws Refusal `not_found`, `not_pending`, `remind_rate_limited`
  */
 export async function remindApprovers(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
+  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'> & Parameters<typeof tellOfReminder>[0],
   caller: Caller,
   id: string,
 ): Promise<Reminder> {
@@ -44,7 +45,7 @@ export async function remindApprovers(
   const audit = auditEntry(deps, request, 'approval.reminded', { ...actor, address: caller.address }, at)
   const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, at, event, audit)
   if (reminded === undefined) throw await whyNotReminded(deps, caller, id, at)
-  return { request: reminded, pushSent: false, remindedAt: at }
+  return { request: reminded, pushSent: await tellOfReminder(deps, reminded, event.id), remindedAt: at }
 }
 
 async function whyNotReminded(

@@ -6,7 +6,12 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
 /** `reminders` came later than the first accounts. */
 type StoredPolicy = Omit<Policy, 'reminders'> & Partial<Pick<Policy, 'reminders'>>
-type AccountDocument = Omit<Account, 'id' | 'policy'> & { _id: string; policy: StoredPolicy }
+type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels'> & {
+  _id: string
+  policy: StoredPolicy
+  /** Came later than the first accounts. */
+  channels?: Account['channels']
+}
 
 const policyFields = new Schema(
   {
@@ -18,12 +23,22 @@ const policyFields = new Schema(
   { _id: false, strict: 'throw' },
 )
 
+const channelFields = new Schema(
+  {
+    platform: { type: String, required: true },
+    tenant: { type: String, required: true },
+    channel: { type: String, required: true },
+  },
+  { _id: false, strict: 'throw' },
+)
+
 const accountSchema = new Schema<AccountDocument>(
   {
     _id: { type: String, required: true },
     owner_id: { type: String, required: true },
     name: { type: String, required: true },
     policy: { type: policyFields, required: true },
+    channels: { type: [channelFields], default: undefined },
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: { type: Date, required: true },
   },
@@ -41,8 +56,8 @@ export function createAccountStore(connection: StoreConnection): AccountStore {
     async find(accountId) {
       const document = await model.findById(accountId).lean<AccountDocument>()
       if (document === null) return undefined
-      const { _id, policy, ...rest } = document
-      return { id: _id, ...rest, policy: { ...DEFAULT_POLICY, ...policy } }
+      const { _id, policy, channels = [], ...rest } = document
+      return { id: _id, ...rest, channels, policy: { ...DEFAULT_POLICY, ...policy } }
     },
   }
 }

@@ -11,6 +11,7 @@ const TRACED = [
   'sessions',
   'webhooks',
   'deliveries',
+  'cards',
   'audit_inbox',
 ]
 

@@ -1,10 +1,15 @@
 import { Schema } from 'mongoose'
+import type { LinkedIdentity } from '../domain/chat.ts'
 import type { User } from '../domain/user.ts'
 import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA } from './connect.ts'
 import { carryTraces, type Relayed } from './trace.ts'
 
-export type UserDocument = Omit<User, 'id'> & { _id: string } & Relayed
+/** `chat` came later than the first people. Each identity carries its key, for the unique index. */
+export type UserDocument = Omit<User, 'id' | 'chat'> & {
+  _id: string
+  chat?: (LinkedIdentity & { key: string })[]
+} & Relayed
 
 const PART = { _id: false, id: false, strict: 'throw', minimize: false } as const
 
@@ -53,8 +58,19 @@ const deviceFields = new Schema(
   PART,
 )
 
+const identityFields = new Schema(
+  {
+    key: { type: String, required: true },
+    platform: { type: String, required: true },
+    tenant: { type: String, required: true },
+    user: { type: String, required: true },
+    linked_at: { type: Date, required: true },
+  },
+  PART,
+)
+
 /** People (`domain/user.ts`). The unique indexes carry promises: one person per address, one holder per
- * credential, one founder. */
+ * credential and per chat identity, one founder. */
 export const userSchema = new Schema<UserDocument>(
   {
     _id: { type: String, required: true },
@@ -69,6 +85,7 @@ export const userSchema = new Schema<UserDocument>(
     totp_pending: totpPendingFields,
     backup_codes: { type: [String], required: true },
     devices: { type: [deviceFields], required: true },
+    chat: { type: [identityFields], default: undefined },
     created_at: { type: Date, required: true },
     enrolled_at: { type: Date, default: null },
     founder: Boolean,
@@ -84,6 +101,10 @@ userSchema.index({ user_handle: 1 }, { unique: true })
 userSchema.index(
   { 'passkeys.credential_id': 1 },
   { unique: true, partialFilterExpression: { 'passkeys.credential_id': { $exists: true } } },
+)
+userSchema.index(
+  { 'chat.key': 1 },
+  { unique: true, partialFilterExpression: { 'chat.key': { $exists: true } } },
 )
 userSchema.index({ founder: 1 }, { unique: true, partialFilterExpression: { founder: { $exists: true } } })
 userSchema.index({ 'devices.hash': 1 })

@@ -1,5 +1,6 @@
 import mongoose from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
+import { identityKey, type LinkedIdentity } from '../domain/chat.ts'
 import { refusal } from '../domain/errors.ts'
 import type { Totp, User } from '../domain/user.ts'
 import type { PasskeyUse, UserChange, UserStore } from '../flow/people-ports.ts'
@@ -69,6 +70,8 @@ function reads(users: Users) {
       toUser(await users.findOne({ 'passkeys.credential_id': credentialId }).lean<UserDocument>()),
     findByDevice: async (deviceHash: string) =>
       toUser(await users.findOne({ 'devices.hash': hashed(deviceHash) }).lean<UserDocument>()),
+    findByIdentity: async (key: string) =>
+      toUser(await users.findOne({ 'chat.key': String(key) }).lean<UserDocument>()),
     findMany: async (ids: readonly string[]) =>
       (await users.find({ _id: trusted({ $in: [...ids] }) }).lean<UserDocument[]>()).map(fromDocument),
     list: async () =>
@@ -77,18 +80,20 @@ function reads(users: Users) {
   }
 }
 
-async function insert(users: Users, { id, ...rest }: User): Promise<void> {
+async function insert(users: Users, { id, chat, ...rest }: User): Promise<void> {
   try {
-    await users.create({ _id: id, ...rest, ...tokenOf(rest) })
+    await users.create({ _id: id, ...rest, chat: keyed(chat), ...tokenOf(rest) })
   } catch (error) {
     if (isDuplicateKey(error, 'founder')) throw refusal('enrollment_invalid')
+    if (isDuplicateKey(error, 'chat.key')) throw refusal('identity_taken')
     if (isDuplicateKey(error)) throw refusal('email_taken')
     throw error
   }
 }
 
 async function change(users: Users, id: string, version: number, fields: UserChange, audit: AuditEntry[]) {
-  const given = Object.entries(fields)
+  const stored = { ...fields, ...(fields.chat === undefined ? {} : { chat: keyed(fields.chat) }) }
+  const given = Object.entries(stored)
   const set = Object.fromEntries(given.filter(([, value]) => value !== null && value !== undefined))
   const unset = Object.fromEntries(given.filter(([, value]) => value === null).map(([key]) => [key, 1]))
   const plain = {
@@ -101,9 +106,14 @@ async function change(users: Users, id: string, version: number, fields: UserCha
     const query = users.findOneAndUpdate({ _id: id, version }, update, { returnDocument: 'after' })
     return toUser(await query.lean<UserDocument>())
   } catch (error) {
+    if (isDuplicateKey(error, 'chat.key')) throw refusal('identity_taken')
     if (isDuplicateKey(error)) throw refusal('passkey_exists')
     throw error
   }
+}
+
+function keyed(identities: readonly LinkedIdentity[]) {
+  return identities.map((identity) => ({ key: identityKey(identity), ...identity }))
 }
 
 async function usePasskey(users: Users, use: PasskeyUse): Promise<boolean> {
@@ -145,8 +155,8 @@ function hashed(hash: string): string {
   return hash
 }
 
-function fromDocument({ _id, relay: _relay, ...rest }: UserDocument): User {
-  return { id: _id, ...rest }
+function fromDocument({ _id, relay: _relay, chat = [], ...rest }: UserDocument): User {
+  return { id: _id, ...rest, chat: chat.map(({ key: _key, ...identity }) => identity) }
 }
 
 function toUser(document: UserDocument | null): User | undefined {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { type Composition, compose } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
+import type { ChatPort } from '../../src/flow/chat-ports.ts'
 import { createRequest } from '../../src/flow/create-request.ts'
 import { drawId } from '../../src/flow/deps.ts'
 import { createApiKey } from '../../src/flow/manage-api-keys.ts'
@@ -32,6 +33,7 @@ export interface WorkerOptions {
   /** Another way to the store than the usual one. */
   storeUri?: string
   env?: Record<string, string>
+  chats?: readonly ChatPort[]
 }
 
 /** A worker that ends with the test. */
@@ -46,6 +48,7 @@ export async function useWorker(options: WorkerOptions = {}): Promise<Worker> {
   const composition = await compose(config, {
     log,
     ...(options.localTime && { localTime: options.localTime }),
+    ...(options.chats && { chats: options.chats }),
   })
   let work: Work | undefined
   onTestFinished(async () => {

@@ -63,6 +63,7 @@ export function freshUser(more: Partial<User> = {}): User {
     passkeys: [],
     backup_codes: [],
     devices: [],
+    chat: [],
     created_at: new Date(made),
     enrolled_at: null,
     version: 0,

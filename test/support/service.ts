@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { readConfig, type SecretName } from '../../src/config.ts'
+import type { ChatPort } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import { type RunningService, serve } from '../../src/serve.ts'
 
@@ -26,6 +27,7 @@ export interface ServiceOptions {
    * times in the store, must not race with the sweeps.
    */
   work?: boolean
+  chats?: readonly ChatPort[]
 }
 
 /** One set for all services of a test file, so that several can share a database. */
@@ -55,6 +57,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     log: collectingLog(logged),
     work: options.work ?? false,
     ...(options.localTime && { localTime: options.localTime }),
+    ...(options.chats && { chats: options.chats }),
   })
   const close = async (): Promise<void> => {
     if (options.database === undefined) await service.composition.connection.db?.dropDatabase()

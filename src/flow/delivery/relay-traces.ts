@@ -1,6 +1,7 @@
 import type { OutboxEvent } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
+import { followCards } from '../chat/follow-cards.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { coalesce } from './coalesce.ts'
@@ -8,9 +9,16 @@ import { coalesce } from './coalesce.ts'
 /** Documents carried on at a time. */
 const BATCH = 100
 
-type RelayDeps = Pick<FlowDeps, 'sources' | 'deliveries' | 'webhooks' | 'trail' | 'clock' | 'random' | 'log'>
+type RelayDeps = Pick<FlowDeps, 'sources' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
+  Parameters<typeof followCards>[0]
 
-/** Carries traces on: events to webhooks, callbacks to their delivery, audit entries to the trail. */
+/** Whom to tell that there is something to send. */
+export interface Senders {
+  deliveries(): void
+  cards(): void
+}
+
+/** Carries traces on: events to webhooks, callbacks to their delivery, news to cards, audit entries to the trail. */
 export interface Relay {
   /** Something was written: look soon. Never throws, never waits. */
   nudge(): void
@@ -20,13 +28,12 @@ export interface Relay {
 
 /**
  * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
- * relays at once, changes nothing: deliveries are unique per event and target, entries unique by id, and a trace is emptied
- * only while its token stands.
- * @param onDeliveries called when there are deliveries to send
+ * relays at once, changes nothing: deliveries are unique per event and target, cards per request and recipient, entries
+ * unique by id, and a trace is emptied only while its token stands.
  */
-export function createRelay(deps: RelayDeps, onDeliveries: () => void): Relay {
+export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const run = coalesce(async () => {
-    for (const source of deps.sources) await relaySource(deps, source, onDeliveries)
+    for (const source of deps.sources) await relaySource(deps, source, senders)
   })
   return {
     run,
@@ -38,13 +45,14 @@ export function createRelay(deps: RelayDeps, onDeliveries: () => void): Relay {
   }
 }
 
-async function relaySource(deps: RelayDeps, source: TraceSource, onDeliveries: () => void): Promise<void> {
+async function relaySource(deps: RelayDeps, source: TraceSource, senders: Senders): Promise<void> {
   for (;;) {
     const traces = await source.due(BATCH)
     if (traces.length === 0) return
     const deliveries = await deliveriesOf(deps, traces)
     await deps.deliveries.insertNew(deliveries)
-    if (deliveries.length > 0 || traces.some(isReplay)) onDeliveries()
+    if (deliveries.length > 0 || traces.some(isReplay)) senders.deliveries()
+    if (await followCards(deps, traces)) senders.cards()
     const entries = traces.flatMap((trace) => trace.audit)
     await appendToTrail(
       deps,

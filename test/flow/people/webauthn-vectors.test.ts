@@ -92,6 +92,7 @@ function holder({ registration }: Vector): User {
     default_ttl_seconds: 1,
     backup_codes: [],
     devices: [],
+    chat: [],
     enrolled_at: at,
     version: 0,
     audit: [],

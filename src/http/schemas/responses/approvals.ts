@@ -91,7 +91,8 @@ export const reminderAnswer = z
     ok: z.literal(true),
     request_id: idField('req'),
     push_sent: z.boolean().meta({
-      description: 'False: no message was accepted for the approver, who can still decide on the web page.',
+      description:
+        'True: a chat platform accepted a message of this reminder for at least one approver within three seconds. False: none did yet, or nobody can be reached; approvers can still decide on the web page.',
     }),
     reminded_at: timeField,
     ...mark,

@@ -1,0 +1,66 @@
+import type { Card, CardRecipient, ChatPlatform } from '../../domain/chat.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+
+type AddressDeps = Pick<FlowDeps, 'accounts' | 'chats' | 'clock' | 'random'>
+
+/**
+ * The cards of new requests: on every platform that serves the account, one for each approver, and one for each channel of
+ * the account. Where on the platform an approver is, is found out when the card is posted. Asks no platform anything.
+ */
+export async function addressCards(deps: AddressDeps, requests: readonly ApprovalRequest[]): Promise<Card[]> {
+  const accounts = [...new Set(requests.map(({ account_id }) => account_id))]
+  const served = new Map(
+    await Promise.all(accounts.map(async (id) => [id, await servedBy(deps, id)] as const)),
+  )
+  return requests.flatMap((request) =>
+    (served.get(request.account_id) ?? []).flatMap(({ platform, channels }) => {
+      const approvers = request.requirement.approvers.map(({ user_id }) => ({
+        kind: 'approver' as const,
+        user_id,
+      }))
+      return [...approvers, ...channels].map((recipient) => newCard(deps, request, platform, recipient))
+    }),
+  )
+}
+
+async function servedBy(deps: AddressDeps, accountId: string) {
+  const tenants = await Promise.all(deps.chats.map((chat) => chat.tenantsOf(accountId)))
+  if (tenants.every(({ length }) => length === 0)) return []
+  const account = await deps.accounts.find(accountId)
+  return deps.chats.flatMap(({ platform }, index) => {
+    const served = tenants[index] ?? []
+    if (served.length === 0) return []
+    const channels = (account?.channels ?? [])
+      .filter((channel) => channel.platform === platform && served.includes(channel.tenant))
+      .map(({ tenant, channel }) => ({ kind: 'channel' as const, tenant, channel }))
+    return [{ platform, channels }]
+  })
+}
+
+function newCard(
+  deps: AddressDeps,
+  request: ApprovalRequest,
+  platform: ChatPlatform,
+  recipient: CardRecipient,
+): Card {
+  const now = deps.clock.now()
+  return {
+    id: drawId(deps, 'crd'),
+    account_id: request.account_id,
+    request_id: request.id,
+    platform,
+    recipient,
+    state: 'due',
+    wanted: request.version,
+    shown: 0,
+    replies: [],
+    news: 0,
+    next_at: now,
+    tries: 0,
+    claim: 0,
+    attempts: [],
+    created_at: now,
+    audit: [],
+  }
+}

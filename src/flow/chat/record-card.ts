@@ -1,0 +1,107 @@
+import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
+import type { CardStep } from '../../domain/chat-retry.ts'
+import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+
+/** A call that was not accepted. */
+export interface CardFailure {
+  outcome: Exclude<CardAttempt['outcome'], 'accepted'>
+  /** Whole seconds the platform asked for. */
+  retry_after?: number
+}
+
+/** What became of an attempt. `next_at`: when, while it stays due; `patience`: the platform asked for it. */
+export interface CardReport {
+  state: Card['state']
+  next_at: Date
+  patience: boolean
+}
+
+/** How far an attempt has come. */
+export interface CardProgress {
+  shown: number
+  certain: boolean
+  message?: MessageRef
+  /** Posted by this very attempt. */
+  posted?: true
+  said: string[]
+  dropped: string[]
+  attempts: CardAttempt[]
+  failure?: CardFailure
+}
+
+type RecordDeps = Pick<FlowDeps, 'cards' | 'clock' | 'random' | 'log'>
+
+/**
+ * The one write that tells what became of an attempt. Who lost the claim meanwhile may have edited the message to an older
+ * version than the new holder did, so the card is edited once more.
+ * @returns undefined when the claim was lost
+ */
+export async function recordCard(
+  deps: RecordDeps,
+  card: Card,
+  progress: CardProgress,
+  step: 'idle' | 'unreachable' | CardStep,
+): Promise<CardReport | undefined> {
+  const now = deps.clock.now()
+  const { shown, certain, message, said, dropped, attempts } = progress
+  const next = typeof step === 'string' ? restOrGoOn(card, progress, step, now) : timesOf(step, now)
+  const state = await deps.cards.finish(card.id, card.claim, {
+    ...next,
+    news: card.news,
+    shown,
+    certain,
+    ...(message === undefined ? {} : { message }),
+    said,
+    dropped,
+    attempts,
+    audit: auditOf(deps, card, progress, step, now),
+  })
+  if (state === undefined) {
+    deps.log.warn({ card_id: card.id }, 'a card was taken over while it was being sent')
+    if (attempts.some(({ what }) => what === 'update')) await deps.cards.doubt(card.id, now)
+    return undefined
+  }
+  const patience = typeof step !== 'string' && step.state === 'due' && step.ask_patience
+  const next_at = state === next.state ? next.next_at : next.again_at
+  return { state, next_at, patience }
+}
+
+/** Replies beyond what one claim says keep it due. */
+function restOrGoOn(card: Card, { said, dropped }: CardProgress, state: 'idle' | 'unreachable', now: Date) {
+  const done = new Set([...said, ...dropped])
+  const left = card.replies.some((reply) => reply.state === 'due' && !done.has(reply.id))
+  return { state: left ? ('due' as const) : state, next_at: now, again_at: now, tries: 0 }
+}
+
+function timesOf(step: CardStep, now: Date) {
+  const soon = new Date(now.getTime() + (RETRY_DELAYS_MS[0] ?? 0))
+  if (step.state !== 'due') return { state: step.state, tries: step.tries, next_at: now, again_at: soon }
+  const next_at = new Date(now.getTime() + step.delay_ms)
+  return { state: step.state, tries: step.tries, next_at, again_at: step.ask_patience ? next_at : soon }
+}
+
+/** First message, nobody found, given up: what who asks for it later wants to know. Never where on the platform somebody is. */
+function auditOf(
+  deps: RecordDeps,
+  card: Card,
+  progress: CardProgress,
+  step: 'idle' | 'unreachable' | CardStep,
+  at: Date,
+): AuditEntry[] {
+  const entry = (type: AuditType): AuditEntry => {
+    const { account_id, request_id, platform, recipient } = card
+    const to = recipient.kind === 'approver' ? recipient.user_id : 'channel'
+    const detail = { request_id, platform, recipient: to }
+    const actor = { kind: 'service' } as const
+    return { eid: drawId(deps, 'evt'), type, at, actor, account_id, subject: card.id, detail }
+  }
+  const wasUnreachable = card.attempts.at(-1)?.outcome === 'unreachable'
+  const lost = typeof step !== 'string' && step.state === 'unreachable' && !wasUnreachable
+  return [
+    ...(progress.posted ? [entry('card.posted')] : []),
+    ...(lost ? [entry('card.unreachable')] : []),
+    ...(typeof step !== 'string' && step.state === 'idle' ? [entry('card.exhausted')] : []),
+  ]
+}

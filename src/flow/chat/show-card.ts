@@ -1,0 +1,58 @@
+import type { CardView, ReplyView } from '../../domain/card-view.ts'
+import type { Card, CardReply } from '../../domain/chat.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import type { User } from '../../domain/user.ts'
+import type { FlowDeps } from '../deps.ts'
+import { viewCard } from './view-card.ts'
+
+/** What a card has to say about the request as it is stored now. */
+export interface Showing {
+  request: ApprovalRequest
+  /** Whose card it is; undefined for a channel's, and for somebody who is gone. */
+  person: User | undefined
+  view: CardView
+}
+
+/** Reads who is named on the card and draws it. */
+export async function showCard(
+  deps: Pick<FlowDeps, 'users' | 'settings'>,
+  card: Pick<Card, 'recipient'>,
+  request: ApprovalRequest,
+): Promise<Showing> {
+  const personId = card.recipient.kind === 'approver' ? card.recipient.user_id : undefined
+  const named = [
+    ...request.votes.map(({ user_id }) => user_id),
+    ...(personId === undefined ? [] : [personId]),
+  ]
+  const people = named.length === 0 ? [] : await deps.users.findMany([...new Set(named)])
+  const view = viewCard(request, {
+    audience: card.recipient.kind,
+    personId,
+    names: new Map(people.map(({ id, name }) => [id, name])),
+    baseUrl: deps.settings.baseUrl,
+  })
+  return { request, person: people.find(({ id }) => id === personId), view }
+}
+
+/** Nobody is asked any more. Past its time counts, although nobody may have written it down yet (T75). */
+export function isOver({ status, expires_at }: ApprovalRequest, now: Date): boolean {
+  return status !== 'pending' || expires_at <= now
+}
+
+/** A line under the card. @returns undefined when it need not be said any more: decided, lapsed, or voted already */
+export function showReply({ request, view }: Showing, reply: CardReply, now: Date): ReplyView | undefined {
+  const { request_id, links, status } = view
+  if (reply.kind === 'decided') {
+    if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined
+    return { kind: 'decided', status: { ...status, kind: status.kind }, request_id, details: links.details }
+  }
+  if (isOver(request, now) || view.voted !== undefined) return undefined
+  return {
+    kind: 'reminder',
+    request_id,
+    action: view.action,
+    expires_at: view.expires_at,
+    automatic: reply.automatic === true,
+    details: links.details,
+  }
+}

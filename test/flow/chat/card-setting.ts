@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'vitest'
+import type { AuditType } from '../../../src/domain/audit.ts'
+import { buildEvent } from '../../../src/domain/event.ts'
+import type { Outcome } from '../../../src/domain/receipt.ts'
+import type { ApprovalRequest, RequestChange } from '../../../src/domain/request.ts'
+import type { User } from '../../../src/domain/user.ts'
+import { drawId } from '../../../src/flow/deps.ts'
+import { newPerson } from '../../../src/flow/people/new-person.ts'
+import { newRequester, useWorker, type Worker, type WorkerOptions } from '../../jobs/worker.ts'
+import { type ChatPlatform, createChatPlatform, waitUntil } from '../../support/chat-platform.ts'
+
+/** An account whose requests several people decide, all of them on one platform. */
+export interface CardSetting {
+  worker: Worker
+  chat: ChatPlatform
+  requester: Awaited<ReturnType<typeof newRequester>>
+  /** Approvers; the platform knows the n-th as `U<n>`, by e-mail only. */
+  people: User[]
+}
+
+export async function useCardSetting(
+  { approvers = 1, quorum = 1 }: { approvers?: number; quorum?: number } = {},
+  options: WorkerOptions = {},
+): Promise<CardSetting> {
+  const chat = createChatPlatform()
+  const worker = await useWorker({ chats: [chat], ...options })
+  const requester = await newRequester(worker)
+  const people: User[] = []
+  for (let n = 1; n <= approvers; n += 1) people.push(await addApprover({ worker, chat }, `U${n}`))
+  const policy = { approvers: people.map(({ id }) => id), quorum, passkey_only: false, reminders: [0.5, 0.9] }
+  await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { policy } })
+  return { worker, chat, requester, people }
+}
+
+/** Somebody the platform knows by their e-mail address. */
+export async function addApprover(
+  { worker, chat }: Pick<CardSetting, 'worker' | 'chat'>,
+  user: string,
+): Promise<User> {
+  const email = `${randomBytes(6).toString('hex')}@example.com`
+  const made = newPerson(worker.deps, { email, name: `Person ${user}` })
+  await worker.deps.accounts.insert(made.account)
+  await worker.deps.users.insert(made.user)
+  chat.members.set(email, { platform: chat.platform, tenant: 'T1', user })
+  return made.user
+}
+
+/** A vote as the deciding write leaves it, without its proof. */
+export async function vote(
+  { worker: { deps } }: Pick<CardSetting, 'worker'>,
+  id: string,
+  person: User,
+  decision: Outcome,
+  options: { closes?: boolean; comment?: string } = {},
+): Promise<void> {
+  const request = await deps.requests.find(id)
+  if (request === undefined) throw new Error('no such request')
+  const change = changeOf(deps, request, person, decision, { closes: true, ...options })
+  if ((await deps.requests.recordVote(id, request.version, change)) === undefined)
+    throw new Error('race lost')
+}
+
+function changeOf(
+  deps: Worker['deps'],
+  request: ApprovalRequest,
+  person: User,
+  decision: Outcome,
+  { closes, comment = null }: { closes: boolean; comment?: string | null },
+): RequestChange {
+  const at = deps.clock.now()
+  const receipt = { canonical_payload: '{}', signature: 'c2ln', public_key_id: 'kid' }
+  const facts = { decision, method: 'passkey', approver: person.approver, comment } as const
+  const decisionId = drawId(deps, 'dec')
+  const type: AuditType = closes ? `approval.${decision}` : 'approval.voted'
+  const actor = { kind: 'user', id: person.id } as const
+  const entry = { eid: drawId(deps, 'evt'), type, at, actor, subject: request.id }
+  return {
+    status: closes ? decision : 'pending',
+    vote: {
+      ...facts,
+      decision_id: decisionId,
+      user_id: person.id,
+      on_behalf_of: person.id,
+      at,
+      intent_json: '{}',
+      evidence: { type: 'totp', step: 1 },
+    },
+    ...(closes ? { decision: { id: decisionId, ...facts, decided_at: at, receipt } } : {}),
+    events: closes
+      ? [buildEvent({ id: drawId(deps, 'evt'), type: `approval.${decision}`, at, data: {} })]
+      : [],
+    audit: [{ ...entry, account_id: request.account_id }],
+  }
+}
+
+/** Waits until every card of the request rests, up to date or not. */
+export async function untilAtRest({ deps }: Pick<Worker, 'deps'>, request: string, cards = 1): Promise<void> {
+  await waitUntil(async () => {
+    const found = await deps.cards.ofRequest(request)
+    const states = found.map(({ state }) => state)
+    expect(states.filter((state) => state === 'idle' || state === 'unreachable')).toHaveLength(cards)
+    const stored = await deps.requests.find(request)
+    const traced = await deps.cards.ofRequest(request)
+    // Whatever the request leaves behind has reached its cards.
+    expect(stored?.outbox).toEqual([])
+    expect(stored?.audit).toEqual([])
+    expect(traced.map(({ news }) => news)).toEqual(found.map(({ news }) => news))
+    expect(traced.every(({ state }) => state === 'idle' || state === 'unreachable')).toBe(true)
+  })
+}
+
+/** Lets the time come for what waits for a retry. */
+export async function letTimePass({ worker }: Pick<CardSetting, 'worker'>, wake: () => void): Promise<void> {
+  const past = new Date(worker.deps.clock.now().getTime() - 1)
+  await worker.stored('cards').updateMany({ state: { $in: ['due', 'leased'] } }, { $set: { next_at: past } })
+  wake()
+}

@@ -1,0 +1,133 @@
+import { vi } from 'vitest'
+import type { CardView, ReplyView } from '../../src/domain/card-view.ts'
+import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
+
+/** A message as people on the platform see it, with everything it ever showed. */
+export interface PlatformMessage {
+  ref: MessageRef
+  /** The person's or the channel's id. */
+  to: string
+  shown: CardView[]
+  replies: ReplyView[]
+}
+
+export interface PlatformCall {
+  what: 'lookup' | 'post' | 'update' | 'reply'
+  /** Whom it is for; of a lookup the address. */
+  to: string
+  /** Of all calls of that kind for this recipient, from 1. */
+  nth: number
+  request?: string
+}
+
+type Failure = { outcome: 'unreachable' | 'rate_limited' | 'timeout' | 'failed'; retry_after?: number }
+
+/** How the platform takes a call; nothing: it accepts. `lost`: it accepts, and the answer never arrives. */
+export type Behaviour = Failure | 'lost' | undefined
+
+/** A small chat platform in memory: it keeps what it accepted, whatever its callers believe. */
+export interface ChatPlatform extends ChatPort {
+  messages: PlatformMessage[]
+  calls: PlatformCall[]
+  /** Members by e-mail address. */
+  members: Map<string, ChatIdentity>
+  tenants: string[]
+  behave(how: (call: PlatformCall) => Behaviour | Promise<Behaviour>): void
+  /** Messages to that recipient. */
+  of(to: string): PlatformMessage[]
+  /** The one message to that recipient about the request. */
+  one(to: string, request: string): PlatformMessage
+  /** Calls under way at once, at most, to one recipient and altogether. */
+  most: { perRecipient: number; total: number }
+}
+
+export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatPlatform {
+  const counts = new Map<string, number>()
+  const open = new Map<string, number>()
+  let how: Parameters<ChatPlatform['behave']>[0] = () => undefined
+  let made = 0
+  let total = 0
+  const toOf = (message: MessageRef) => find(message).to
+  const find = (ref: MessageRef): PlatformMessage => {
+    const found = it.messages.find(({ ref: known }) => known.message === ref.message)
+    if (found === undefined) throw new Error('no such message')
+    return found
+  }
+  async function take<T>(call: Omit<PlatformCall, 'nth'>, accept: () => T): Promise<ChatOutcome<T>> {
+    const key = `${call.what} ${call.to}`
+    const nth = (counts.get(key) ?? 0) + 1
+    counts.set(key, nth)
+    it.calls.push({ ...call, nth })
+    const here = (open.get(call.to) ?? 0) + 1
+    open.set(call.to, here)
+    total += 1
+    it.most = { perRecipient: Math.max(it.most.perRecipient, here), total: Math.max(it.most.total, total) }
+    try {
+      const behaviour = await how({ ...call, nth })
+      if (behaviour === undefined) return { ok: true, value: accept(), duration_ms: 1 }
+      if (behaviour !== 'lost') return { ok: false, ...behaviour, duration_ms: 1 }
+      accept()
+      return { ok: false, outcome: 'timeout', duration_ms: 1 }
+    } finally {
+      open.set(call.to, (open.get(call.to) ?? 1) - 1)
+      total -= 1
+    }
+  }
+  const it: ChatPlatform = {
+    platform,
+    messages: [],
+    calls: [],
+    members: new Map(),
+    tenants: ['T1'],
+    most: { perRecipient: 0, total: 0 },
+    behave: (next) => {
+      how = next
+    },
+    of: (to) => it.messages.filter((message) => message.to === to),
+    one(to, request) {
+      const found = it.of(to).filter(({ shown }) => shown[0]?.request_id === request)
+      if (found.length !== 1 || found[0] === undefined) throw new Error(`${found.length} messages to ${to}`)
+      return found[0]
+    },
+    tenantsOf: async () => it.tenants,
+    lookup: (tenant, email) =>
+      take({ what: 'lookup', to: email }, () => {
+        const member = it.members.get(email)
+        return member?.tenant === tenant ? member : undefined
+      }),
+    post: (address, view) =>
+      take({ what: 'post', to: recipientOf(address), request: view.request_id }, () => {
+        made += 1
+        const to = recipientOf(address)
+        const ref = { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
+        it.messages.push({ ref, to, shown: [view], replies: [] })
+        return ref
+      }),
+    update: (ref, view) =>
+      take(
+        { what: 'update', to: toOf(ref), request: view.request_id },
+        () => void find(ref).shown.push(view),
+      ),
+    reply: (ref, view) =>
+      take(
+        { what: 'reply', to: toOf(ref), request: view.request_id },
+        () => void find(ref).replies.push(view),
+      ),
+  }
+  return it
+}
+
+function recipientOf(address: ChatAddress): string {
+  return 'user' in address ? address.user : address.channel
+}
+
+/** What a message shows now. */
+export function nowShown(message: PlatformMessage | undefined): CardView | undefined {
+  return message?.shown.at(-1)
+}
+
+/** Waits for a condition, as long as a slow machine may need. */
+export function waitUntil(check: () => void | Promise<void>, timeout = 20_000): Promise<void> {
+  return vi.waitFor(check, { timeout, interval: 20 })
+}
