@@ -11,11 +11,11 @@ import { header, link, note, richText, type SlackMessage, section } from './rich
 /** The most that fits is taken: escaping makes some texts longer than others, and every row costs besides its text. */
 const BOX_SIZES: readonly BoxSize[] = [
   { characters: 6000, rows: 20, findings: 8 },
-  { characters: 4500, rows: 16, findings: 6 },
-  { characters: 3000, rows: 12, findings: 5 },
-  { characters: 2000, rows: 10, findings: 4 },
-  { characters: 1200, rows: 8, findings: 3 },
-  { characters: 600, rows: 6, findings: 2 },
+  { characters: 5000, rows: 14, findings: 6 },
+  { characters: 4500, rows: 9, findings: 3 },
+  { characters: 3000, rows: 9, findings: 3 },
+  { characters: 2000, rows: 8, findings: 3 },
+  { characters: 1000, rows: 6, findings: 2 },
 ]
 
 /**
@@ -31,20 +31,30 @@ export function renderCard(view: CardView): SlackMessage {
   return { blocks, text: fallbackText(view) }
 }
 
+const INVITATION =
+  'You were found by your e-mail address. Type /countersign link to tell Countersign who you are in this workspace.'
+
+/** An open request begins with what to mind when reading it, a closed one with what it was. */
 function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
   const heading = cardHeading(view)
-  const open = view.status.kind === 'pending'
+  const box = callerBox(view, size)
+  if (view.status.kind === 'pending') {
+    return [
+      header(heading),
+      cardHead(view),
+      { type: 'divider' },
+      ...box,
+      ...actionButtons(view),
+      note(`Nothing is decided in Slack: the buttons open the approval page. ${view.request_id}`),
+      ...(view.invite_to_link ? [note(INVITATION)] : []),
+    ]
+  }
   return [
-    header(open ? heading : `${STATUS_SIGNS[view.status.kind]} ${heading}`),
+    header(`${STATUS_SIGNS[view.status.kind]} ${heading}`),
+    ...box,
     cardHead(view),
-    ...callerBox(view, size),
-    ...actionButtons(view),
-    ...(open
-      ? [note(`Nothing is decided in Slack: the buttons open the approval page. ${view.request_id}`)]
-      : [
-          richText([section([link('Details on the approval page', view.links.details)])]),
-          note(view.request_id),
-        ]),
+    richText([section([link('Details on the approval page', view.links.details)])]),
+    note(view.request_id),
   ]
 }
 
@@ -68,5 +78,5 @@ function fallbackText(view: CardView): string {
     view.status.kind === 'pending' && view.voted === undefined
       ? 'A request waits for a decision on the approval page.'
       : `${cardHeading(view)}.`
-  return `${asked} API key: ${key}. Account: ${account}.`
+  return `${asked} API key: ${key} · Account: ${account}`
 }

@@ -1,6 +1,7 @@
 import type { types } from '@slack/bolt'
 import type { CardFinding, CardRow, CardView } from '../../src/domain/card-view.ts'
 import { cutText, fairShares, more } from './cut-text.ts'
+import { SLACK_LIMITS } from './limits.ts'
 import {
   bold,
   code,
@@ -17,6 +18,7 @@ import {
 
 const LABEL_LENGTH = 100
 const SEVERITY_LENGTH = 40
+const SHORT_LENGTH = 80
 
 /** How much of the caller's words a card takes: characters in all, rows, findings. */
 export interface BoxSize {
@@ -25,30 +27,42 @@ export interface BoxSize {
   findings: number
 }
 
+/** Of what the action leaves, this much is kept for the fields the interface names, so that others cannot crowd them out. */
+const NAMED_SHARE = 0.7
+
 /**
- * Everything the caller wrote, framed, between two lines of ours that name its author: whatever it says ("High impact",
- * "Verified"), it says so inside (T44).
+ * Everything the caller wrote, framed, below a line of ours that names its author and above one that ends it: whatever it
+ * says ("High impact", "Verified"), it says so inside (T44).
  */
 export function callerBox(view: CardView, size: BoxSize): types.KnownBlock[] {
   const action = Math.min(view.action.length, Math.floor(size.characters / 2))
+  const title = section([
+    bold('Requested action'),
+    italic(' · written by the caller, not checked by Countersign'),
+  ])
+  const asked = richText([title, ...framed(view.action, action)])
+  const details = detailParts(view, size, size.characters - action)
+  if (details.length > 0) return [asked, richText(details), note('End of what the caller wrote')]
+  const bare = view.status.kind === 'pending' && view.audience === 'approver'
+  return bare ? [asked, note('The caller gave no further details.')] : [asked]
+}
+
+function detailParts(view: CardView, size: BoxSize, budget: number): Part[] {
   const rows = view.rows.slice(0, size.rows)
+  const known = rows.filter((row) => row.known)
+  const others = rows.filter((row) => !row.known)
   const findings = gravest(view.findings, size.findings)
-  const lengths = [...rows.map(rowLength), ...findings.map(findingLength)]
-  const shares = fairShares(lengths, size.characters - action)
-  const shown = rows.map((row, index) => ({ row, parts: rowParts(row, shares[index] ?? 0) }))
-  const others = shown.filter(({ row }) => !row.known).flatMap(({ parts }) => parts)
-  const box = [
-    section([bold('Written by the caller'), italic(' · Not checked by Countersign')]),
-    section([bold('Requested action')]),
-    ...framed(view.action, action),
-    ...shown.filter(({ row }) => row.known).flatMap(({ parts }) => parts),
-    ...findingsParts(view, findings, shares.slice(rows.length)),
-    ...(others.length > 0
-      ? [section([bold('Other fields'), italic(' · supplied by caller')]), ...others]
-      : []),
+  const named = [...known.map(rowLength), ...findings.map(findingLength)]
+  const shares = fairShares(named, Math.floor(budget * (others.length > 0 ? NAMED_SHARE : 1)))
+  const rest = fairShares(others.map(rowLength), budget - shares.reduce((sum, share) => sum + share, 0))
+  return [
+    ...(known.length > 0 ? [section([bold('Details')])] : []),
+    ...known.flatMap((row, index) => rowParts(row, shares[index] ?? 0)),
+    ...findingsParts(view, findings, shares.slice(known.length)),
+    ...(others.length > 0 ? [section([bold('Other fields'), italic(' · supplied by caller')])] : []),
+    ...others.flatMap((row, index) => rowParts(row, rest[index] ?? 0)),
     ...missing(view.rows.length - rows.length, 'field', 'fields'),
   ]
-  return [richText(box), note('End of what the caller wrote')]
 }
 
 /** A text in the frame. What is missing is said by us, below the frame. */
@@ -64,31 +78,38 @@ function missing(count: number, one?: string, many?: string): Part[] {
 }
 
 function rowLength({ label, known, text }: CardRow): number {
-  return text.length + (known ? 0 : label.length)
+  return pieceLength(text) + (known ? 0 : label.length)
 }
 
-/** Our label stands above the frame, the caller's own name of a field within. */
+/** Slack documents no limit for a piece of rich text; that of other texts is a good guess. */
+function pieceLength(text: string): number {
+  return Math.min(text.length, SLACK_LIMITS.sectionText)
+}
+
+/**
+ * A short value stands beside its label. A longer one, or one of several lines, which could make lines that look like ours,
+ * stands alone below: our label above the frame, the caller's own name of a field within.
+ */
 function rowParts(row: CardRow, share: number): Part[] {
-  if (row.known) return [section([bold(row.label)]), ...valueParts([], row, share)]
-  const label = cutText(row.label, Math.min(LABEL_LENGTH, share))
-  const name = label.text === '' ? italic('empty name') : code(label.text)
-  return valueParts([[name]], row, share - label.text.length, label.left)
+  const name = row.known ? { text: row.label, left: 0 } : cutText(row.label, Math.min(LABEL_LENGTH, share))
+  const cut = cutText(
+    row.text,
+    Math.min(share - (row.known ? 0 : name.text.length), SLACK_LIMITS.sectionText),
+  )
+  const label = name.text === '' ? italic('empty name') : code(name.text)
+  const beside = row.known ? [bold(`${name.text}: `)] : [label, words(': ')]
+  const above = row.known ? section([bold(name.text)]) : quote([label])
+  return [...valueParts(row, cut.text, beside, above), ...missing(cut.left + name.left)]
 }
 
-function valueParts(above: Inline[][], row: CardRow, share: number, left = 0): Part[] {
-  const cut = cutText(row.text, share)
-  const tail = missing(cut.left + left)
-  if (row.code && cut.text.includes('\n')) {
-    return [...(above.length > 0 ? [quote(...above)] : []), preformatted(cut.text), ...tail]
+function valueParts({ code: isCode, text }: CardRow, shown: string, beside: Inline[], above: Part): Part[] {
+  if (text === '') return [quote([...beside, italic('empty text')])]
+  if (shown === '') return [above]
+  const value = isCode ? code(shown) : words(shown)
+  if (shown === text && text.length <= SHORT_LENGTH && !text.includes('\n')) {
+    return [quote([...beside, value])]
   }
-  const value = row.text === '' ? [[italic('empty text')]] : lineOf(row.code, cut.text)
-  const lines = [...above, ...value]
-  return [...(lines.length > 0 ? [quote(...lines)] : []), ...tail]
-}
-
-function lineOf(isCode: boolean, text: string): Inline[][] {
-  if (text === '') return []
-  return [[isCode ? code(text) : words(text)]]
+  return [above, isCode && shown.includes('\n') ? preformatted(shown) : quote([value])]
 }
 
 const SEVERITIES: Record<string, { rank: number; symbol: string }> = {
@@ -101,10 +122,11 @@ const SEVERITIES: Record<string, { rank: number; symbol: string }> = {
   info: { rank: 5, symbol: 'ℹ️' },
 }
 
+const UNKNOWN_SEVERITY = { rank: 3, symbol: '•' }
+
 function severityOf({ severity }: CardFinding): { rank: number; symbol: string } {
   const word = severity.toLowerCase()
-  const known = Object.hasOwn(SEVERITIES, word) ? SEVERITIES[word] : undefined
-  return known ?? { rank: 3, symbol: '•' }
+  return (Object.hasOwn(SEVERITIES, word) ? SEVERITIES[word] : undefined) ?? UNKNOWN_SEVERITY
 }
 
 /** Where not all have a place, the graver ones stay: eight harmless findings must not hide a ninth. */
@@ -114,7 +136,7 @@ function gravest(findings: readonly CardFinding[], most: number): CardFinding[] 
 }
 
 function findingLength({ detector, severity, snippet }: CardFinding): number {
-  return detector.length + severity.length + snippet.length
+  return pieceLength(detector) + pieceLength(severity) + pieceLength(snippet)
 }
 
 function findingsParts(view: CardView, shown: CardFinding[], shares: number[]): Part[] {
@@ -129,10 +151,15 @@ function findingsParts(view: CardView, shown: CardFinding[], shares: number[]): 
 function findingParts(finding: CardFinding, share: number): Part[] {
   const severity = cutText(finding.severity, Math.min(SEVERITY_LENGTH, share))
   const detector = cutText(finding.detector, Math.min(LABEL_LENGTH, share - severity.text.length))
-  const snippet = cutText(finding.snippet, share - severity.text.length - detector.text.length)
-  const { symbol } = severityOf(finding)
+  const snippet = cutText(
+    finding.snippet,
+    Math.min(share - severity.text.length - detector.text.length, SLACK_LIMITS.sectionText),
+  )
+  const known = severityOf(finding)
+  // Bold is for words that are also ours: a caller must not be able to write lines like our own.
+  const word = known === UNKNOWN_SEVERITY ? words(severity.text) : bold(severity.text)
   const lines: Inline[][] = [
-    ...(severity.text === '' ? [] : [[words(`${symbol} Severity: `), bold(severity.text)]]),
+    ...(severity.text === '' ? [] : [[words(`${known.symbol} Severity: `), word]]),
     ...(detector.text === '' ? [] : [[words('Detector: '), words(detector.text)]]),
     ...(snippet.text === '' ? [] : [[words('Snippet: '), code(snippet.text)]]),
   ]

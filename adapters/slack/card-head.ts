@@ -17,20 +17,20 @@ export const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
   withdrawn: '↩️',
 }
 
-/** The service's own statements about the request: badges, what became of it, who asks. Never inside the caller's frame (T44). */
+/** The service's own statements about the request: badges, who asks, what became of it. Never inside the caller's frame (T44). */
 export function cardHead(view: CardView): types.RichTextBlock {
-  const progress = quorumWords(view)
-  return richText([
-    section(
-      ...badges(view),
-      ...statusLines(view),
-      ...(progress === undefined ? [] : [[bold('Approvals: '), words(progress)]]),
-      [bold('API key: '), words(shortLine(view.requested_by.key_name, NAME_LENGTH) || 'no name')],
-      [bold('Account: '), words(shortLine(view.requested_by.account_name, NAME_LENGTH) || 'no name')],
-      ...textWarnings(view),
-    ),
-    ...commentParts(view.status),
-  ])
+  const open = view.status.kind === 'pending'
+  const lines = open
+    ? [...askerLines(view), ...statusLines(view)]
+    : [...statusLines(view), ...askerLines(view)]
+  return richText([section(...badges(view), ...lines, ...textWarnings(view)), ...commentParts(view.status)])
+}
+
+function askerLines({ requested_by: { key_name, account_name } }: CardView): Inline[][] {
+  return [
+    [bold('API key: '), words(shortLine(key_name, NAME_LENGTH) || 'no name')],
+    [bold('Account: '), words(shortLine(account_name, NAME_LENGTH) || 'no name')],
+  ]
 }
 
 function badges(view: CardView): Inline[][] {
@@ -40,11 +40,16 @@ function badges(view: CardView): Inline[][] {
   ]
 }
 
-function statusLines({ status, created_at, expires_at }: CardView): Inline[][] {
+function statusLines(view: CardView): Inline[][] {
+  const progress = quorumWords(view)
+  return [...timeLines(view), ...(progress === undefined ? [] : [[bold('Approvals: '), words(progress)]])]
+}
+
+function timeLines({ status, created_at, expires_at }: CardView): Inline[][] {
   switch (status.kind) {
     case 'pending': {
       const time = durationWords(expires_at.getTime() - created_at.getTime())
-      return [[bold('Time to decide: '), words(`${time}, until `), moment(expires_at)]]
+      return [[bold('Open until: '), moment(expires_at), words(` · ${time} to decide`)]]
     }
     case 'approved':
     case 'rejected':
@@ -79,7 +84,9 @@ function textWarnings({ hidden_characters, look_alike }: CardView): Inline[][] {
       ? [
           [
             bold('⚠️ Hidden characters. '),
-            words('The text below holds characters that are normally invisible; they are shown in brackets.'),
+            words(
+              'What the caller wrote holds characters that are normally invisible; they are shown in brackets.',
+            ),
           ],
         ]
       : []),

@@ -7,11 +7,11 @@ const NAME_LENGTH = 80
 
 /**
  * A name for the top-level `text`, which notifications show and where markup cannot be switched off: no mention, link,
- * emoji or bold text can be made of it (T41).
+ * emoji, code or bold text can be made of it (T41). Leave a blank after it.
  */
 export function fallbackName(name: string): string {
   const shown = [...name]
   const short = shown.length > NAME_LENGTH ? `${shown.slice(0, NAME_LENGTH).join('')}…` : name
-  // A blank ends what only works as one word: `:tada:`, `https://…`, `*High*`.
-  return escapeMrkdwn(short.replace(/([:*_~`])(?=\S)/g, '$1 '))
+  // A blank ends what only works as one word: `:tada:`, `https://…`, `*High*`. Code may hold blanks.
+  return escapeMrkdwn(short.replaceAll('`', "'").replace(/([:*_~])(?=\S)/g, '$1 '))
 }

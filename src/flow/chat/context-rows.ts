@@ -27,8 +27,13 @@ export function contextRows(context: Record<string, unknown>): { rows: CardRow[]
     })
   const others = Object.entries(context)
     .filter(([key]) => !KNOWN.some(([name]) => name === key))
-    .map(([key, value]): CardRow => ({ label: visibleString(key), known: false, ...shownValue(value) }))
+    .map(([key, value]): CardRow => ({ label: oneLine(key), known: false, ...shownValue(value) }))
   return { rows: [...known, ...others], findings: findings.list }
+}
+
+/** What stands on one line, such as a name: line breaks in it are named like other characters that are not seen. */
+function oneLine(text: string): string {
+  return visibleString(text).replaceAll('\n', '[U+000A]').replaceAll('\t', '[U+0009]')
 }
 
 /** Texts as they are; everything else as JSON, so that the number 5 is told apart from the text "5". */
@@ -54,9 +59,9 @@ function findingsOf(value: unknown): { list: CardFinding[]; complete: boolean } 
   const items: unknown[] = Array.isArray(value) ? value : []
   if (items.length === 0 || !items.every(isFinding)) return { list: [], complete: false }
   const list = items.map((item) => ({
-    detector: part(item, 'detector'),
-    severity: part(item, 'severity'),
-    snippet: part(item, 'snippet'),
+    detector: oneLine(part(item, 'detector')),
+    severity: oneLine(part(item, 'severity')),
+    snippet: visibleString(part(item, 'snippet')),
   }))
   const complete = items.every((item) => Object.keys(item).every((key) => PARTS.includes(key)))
   return { list, complete }
@@ -70,5 +75,5 @@ function isFinding(item: unknown): item is Record<string, unknown> {
 
 function part(item: Record<string, unknown>, key: string): string {
   const text = Object.hasOwn(item, key) ? item[key] : undefined
-  return typeof text === 'string' ? visibleString(text) : ''
+  return typeof text === 'string' ? text : ''
 }

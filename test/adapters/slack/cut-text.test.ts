@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { cutText, fairShares, more, shortLine } from '../../../adapters/slack/cut-text.ts'
+import { escapeMrkdwn, fallbackName } from '../../../adapters/slack/escape.ts'
+
+describe('cutting', () => {
+  it('leaves what fits and counts code points of what does not', () => {
+    expect(cutText('abc', 3)).toEqual({ text: 'abc', left: 0 })
+    expect(cutText('abcd', 3)).toEqual({ text: 'abc', left: 1 })
+    expect(cutText('ab😀😀', 3)).toEqual({ text: 'ab', left: 2 })
+    expect(cutText('👩‍👧!', 3)).toEqual({ text: '👩', left: 3 })
+    expect(cutText('a  b', 3)).toEqual({ text: 'a', left: 3 })
+    expect(cutText('abc', -5)).toEqual({ text: '', left: 3 })
+    expect(cutText('', -5)).toEqual({ text: '', left: 0 })
+  })
+
+  it('says how much, in words', () => {
+    expect([1, 2, 999, 1240, 16_384, 1_000_000].map((count) => more(count))).toEqual([
+      '… 1 more character',
+      '… 2 more characters',
+      '… 999 more characters',
+      '… 1 240 more characters',
+      '… 16 384 more characters',
+      '… 1 000 000 more characters',
+    ])
+    expect([more(1, 'field', 'fields'), more(2, 'field', 'fields')]).toEqual([
+      '… 1 more field',
+      '… 2 more fields',
+    ])
+    expect(shortLine(' a\n b ', 10)).toBe('a b')
+    expect(shortLine('abcdef', 3)).toBe('abc … 3 more characters')
+  })
+
+  it('shares room fairly: the short get all, the long the same', () => {
+    expect(fairShares([5, 100, 100], 65)).toEqual([5, 30, 30])
+    expect(fairShares([100, 5, 100], 65)).toEqual([30, 5, 30])
+    expect(fairShares([1, 2, 3], 100)).toEqual([1, 2, 3])
+    expect(fairShares([], 10)).toEqual([])
+    expect(fairShares([5, 5], -3)).toEqual([0, 0])
+    fc.assert(
+      fc.property(fc.array(fc.nat(5000), { maxLength: 30 }), fc.nat(8000), (lengths, budget) => {
+        const shares = fairShares(lengths, budget)
+        const used = shares.reduce((sum, share) => sum + share, 0)
+        const wanted = lengths.reduce((sum, length) => sum + length, 0)
+        expect(used).toBeLessThanOrEqual(budget)
+        expect(used).toBeGreaterThan(Math.min(wanted, budget) - Math.max(1, lengths.length))
+        shares.forEach((share, index) => {
+          expect(share).toBeLessThanOrEqual(lengths[index] ?? 0)
+        })
+      }),
+    )
+  })
+})
+
+describe('escaping', () => {
+  it('takes Slack its three control characters', () => {
+    expect(escapeMrkdwn('<!here> & <@U1> &lt;')).toBe('&lt;!here&gt; &amp; &lt;@U1&gt; &amp;lt;')
+  })
+
+  it('leaves a name readable in a notification and nothing else', () => {
+    expect(fallbackName('ops-agent_prod 2')).toBe('ops-agent_ prod 2')
+    expect(fallbackName(':tada: *x* `y` https://e.example <!here>')).toBe(
+      ": tada: * x* 'y' https: //e.example &lt;!here&gt;",
+    )
+    expect(fallbackName('x'.repeat(90))).toBe(`${'x'.repeat(80)}…`)
+  })
+})

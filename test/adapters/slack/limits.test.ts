@@ -1,0 +1,167 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { renderCard } from '../../../adapters/slack/blocks.ts'
+import { MESSAGE_BUDGET, SLACK_LIMITS } from '../../../adapters/slack/limits.ts'
+import { renderReply } from '../../../adapters/slack/reply-blocks.ts'
+import { visibleString } from '../../../src/domain/text.ts'
+import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import { anyRequest, anyText } from '../../support/any-request.ts'
+import { placedTexts, shownText } from '../../support/block-parts.ts'
+import { decidedRequest, sampleRequest, sampleVote, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
+import { checkMessage } from '../../support/check-blocks.ts'
+
+const cardOf = (context: object, action = 'Pay') =>
+  renderCard(viewCard(sampleRequest({ action }, context), TO_ANA))
+const many = (count: number, make: (index: number) => unknown) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`field_${index}`, make(index)]))
+
+const LARGE: { name: string; context: object; action?: string }[] = [
+  { name: '16 KiB in one value', context: { tool_arguments: 'x'.repeat(16_000) } },
+  { name: '16 KiB of quotes, which double in JSON', context: { reason: '"'.repeat(16_000) } },
+  { name: '16 KiB in one name', context: { ['k'.repeat(16_000)]: 1 } },
+  { name: '2 000 fields', context: many(2000, (index) => index) },
+  { name: '2 000 nodes below one field', context: { tool_arguments: many(2000, () => null) } },
+  { name: '400 long fields', context: many(400, () => 'long words '.repeat(40)) },
+  {
+    name: '500 hidden characters, no two alike in a row',
+    context: { reason: '\u202e\u2066'.repeat(2000) },
+    action: '\u202e\u2066'.repeat(250),
+  },
+  { name: 'floods of line breaks', context: { reason: 'a\n\n'.repeat(3000) }, action: 'b\n'.repeat(250) },
+  { name: 'an action of 500 characters', context: {}, action: '\u{1f600}'.repeat(500) },
+  {
+    name: 'hundreds of findings',
+    context: {
+      risk_arg_findings: Array.from({ length: 300 }, () => ({ severity: 'low', snippet: '"x" '.repeat(20) })),
+    },
+  },
+  {
+    name: 'everything at once',
+    context: {
+      ...many(60, () => ({ 'a "quoted" name': ['"'.repeat(300), '\\'.repeat(300)] })),
+      ...Object.fromEntries(
+        ['reason', 'agent_name', 'agent_purpose', 'tool', 'source'].map((key) => [key, 'w\n'.repeat(800)]),
+      ),
+      risk_arg_findings: Array.from({ length: 30 }, () => ({
+        severity: 's'.repeat(300),
+        detector: 'd'.repeat(300),
+        snippet: '"\n'.repeat(300),
+      })),
+    },
+    action: '"'.repeat(500),
+  },
+]
+
+describe('no card breaks a limit of Slack', () => {
+  it.each(LARGE)('with $name', ({ context, action }) => {
+    const message = cardOf(context, action)
+    expect(checkMessage(message)).toEqual([])
+    expect(shownText(message.blocks)).toContain('Approve…')
+  })
+
+  it('whatever the request', () => {
+    fc.assert(
+      fc.property(anyRequest, fc.constantFrom(TO_ANA, TO_CHANNEL), (request, to) => {
+        const view = viewCard(request, to)
+        const message = renderCard(view)
+        expect(checkMessage(message)).toEqual([])
+        expect(renderCard(structuredClone(view))).toEqual(message)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('nor a line in the thread', () => {
+    fc.assert(
+      fc.property(anyText(500), anyText(1000), fc.boolean(), (action, comment, automatic) => {
+        const view = viewCard(decidedRequest(sampleVote({ comment }), { action }), TO_ANA)
+        if (view.status.kind !== 'approved') throw new Error('the sample is approved')
+        const { request_id, expires_at, links, status } = view
+        const decided = renderReply({ kind: 'decided', status, request_id, details: links.details })
+        const reminder = renderReply({
+          kind: 'reminder',
+          request_id,
+          action: view.action,
+          expires_at,
+          automatic,
+          details: links.details,
+        })
+        expect([...checkMessage(decided), ...checkMessage(reminder)]).toEqual([])
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+/** The numbers in "… 1 240 more characters on the approval page". */
+function counted(blocks: unknown, what: string): number {
+  const pattern = new RegExp(`^… ([\\d ]+) more ${what} on the approval page$`)
+  return placedTexts(blocks)
+    .map(({ text }) => pattern.exec(text)?.[1]?.replaceAll(' ', ''))
+    .reduce((sum, digits) => sum + Number(digits ?? 0), 0)
+}
+
+describe('nothing is cut without saying how much', () => {
+  it('counts what is missing of a long value in words', () => {
+    const { blocks } = cardOf({ reason: 'x'.repeat(7000) })
+    const shown = placedTexts(blocks).find(({ text }) => text.startsWith('xxx'))?.text ?? ''
+    expect(shown.length).toBeGreaterThan(2000)
+    expect(counted(blocks, 'characters')).toBe(7000 - shown.length)
+    expect(shownText(blocks)).toMatch(/… \d \d{3} more characters on the approval page/)
+  })
+
+  it('accounts for every character of every value and name', () => {
+    fc.assert(
+      fc.property(anyText(3000), anyText(400), anyText(500), (value, key, action) => {
+        const { blocks } = cardOf({ [`k${key}`]: value }, action)
+        const framed = placedTexts(blocks)
+          .filter(({ within }) => within[1] === 'rich_text_quote' || within[1] === 'rich_text_preformatted')
+          .map(({ text }) => text)
+          .filter((text) => text !== 'empty text' && text !== '\n' && text !== ': ')
+        const name = visibleString(`k${key}`).replaceAll('\n', '[U+000A]').replaceAll('\t', '[U+0009]')
+        const all = visibleString(value) + name + visibleString(action)
+        const missing = counted(blocks, 'characters?')
+        const ignored = [...all].filter((one) => one === '\n').length
+        const seen = [...framed.join('')].length
+        expect(seen + missing).toBeGreaterThanOrEqual([...all].length - ignored)
+        expect(seen + missing).toBeLessThanOrEqual([...all].length)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('counts fields and findings that found no place', () => {
+    const { blocks } = cardOf(many(2000, (index) => index))
+    const shown = placedTexts(blocks).filter(({ text }) => text.startsWith('field_')).length
+    expect(shown).toBeGreaterThan(8)
+    expect(counted(blocks, 'fields')).toBe(2000 - shown)
+    const findings = Array.from({ length: 40 }, (_, index) => ({
+      severity: index === 39 ? 'critical' : 'info',
+      detector: `d${index}`,
+    }))
+    const long = cardOf({ risk_arg_findings: findings }).blocks
+    const listed = placedTexts(long).filter(({ text }) => text.includes('Severity: ')).length
+    expect(counted(long, 'findings, none graver,')).toBe(40 - listed)
+    expect(shownText(long)).toContain('Severity: critical')
+  })
+
+  it('does not let other fields crowd out the named ones', () => {
+    const { blocks } = cardOf({ reason: 'r'.repeat(600), ...many(300, () => 'o'.repeat(50)) })
+    expect(placedTexts(blocks).some(({ text }) => text === 'r'.repeat(600))).toBe(true)
+  })
+
+  it('cuts between characters', () => {
+    for (const filler of ['\u{1f600}', '👩‍👩‍👧', 'é']) {
+      const { blocks } = cardOf({ reason: `a${filler.repeat(4000)}` })
+      const shown = placedTexts(blocks).find(({ text }) => text.startsWith(`a${filler}`))?.text ?? ''
+      expect(shown.isWellFormed()).toBe(true)
+      expect(shown).not.toMatch(/\u200d$/)
+    }
+  })
+})
+
+it('leaves room below what Slack was seen to refuse', () => {
+  expect(MESSAGE_BUDGET.json).toBeLessThan(13_297)
+  expect(MESSAGE_BUDGET.text).toBeLessThan(11_341)
+  expect(SLACK_LIMITS.sectionText).toBe(3000)
+})

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { renderReply } from '../../../adapters/slack/reply-blocks.ts'
+import type { ReplyView } from '../../../src/domain/card-view.ts'
+import { type CardAudience, viewCard } from '../../../src/flow/chat/view-card.ts'
+import { shownText } from '../../support/block-parts.ts'
+import { decidedRequest, sampleVote, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
+import { checkMessage } from '../../support/check-blocks.ts'
+
+function decided(to: CardAudience): ReplyView {
+  const request = decidedRequest(sampleVote({ decision: 'rejected', comment: 'Not now.' }))
+  const { status, request_id, links } = viewCard(request, to)
+  if (status.kind !== 'rejected') throw new Error('the sample is rejected')
+  return { kind: 'decided', status: { ...status, kind: status.kind }, request_id, details: links.details }
+}
+
+describe('the line below a decided card', () => {
+  it('names decision, decider, receipt and how to check it', () => {
+    const message = renderReply(decided(TO_ANA))
+    expect(checkMessage(message)).toEqual([])
+    const shown = shownText(message.blocks)
+    for (const part of [
+      '❌ Rejected\n',
+      'Decided by: Ben Okafor\n',
+      `/verify ${sampleVote().decision_id}`,
+      'Details on',
+    ])
+      expect(shown).toContain(part)
+    expect(message.text).toBe(`Rejected. Receipt ${sampleVote().decision_id}`)
+  })
+
+  it('names no person in a channel, and quotes no comment', () => {
+    const said = JSON.stringify(renderReply(decided(TO_CHANNEL)))
+    expect(said).toContain('20c4be11f7a59d3e')
+    expect(said).not.toMatch(/Ben Okafor|Not now/)
+  })
+})
+
+describe('a reminder', () => {
+  const view: ReplyView = {
+    kind: 'reminder',
+    request_id: 'req_x',
+    action: 'a'.repeat(1540),
+    expires_at: new Date('2026-09-14T14:15:00Z'),
+    automatic: false,
+    details: 'https://approve.example.com/a/req_x',
+  }
+
+  it('says what waits until when, who reminds and how much of the action is missing', () => {
+    const message = renderReply(view)
+    expect(checkMessage(message)).toEqual([])
+    const shown = shownText(message.blocks)
+    for (const part of [
+      'the caller asks again',
+      '… 1 240 more characters on the approval page',
+      'Open the approval page',
+    ])
+      expect(shown).toContain(part)
+    expect(JSON.stringify(message.blocks)).toContain('2026-09-14 14:15 UTC')
+    expect(message.text).toBe('Reminder: a request waits for your decision, the caller asks again.')
+    expect(renderReply({ ...view, automatic: true }).text).toContain('sent by Countersign')
+  })
+})
