@@ -58,6 +58,8 @@ export interface CardReply {
   /** `evt_…` of what it tells of: the same news is never queued twice. */
   id: string
   kind: 'decided' | 'reminder'
+  /** When that happened. */
+  at: Date
   /** A reminder by the policy, not by a caller. */
   automatic?: true
   state: 'due' | 'said' | 'dropped'
@@ -98,6 +100,8 @@ export interface Card {
   /** 0 while nothing was posted. */
   shown: number
   message?: MessageRef
+  /** When the platform had accepted the message: reminders from before are said by it. */
+  posted_at?: Date
   /** Whoever lost the claim may have edited the message to an older version since: edit it whatever `shown` says. */
   stale?: true
   replies: CardReply[]

@@ -45,7 +45,7 @@ export interface CardNews {
   /** They should show this version; absent when nothing changed that a card shows. */
   version?: number
   /** Lines to be said once under every card; known ones are not queued again. */
-  replies: Pick<CardReply, 'id' | 'kind' | 'automatic'>[]
+  replies: Omit<CardReply, 'state'>[]
   at: Date
 }
 
@@ -63,6 +63,7 @@ export interface CardResult {
   /** It was posted or edited just now: doubts about what it shows are over. */
   certain: boolean
   message?: MessageRef
+  posted_at?: Date
   /** Ids of replies that were said, or need not be said any more. */
   said: string[]
   dropped: string[]

@@ -18,7 +18,7 @@ const part = { _id: false, strict: 'throw' } as const
 
 const recipientFields = new Schema({ kind: text, user_id: String, tenant: String, channel: String }, part)
 const messageFields = new Schema({ tenant: text, conversation: text, message: text }, part)
-const replyFields = new Schema({ id: text, kind: text, automatic: Boolean, state: text }, part)
+const replyFields = new Schema({ id: text, kind: text, at: date, automatic: Boolean, state: text }, part)
 const attemptFields = new Schema({ at: date, what: text, outcome: text, duration_ms: number }, part)
 
 const cardSchema = new Schema<CardDocument>(
@@ -34,6 +34,7 @@ const cardSchema = new Schema<CardDocument>(
     wanted: number,
     shown: number,
     message: messageFields,
+    posted_at: Date,
     stale: Boolean,
     replies: { type: [replyFields], required: true },
     news: number,
@@ -166,6 +167,7 @@ function finished(result: CardResult, state: Card['state'], next_at: Date) {
     tries: result.tries,
     shown: result.shown,
     ...(result.message === undefined ? {} : { message: result.message }),
+    ...(result.posted_at === undefined ? {} : { posted_at: result.posted_at }),
     ...(result.said.length === 0 ? {} : { 'replies.$[said].state': 'said' }),
     ...(result.dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
   }

@@ -79,7 +79,7 @@ async function post(job: Job, showing: Showing): Promise<void> {
     const answer = await call(job, () => chat.post(address, invited))
     if (answer.ok) {
       progress.message = answer.value
-      progress.posted = true
+      progress.posted_at = deps.clock.now()
       return accept(job, 'post', view.version, answer.duration_ms)
     }
     last = answer
@@ -110,6 +110,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
   const { deps, chat, card, progress } = job
   const due = dueReplies(card)
   const lastReminder = due.findLast(({ kind }) => kind === 'reminder')
+  const postedAt = progress.posted_at ?? card.posted_at
   let said = 0
   for (const reply of due) {
     if (progress.message === undefined || said >= MOST_REPLIES) return
@@ -119,8 +120,8 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
       progress.dropped.push(reply.id)
       continue
     }
-    // The card itself has come just now: it reminds by itself.
-    if (reply.kind === 'reminder' && progress.posted) {
+    // The card itself came after the reminder was asked for: it reminds by itself.
+    if (reply.kind === 'reminder' && postedAt !== undefined && reply.at <= postedAt) {
       progress.said.push(reply.id)
       continue
     }

@@ -65,9 +65,10 @@ function isShown({ audit }: RequestTrace): boolean {
 function repliesOf({ events }: RequestTrace): CardNews['replies'] {
   return events.flatMap((event): CardNews['replies'] => {
     if (event.type === 'approval.approved' || event.type === 'approval.rejected')
-      return [{ id: event.id, kind: 'decided' }]
+      return [{ id: event.id, kind: 'decided', at: event.created_at }]
     if (event.type !== 'approval.reminded') return []
-    return [{ id: event.id, kind: 'reminder', ...(isAutomatic(event) ? { automatic: true } : {}) }]
+    const reminder = { id: event.id, kind: 'reminder', at: event.created_at } as const
+    return [isAutomatic(event) ? { ...reminder, automatic: true } : reminder]
   })
 }
 

@@ -24,7 +24,7 @@ export interface CardProgress {
   certain: boolean
   message?: MessageRef
   /** Posted by this very attempt. */
-  posted?: true
+  posted_at?: Date
   said: string[]
   dropped: string[]
   attempts: CardAttempt[]
@@ -45,7 +45,7 @@ export async function recordCard(
   step: 'idle' | 'unreachable' | CardStep,
 ): Promise<CardReport | undefined> {
   const now = deps.clock.now()
-  const { shown, certain, message, said, dropped, attempts } = progress
+  const { shown, certain, message, posted_at, said, dropped, attempts } = progress
   const next = typeof step === 'string' ? restOrGoOn(card, progress, step, now) : timesOf(step, now)
   const state = await deps.cards.finish(card.id, card.claim, {
     ...next,
@@ -53,6 +53,7 @@ export async function recordCard(
     shown,
     certain,
     ...(message === undefined ? {} : { message }),
+    ...(posted_at === undefined ? {} : { posted_at }),
     said,
     dropped,
     attempts,
@@ -100,7 +101,7 @@ function auditOf(
   const wasUnreachable = card.attempts.at(-1)?.outcome === 'unreachable'
   const lost = typeof step !== 'string' && step.state === 'unreachable' && !wasUnreachable
   return [
-    ...(progress.posted ? [entry('card.posted')] : []),
+    ...(progress.posted_at ? [entry('card.posted')] : []),
     ...(lost ? [entry('card.unreachable')] : []),
     ...(typeof step !== 'string' && step.state === 'idle' ? [entry('card.exhausted')] : []),
   ]

@@ -1,0 +1,130 @@
+import { expect, it } from 'vitest'
+import type { ChatIdentity } from '../../../src/domain/chat.ts'
+import type { User } from '../../../src/domain/user.ts'
+import { createLookup } from '../../../src/flow/chat/lookup-cache.ts'
+import { createChatPlatform } from '../../support/chat-platform.ts'
+import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+
+/** Links identities, the later ones later. */
+async function link({ worker: { deps } }: CardSetting, person: User, ...ids: [string, string][]) {
+  const chat = ids.map(([tenant, user], n) => ({
+    platform: 'slack' as const,
+    tenant,
+    user,
+    linked_at: new Date(n),
+  }))
+  const now = (await deps.users.find(person.id)) ?? expect.unreachable()
+  await deps.users.change(person.id, now.version, { chat }, [])
+}
+
+const first = ({ people }: CardSetting): User => people[0] ?? expect.unreachable()
+
+it('sends the card to the identity that the person linked last, without asking for their e-mail address', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  chat.tenants = ['T1', 'T2']
+  await link(setting, first(setting), ['T1', 'ULINKED1'], ['T2', 'ULINKED2'], ['T-gone', 'UGONE'])
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  expect(chat.calls.map(({ what, to }) => [what, to])).toEqual([['post', 'ULINKED2']])
+  expect(chat.one('ULINKED2', id).shown[0]).not.toHaveProperty('invite_to_link')
+  expect(chat.one('ULINKED2', id).ref.tenant).toBe('T2')
+})
+
+it('tries the other identities when one is not reachable any more', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  await link(setting, first(setting), ['T1', 'UOLD'], ['T1', 'UNEW'])
+  chat.behave(({ to }) => (to === 'UNEW' ? { outcome: 'unreachable' } : undefined))
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  expect(chat.messages.map(({ to }) => to)).toEqual(['UOLD'])
+})
+
+it('T37: sends who is only known by e-mail the card with an invitation, which goes once they linked', async () => {
+  const setting = await useCardSetting({ quorum: 1 })
+  const { worker, chat, requester } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  await link(setting, first(setting), ['T1', 'U1'])
+  await vote(setting, id, requester.user, 'approved', { closes: false })
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id).shown.map((view) => view.invite_to_link)).toEqual([true, undefined])
+})
+
+it('asks a platform once for an address, and again when nobody is there any more', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  await worker.start()
+  const ids = [await requester.request(), await requester.request()]
+  for (const id of ids) await untilAtRest(worker, id)
+  const lookups = () => chat.calls.filter(({ what }) => what === 'lookup').length
+  expect(lookups()).toBe(1)
+  chat.behave(({ what }) => (what === 'post' ? { outcome: 'unreachable' } : undefined))
+  await untilAtRest(worker, await requester.request())
+  chat.behave(() => undefined)
+  await untilAtRest(worker, await requester.request())
+  expect(lookups()).toBe(2)
+})
+
+it('remembers whom it found for a day, whom it did not find for ten minutes, and failures never', async () => {
+  const chat = createChatPlatform()
+  let now = Date.parse('2026-03-01T10:00:00.000Z')
+  const lookup = createLookup({ now: () => new Date(now) })
+  const here: ChatIdentity = { platform: 'slack', tenant: 'T1', user: 'U1' }
+  chat.members.set('here@example.com', here)
+  const ask = async (email: string) => {
+    const before = chat.calls.length
+    const answer = await lookup.find(chat, 'T1', email)
+    return [answer.ok ? answer.value?.user : answer.outcome, chat.calls.length - before]
+  }
+  expect(await ask('here@example.com')).toEqual(['U1', 1])
+  expect(await ask('away@example.com')).toEqual([undefined, 1])
+  now += 599_000
+  expect([await ask('here@example.com'), await ask('away@example.com')]).toEqual([
+    ['U1', 0],
+    [undefined, 0],
+  ])
+  now += 2_000
+  expect(await ask('away@example.com')).toEqual([undefined, 1])
+  now += 24 * 3_600_000
+  chat.behave(() => ({ outcome: 'timeout' }))
+  expect(await ask('here@example.com')).toEqual(['timeout', 1])
+  chat.behave(() => undefined)
+  expect(await ask('here@example.com')).toEqual(['U1', 1])
+})
+
+it('tries again when the platform could not be asked where somebody is, instead of calling them unreachable', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  chat.behave(({ what, nth }) => (what === 'lookup' && nth === 1 ? { outcome: 'failed' } : undefined))
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  expect(chat.of('U1')).toHaveLength(1)
+  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
+    { attempts: [{ what: 'post', outcome: 'failed' }, { outcome: 'accepted' }] },
+  ])
+})
+
+it('leaves a trace of who was sent a card and who could not be, never of where on the platform they are', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, chat, requester, people } = setting
+  chat.members.delete(people[1]?.email ?? expect.unreachable())
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id, 2)
+  const about = async (type: 'card.posted' | 'card.unreachable') =>
+    (await worker.deps.trail.list({ account_id: requester.account.id, type, limit: 10 })).map(
+      ({ entry }) => entry?.detail,
+    )
+  await expect
+    .poll(async () => [await about('card.posted'), await about('card.unreachable')])
+    .toEqual([
+      [{ request_id: id, platform: 'slack', recipient: people[0]?.id }],
+      [{ request_id: id, platform: 'slack', recipient: people[1]?.id }],
+    ])
+})

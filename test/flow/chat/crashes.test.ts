@@ -1,0 +1,162 @@
+import { expect, it } from 'vitest'
+import { attemptCard } from '../../../src/flow/chat/attempt-card.ts'
+import { createLookup } from '../../../src/flow/chat/lookup-cache.ts'
+import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
+import { useWorker } from '../../jobs/worker.ts'
+import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+
+const nobody = { deliveries: () => undefined, cards: () => undefined }
+
+/** Claims the next card as a process does that will not finish it in time. */
+async function claimNext({ worker: { deps } }: CardSetting) {
+  const now = deps.clock.now()
+  const leaseEnds = new Date(now.getTime() + 60_000)
+  const claimed = await deps.cards.claim({ now, leaseEnds, platforms: ['slack'], busyLanes: [] })
+  return claimed ?? expect.unreachable()
+}
+
+function attempting({ worker: { deps } }: CardSetting) {
+  return { ...deps, lookup: createLookup(deps.clock) }
+}
+
+it('posts once more, and only once, when the process died between the platform’s answer and its own note', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const id = await requester.request()
+  await createRelay(worker.deps, nobody).run()
+  const dying = attempting(setting)
+  dying.cards = { ...dying.cards, finish: () => Promise.reject(new Error('killed')) }
+  await expect(attemptCard(dying, chat, await claimNext(setting))).rejects.toThrow('killed')
+  expect(chat.of('U1')).toHaveLength(1)
+  const work = await worker.start()
+  // The lease of the dead process holds first.
+  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'leased' }])
+  await letTimePass(setting, work.updater.wake)
+  await untilAtRest(worker, id)
+  const [first, second, ...more] = chat.of('U1')
+  expect([first?.shown.length, second?.shown.length, more]).toEqual([1, 1, []])
+  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
+    { message: second?.ref, attempts: [{ what: 'post', outcome: 'interrupted' }, { outcome: 'accepted' }] },
+  ])
+})
+
+it('carries on after a restart what was left before it: cards not made, not posted, not edited', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  const [person] = people
+  const first = await worker.start()
+  const edited = await requester.request()
+  await untilAtRest(worker, edited)
+  await first.stop()
+  await vote(setting, edited, person ?? expect.unreachable(), 'approved')
+  const unposted = await requester.request()
+  await createRelay(worker.deps, nobody).run()
+  const unmade = await requester.request()
+  expect(chat.messages).toHaveLength(1)
+  const next = await useWorker({ beside: worker, chats: [chat] })
+  await next.start()
+  for (const id of [edited, unposted, unmade]) await untilAtRest(next, id)
+  expect(nowShown(chat.one('U1', edited))?.status.kind).toBe('approved')
+  expect(nowShown(chat.one('U1', unposted))?.status.kind).toBe('pending')
+  expect(nowShown(chat.one('U1', unmade))?.status.kind).toBe('pending')
+})
+
+it('makes and tells the same cards however often a trace is carried on', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, requester, people } = setting
+  const id = await requester.request()
+  const broken = { ...worker.deps, sources: worker.deps.sources.map((source) => ({ ...source })) }
+  for (const source of broken.sources) source.settle = () => Promise.reject(new Error('killed'))
+  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, nobody).run()).rejects.toThrow('killed')
+  const [first, ...rest] = await worker.deps.cards.ofRequest(id)
+  expect(rest).toHaveLength(1)
+  expect(first).toMatchObject({ wanted: 1, news: 0 })
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'approved')
+  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, nobody).run()).rejects.toThrow('killed')
+  const told = await worker.deps.cards.ofRequest(id)
+  expect(told).toMatchObject([
+    { wanted: 2, replies: [{ kind: 'decided' }] },
+    { wanted: 2, replies: [{ kind: 'decided' }] },
+  ])
+  expect(told.map(({ replies }) => replies.length)).toEqual([1, 1])
+})
+
+it('edits again after somebody who had lost the claim wrote an older state over the final one', async () => {
+  const setting = await useCardSetting({ approvers: 1, quorum: 1 })
+  const { worker, chat, requester, people } = setting
+  const first = await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  await first.stop()
+  const [person] = people
+  await vote(setting, id, person ?? expect.unreachable(), 'approved', { closes: false })
+  await createRelay(worker.deps, nobody).run()
+  const slow = await claimNext(setting)
+  // While the slow process is on its way to the platform, its lease ends and another one shows the decision.
+  const next = await useWorker({ beside: worker, chats: [chat] })
+  let wake = (): void => undefined
+  let overtaken = false
+  chat.behave(async ({ what }) => {
+    if (what !== 'update' || overtaken) return undefined
+    overtaken = true
+    await vote(setting, id, requester.user, 'approved')
+    const work = await next.start()
+    wake = work.updater.wake
+    await letTimePass(setting, wake)
+    await waitUntil(async () => {
+      expect(nowShown(chat.one('U1', id))?.status.kind).toBe('approved')
+      expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'idle' }])
+    })
+    return undefined
+  })
+  expect(await attemptCard(attempting(setting), chat, slow)).toBeUndefined()
+  wake()
+  await waitUntil(async () => {
+    expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'idle', shown: 3 }])
+    expect(chat.one('U1', id).shown.map(({ status }) => status.kind)).toEqual([
+      'pending',
+      'approved',
+      'pending',
+      'approved',
+    ])
+  })
+  expect((await worker.deps.cards.ofRequest(id))[0]).not.toHaveProperty('stale')
+})
+
+it('starts no call that could outlive its lease', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const id = await requester.request()
+  await createRelay(worker.deps, nobody).run()
+  const { card, interrupted } = await claimNext(setting)
+  const nearlyOver = { ...card, next_at: new Date(worker.deps.clock.now().getTime() + 5_000) }
+  const report = await attemptCard(attempting(setting), chat, { card: nearlyOver, interrupted })
+  expect(report).toMatchObject({ state: 'due', patience: false })
+  expect(chat.messages).toEqual([])
+  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'due', tries: 0 }])
+})
+
+it('shares the cards of one store between two services: nothing twice, nothing left out', async () => {
+  const setting = await useCardSetting({ approvers: 3 })
+  const { worker, chat, requester, people } = setting
+  const other = await useWorker({ beside: worker, chats: [chat] })
+  await Promise.all([worker.start(), other.start()])
+  const makers = Array.from({ length: 20 }, (_, n) =>
+    requester.request({}, n % 2 === 0 ? worker.deps : other.deps),
+  )
+  const ids = await Promise.all(makers)
+  const [person] = people
+  for (const id of ids)
+    await waitUntil(async () => expect(await worker.deps.cards.ofRequest(id)).toHaveLength(3))
+  await Promise.all(ids.map((id) => vote(setting, id, person ?? expect.unreachable(), 'approved')))
+  for (const id of ids) await untilAtRest(worker, id, 3)
+  for (const id of ids) {
+    const messages = chat.messages.filter(({ shown }) => shown[0]?.request_id === id)
+    expect(new Set(messages.map(({ to }) => to)).size).toBe(messages.length)
+    for (const message of messages) {
+      expect(nowShown(message)?.status.kind).toBe('approved')
+      expect(message.replies).toHaveLength(1)
+    }
+  }
+})

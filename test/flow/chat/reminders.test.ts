@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest'
+import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
+import { remindAutomatically } from '../../../src/flow/remind-automatically.ts'
+import { newRequester } from '../../jobs/worker.ts'
+import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+
+const remind = ({ worker, requester }: CardSetting, id: string) =>
+  remindApprovers(worker.deps, requester.caller, id)
+
+/** Forgets when the last reminder was, so that the next one need not wait for a minute. */
+async function letMinutePass({ worker }: CardSetting, id: string): Promise<void> {
+  const longAgo = new Date(worker.deps.clock.now().getTime() - 61_000)
+  await worker.stored('requests').updateOne({ _id: id }, { $set: { reminded_at: longAgo } })
+}
+
+it('reminds in the thread of the card, once for every reminder, and says that it was sent', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, chat, requester } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id, 2)
+  expect((await remind(setting, id)).pushSent).toBe(true)
+  await letMinutePass(setting, id)
+  expect((await remind(setting, id)).pushSent).toBe(true)
+  await untilAtRest(worker, id, 2)
+  for (const user of ['U1', 'U2']) {
+    const { shown, replies } = chat.one(user, id)
+    expect(replies).toMatchObject([
+      { kind: 'reminder', request_id: id, action: 'Deploy', automatic: false },
+      { kind: 'reminder', request_id: id, automatic: false },
+    ])
+    // A reminder changes nothing that the card shows.
+    expect(shown).toHaveLength(1)
+  }
+})
+
+it('counts the card as the message when both come together, and does not remind on top of it', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const id = await requester.request()
+  const reminding = remind(setting, id)
+  await worker.start()
+  expect((await reminding).pushSent).toBe(true)
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id)).toMatchObject({ shown: [{ version: 2 }], replies: [] })
+})
+
+it('reminds automatically, too, and says so', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  const past = new Date(worker.deps.clock.now().getTime() - 1)
+  await worker.stored('requests').updateOne({ _id: id }, { $set: { remind_at: past } })
+  await remindAutomatically(worker.deps)
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id).replies).toMatchObject([{ kind: 'reminder', automatic: true }])
+})
+
+it('leaves in peace who has voted already', async () => {
+  const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+  const { worker, chat, requester, people } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id, 2)
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'approved', { closes: false })
+  expect((await remind(setting, id)).pushSent).toBe(true)
+  await untilAtRest(worker, id, 2)
+  expect(chat.one('U1', id).replies).toEqual([])
+  expect(chat.one('U2', id).replies).toMatchObject([{ kind: 'reminder' }])
+})
+
+it('is quiet once the request is decided: a reminder that waited is dropped', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  chat.behave(({ what }) => (what === 'reply' ? { outcome: 'failed' } : undefined))
+  expect((await remind(setting, id)).pushSent).toBe(false)
+  chat.behave(() => undefined)
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id).replies).toMatchObject([{ kind: 'decided' }])
+  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
+    {
+      replies: [
+        { kind: 'reminder', state: 'dropped' },
+        { kind: 'decided', state: 'said' },
+      ],
+    },
+  ])
+})
+
+it('says the last only of several reminders that waited', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const work = await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  await work.stop()
+  const at = worker.deps.clock.now()
+  const replies = ['evt_1', 'evt_2', 'evt_3'].map((reply) => ({ id: reply, kind: 'reminder' as const, at }))
+  await worker.deps.cards.follow([{ request_id: id, replies, at }])
+  await worker.start()
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id).replies).toHaveLength(1)
+  const [card] = await worker.deps.cards.ofRequest(id)
+  expect(card?.replies.map(({ state }) => state)).toEqual(['dropped', 'dropped', 'said'])
+})
+
+it('answers at once that nothing was sent when nobody can be reached', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  chat.members.clear()
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  expect((await remind(setting, id)).pushSent).toBe(false)
+  // A sandbox request has nobody to remind.
+  const sandbox = await newRequester(worker, true)
+  const dry = await sandbox.request()
+  expect((await remindApprovers(worker.deps, sandbox.caller, dry)).pushSent).toBe(false)
+  expect(chat.messages).toEqual([])
+})
