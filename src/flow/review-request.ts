@@ -1,3 +1,4 @@
+import { notReachable } from '../domain/chat-retry.ts'
 import { isNamed, methodsFor, whyNot } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
@@ -20,6 +21,8 @@ export interface Review {
   /** Code of the first check that fails. */
   whyNot?: string
   methods: ('passkey' | 'totp')[]
+  /** References of approvers to whom no chat platform could take a message; only while it is pending. */
+  notReachable: string[]
   serverTime: Date
 }
 
@@ -27,7 +30,11 @@ export interface Review {
  * The request for one of its approvers, or for the account's owner, up to date.
  * @throws Refusal `not_found` to everybody else, as for unknown ids
  */
-export async function reviewRequest(deps: ReviewDeps, person: User, id: string): Promise<Review> {
+export async function reviewRequest(
+  deps: ReviewDeps & Pick<FlowDeps, 'cards' | 'chats'>,
+  person: User,
+  id: string,
+): Promise<Review> {
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
   if (found === undefined || !(await maySee(deps, person, found))) throw refusal('not_found')
   const request = await settleRequest(deps, found)
@@ -38,8 +45,20 @@ export async function reviewRequest(deps: ReviewDeps, person: User, id: string):
     mayDecide: refused === undefined,
     ...(refused === undefined ? {} : { whyNot: refused.code }),
     methods: isNamed(request, person.id) ? methodsFor(request, decider) : [],
+    notReachable: await whomNobodyReached(deps, request),
     serverTime: deps.clock.now(),
   }
+}
+
+async function whomNobodyReached(
+  deps: Pick<FlowDeps, 'cards' | 'chats'>,
+  request: ApprovalRequest,
+): Promise<string[]> {
+  if (deps.chats.length === 0 || request.status !== 'pending') return []
+  const lost = new Set(notReachable(await deps.cards.ofRequest(request.id)))
+  return request.requirement.approvers
+    .filter(({ user_id }) => lost.has(user_id))
+    .map(({ approver }) => approver)
 }
 
 /** The request for somebody who wants to decide on it. @throws Refusal `not_found` unless they are named in it */

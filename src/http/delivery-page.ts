@@ -1,7 +1,8 @@
 import type { Request, Response } from 'express'
-import type { DeliveryPage, PageQuery } from '../flow/webhooks/read-deliveries.ts'
+import type { DeliveryPage, PageQuery, RequestLog } from '../flow/webhooks/read-deliveries.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { parseBody } from './parse.ts'
+import { presentCard } from './present-cards.ts'
 import { presentDelivery } from './present-webhooks.ts'
 import { pageQuery } from './schemas/approvals.ts'
 
@@ -15,10 +16,19 @@ export function readDeliveryPage(request: Request): PageQuery {
 }
 
 /** Answers with a page of a delivery log. */
-export function sendDeliveries(response: Response, { deliveries, more }: DeliveryPage): void {
+export function sendDeliveries(response: Response, page: DeliveryPage): void {
+  response.json(presentPage(page))
+}
+
+/** Answers with a page of the log of a request, and its cards. */
+export function sendRequestLog(response: Response, log: RequestLog): void {
+  response.json({ ...presentPage(log), cards: log.cards.map(presentCard) })
+}
+
+function presentPage({ deliveries, more }: DeliveryPage) {
   const last = deliveries.at(-1)
-  response.json({
+  return {
     data: deliveries.map(presentDelivery),
     next_cursor: more && last ? encodeCursor(last) : null,
-  })
+  }
 }

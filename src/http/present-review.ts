@@ -31,6 +31,7 @@ export function presentReview(review: Review, personId: string) {
     may_decide: review.mayDecide,
     ...(review.whyNot === undefined ? {} : { why_not: review.whyNot }),
     methods: review.methods,
+    not_reachable: review.notReachable,
     votes: request.votes.map((vote) => ({
       ...presentVote(vote),
       mine: vote.user_id === personId,

@@ -55,6 +55,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     may_decide: true,
     why_not: undefined,
     methods: ['passkey', 'totp'],
+    not_reachable: [],
     votes: [],
     decision: undefined,
     ...changes,

@@ -154,6 +154,7 @@ export const reviewShape = object({
   may_decide: flag,
   why_not: optional(text),
   methods: list(factor),
+  not_reachable: list(text),
   votes: list(voteShape),
   decision: optional(decisionShape),
 })

@@ -13,6 +13,7 @@ export function quorumView(review: Review): HTMLElement {
     'div',
     { class: 'quorum' },
     review.status !== 'expired' && el('p', {}, progress(review)),
+    review.not_reachable.length > 0 && notReachable(review),
     review.votes.length > 0 &&
       el('ul', { class: 'votes', 'aria-label': 'Votes' }, ...review.votes.map(voteRow)),
   )
@@ -22,6 +23,15 @@ function progress({ status, quorum: { needed, approved } }: Review): string {
   if (status !== 'pending') return `${approved} of ${needed} needed approvals were given.`
   if (needed === 1) return 'One approval is needed. One rejection rejects.'
   return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
+}
+
+/** Whoever waits for the others should know who has not been told. */
+function notReachable({ not_reachable: lost, approver }: Review): HTMLElement {
+  const who = lost.map((one, index) => [
+    index > 0 && ', ',
+    one === approver ? 'you' : el('span', {}, 'approver ', el('span', { class: 'mono' }, one)),
+  ])
+  return el('p', { class: 'hint' }, 'Not reachable in chat: ', ...who.flat(), '.')
 }
 
 function voteRow(vote: Vote): HTMLElement {

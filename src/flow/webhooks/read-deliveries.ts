@@ -1,17 +1,30 @@
+import type { Card } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
 import type { Delivery } from '../../domain/webhook.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller, ListPosition } from '../ports.ts'
 import { findOwnRequest } from '../read-request.ts'
 import { findOwnWebhook } from './own-webhook.ts'
 
-type LogDeps = Pick<FlowDeps, 'deliveries' | 'webhooks' | 'requests'>
+type LogDeps = Pick<FlowDeps, 'deliveries' | 'webhooks' | 'requests' | 'cards' | 'chats'>
 
 /** A page of a delivery log, newest first; `more` tells whether another follows. */
 export interface DeliveryPage {
   deliveries: Delivery[]
   more: boolean
+}
+
+/** The log of a request, with its cards in chat: all of them on every page, there are few. */
+export interface RequestLog extends DeliveryPage {
+  cards: LoggedCard[]
+}
+
+/** A card and the reference of the approver it is for; a channel's has none. */
+export interface LoggedCard {
+  card: Card
+  approver?: string
 }
 
 export interface PageQuery {
@@ -30,26 +43,46 @@ export async function readWebhookLog(
   return readPage(deps, { account_id: accountId, webhook_id: id }, page)
 }
 
-/** For the account's owner: everything that was told about a request, to its callback and to webhooks. @throws Refusal `not_found` */
+/** For the account's owner: everything that was told about a request, to its callback, to webhooks and in chat. @throws Refusal `not_found` */
 export async function readRequestLog(
   deps: LogDeps,
   accountId: string,
   id: string,
   page: PageQuery,
-): Promise<DeliveryPage> {
+): Promise<RequestLog> {
   const request = isId('req', id) ? await deps.requests.find(id) : undefined
   if (request?.account_id !== accountId) throw refusal('not_found')
-  return readPage(deps, { account_id: accountId, request_id: id }, page)
+  const deliveries = await readPage(deps, { account_id: accountId, request_id: id }, page)
+  return { ...deliveries, cards: await readCards(deps, request) }
 }
 
 /**
- * For the key that made the request: its callback. Webhooks are the owner's business.
+ * For the key that made the request: its callback, and the cards in chat, so that a program can tell that nobody was
+ * reached. Webhooks are the owner's business.
  * @throws Refusal `not_found`
  */
-export async function readCallbackLog(deps: LogDeps, caller: Caller, id: string): Promise<DeliveryPage> {
-  const { callback } = await findOwnRequest(deps, caller, id)
+export async function readCallbackLog(deps: LogDeps, caller: Caller, id: string): Promise<RequestLog> {
+  const request = await findOwnRequest(deps, caller, id)
+  const { callback } = request
   const delivery = callback && (await deps.deliveries.find(callback.delivery_id))
-  return { deliveries: delivery === undefined ? [] : [delivery], more: false }
+  const cards = await readCards(deps, request)
+  return { deliveries: delivery === undefined ? [] : [delivery], more: false, cards }
+}
+
+/** Sandbox requests have none, and without a platform there is nothing to look for. */
+async function readCards(
+  deps: Pick<LogDeps, 'cards' | 'chats'>,
+  request: ApprovalRequest,
+): Promise<LoggedCard[]> {
+  if (request.sandbox || deps.chats.length === 0) return []
+  const references = new Map(
+    request.requirement.approvers.map(({ user_id, approver }) => [user_id, approver]),
+  )
+  return (await deps.cards.ofRequest(request.id)).map((card) => {
+    const { recipient } = card
+    const approver = recipient.kind === 'approver' ? references.get(recipient.user_id) : undefined
+    return approver === undefined ? { card } : { card, approver }
+  })
 }
 
 async function readPage(

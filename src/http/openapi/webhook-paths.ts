@@ -7,6 +7,7 @@ import {
   createdWebhookAnswer,
   deliveryAnswer,
   deliveryListAnswer,
+  requestLogAnswer,
   rotatedWebhookAnswer,
   webhookListAnswer,
 } from '../schemas/responses/webhooks.ts'
@@ -115,13 +116,13 @@ const requestLog = operation({
   tag,
   summary: 'Who was told about a request, newest first',
   description:
-    'With the API key that made the request: its callback; this counts as a read and needs the scope `approval:read`. With a session of the account: its callback and what webhooks were told.',
+    'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: what webhooks were told as well.',
   access: { by: 'key or session', scope: 'approval:read' },
   parameters: {
     path: z.object({ id: idField('req').meta({ description: 'Request id.' }) }),
     query: deliveryQuery,
   },
-  answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
+  answers: { '200': { schema: requestLogAnswer, description: 'One page.' } },
   refusals: [badLimit, 'not_found', 'rate limit exceeded'],
 })
 

@@ -1,7 +1,7 @@
 import { type RequestHandler, Router } from 'express'
 import { readCallbackLog, readRequestLog } from '../../flow/webhooks/read-deliveries.ts'
 import { replayDelivery } from '../../flow/webhooks/replay-delivery.ts'
-import { readDeliveryPage, sendDeliveries } from '../delivery-page.ts'
+import { readDeliveryPage, sendRequestLog } from '../delivery-page.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
@@ -13,8 +13,8 @@ import { presentDelivery } from '../present-webhooks.ts'
 type WithId = RequestHandler<{ id: string }>
 
 /**
- * What became of the news about a request: for the key that made it, its callback; for the account's owner, what webhooks
- * were told as well. And another round for a delivery that rests.
+ * What became of the news about a request: for the key that made it, its callback and its cards in chat; for the account's
+ * owner, what webhooks were told as well. And another round for a delivery that rests.
  */
 export function deliveryRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
@@ -30,14 +30,14 @@ function requestLog(deps: HttpDeps): WithId {
   return async (request, response) => {
     const { account_id } = sessionOf(response).user
     const page = readDeliveryPage(request)
-    sendDeliveries(response, await readRequestLog(deps, account_id, request.params.id, page))
+    sendRequestLog(response, await readRequestLog(deps, account_id, request.params.id, page))
   }
 }
 
 function callbackLog(deps: HttpDeps): WithId {
   return async (request, response) => {
     readDeliveryPage(request)
-    sendDeliveries(response, await readCallbackLog(deps, callerOf(response), request.params.id))
+    sendRequestLog(response, await readCallbackLog(deps, callerOf(response), request.params.id))
   }
 }
 

@@ -102,6 +102,10 @@ export const reviewAnswer = z
       .optional()
       .meta({ description: 'Why the signed-in person cannot decide.' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
+    not_reachable: z.array(approverField).meta({
+      description:
+        'Approvers whom no configured chat platform could take a message to, while the request is pending. They can decide on this page all the same.',
+    }),
     votes: z.array(vote.extend({ mine: z.boolean(), comment }).meta({ id: 'ReviewedVote' })),
     decision: decisionAnswer.optional(),
   })

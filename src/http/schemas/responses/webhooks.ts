@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EVENT_TYPES } from '../../../domain/event.ts'
 import { SUBSCRIBABLE } from '../webhooks.ts'
-import { idField, pageOf, timeField } from './fields.ts'
+import { approverField, idField, pageOf, timeField } from './fields.ts'
 
 const webhookAnswer = z
   .strictObject({
@@ -80,5 +80,37 @@ export const deliveryAnswer = z
   })
   .meta({ id: 'Delivery', description: 'One event on its way to one receiver.' })
 
-/** `GET /api/v1/account/webhooks/:id/deliveries` and `GET /api/v1/approvals/:id/deliveries`. */
+const cardAnswer = z
+  .strictObject({
+    id: idField('crd'),
+    platform: z.enum(['slack', 'teams']),
+    recipient: z.enum(['approver', 'channel']),
+    approver: approverField.optional(),
+    state: z.enum(['due', 'sending', 'shown', 'behind', 'not_sent', 'unreachable']).meta({
+      description:
+        '`shown`: the message is up to date. `behind`: editing it was given up until the next change. `not_sent`: posting was given up, or the request was over before. `unreachable`: the platform knows nobody to send it to.',
+    }),
+    next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
+    attempts: z
+      .array(
+        z.strictObject({
+          at: timeField,
+          what: z.enum(['post', 'update', 'reply']),
+          outcome: z.enum(['accepted', 'unreachable', 'rate_limited', 'timeout', 'failed', 'interrupted']),
+          duration_ms: z.int().min(0),
+        }),
+      )
+      .meta({ description: 'Oldest first; the last 50.' }),
+    created_at: timeField,
+  })
+  .meta({ id: 'Card', description: 'One message in chat about a request, edited as the request changes.' })
+
+/** `GET /api/v1/approvals/:id/deliveries`. */
+export const requestLogAnswer = pageOf(deliveryAnswer)
+  .extend({
+    cards: z.array(cardAnswer).meta({ description: 'All cards in chat, oldest first, on every page.' }),
+  })
+  .meta({ id: 'RequestLog' })
+
+/** `GET /api/v1/account/webhooks/:id/deliveries`. */
 export const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import type { Card } from '../../src/domain/chat.ts'
+import { cardStepAfter, notReachable, standingOf } from '../../src/domain/chat-retry.ts'
+
+const ref = { tenant: 'T1', conversation: 'D1', message: 'm1' }
+
+function card(more: Partial<Card> = {}): Card {
+  return {
+    id: 'crd_1',
+    account_id: 'acc_a',
+    request_id: 'req_1',
+    platform: 'slack',
+    recipient: { kind: 'approver', user_id: 'usr_a' },
+    state: 'idle',
+    wanted: 2,
+    shown: 2,
+    replies: [],
+    news: 0,
+    next_at: new Date(0),
+    tries: 0,
+    claim: 0,
+    attempts: [],
+    created_at: new Date(0),
+    audit: [],
+    ...more,
+  }
+}
+
+describe('what happens to a card after a call that was not accepted', () => {
+  it('is tried again after 1 s, 5 s, 30 s and 5 min, and then given up until the next change', () => {
+    const steps = [0, 1, 2, 3, 4].map((tries) => cardStepAfter('timeout', tries))
+    expect(steps).toEqual([
+      { state: 'due', tries: 1, delay_ms: 1_000, ask_patience: false },
+      { state: 'due', tries: 2, delay_ms: 5_000, ask_patience: false },
+      { state: 'due', tries: 3, delay_ms: 30_000, ask_patience: false },
+      { state: 'due', tries: 4, delay_ms: 300_000, ask_patience: false },
+      { state: 'idle', tries: 0, exhausted: true },
+    ])
+  })
+
+  it.each([
+    [undefined, 1_000],
+    [0, 1_000],
+    [30, 30_000],
+    [86_400, 3_600_000],
+  ])(
+    'waits when the platform asks for %s s, at least a second and at most an hour, and uses up no try',
+    (asked, ms) => {
+      const step = { state: 'due', tries: 4, delay_ms: ms, ask_patience: true }
+      expect(cardStepAfter('rate_limited', 4, asked)).toEqual(step)
+    },
+  )
+
+  it('is unreachable at once when trying again would not help, and due at once when its process stops', () => {
+    expect(cardStepAfter('unreachable', 3)).toEqual({ state: 'unreachable', tries: 0 })
+    expect(cardStepAfter('interrupted', 3)).toMatchObject({ state: 'due', tries: 3, delay_ms: 0 })
+  })
+})
+
+it.each([
+  ['due', card({ state: 'due' })],
+  ['sending', card({ state: 'leased' })],
+  ['unreachable', card({ state: 'unreachable' })],
+  ['shown', card({ message: ref })],
+  ['behind', card({ message: ref, shown: 1 })],
+  ['not_sent', card()],
+] as const)('says that a card is %s', (standing, it) => {
+  expect(standingOf(it)).toBe(standing)
+})
+
+it('calls people unreachable whose cards were never posted anywhere and are not on their way', () => {
+  const of = (user_id: string, more: Partial<Card>) =>
+    card({ recipient: { kind: 'approver', user_id }, ...more })
+  const cards = [
+    of('usr_lost', { state: 'unreachable' }),
+    of('usr_lost', { state: 'idle', platform: 'teams' }),
+    of('usr_elsewhere', { state: 'unreachable' }),
+    of('usr_elsewhere', { state: 'idle', message: ref, platform: 'teams' }),
+    of('usr_waiting', { state: 'due' }),
+    // The message was deleted later; the person has seen it.
+    of('usr_told', { state: 'unreachable', message: ref }),
+    card({ recipient: { kind: 'channel', tenant: 'T1', channel: 'C1' }, state: 'unreachable' }),
+  ]
+  expect(notReachable(cards)).toEqual(['usr_lost'])
+})
