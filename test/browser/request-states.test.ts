@@ -87,6 +87,17 @@ describeInBrowser('the states of a request', () => {
     }
   })
 
+  it('says who could not be reached in chat, by reference, and the person themselves as such', async () => {
+    const own = sampleReview().approver ?? ''
+    suite.server().state.review = sampleReview({ not_reachable: [own, 'aa11bb22cc33dd44'] })
+    await visitor.page.goto(path)
+    await visitor.page.getByText('Not reachable in chat: you, approver aa11bb22cc33dd44.').waitFor()
+    suite.server().state.review = sampleReview()
+    await visitor.page.reload()
+    await heading('Approve or reject this action?').waitFor()
+    expect(await visitor.page.getByText('Not reachable').count()).toBe(0)
+  })
+
   it('adds the vote of somebody else without touching a comment that is being written', async () => {
     await visitor.page.clock.install()
     const review = sampleReview({ quorum: { needed: 3, approved: 0 } })
