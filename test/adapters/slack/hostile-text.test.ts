@@ -78,6 +78,14 @@ describe('callers’ text', () => {
     expect(shown).not.toContain('Tool: x')
   })
 
+  it('is never in bold, but for the known words of severity', () => {
+    const findings = ['API key: root', 'high'].map((severity) => ({ severity }))
+    const { blocks } = renderCard(viewCard(sampleRequest({}, { risk_arg_findings: findings }), TO_ANA))
+    const json = JSON.stringify(blocks)
+    expect(json).toContain('{"type":"text","text":"API key: root"}')
+    expect(json).toContain('{"type":"text","text":"high","style":{"bold":true}}')
+  })
+
   it('is never marked up: no mrkdwn at all, and no emoji in plain text', () => {
     fc.assert(
       fc.property(anyRequest, fc.constantFrom(TO_ANA, TO_CHANNEL), (request, to) => {
