@@ -24,7 +24,7 @@ export interface PlatformCall {
 type Failure = { outcome: 'unreachable' | 'rate_limited' | 'timeout' | 'failed'; retry_after?: number }
 
 /** How the platform takes a call; nothing: it accepts. `lost`: it accepts, and the answer never arrives. */
-export type Behaviour = Failure | 'lost' | undefined
+type Behaviour = Failure | 'lost' | undefined
 
 /** A small chat platform in memory: it keeps what it accepted, whatever its callers believe. */
 export interface ChatPlatform extends ChatPort {

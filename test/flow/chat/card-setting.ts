@@ -34,7 +34,7 @@ export async function useCardSetting(
 }
 
 /** Somebody the platform knows by their e-mail address. */
-export async function addApprover(
+async function addApprover(
   { worker, chat }: Pick<CardSetting, 'worker' | 'chat'>,
   user: string,
 ): Promise<User> {
