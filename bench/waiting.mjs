@@ -263,8 +263,8 @@ async function report(service) {
 }
 
 function summary(times) {
-  const sent = percentiles(times.map((one) => one.sent ?? Number.NaN))
   const answered = percentiles(times.map((one) => one.answered))
+  const sent = percentiles(times.flatMap((one) => one.sent ?? []))
   return {
     samples: times.length,
     'p50 from sending': sent(0.5),
@@ -276,5 +276,8 @@ function summary(times) {
 
 function percentiles(times) {
   times.sort((a, b) => a - b)
-  return (share) => Number(times[Math.min(times.length - 1, Math.floor(times.length * share))].toFixed(1))
+  return (share) => {
+    const time = times[Math.min(times.length - 1, Math.floor(times.length * share))]
+    return time === undefined ? '' : Number(time.toFixed(1))
+  }
 }
