@@ -48,7 +48,7 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }): Jobs {
         else job.schedule(new Date(Date.now() + wait))
       })
       await agenda.start()
-      stopWatchdog = startWatchdog(createSweepJobs(repository), run, deps)
+      stopWatchdog = startWatchdog(createSweepJobs(repository, sweeps), run, deps)
     },
     async stop() {
       stopping = true

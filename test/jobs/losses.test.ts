@@ -40,6 +40,15 @@ describe('losing jobs costs time and no duty', () => {
     expect((await worker.stored('jobs').indexes()).map(({ name }) => name)).toContain('next_job')
   })
 
+  it('does every duty when a clock that was wrong once has put all jobs a day ahead', async () => {
+    const { worker, receiver } = await setUp()
+    const duties = await leaveDuties(worker, receiver, 7_000)
+    await worker.start()
+    await settled(worker)
+    await worker.stored('jobs').updateMany({}, { $set: { nextRunAt: new Date(Date.now() + 86_400_000) } })
+    console.info(`jobs a day ahead: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+  })
+
   it('does every duty while no job can be stored', async () => {
     const { worker, receiver } = await setUp()
     const duties = await leaveDuties(worker, receiver, 4_000)

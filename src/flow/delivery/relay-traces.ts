@@ -1,5 +1,6 @@
 import type { OutboxEvent } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
+import { plainEntry } from '../../signing/audit-content.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
@@ -21,12 +22,17 @@ export interface Relay {
 /**
  * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
  * relays at once, changes nothing: deliveries are unique per event and target, entries unique by id, and a trace is emptied
- * only while its token stands.
+ * only while its token stands. What cannot be carried on stands in nobody's way: a trace that makes no sense is told of and
+ * left, and a trail that takes nothing costs entries their place, but no receiver its delivery.
  * @param onDeliveries called when there are deliveries to send
  */
 export function createRelay(deps: RelayDeps, onDeliveries: () => void): Relay {
   const run = coalesce(async () => {
-    for (const source of deps.sources) await relaySource(deps, source, onDeliveries)
+    const failures: unknown[] = []
+    for (const source of deps.sources) {
+      await relaySource(deps, source, onDeliveries).catch((error: unknown) => failures.push(error))
+    }
+    if (failures.length > 0) throw failures[0]
   })
   return {
     run,
@@ -38,21 +44,56 @@ export function createRelay(deps: RelayDeps, onDeliveries: () => void): Relay {
   }
 }
 
+/** Walks through all that is due, page by page, whatever becomes of a page. @throws what kept the trail from growing */
 async function relaySource(deps: RelayDeps, source: TraceSource, onDeliveries: () => void): Promise<void> {
-  for (;;) {
-    const traces = await source.due(BATCH)
-    if (traces.length === 0) return
-    const deliveries = await deliveriesOf(deps, traces)
-    await deps.deliveries.insertNew(deliveries)
-    if (deliveries.length > 0 || traces.some(isReplay)) onDeliveries()
-    const entries = traces.flatMap((trace) => trace.audit)
-    await appendToTrail(
-      deps,
-      entries.sort((a, b) => a.at.getTime() - b.at.getTime()),
-    )
-    await source.settle(traces)
-    if (traces.length < BATCH) return
+  const failures: unknown[] = []
+  for (let after = ''; ; ) {
+    const traces = await source.due(BATCH, after)
+    const sound = await handOver(deps, source, traces, onDeliveries)
+    if (failures.length === 0) {
+      await record(deps, source, sound).catch((error: unknown) => failures.push(error))
+    }
+    const last = traces.at(-1)
+    if (last === undefined || traces.length < BATCH) break
+    after = last.token
   }
+  if (failures.length > 0) throw failures[0]
+}
+
+/** Makes the deliveries of these traces. @returns the traces whose audit entries can be recorded, too */
+async function handOver(
+  deps: RelayDeps,
+  source: TraceSource,
+  traces: readonly Trace[],
+  onDeliveries: () => void,
+): Promise<Trace[]> {
+  const webhooks = await webhooksFor(deps, traces)
+  const deliveries: Delivery[] = []
+  const sound: Trace[] = []
+  for (const trace of traces) {
+    try {
+      deliveries.push(...deliveriesOf(deps, trace, webhooks))
+      trace.audit.forEach(plainEntry)
+      sound.push(trace)
+    } catch (error) {
+      deps.log.error(
+        { error, source: source.name, id: trace.id },
+        'what this document left cannot be carried on',
+      )
+    }
+  }
+  await deps.deliveries.insertNew(deliveries)
+  if (deliveries.length > 0 || traces.some(isReplay)) onDeliveries()
+  return sound
+}
+
+async function record(deps: RelayDeps, source: TraceSource, traces: readonly Trace[]): Promise<void> {
+  const entries = traces.flatMap((trace) => trace.audit)
+  await appendToTrail(
+    deps,
+    entries.sort((a, b) => a.at.getTime() - b.at.getTime()),
+  )
+  await source.settle(traces)
 }
 
 /** A replayed delivery is due, though nothing was inserted. */
@@ -60,19 +101,20 @@ function isReplay(trace: Trace): boolean {
   return trace.audit.some(({ type }) => type === 'delivery.replayed')
 }
 
-async function deliveriesOf(deps: RelayDeps, traces: readonly Trace[]): Promise<Delivery[]> {
+async function webhooksFor(deps: RelayDeps, traces: readonly Trace[]): Promise<Webhook[]> {
   const accounts = traces
     .filter((trace) => trace.events.length > 0)
     .flatMap((trace) => trace.account_id ?? [])
-  const webhooks = accounts.length === 0 ? [] : await deps.webhooks.activeOf([...new Set(accounts)])
-  return traces.flatMap((trace) => [
-    ...callbackOf(deps, trace),
-    ...trace.events.flatMap((event) =>
-      webhooks
-        .filter((webhook) => webhook.account_id === trace.account_id && wants(webhook, event))
-        .map((webhook) => deliveryTo(deps, webhook, event, requestOf(trace, event))),
-    ),
-  ])
+  return accounts.length === 0 ? [] : deps.webhooks.activeOf([...new Set(accounts)])
+}
+
+function deliveriesOf(deps: RelayDeps, trace: Trace, webhooks: readonly Webhook[]): Delivery[] {
+  const toWebhooks = trace.events.flatMap((event) =>
+    webhooks
+      .filter((webhook) => webhook.account_id === trace.account_id && wants(webhook, event))
+      .map((webhook) => deliveryTo(deps, webhook, event, requestOf(trace, event))),
+  )
+  return [...callbackOf(deps, trace), ...toWebhooks]
 }
 
 /**
