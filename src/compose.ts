@@ -69,17 +69,23 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const vault = createVault(await loadSecrets(config))
   const store = await openStore(config, options.shareStore ?? false)
   const opened: (() => Promise<void>)[] = [() => store.close()]
-  const close = async (): Promise<void> => {
-    for (const undo of opened.splice(0).reverse()) await undo()
-  }
+  const close = () => undoAll(opened.splice(0).reverse())
   try {
     const connection = await connectStore(store.uri)
     opened.push(() => connection.close())
     return await assemble(config, options, { vault, connection, store, opened, close })
   } catch (error) {
-    await close()
+    // What could not be undone then is of less interest than what went wrong before.
+    await close().catch(() => undefined)
     throw error
   }
+}
+
+/** Runs all, whichever fails. @throws what the first that failed threw */
+async function undoAll(undos: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const undo of undos) await undo().catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
 }
 
 interface Opened {
@@ -125,7 +131,7 @@ async function assemble(
     random,
     log,
     party: { origin: config.baseUrl, rpId: config.rpId, name: 'Countersign' },
-    settings: { baseUrl: config.baseUrl, production: config.production },
+    settings: settingsOf(config),
   }
   opened.push(
     async () => clock.stop(),
@@ -148,6 +154,10 @@ async function assemble(
     stopWaiting: () => changes.stop(),
     close: parts.close,
   }
+}
+
+function settingsOf({ baseUrl, production, callbackTimeoutMs }: Config): FlowDeps['settings'] {
+  return { baseUrl, production, attemptMs: callbackTimeoutMs }
 }
 
 /** What cannot be written at the very end is told, but does not keep the service from stopping. */

@@ -35,7 +35,7 @@ export function runAuditList(options: AuditListOptions): Promise<CommandResult> 
     ...(options.subject === undefined ? {} : { subject: options.subject }),
   }
   return withTrail(loadConfig(), async (deps) => {
-    const waiting = await findWaiting(deps, filter, limit)
+    const waiting = await findWaiting(deps, filter)
     const records = await deps.trail.list({ ...filter, limit })
     const told = new Set(records.map(({ entry }) => entry?.eid))
     const lines = [...waiting.filter(({ entry }) => !told.has(entry?.eid)), ...records].slice(0, limit)
@@ -47,9 +47,8 @@ export function runAuditList(options: AuditListOptions): Promise<CommandResult> 
 async function findWaiting(
   { trail, survey }: TrailDeps,
   filter: Partial<Pick<AuditEntry, 'account_id' | 'type' | 'subject'>>,
-  limit: number,
 ): Promise<Line[]> {
-  const found = await survey.waiting(limit)
+  const found = await survey.waiting(LONGEST)
   const known = await trail.known(found.map(({ eid }) => eid))
   return found
     .filter((entry) => !known.has(entry.eid))

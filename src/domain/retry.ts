@@ -1,8 +1,15 @@
 /**
  * What became of one attempt, told in coarse classes only: a log that told refused from filtered ports would be a port
- * scanner (T7). `interrupted`: the process died before it knew.
+ * scanner (T7). `interrupted`: the process died before it knew. `unsigned`: nothing was sent, since the signing secret could
+ * not be opened.
  */
-export type OutcomeClass = `http_${number}` | 'blocked' | 'connect_failed' | 'timeout' | 'interrupted'
+export type OutcomeClass =
+  | `http_${number}`
+  | 'blocked'
+  | 'connect_failed'
+  | 'timeout'
+  | 'interrupted'
+  | 'unsigned'
 
 /** Milliseconds until the next attempt after the first, second, third and fourth failure (interface, "Retries"). */
 export const RETRY_DELAYS_MS: readonly number[] = [1_000, 5_000, 30_000, 300_000]

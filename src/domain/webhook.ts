@@ -69,3 +69,6 @@ export interface Delivery {
 }
 
 export const ATTEMPTS_KEPT = 50
+
+/** Days after which a delivery that came to rest is deleted, body, log and all; until then it can be replayed. */
+export const DAYS_AT_REST = 90

@@ -21,7 +21,8 @@ export interface Trace {
 /** A collection whose documents carry traces. */
 export interface TraceSource {
   name: string
-  due(limit: number): Promise<Trace[]>
+  /** In the order of their tokens. `after`: only greater tokens, so that what cannot be settled does not come again. */
+  due(limit: number, after?: string): Promise<Trace[]>
   /** Empties each trace to which nothing was added since it was read; the others stay due. */
   settle(traces: readonly Trace[]): Promise<void>
 }
@@ -49,6 +50,8 @@ export interface DeliveryStore {
     leaseEnds: Date
     /** Hosts that have enough attempts under way. */
     busyHosts: readonly string[]
+    /** Accounts that have enough attempts under way. */
+    busyAccounts: readonly string[]
   }): Promise<{ delivery: Delivery; interrupted: boolean } | undefined>
   /** Takes this one, if it is due. */
   claimOne(id: string, now: Date, leaseEnds: Date): Promise<Delivery | undefined>
@@ -56,6 +59,11 @@ export interface DeliveryStore {
   finish(id: string, claim: number, result: DeliveryResult): Promise<boolean>
   /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account. */
   replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined>
+  /**
+   * Deletes some that came to rest before that time; never one whose trace still waits.
+   * @returns how many, at most `limit`
+   */
+  deleteRested(before: Date, limit: number): Promise<number>
   /** When the next delivery is due or its lease ends. */
   nextDue(): Promise<Date | undefined>
   /** Newest first. */
@@ -90,6 +98,8 @@ export interface WebhookStore {
   enable(id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined>
   remove(id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined>
   addAudit(id: string, audit: AuditEntry): Promise<void>
+  /** Removes the secrets from before rotations that sign nothing any more at `now`. */
+  forgetPreviousSecrets(now: Date): Promise<void>
 }
 
 /** What one attempt came to; the response's body is neither kept nor told (T7). */
@@ -98,6 +108,8 @@ export interface AttemptOutcome {
   duration_ms: number
   /** Whole seconds, from the `Retry-After` header of an answer that is not 2xx. */
   retry_after?: number
+  /** Resolves when the connection is gone: the receiver may hold it open after its answer. Absent when it is gone already. */
+  closed?: Promise<void>
 }
 
 /** Sends webhooks behind the address guard (T1–T8). */

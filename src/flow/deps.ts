@@ -26,6 +26,8 @@ interface Settings {
   /** The service's public origin: audience of intents and base of links. */
   baseUrl: string
   production: boolean
+  /** Milliseconds after which an attempt to send a webhook ends by itself. */
+  attemptMs: number
 }
 
 /** Everything the verbs of this folder can ask for; each takes only the part it names. */

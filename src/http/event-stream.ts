@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 
 /** One server-sent event (WHATWG HTML, section 9.2). `data` is sent as JSON, which has no line breaks. */
-export interface StreamEvent {
+interface StreamEvent {
   event: string
   id?: string
   data: object
@@ -14,7 +14,7 @@ export interface EventStream {
   end(): void
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   /** Milliseconds between comments that keep proxies from closing the connection. */
   heartbeatMs?: number
 }

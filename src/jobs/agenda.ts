@@ -31,7 +31,6 @@ export function createAgenda(repository: JobRepository, log: Log): Agenda {
     maxConcurrency: 50,
     defaultConcurrency: 50,
     defaultLockLifetime: LOCK_MS,
-    removeOnComplete: true,
   })
   let toldAt = Number.NEGATIVE_INFINITY
   agenda.on('error', (error: Error) => {

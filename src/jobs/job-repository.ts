@@ -14,6 +14,7 @@ const LOST_MS = 10_000
 export class JobRepository extends MongoJobRepository {
   readonly #clock: Clock
   #asking: { since: number; answered: Promise<unknown> } | undefined
+  #held = false
   #closed = false
 
   constructor(db: Db, clock: Clock) {
@@ -27,10 +28,17 @@ export class JobRepository extends MongoJobRepository {
     await this.#asking?.answered
   }
 
-  /** One question at a time: while the store is slow, a new one every round would take all its connections. */
+  /**
+   * One question at a time: while the store is slow, a new one every round would take all its connections. After a job that
+   * was held back the next question gets no answer, since Agenda asks on until there is none before it runs anything.
+   */
   override async getNextJobToRun(...question: Question): Promise<JobParameters | undefined> {
     const asked = this.#asking
     if (this.#closed || (asked !== undefined && Date.now() - asked.since < LOST_MS)) return undefined
+    if (this.#held) {
+      this.#held = false
+      return undefined
+    }
     const answer = this.#nextJob(question)
     const asking = { since: Date.now(), answered: answer.catch(() => undefined) }
     this.#asking = asking
@@ -41,17 +49,14 @@ export class JobRepository extends MongoJobRepository {
     }
   }
 
-  async #nextJob([name, nextScanAt, lockDeadline, now, options]: Question): Promise<
-    JobParameters | undefined
-  > {
+  async #nextJob([name, ...rest]: Question): Promise<JobParameters | undefined> {
+    const [nextScanAt, lockDeadline, now = new Date(), options] = rest
     const ahead = this.#ahead()
-    const times = [nextScanAt, lockDeadline, now ?? new Date()].map((time) => shifted(time, ahead))
-    const [scan, deadline, lock] = times
-    if (scan === undefined || deadline === undefined) return undefined
-    const found = await super.getNextJobToRun(name, scan, deadline, lock, options)
+    const times = [shifted(nextScanAt, ahead), shifted(lockDeadline, ahead), shifted(now, ahead)] as const
+    const found = await super.getNextJobToRun(name, ...times, options)
     if (found === undefined) return undefined
     const job = moved(found, -ahead)
-    await until(job.nextRunAt?.getTime() ?? 0)
+    this.#held = await until(job.nextRunAt?.getTime() ?? 0)
     if (!this.#closed) return job
     await this.unlockJob(found)
     return undefined

@@ -21,8 +21,12 @@ export function moved<D>(job: JobParameters<D>, ms: number): JobParameters<D> {
   return copy
 }
 
-/** Resolves at that local time, never before; at once when it is past or far away. */
-export async function until(time: number): Promise<void> {
-  for (let left = time - Date.now(); left > 0 && left < PATIENCE_MS; left = time - Date.now())
+/** Resolves at that local time, never before; at once when it is past or far away. @returns whether that took a while */
+export async function until(time: number): Promise<boolean> {
+  let waited = false
+  for (let left = time - Date.now(); left > 0 && left < PATIENCE_MS; left = time - Date.now()) {
+    waited = true
     await pause(left, undefined, { ref: false })
+  }
+  return waited
 }

@@ -1,7 +1,8 @@
 import type { Db } from '@agendajs/mongo-backend'
+import type { Job } from 'agenda'
 import type { Wakeups } from '../flow/delivery-ports.ts'
 import type { Clock, Log } from '../flow/ports.ts'
-import { createAgenda, JOB } from './agenda.ts'
+import { createAgenda, JOB, LOCK_MS } from './agenda.ts'
 import { JobRepository } from './job-repository.ts'
 import { runner, stayWhileDue } from './run-sweep.ts'
 import { isSweepName, type Sweeps } from './sweep.ts'
@@ -43,10 +44,11 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }): Jobs {
           deps.clock,
           () => stopping,
         )
-        if (once !== true) job.schedule(new Date(Date.now() + wait))
+        if (once === true) await removeJob(job)
+        else job.schedule(new Date(Date.now() + wait))
       })
       await agenda.start()
-      stopWatchdog = startWatchdog(createSweepJobs(repository), run, deps)
+      stopWatchdog = startWatchdog(createSweepJobs(repository, sweeps), run, deps)
     },
     async stop() {
       stopping = true
@@ -54,4 +56,9 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }): Jobs {
       await agenda.drain(DRAIN_MS)
     },
   }
+}
+
+/** Not left to Agenda, whose `drain` then waits for its whole time. What could not be removed runs, and goes, another time. */
+async function removeJob(job: Job): Promise<void> {
+  await job.remove().catch(() => job.schedule(new Date(Date.now() + LOCK_MS)))
 }

@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto'
 import { ObjectId } from '@agendajs/mongo-backend'
 import { JOB, LOCK_MS } from './agenda.ts'
 import type { JobRepository } from './job-repository.ts'
-import { SWEEP_NAMES, type SweepName } from './sweep.ts'
+import { SWEEP_NAMES, type Sweep, type SweepName } from './sweep.ts'
 
 /** A sweep's job may be late by so much before somebody else takes care of it. */
 const LATE_MS = 3_000
+
+/** What two processes' clocks may differ by. */
+const SKEW_MS = 5_000
 
 /** The one standing job of each sweep. */
 export interface SweepJobs {
@@ -16,16 +19,20 @@ export interface SweepJobs {
 }
 
 /** Its id follows from its name, so that no two processes can make two of one: Agenda's own `every` can. */
-export function createSweepJobs({ collection }: Pick<JobRepository, 'collection'>): SweepJobs {
+export function createSweepJobs(
+  { collection }: Pick<JobRepository, 'collection'>,
+  sweeps: Readonly<Record<SweepName, Pick<Sweep, 'between'>>>,
+): SweepJobs {
   return {
     async neglected(now) {
       const jobs = await collection.find({ _id: { $in: SWEEP_NAMES.map(idOf) } }).toArray()
-      const lively = jobs.filter(({ nextRunAt, lockedAt }) => {
-        const locked = isAfter(lockedAt, now.getTime() - LOCK_MS)
-        return locked || isAfter(nextRunAt, now.getTime() - LATE_MS)
+      const byId = new Map(jobs.map((job) => [job._id?.toHexString(), job]))
+      return SWEEP_NAMES.filter((name) => {
+        const job = byId.get(idOf(name).toHexString())
+        const locked = isWithin(job?.lockedAt, now, -LOCK_MS, SKEW_MS)
+        // A time further ahead than the sweep ever waits was written by a clock that was wrong once.
+        return !locked && !isWithin(job?.nextRunAt, now, -LATE_MS, sweeps[name].between.most + SKEW_MS)
       })
-      const ids = new Set(lively.map(({ _id }) => _id?.toHexString()))
-      return SWEEP_NAMES.filter((name) => !ids.has(idOf(name).toHexString()))
     },
     async put(name, at) {
       const fixed = { name: JOB, type: 'normal' as const, priority: 0, data: { sweep: name } }
@@ -41,6 +48,9 @@ function idOf(name: SweepName): ObjectId {
   return new ObjectId(createHash('sha256').update(`${JOB} ${name}`).digest().subarray(0, 12))
 }
 
-function isAfter(time: Date | null | undefined, limit: number): boolean {
-  return time !== null && time !== undefined && time.getTime() > limit
+/** Between these distances from now, in milliseconds? */
+function isWithin(time: Date | null | undefined, now: Date, from: number, to: number): boolean {
+  if (time === null || time === undefined) return false
+  const distance = time.getTime() - now.getTime()
+  return distance > from && distance <= to
 }

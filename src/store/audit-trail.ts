@@ -27,6 +27,9 @@ recordSchema.index({ 'entry.type': 1, _id: -1 })
 /** Foreign documents have other ids; a number so large that it has no successor must not become the head either. */
 const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 
+/** Linking to it would hide that somebody put it there. */
+const NO_HEAD = 'the audit trail ends in a document that is no record; run: countersign audit check'
+
 /** The audit trail on mongoose; its documents are inserted and read, never changed. */
 export function createAuditTrail(connection: StoreConnection): AuditTrail {
   const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
@@ -34,6 +37,7 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
   return {
     async head() {
       const [last] = await collection.find({ _id: NUMBERED }).sort({ _id: -1 }).limit(1).toArray()
+      if (last !== undefined && !/^[0-9a-f]{64}$/.test(String(last.hash))) throw new Error(NO_HEAD)
       return last && toRecord(last)
     },
     async known(eids) {

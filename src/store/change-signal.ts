@@ -10,8 +10,9 @@ interface Watcher {
   wake: () => void
 }
 
-/** How often other processes' changes are looked for; never more than half the time is spent on it. */
+/** How often other processes' changes are looked for. A slow store is left alone for as long as it took, within reason. */
 const POLL_MS = 100
+const LONGEST_PAUSE_MS = 400
 
 /** A change signal that can be stopped; stopping wakes everybody. */
 export interface StoppableChangeSignal extends ChangeSignal {
@@ -124,12 +125,22 @@ function createWatchers() {
 function createPoller(work: { wanted(): boolean; poll(): Promise<void>; failed(error: unknown): void }) {
   let timer: NodeJS.Timeout | undefined
   let stopped = false
+  let failing = false
+  const poll = async (): Promise<void> => {
+    try {
+      await work.poll()
+      failing = false
+    } catch (error) {
+      if (!failing) work.failed(error)
+      failing = true
+    }
+  }
   const turn = async (): Promise<void> => {
     const started = performance.now()
-    if (work.wanted()) await work.poll().catch(work.failed)
+    if (work.wanted()) await poll()
     const took = performance.now() - started
     timer = undefined
-    if (work.wanted()) schedule(Math.max(POLL_MS - took, took))
+    if (work.wanted()) schedule(Math.max(POLL_MS - took, Math.min(took, LONGEST_PAUSE_MS)))
   }
   const schedule = (ms: number): void => {
     if (!stopped && timer === undefined) timer = setTimeout(turn, ms)

@@ -1,4 +1,5 @@
 import mongoose from 'mongoose'
+import { wakeClosedWrites } from './wake-closed-writes.ts'
 
 /** A connection on which every model of the service is defined. */
 export type StoreConnection = mongoose.Connection
@@ -9,6 +10,7 @@ export type StoreConnection = mongoose.Connection
  * @throws when the store does not answer within 10 s.
  */
 export async function connectStore(uri: string): Promise<StoreConnection> {
+  const knowStore = wakeClosedWrites()
   const connection = mongoose.createConnection(uri, {
     serverSelectionTimeoutMS: 10_000,
     maxPoolSize: 32,
@@ -21,6 +23,7 @@ export async function connectStore(uri: string): Promise<StoreConnection> {
     readPreference: 'primary',
   })
   await connection.asPromise()
+  knowStore(connection.getClient().options.hosts.map(({ port }) => port))
   return connection
 }
 

@@ -2,7 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import { ATTEMPTS_KEPT, type Delivery } from '../domain/webhook.ts'
 import type { DeliveryStore } from '../flow/delivery-ports.ts'
 import { auditFields, outboxFields } from './audit-fields.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
 
 const { trusted } = mongoose
@@ -48,12 +48,21 @@ const deliverySchema = new Schema<DeliveryDocument>(
   STRICT_SCHEMA,
 )
 deliverySchema.index({ event_id: 1, target_key: 1 }, { unique: true })
+// Host and account, so that a claim passes over the backlog of busy ones without reading their documents.
 deliverySchema.index(
-  { next_at: 1 },
-  { partialFilterExpression: { state: { $in: ['due', 'leased'] } }, name: 'open_by_time' },
+  { next_at: 1, host: 1, account_id: 1 },
+  { partialFilterExpression: { state: { $in: ['due', 'leased'] } }, name: 'open_by_time_and_receiver' },
+)
+deliverySchema.index(
+  { state: 1, next_at: 1 },
+  { partialFilterExpression: { state: { $in: ['delivered', 'dead', 'dropped'] } }, name: 'resting_by_time' },
 )
 deliverySchema.index({ target_key: 1, account_id: 1, created_at: -1, _id: -1 })
-deliverySchema.index({ request_id: 1, created_at: -1, _id: -1 }, { sparse: true })
+// Not sparse: a sparse compound index holds every document that has any of its fields, here all of them.
+deliverySchema.index(
+  { request_id: 1, created_at: -1, _id: -1 },
+  { partialFilterExpression: { request_id: { $exists: true } }, name: 'by_request' },
+)
 carryTraces(deliverySchema)
 
 const OPEN = trusted({ $in: ['due', 'leased'] as const })
@@ -62,8 +71,9 @@ const RESTING = trusted({ $in: ['delivered', 'dead', 'dropped'] as const })
 /** Deliveries on mongoose: a claim is a lease with a number, so a worker that was too slow can write nothing (T82). */
 export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = noNudge): DeliveryStore {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')
+  const collection = connection.collection<DeliveryDocument>(model.collection.name)
   return {
-    insertNew: (deliveries) => insertNew(model, deliveries),
+    insertNew: (deliveries) => insertNew(collection, deliveries),
     ...reads(model),
     ...claims(model),
     async finish(id, claim, result) {
@@ -81,6 +91,14 @@ export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = 
       const replayed = toDelivery(await query.lean<DeliveryDocument>())
       if (replayed !== undefined) nudge()
       return replayed
+    },
+    async deleteRested(before, limit) {
+      const rested = { state: RESTING, next_at: trusted({ $lt: before }), relay: null }
+      const found = await model.find(rested, { _id: 1 }).limit(limit).lean<{ _id: string }[]>()
+      if (found.length === 0) return 0
+      const ids = trusted({ $in: found.map(({ _id }) => _id) })
+      // The conditions once more: one of them may have been replayed meanwhile.
+      return (await model.deleteMany({ ...rested, _id: ids })).deletedCount
     },
   }
 }
@@ -120,11 +138,12 @@ function reads(model: DeliveryModel): Pick<DeliveryStore, 'find' | 'nextDue' | '
 function claims(model: DeliveryModel): Pick<DeliveryStore, 'claim' | 'claimOne'> {
   const lease = (leaseEnds: Date) => ({ $set: { state: 'leased', next_at: leaseEnds }, $inc: { claim: 1 } })
   return {
-    async claim({ now, leaseEnds, busyHosts }) {
+    async claim({ now, leaseEnds, busyHosts, busyAccounts }) {
       const due = {
         state: OPEN,
         next_at: trusted({ $lte: now }),
         ...(busyHosts.length === 0 ? {} : { host: trusted({ $nin: [...busyHosts] }) }),
+        ...(busyAccounts.length === 0 ? {} : { account_id: trusted({ $nin: [...busyAccounts] }) }),
       }
       // The state before tells whether the attempt before this one ever reported back.
       const query = model.findOneAndUpdate(due, lease(leaseEnds), {
@@ -144,14 +163,27 @@ function claims(model: DeliveryModel): Pick<DeliveryStore, 'claim' | 'claimOne'>
   }
 }
 
-async function insertNew(model: DeliveryModel, deliveries: readonly Delivery[]): Promise<void> {
+/**
+ * Past mongoose, whose unordered insert leaves invalid documents out without a word: what is left out here would be a
+ * delivery that nobody makes.
+ */
+async function insertNew(
+  collection: mongoose.mongo.Collection<DeliveryDocument>,
+  deliveries: readonly Delivery[],
+): Promise<void> {
   if (deliveries.length === 0) return
   try {
-    await model.insertMany(deliveries.map(toDocument), { ordered: false })
+    await collection.insertMany(deliveries.map(toDocument), { ordered: false })
   } catch (error) {
-    // Another process carried the same trace, or an earlier attempt of ours did: the rest was inserted all the same.
-    if (!isDuplicateKey(error)) throw error
+    if (!isOnlyDuplicates(error)) throw error
   }
+}
+
+/** Another process carried the same trace, or an earlier attempt of ours did: the rest was inserted all the same. */
+function isOnlyDuplicates(error: unknown): boolean {
+  if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) return false
+  const failures = [error.writeErrors].flat()
+  return failures.every(({ code }) => code === 11000) && error.result.getWriteConcernError() === undefined
 }
 
 function toDocument({ id, ...rest }: Delivery): DeliveryDocument {

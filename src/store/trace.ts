@@ -34,6 +34,7 @@ export function traced(
   events: readonly OutboxEvent[] = [],
 ) {
   const token = audit.at(-1)?.eid
+  if (token === undefined && events.length > 0) throw new Error('an event without an audit entry')
   if (token === undefined) return update
   return {
     ...update,
@@ -82,9 +83,9 @@ export function createTraceSource<T extends TracedDocument>(
   const projection = Object.fromEntries(fields.map((field) => [field, 1]))
   return {
     name: model.collection.name,
-    async due(limit) {
-      const waiting = { relay: { $gt: '' } }
-      const found = await collection.find<T>(waiting, { projection, limit }).toArray()
+    async due(limit, after = '') {
+      const waiting = { relay: { $gt: after } }
+      const found = await collection.find<T>(waiting, { projection, limit, sort: { relay: 1 } }).toArray()
       return found.map((document) => ({ ...toTrace(document), ...options.read?.(document) }))
     },
     async settle(traces) {

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
+import { openGate } from '../support/gate.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { leaveDuties } from './duties.ts'
-import { openGate } from './gate.ts'
 import { useWorker, type Worker } from './worker.ts'
 
 /** How late a duty may be after a loss. */
@@ -40,6 +40,15 @@ describe('losing jobs costs time and no duty', () => {
     expect((await worker.stored('jobs').indexes()).map(({ name }) => name)).toContain('next_job')
   })
 
+  it('does every duty when a clock that was wrong once has put all jobs a day ahead', async () => {
+    const { worker, receiver } = await setUp()
+    const duties = await leaveDuties(worker, receiver, 7_000)
+    await worker.start()
+    await settled(worker)
+    await worker.stored('jobs').updateMany({}, { $set: { nextRunAt: new Date(Date.now() + 86_400_000) } })
+    console.info(`jobs a day ahead: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+  })
+
   it('does every duty while no job can be stored', async () => {
     const { worker, receiver } = await setUp()
     const duties = await leaveDuties(worker, receiver, 4_000)
@@ -57,16 +66,19 @@ describe('losing jobs costs time and no duty', () => {
     onTestFinished(() => gate.close())
     const { worker: observer, receiver } = await setUp()
     const worker = await useWorker({ beside: observer, storeUri: gate.uri(observer.database) })
-    const duties = await leaveDuties(observer, receiver, 3_000)
+    const duties = await leaveDuties(observer, receiver, 4_000)
     await worker.start()
-    await settled(observer)
+    // An attempt that cannot be recorded waits for the end of its lease: that is not what is looked at here.
+    await vi.waitFor(
+      async () =>
+        expect(await observer.stored('deliveries').countDocuments({ state: 'due', tries: 1 })).toBe(5),
+      { timeout: 20_000, interval: 10 },
+    )
     await gate.shut()
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(duties.due + 3_000), { timeout: 10_000 })
     await gate.open()
     console.info(`store away 3 s beyond: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
-    expect(worker.logged.map(({ message }) => message)).toContain(
-      'the job scheduler met an error; it goes on',
-    )
+    expect(worker.logged.filter(({ level }) => level === 'warn').length).toBeGreaterThan(0)
     await settled(observer)
   })
 

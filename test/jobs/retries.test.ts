@@ -5,7 +5,8 @@ import { startReceiver } from '../support/receiver.ts'
 import { percentile } from './percentile.ts'
 import { newRequester, useWorker } from './worker.ts'
 
-const COUNT = 12
+/** As many as go to one host at once: what waits for its turn is late for another reason. */
+const COUNT = 4
 
 it('tries a failing receiver again after 1 s and after 5 s, give or take 300 ms', async () => {
   const worker = await useWorker()

@@ -1,7 +1,7 @@
 import type { TestCaller } from './caller.ts'
 
 /** One server-sent event as a client sees it; a comment has neither `event` nor `data`. */
-export interface SeenEvent {
+interface SeenEvent {
   event?: string
   id?: string
   retry?: string

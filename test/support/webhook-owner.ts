@@ -6,7 +6,7 @@ import type { TestService } from './service.ts'
 export const WEBHOOKS_PATH = '/api/v1/account/webhooks'
 
 /** A webhook as its owner knows it. */
-export interface MadeWebhook {
+interface MadeWebhook {
   id: string
   /** As it was shown, this once. */
   secret: string

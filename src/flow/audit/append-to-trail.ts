@@ -10,6 +10,7 @@ const BATCH = 256
 
 /** Losing this often in a row means that something else is wrong than somebody being faster. */
 const TRIES = 200
+const FIRST_PAUSE_MS = 16
 const LONGEST_PAUSE_MS = 64
 
 /**
@@ -26,7 +27,7 @@ export async function appendToTrail(deps: AppendDeps, entries: readonly AuditEnt
 async function appendBatch(deps: AppendDeps, batch: readonly AuditEntry[]): Promise<void> {
   let left = [...new Map(batch.map((entry) => [entry.eid, entry])).values()]
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
-    if (attempt > 1) await pause(backOff(deps, attempt))
+    if (attempt > 0) await pause(backOff(deps, attempt))
     const known = await deps.trail.known(left.map(({ eid }) => eid))
     left = left.filter(({ eid }) => !known.has(eid))
     if (left.length === 0) return
@@ -48,5 +49,5 @@ function linkAll(deps: AppendDeps, head: ChainHead, entries: readonly AuditEntry
 /** Milliseconds, at random up to twice as many each time: whoever lost together must not try together again. */
 function backOff({ random }: AppendDeps, attempt: number): number {
   const share = (random.bytes(1)[0] ?? 0) / 255
-  return share * Math.min(LONGEST_PAUSE_MS, 2 ** attempt)
+  return share * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
 }

@@ -4,7 +4,7 @@ import type { TrailDeps } from '../audit-ports.ts'
 import { checkStates, createTellings, type StateFinding, type Tellings } from './check-states.ts'
 
 /** Something wrong with the records themselves. `seq`: the first number that is concerned. */
-export interface ChainFinding {
+interface ChainFinding {
   code:
     | ChainFlaw
     /** The trail once reached further than it does. */

@@ -7,7 +7,7 @@ import { drawId, type FlowDeps } from '../deps.ts'
 
 type AttemptDeps = Pick<
   FlowDeps,
-  'deliveries' | 'webhooks' | 'apiKeys' | 'vault' | 'sender' | 'clock' | 'random' | 'log'
+  'deliveries' | 'webhooks' | 'apiKeys' | 'vault' | 'sender' | 'settings' | 'clock' | 'random' | 'log'
 >
 
 /** What became of a claimed delivery; `next_at` is set while it stays due. */
@@ -37,15 +37,15 @@ export async function attemptDelivery(
   const before: Attempt[] = options.interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
   const receiver = await receiverOf(deps, delivery, at)
   if (receiver === undefined) {
-    const dropped = { ...rest(delivery, 'dropped', at), attempts: before }
+    const dropped = { ...resultIn(delivery, 'dropped', at), attempts: before }
     await deps.deliveries.finish(delivery.id, delivery.claim, {
       ...dropped,
       audit: [audit(deps, delivery, 'delivery.dropped', at)],
     })
     return { state: 'dropped' }
   }
-  const { url, event_id: eventId, body } = delivery
-  const result = await deps.sender.send({ url, eventId, body, at, secrets: receiver.secrets })
+  if (isTooLate(deps, delivery)) return { state: 'leased' }
+  const result = await send(deps, delivery, at, receiver)
   const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
   if (result.outcome === 'interrupted') return giveBack(deps, delivery, [...before, attempt])
   const step = stepAfter(delivery, result)
@@ -58,9 +58,34 @@ export async function attemptDelivery(
   return { state: written.state, outcome: result.outcome, next_at: written.next_at }
 }
 
+/**
+ * The store was so slow that the lease could end before the attempt does: another worker would send beside us. The delivery
+ * is left to whoever claims it next (T82).
+ */
+function isTooLate({ clock, settings }: AttemptDeps, { next_at: leaseEnds }: Delivery): boolean {
+  return clock.now().getTime() + settings.attemptMs >= leaseEnds.getTime()
+}
+
+/** A secret that cannot be opened counts as a failed attempt: the owner sees it in the log, and it comes to an end. */
+async function send(
+  deps: AttemptDeps,
+  { id, url, event_id: eventId, body }: Delivery,
+  at: Date,
+  { openSecrets }: { openSecrets: () => [string, ...string[]] },
+): Promise<AttemptOutcome> {
+  let secrets: [string, ...string[]]
+  try {
+    secrets = openSecrets()
+  } catch (error) {
+    deps.log.error({ error, delivery_id: id }, 'the secret of a webhook cannot be opened; rotate it')
+    return { outcome: 'unsigned', duration_ms: 0 }
+  }
+  return deps.sender.send({ url, eventId, body, at, secrets })
+}
+
 /** The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing. */
 async function giveBack(deps: AttemptDeps, delivery: Delivery, attempts: Attempt[]): Promise<AttemptReport> {
-  const due = { ...rest(delivery, 'due', deps.clock.now()), attempts, audit: [] }
+  const due = { ...resultIn(delivery, 'due', deps.clock.now()), attempts, audit: [] }
   await deps.deliveries.finish(delivery.id, delivery.claim, due)
   return { state: 'due', outcome: 'interrupted', next_at: due.next_at }
 }
@@ -77,16 +102,17 @@ async function receiverOf(
   deps: AttemptDeps,
   { target, event_type }: Delivery,
   at: Date,
-): Promise<{ secrets: [string, ...string[]] } | undefined> {
+): Promise<{ openSecrets: () => [string, ...string[]] } | undefined> {
   if (target.kind === 'callback') {
     const key = await deps.apiKeys.find(target.api_key_id)
-    return key && { secrets: [deps.vault.webhookSecret(key.id, key.secret_version)] }
+    return key && { openSecrets: () => [deps.vault.webhookSecret(key.id, key.secret_version)] }
   }
   const webhook = await deps.webhooks.find(target.webhook_id)
   // A test-fire may try a webhook that is switched off.
   const wanted =
     webhook?.state === 'active' || (webhook?.state === 'disabled' && event_type === 'webhook.test')
-  return webhook === undefined || !wanted ? undefined : { secrets: secretsOf(deps, webhook, at) }
+  if (webhook === undefined || !wanted) return undefined
+  return { openSecrets: () => secretsOf(deps, webhook, at) }
 }
 
 function secretsOf(deps: Pick<AttemptDeps, 'vault'>, webhook: Webhook, at: Date): [string, ...string[]] {
@@ -104,21 +130,21 @@ function resultOf(deps: AttemptDeps, delivery: Delivery, step: NextStep, attempt
   const detail = { outcome: attempt.outcome, attempt: tries, duration_ms: Math.round(attempt.duration_ms) }
   if (step.state === 'delivered')
     return {
-      ...rest(delivery, 'delivered', now),
+      ...resultIn(delivery, 'delivered', now),
       tries,
       audit: [audit(deps, delivery, 'delivery.delivered', now, detail)],
     }
   const failed = audit(deps, delivery, 'delivery.failed', now, detail)
   if (step.state === 'due') {
     const next_at = new Date(now.getTime() + step.delay_ms)
-    return { ...rest(delivery, 'due', next_at), tries, audit: [failed] }
+    return { ...resultIn(delivery, 'due', next_at), tries, audit: [failed] }
   }
   const exhausted = audit(deps, delivery, 'delivery.exhausted', now)
   const events = tellsExhaustion(delivery) ? [exhaustedEvent(deps, delivery, tries, attempt, now)] : []
-  return { ...rest(delivery, 'dead', now), tries, events, audit: [failed, exhausted] }
+  return { ...resultIn(delivery, 'dead', now), tries, events, audit: [failed, exhausted] }
 }
 
-function rest(delivery: Delivery, state: Delivery['state'], next_at: Date) {
+function resultIn(delivery: Delivery, state: Delivery['state'], next_at: Date) {
   return { state, next_at, tries: delivery.tries, events: [] as OutboxEvent[] }
 }
 

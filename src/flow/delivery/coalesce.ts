@@ -1,25 +1,25 @@
 /**
- * Makes `work` run at most once at a time: calls during a run share one more run after it. Nothing that was asked for
- * before a run began is missed by it.
- * @returns a function whose promise settles with the run that covers the call; it rejects as `work` does
+ * Makes `work` run at most once at a time: calls during a run share one more run after it, also when the first one fails.
+ * @returns a function whose promise settles with a run that began after the call; it rejects as that run does
  */
 export function coalesce(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
-  let again = false
-  const loop = async (): Promise<void> => {
-    try {
-      do {
-        again = false
-        await work()
-      } while (again)
-    } finally {
-      // In the same turn as the last look at `again`: a call in between would be forgotten.
+  let next: Promise<void> | undefined
+  const start = (): Promise<void> => {
+    const run = work().finally(() => {
       running = undefined
-    }
+    })
+    running = run
+    return run
+  }
+  const startNext = (): Promise<void> => {
+    next = undefined
+    // Somebody who called in between has started one already: it began after every call that waits here.
+    return running ?? start()
   }
   return () => {
-    again = true
-    running ??= loop()
-    return running
+    if (running === undefined) return start()
+    next ??= running.then(startNext, startNext)
+    return next
   }
 }

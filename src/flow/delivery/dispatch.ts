@@ -1,15 +1,12 @@
 import type { Wakeups } from '../delivery-ports.ts'
 import { attemptDelivery } from './attempt-delivery.ts'
 import { coalesce } from './coalesce.ts'
+import { createSendSlots, type SendLimits } from './send-slots.ts'
 
 type DispatchDeps = Parameters<typeof attemptDelivery>[0]
 
 /** How much one process sends at once, and for how long a claim holds. */
-export interface DispatchLimits {
-  /** Attempts under way in this process. */
-  total: number
-  /** Of them, to one host: no receiver can take all workers, nor be flooded by us (T8, T9). */
-  perHost: number
+export interface DispatchLimits extends SendLimits {
   /** Milliseconds; longer than the longest attempt. After it another worker takes over. */
   leaseMs: number
 }
@@ -28,35 +25,42 @@ export interface Dispatcher {
  */
 export function createDispatcher(deps: DispatchDeps, wakeups: Wakeups, limits: DispatchLimits): Dispatcher {
   const underWay = new Set<Promise<void>>()
-  const hosts = new Map<string, number>()
+  const slots = createSendSlots(limits)
+  let claiming = 0
   let stopped = false
 
-  const run = async ({ delivery, interrupted }: Claimed): Promise<void> => {
-    hosts.set(delivery.host, (hosts.get(delivery.host) ?? 0) + 1)
+  const attempt = async ({ delivery, interrupted }: Claimed): Promise<void> => {
     try {
       const { state, next_at } = await attemptDelivery(deps, delivery, { interrupted })
       if (state === 'due' && next_at !== undefined) wakeups.at('deliver', next_at)
     } catch (error) {
       deps.log.error({ error, delivery_id: delivery.id }, 'an attempt was not recorded; its lease will end')
     }
-    const left = (hosts.get(delivery.host) ?? 1) - 1
-    if (left === 0) hosts.delete(delivery.host)
-    else hosts.set(delivery.host, left)
+    slots.free(delivery.host)
   }
-  const claimAll = coalesce(async () => {
-    while (!stopped && underWay.size < limits.total) {
-      const busyHosts = [...hosts].filter(([, n]) => n >= limits.perHost).map(([host]) => host)
-      const now = deps.clock.now()
-      const leaseEnds = new Date(now.getTime() + limits.leaseMs)
-      const claimed = await deps.deliveries.claim({ now, leaseEnds, busyHosts })
-      if (claimed === undefined) return
-      const attempt: Promise<void> = run(claimed).finally(() => {
-        underWay.delete(attempt)
-        wake()
-      })
-      underWay.add(attempt)
+  const begin = (claimed: Claimed): void => {
+    slots.take(claimed.delivery.host)
+    const running: Promise<void> = attempt(claimed).finally(() => {
+      underWay.delete(running)
+      wake()
+    })
+    underWay.add(running)
+  }
+  /** @returns false when nothing was due */
+  const claimOne = async (): Promise<boolean> => {
+    const now = deps.clock.now()
+    const leaseEnds = new Date(now.getTime() + limits.leaseMs)
+    claiming += 1
+    try {
+      const claimed = await deps.deliveries.claim({ now, leaseEnds, busyHosts: slots.busyHosts() })
+      if (claimed !== undefined) begin(claimed)
+      return claimed !== undefined
+    } finally {
+      claiming -= 1
     }
-  })
+  }
+  const room = (more: number): boolean => !stopped && slots.roomFor(claiming + more)
+  const claimAll = coalesce(() => claimInLanes(claimOne, room))
   const wake = (): void => {
     claimAll().catch((error: unknown) =>
       deps.log.warn({ error }, 'claiming deliveries failed; the sweep tries again'),
@@ -71,6 +75,33 @@ export function createDispatcher(deps: DispatchDeps, wakeups: Wakeups, limits: D
       await Promise.all(underWay)
     },
   }
+}
+
+/**
+ * Claims until nothing is due or there is no room. A store makes many writes durable as fast as one, so while there is a
+ * backlog several claims are on their way. Each find may bring one more, but not the first: a single delivery costs no
+ * question more than it must.
+ * @param room for that many claims more than are on their way
+ * @throws what a claim threw, once none is on its way
+ */
+async function claimInLanes(
+  claimOne: () => Promise<boolean>,
+  room: (more: number) => boolean,
+): Promise<void> {
+  const lanes: Promise<unknown>[] = []
+  const failures: unknown[] = []
+  let found = 0
+  const lane = async (): Promise<void> => {
+    while (room(1) && (await claimOne())) {
+      found += 1
+      if (found > 1 && room(2)) open()
+    }
+  }
+  const open = (): void => void lanes.push(lane().catch((error: unknown) => failures.push(error)))
+  open()
+  // Grows while it is walked.
+  for (const running of lanes) await running
+  if (failures.length > 0) throw failures[0]
 }
 
 type Claimed = NonNullable<Awaited<ReturnType<DispatchDeps['deliveries']['claim']>>>

@@ -1,5 +1,6 @@
 import type { OutboxEvent } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
+import { plainEntry } from '../../signing/audit-content.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
 import { followCards } from '../chat/follow-cards.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
@@ -29,11 +30,16 @@ export interface Relay {
 /**
  * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
  * relays at once, changes nothing: deliveries are unique per event and target, cards per request and recipient, entries
- * unique by id, and a trace is emptied only while its token stands.
+ * unique by id, and a trace is emptied only while its token stands. What cannot be carried on stands in nobody's way: a trace that makes no sense is told of and
+ * left, and a trail that takes nothing costs entries their place, but no receiver its delivery.
  */
 export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const run = coalesce(async () => {
-    for (const source of deps.sources) await relaySource(deps, source, senders)
+    const failures: unknown[] = []
+    for (const source of deps.sources) {
+      await relaySource(deps, source, senders).catch((error: unknown) => failures.push(error))
+    }
+    if (failures.length > 0) throw failures[0]
   })
   return {
     run,
@@ -45,22 +51,57 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   }
 }
 
+/** Walks through all that is due, page by page, whatever becomes of a page. @throws what kept the trail from growing */
 async function relaySource(deps: RelayDeps, source: TraceSource, senders: Senders): Promise<void> {
-  for (;;) {
-    const traces = await source.due(BATCH)
-    if (traces.length === 0) return
-    const deliveries = await deliveriesOf(deps, traces)
-    await deps.deliveries.insertNew(deliveries)
-    if (deliveries.length > 0 || traces.some(isReplay)) senders.deliveries()
-    if (await followCards(deps, traces)) senders.cards()
-    const entries = traces.flatMap((trace) => trace.audit)
-    await appendToTrail(
-      deps,
-      entries.sort((a, b) => a.at.getTime() - b.at.getTime()),
-    )
-    await source.settle(traces)
-    if (traces.length < BATCH) return
+  const failures: unknown[] = []
+  for (let after = ''; ; ) {
+    const traces = await source.due(BATCH, after)
+    const sound = await handOver(deps, source, traces, senders)
+    if (failures.length === 0) {
+      await record(deps, source, sound).catch((error: unknown) => failures.push(error))
+    }
+    const last = traces.at(-1)
+    if (last === undefined || traces.length < BATCH) break
+    after = last.token
   }
+  if (failures.length > 0) throw failures[0]
+}
+
+/** Makes the deliveries of these traces. @returns the traces whose audit entries can be recorded, too */
+async function handOver(
+  deps: RelayDeps,
+  source: TraceSource,
+  traces: readonly Trace[],
+  senders: Senders,
+): Promise<Trace[]> {
+  const webhooks = await webhooksFor(deps, traces)
+  const deliveries: Delivery[] = []
+  const sound: Trace[] = []
+  for (const trace of traces) {
+    try {
+      deliveries.push(...deliveriesOf(deps, trace, webhooks))
+      trace.audit.forEach(plainEntry)
+      sound.push(trace)
+    } catch (error) {
+      deps.log.error(
+        { error, source: source.name, id: trace.id },
+        'what this document left cannot be carried on',
+      )
+    }
+  }
+  await deps.deliveries.insertNew(deliveries)
+  if (deliveries.length > 0 || traces.some(isReplay)) senders.deliveries()
+  if (await followCards(deps, sound)) senders.cards()
+  return sound
+}
+
+async function record(deps: RelayDeps, source: TraceSource, traces: readonly Trace[]): Promise<void> {
+  const entries = traces.flatMap((trace) => trace.audit)
+  await appendToTrail(
+    deps,
+    entries.sort((a, b) => a.at.getTime() - b.at.getTime()),
+  )
+  await source.settle(traces)
 }
 
 /** A replayed delivery is due, though nothing was inserted. */
@@ -68,19 +109,20 @@ function isReplay(trace: Trace): boolean {
   return trace.audit.some(({ type }) => type === 'delivery.replayed')
 }
 
-async function deliveriesOf(deps: RelayDeps, traces: readonly Trace[]): Promise<Delivery[]> {
+async function webhooksFor(deps: RelayDeps, traces: readonly Trace[]): Promise<Webhook[]> {
   const accounts = traces
     .filter((trace) => trace.events.length > 0)
     .flatMap((trace) => trace.account_id ?? [])
-  const webhooks = accounts.length === 0 ? [] : await deps.webhooks.activeOf([...new Set(accounts)])
-  return traces.flatMap((trace) => [
-    ...callbackOf(deps, trace),
-    ...trace.events.flatMap((event) =>
-      webhooks
-        .filter((webhook) => webhook.account_id === trace.account_id && wants(webhook, event))
-        .map((webhook) => deliveryTo(deps, webhook, event, requestOf(trace, event))),
-    ),
-  ])
+  return accounts.length === 0 ? [] : deps.webhooks.activeOf([...new Set(accounts)])
+}
+
+function deliveriesOf(deps: RelayDeps, trace: Trace, webhooks: readonly Webhook[]): Delivery[] {
+  const toWebhooks = trace.events.flatMap((event) =>
+    webhooks
+      .filter((webhook) => webhook.account_id === trace.account_id && wants(webhook, event))
+      .map((webhook) => deliveryTo(deps, webhook, event, requestOf(trace, event))),
+  )
+  return [...callbackOf(deps, trace), ...toWebhooks]
 }
 
 /**

@@ -8,7 +8,7 @@ import { findLiveWebhook, type Owner, ownerAudit } from './own-webhook.ts'
 
 type TestDeps = Pick<
   FlowDeps,
-  'webhooks' | 'deliveries' | 'apiKeys' | 'sender' | 'vault' | 'clock' | 'random' | 'log'
+  'webhooks' | 'deliveries' | 'apiKeys' | 'sender' | 'settings' | 'vault' | 'clock' | 'random' | 'log'
 >
 
 /** Nobody else may take the test while its one attempt lasts. */

@@ -77,7 +77,7 @@ function event(type: EventType): ZodOpenApiOperationObject {
       content: { 'application/json': { schema: eventBody(type), ...exampleOf(type) } },
     },
     responses: {
-      '2XX': { description: 'Taken. Any answer else, and none within the time limit, is a failure.' },
+      '2XX': { description: 'Taken. Any other answer, or none within the time limit, is a failure.' },
       '410': { description: 'Switches the webhook off.' },
       default: {
         description: 'Tried again after 1 s, 5 s, 30 s and 5 min; `Retry-After` can lengthen that.',
@@ -99,7 +99,7 @@ const callback: ZodOpenApiOperationObject = {
   requestParams: { header: signed },
   requestBody: { required: true, content: { 'application/json': { schema: callbackBody } } },
   responses: {
-    '2XX': { description: 'Taken. Any answer else, and none within the time limit, is a failure.' },
+    '2XX': { description: 'Taken. Any other answer, or none within the time limit, is a failure.' },
     default: { description: 'Tried again after exactly 1 s, 5 s, 30 s and 5 min.' },
   },
 }

@@ -113,10 +113,10 @@ describe('the internal token with X-Approver-Email', () => {
     const user = await addPerson(service, 'audited@example.com')
     const id = String((await create('audited@example.com')).body.id)
     await as('audited@example.com', `/api/v1/approvals/${id}`)
-    const entries = await stored(service, 'audit_entries')
-      .find({ 'entry.account_id': user.account_id })
+    const waiting = await stored(service, 'audit_inbox')
+      .find({ 'audit.account_id': user.account_id })
       .toArray()
-    expect(entries.map((document) => document.entry)).toMatchObject([
+    expect(waiting.flatMap((document) => document.audit)).toMatchObject([
       { type: 'internal_token.used', subject: user.id, actor: { kind: 'internal', address: '127.0.0.1' } },
       { type: 'internal_token.used', subject: user.id, actor: { kind: 'internal', address: '127.0.0.1' } },
     ])

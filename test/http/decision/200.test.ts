@@ -142,7 +142,8 @@ describe('POST /api/v1/approvals/:id/decision', () => {
     expect(stored?.callback).toMatchObject({
       state: 'due',
       url: 'https://receiver.example/hook',
-      attempts: 0,
+      event_id: expect.stringMatching(/^evt_/),
+      delivery_id: expect.stringMatching(/^dlv_/),
     })
     const body = JSON.parse(stored?.callback?.body ?? '{}')
     expect(Object.keys(body)).toEqual(['request_id', 'decision', 'decided_at', 'signed_receipt'])

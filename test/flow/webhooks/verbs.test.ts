@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import type { FlowDeps } from '../../../src/flow/deps.ts'
+import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
+import { drawId, type FlowDeps } from '../../../src/flow/deps.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -32,6 +33,52 @@ async function outdated() {
   return { deps, id: webhook.id, late: { ...deps, webhooks: { ...deps.webhooks, find } } }
 }
 
+/** A delivery to that webhook that rests. */
+async function givenUp(webhook_id: string): Promise<Delivery> {
+  const { deps } = service.composition
+  const at = deps.clock.now()
+  const delivery: Delivery = {
+    id: drawId(deps, 'dlv'),
+    account_id: owner.accountId,
+    target: { kind: 'webhook', webhook_id },
+    event_id: drawId(deps, 'evt'),
+    event_type: 'key.created',
+    url: 'https://hooks.example.com/',
+    host: 'hooks.example.com',
+    body: '{}',
+    state: 'dead',
+    next_at: at,
+    tries: 5,
+    claim: 5,
+    attempts: [],
+    created_at: at,
+    outbox: [],
+    audit: [],
+  }
+  await deps.deliveries.insertNew([delivery])
+  return delivery
+}
+
+describe('a replay', () => {
+  it('wakes the sender at once, though nothing new was inserted; other changes do not', async () => {
+    const { deps, id } = await outdated()
+    const delivery = await givenUp(id)
+    let woken = 0
+    const deliveries = () => {
+      woken += 1
+    }
+    const relay = createRelay(deps, { deliveries, cards: () => undefined })
+    await relay.run()
+    expect(woken).toBe(0)
+    await rotateWebhook(deps, owner, id)
+    await relay.run()
+    expect(woken).toBe(0)
+    await replayDelivery(deps, owner, delivery.id)
+    await relay.run()
+    expect(woken).toBe(1)
+  })
+})
+
 describe('whoever comes second', () => {
   it('rotates nothing: the secret of the first rotation stays, and so does the one before it', async () => {
     const { deps, id, late } = await outdated()
@@ -56,27 +103,8 @@ describe('whoever comes second', () => {
   })
 
   it('does not replay what was taken up meanwhile', async () => {
-    const { deps, id: webhook_id } = await outdated()
-    const at = deps.clock.now()
-    const delivery: Delivery = {
-      id: `dlv_${'0'.repeat(26)}`,
-      account_id: owner.accountId,
-      target: { kind: 'webhook', webhook_id },
-      event_id: `evt_${'0'.repeat(26)}`,
-      event_type: 'key.created',
-      url: 'https://hooks.example.com/',
-      host: 'hooks.example.com',
-      body: '{}',
-      state: 'dead',
-      next_at: at,
-      tries: 5,
-      claim: 5,
-      attempts: [],
-      created_at: at,
-      outbox: [],
-      audit: [],
-    }
-    await deps.deliveries.insertNew([delivery])
+    const { deps, id } = await outdated()
+    const delivery = await givenUp(id)
     const late = { ...deps, deliveries: { ...deps.deliveries, find: async () => delivery } }
     expect(await replayDelivery(deps, owner, delivery.id)).toMatchObject({ state: 'due', tries: 0 })
     await expect(replayDelivery(late, owner, delivery.id)).rejects.toMatchObject({

@@ -12,10 +12,9 @@ export interface Gate {
   close(): Promise<void>
 }
 
-/** Opens a gate before the store of this connection string, which names a Unix socket. */
+/** Opens a gate before the store of this connection string. */
 export async function openGate(storeUri: string): Promise<Gate> {
-  const storePath = decodeURIComponent(/^mongodb:\/\/([^/?]+\.sock)/.exec(storeUri)?.[1] ?? '')
-  if (storePath === '') throw new Error(`no Unix socket: ${storeUri}`)
+  const store = addressOf(storeUri)
   const folder = await mkdtemp(join(tmpdir(), 'gate-'))
   const path = join(folder, 'gate.sock')
   const sockets = new Set<Socket>()
@@ -30,7 +29,7 @@ export async function openGate(storeUri: string): Promise<Gate> {
       }),
     open: () =>
       new Promise((resolve, reject) => {
-        server = createServer((client) => link(client, connect({ path: storePath }), sockets))
+        server = createServer((client) => link(client, connect(store), sockets))
         server.once('error', reject)
         server.listen(path, resolve)
       }),
@@ -41,6 +40,13 @@ export async function openGate(storeUri: string): Promise<Gate> {
   }
   await gate.open()
   return gate
+}
+
+function addressOf(storeUri: string): { path: string } | { host: string; port: number } {
+  const place = decodeURIComponent(/^mongodb:\/\/([^/?]+)/.exec(storeUri)?.[1] ?? '')
+  if (place.endsWith('.sock')) return { path: place }
+  const [host = '', port] = place.split(':')
+  return { host, port: Number(port) }
 }
 
 function link(client: Socket, store: Socket, sockets: Set<Socket>): void {

@@ -1,0 +1,283 @@
+// How soon those who wait hear of a change, and what waiting costs the store: two services on one embedded store, over real
+// HTTP. Times run from sending the change, which includes making it, and from its answer; "at once" is one write of all.
+// Bounded: a fixed number of samples each. Usage: npm run build && node bench/waiting.mjs [waiters, at most 1000]
+import { fork, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { compose } from '../dist/src/compose.js'
+import { readConfig } from '../dist/src/config.js'
+import { createRequest } from '../dist/src/flow/create-request.js'
+import { drawId } from '../dist/src/flow/deps.js'
+import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
+import { inviteUser } from '../dist/src/flow/people/invite-user.js'
+import { serve } from '../dist/src/serve.js'
+
+const SAMPLES = 60
+const PORTS = [3973, 3974]
+const PER_KEY = 5
+const COUNT_MS = 3_000
+const LOOK_MS = 20
+const silent = { debug() {}, info() {}, warn() {}, error: console.error }
+
+if (process.argv[2] === 'serve') await runService()
+else await runBench(Math.min(1_000, Number(process.argv[2] ?? 600)))
+
+/** One of the two services: tells on demand how many commands it has sent to the store and how many wait. */
+async function runService() {
+  const { connection, deps } = (await serve(readConfig(process.env), { log: silent })).composition
+  const seen = { commands: 0, waiting: 0 }
+  connection.getClient().on('commandStarted', () => {
+    seen.commands += 1
+  })
+  const { watch } = deps.changes
+  deps.changes.watch = (...ids) => {
+    const watched = watch(...ids)
+    const next = async (...limits) => {
+      seen.waiting += 1
+      return watched.next(...limits).finally(() => {
+        seen.waiting -= 1
+      })
+    }
+    return { ...watched, next }
+  }
+  process.on('message', () => process.send(seen))
+  process.on('disconnect', () => process.exit(0))
+  process.send(seen)
+}
+
+async function runBench(many) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+  const store = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('../bin/countersign.mjs', import.meta.url)), 'store'],
+    {
+      env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  const [line] = await once(store.stdout, 'data')
+  const uri = /^MONGODB_URI=(.*)$/m.exec(String(line))[1]
+  const env = environment(dataDir, uri)
+  const services = []
+  try {
+    for (const port of PORTS) services.push(await startService({ ...env, PORT: String(port) }))
+    const parent = await compose(readConfig(env), { log: silent })
+    const callers = await makeCallers(parent.deps, Math.ceil(many / PER_KEY))
+    await measure({ ...parent, callers, services, many })
+    await parent.close()
+  } finally {
+    for (const service of services) service.disconnect()
+    store.kill('SIGTERM')
+    await once(store, 'exit')
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+function environment(dataDir, uri) {
+  const secret = () => randomBytes(32).toString('base64')
+  const names = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
+  const secrets = Object.fromEntries(names.map((name) => [name, secret()]))
+  const monitored = `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`
+  const base = `http://localhost:${PORTS[0]}`
+  return { ...secrets, PATH: process.env.PATH, DATA_DIR: dataDir, MONGODB_URI: monitored, BASE_URL: base }
+}
+
+async function startService(env) {
+  const service = fork(fileURLToPath(import.meta.url), ['serve'], { env })
+  await once(service, 'message')
+  return service
+}
+
+/** Owners with as many keys as an account may have, until there are enough. */
+async function makeCallers(deps, count) {
+  const callers = []
+  for (let index = 0; callers.length < count; index += 1) {
+    const { user } = await inviteUser(deps, { email: `bench-${index}@example.com` }, { kind: 'cli' })
+    for (let key = 0; key < 100 && callers.length < count; key += 1) {
+      const input = { accountId: user.account_id, name: `bench ${key}`, sandbox: false }
+      const made = await createApiKey(deps, input, { kind: 'cli' })
+      callers.push({
+        token: made.raw_key,
+        caller: { key: made.key, scopes: made.key.scopes, address: '127.0.0.1' },
+      })
+    }
+  }
+  return callers
+}
+
+async function measure(bench) {
+  const latencies = []
+  const costs = [{ 'open waits': 0, ...(await commandsPerSecond(bench)) }]
+  for (const path of ['wait?timeout=60', 'events']) {
+    for (const waiters of [1, bench.many]) {
+      for (const [place, port] of [
+        ['same process', PORTS[0]],
+        ['other process', PORTS[1]],
+      ]) {
+        const run = waiters === 1 ? oneByOne : amongMany
+        const { times, cost } = await run(bench, path, port)
+        latencies.push({ waiting: path, waiters, changed: place, ...summary(times) })
+        if (path !== 'events' && place === 'same process') costs.push({ 'open waits': waiters, ...cost })
+      }
+    }
+    const times = await allAtOnce(bench, path)
+    latencies.push({
+      waiting: path,
+      waiters: bench.many,
+      changed: 'all at once, elsewhere',
+      ...summary(times),
+    })
+  }
+  console.log('Milliseconds until the waiter heard:')
+  console.table(latencies)
+  console.log('Commands of the waiting service to the store:')
+  console.table(costs)
+}
+
+/** Each waits alone. */
+async function oneByOne(bench, path, port) {
+  const times = []
+  let cost
+  for (let turn = 0; turn < SAMPLES; turn += 1) {
+    const asked = await ask(bench, turn)
+    const waiting = open(asked, path)
+    await untilWaiting(bench, 1)
+    if (turn === 0) cost = await commandsPerSecond(bench)
+    times.push(await change(asked, waiting, port))
+  }
+  return { times, cost }
+}
+
+/** Some of many who wait hear of a change; the others go on waiting until all is measured. */
+async function amongMany(bench, path, port) {
+  const asked = await askAll(bench)
+  const waiting = asked.map((one) => open(one, path))
+  await untilWaiting(bench, bench.many)
+  const cost = await commandsPerSecond(bench)
+  const times = []
+  for (let turn = 0; turn < SAMPLES; turn += 1) times.push(await change(asked[turn], waiting[turn], port))
+  for (const one of waiting) one.close()
+  await untilWaiting(bench, 0)
+  return { times, cost }
+}
+
+/** Another process writes all of them in one go. */
+async function allAtOnce(bench, path) {
+  const asked = await askAll(bench)
+  const waiting = asked.map((one) => open(one, path))
+  await untilWaiting(bench, bench.many)
+  const ids = asked.map((one) => one.id)
+  const withdrawn = { $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }
+  await bench.connection.collection('requests').updateMany({ _id: { $in: ids } }, withdrawn)
+  const written = performance.now()
+  return Promise.all(waiting.map(async (one) => ({ answered: (await one.heard) - written })))
+}
+
+async function ask({ deps, callers }, turn) {
+  const { caller, token } = callers[turn % callers.length]
+  const input = {
+    action: `Bench ${turn}`,
+    context: {},
+    requires_individual_decision: false,
+    ttl_seconds: 600,
+  }
+  return { id: (await createRequest(deps, caller, input, drawId(deps, 'req'))).id, token }
+}
+
+async function askAll(bench) {
+  const asked = []
+  for (let turn = 0; turn < bench.many; turn += 1) asked.push(await ask(bench, turn))
+  return asked
+}
+
+/** Withdraws it through the service at `port`. @returns milliseconds until the waiter heard, from sending and from the answer */
+async function change({ id, token }, waiting, port) {
+  const sent = performance.now()
+  const headers = { Authorization: `Bearer ${token}` }
+  const path = `/api/v1/approvals/${id}/cancel`
+  const done = new Promise((resolve, reject) => {
+    const request = http.request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: false })
+    request.on('response', (response) => {
+      response.resume()
+      response.on('end', () =>
+        response.statusCode === 200
+          ? resolve(performance.now())
+          : reject(new Error(`${response.statusCode}`)),
+      )
+    })
+    request.on('error', reject)
+    request.end()
+  })
+  const [heard, answered] = await Promise.all([waiting.heard, done])
+  return { sent: heard - sent, answered: Math.max(0, heard - answered) }
+}
+
+/** Waits at the first service. `heard`: when the final state came. */
+function open({ id, token }, path) {
+  const headers = { Authorization: `Bearer ${token}` }
+  const options = {
+    host: '127.0.0.1',
+    port: PORTS[0],
+    path: `/api/v1/approvals/${id}/${path}`,
+    headers,
+    agent: false,
+  }
+  const request = http.request(options)
+  const heard = new Promise((resolve, reject) => {
+    request.on('response', (response) => {
+      if (response.statusCode !== 200) reject(new Error(`${response.statusCode} on ${path}`))
+      response.on('data', (chunk) => {
+        if (String(chunk).includes('"cancelled":true')) resolve(performance.now())
+      })
+      response.on('error', () => undefined)
+    })
+    request.on('error', reject)
+  })
+  heard.catch(() => undefined)
+  request.end()
+  return { heard, close: () => request.destroy() }
+}
+
+/** What the first service asks of the store meanwhile, whatever for. */
+async function commandsPerSecond({ services: [service] }) {
+  const before = await report(service)
+  await pause(COUNT_MS)
+  const { commands } = await report(service)
+  return { 'commands per second': Math.round(((commands - before.commands) * 1000) / COUNT_MS) }
+}
+
+async function untilWaiting({ services: [service] }, count) {
+  while ((await report(service)).waiting !== count) await pause(LOOK_MS)
+}
+
+async function report(service) {
+  const answer = once(service, 'message')
+  service.send('report')
+  return (await answer)[0]
+}
+
+function summary(times) {
+  const answered = percentiles(times.map((one) => one.answered))
+  const sent = percentiles(times.flatMap((one) => one.sent ?? []))
+  return {
+    samples: times.length,
+    'p50 from sending': sent(0.5),
+    'p99 from sending': sent(0.99),
+    'p50 from answer': answered(0.5),
+    'p99 from answer': answered(0.99),
+  }
+}
+
+function percentiles(times) {
+  times.sort((a, b) => a - b)
+  return (share) => {
+    const time = times[Math.min(times.length - 1, Math.floor(times.length * share))]
+    return time === undefined ? '' : Number(time.toFixed(1))
+  }
+}

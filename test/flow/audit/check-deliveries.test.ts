@@ -1,0 +1,49 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
+import { createStateSurvey } from '../../../src/store/state-survey.ts'
+import { alter, newCaller, stored } from '../../support/caller.ts'
+import { startReceiver } from '../../support/receiver.ts'
+import { useService } from '../../support/service.ts'
+import { newWebhookOwner } from '../../support/webhook-owner.ts'
+
+it('T86: webhooks and deliveries in every final state have their entries, and a state without one is found', async () => {
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.close())
+  receiver.behave(({ path }) => ({ kind: 'answer', status: path === '/gone' ? 410 : 200 }))
+  const service = await useService({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
+  const { deps, connection } = service.composition
+  const check = () => checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+  const owner = await newWebhookOwner(service)
+  const good = await owner.made(receiver.url('/good'))
+  const gone = await owner.made(receiver.url('/gone'))
+  const caller = await newCaller(service, { user: owner.user })
+  await caller.createdId()
+  const states = async (name: string) =>
+    (await stored(service, name).find({}).toArray()).map(({ state }) => state).sort()
+  await expect.poll(() => states('webhooks'), { timeout: 20_000 }).toEqual(['active', 'disabled'])
+  await owner.call('DELETE', good.path)
+  await expect
+    .poll(async () => [...new Set(await states('deliveries')), (await check()).waiting], { timeout: 20_000 })
+    .toEqual(expect.arrayContaining(['dead', 'delivered', 0]))
+  expect(await check()).toMatchObject({ findings: [], waiting: 0 })
+
+  const about = async (set: Record<string, unknown>) => {
+    await alter(service, 'webhooks', good.id, set)
+    return (await check()).findings
+  }
+  expect(await about({ state: 'active' })).toMatchObject([
+    { code: 'contradicted', collection: 'webhooks', id: good.id, type: 'webhook.deleted' },
+  ])
+  expect(await about({ state: 'deleted' })).toEqual([])
+  const lost = Object(await stored(service, 'webhooks').findOne({ _id: gone.id }))
+  await stored(service, 'webhooks').deleteOne({ _id: gone.id })
+  expect((await check()).findings).toMatchObject([
+    { code: 'vanished', collection: 'webhooks', id: gone.id, type: 'webhook.created' },
+  ])
+  await stored(service, 'webhooks').insertOne(lost)
+  const [delivered] = await stored(service, 'deliveries').find({ state: 'delivered' }).toArray()
+  await alter(service, 'deliveries', String(delivered?._id), { state: 'dropped' })
+  expect((await check()).findings).toEqual([
+    { code: 'not_told', collection: 'deliveries', id: delivered?._id, type: 'delivery.dropped' },
+  ])
+})

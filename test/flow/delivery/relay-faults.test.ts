@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
+import type { AuditTrail } from '../../../src/flow/delivery-ports.ts'
+import type { FlowDeps } from '../../../src/flow/deps.ts'
+import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let caller: TestCaller
+beforeAll(async () => {
+  service = await startService({ env: { CALLBACK_ALLOW_PRIVATE: '1' } })
+  caller = await newCaller(service, { sandbox: true })
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  for (const name of ['audit_log', 'deliveries', 'requests', 'audit_inbox'])
+    await stored(service, name).deleteMany({})
+})
+
+const count = (name: string, filter = {}) => stored(service, name).countDocuments(filter)
+const waiting = () => count('requests', { relay: { $exists: true } })
+
+/** Decided requests with a callback, as the deciding write leaves them. */
+async function decided(n: number): Promise<string[]> {
+  const fields = { callback_url: 'http://127.0.0.1:9/in', sandbox_auto_decide_seconds: 0 }
+  const ids: string[] = []
+  for (let made = 0; made < n; made += 1) {
+    const id = await caller.createdId(fields)
+    await caller.read(id)
+    ids.push(id)
+  }
+  return ids
+}
+
+/** The same request many times over, so that several pages wait. */
+async function manyDecided(n: number): Promise<void> {
+  const [id] = await decided(1)
+  const requests = stored(service, 'requests')
+  const { _id, callback, relay, ...rest } =
+    (await requests.findOne({ _id: String(id) })) ?? expect.unreachable()
+  const copies = Array.from({ length: n - 1 }, (_, copy) => ({
+    ...rest,
+    _id: `req_${String(copy).padStart(26, '0')}`,
+    relay: `evt_${String(copy).padStart(26, '0')}`,
+    audit: [{ ...Object([rest.audit].flat()[0]), eid: `evt_${String(copy).padStart(26, '0')}` }],
+    outbox: [],
+    callback: { ...Object(callback), event_id: `evt_c${copy}`, delivery_id: `dlv_${copy}` },
+  }))
+  await requests.insertMany(copies)
+}
+
+function relayWith(change: Partial<FlowDeps> = {}) {
+  const nobody = { deliveries: () => undefined, cards: () => undefined }
+  return createRelay({ ...service.composition.deps, ...change }, nobody)
+}
+
+describe('B2: what cannot be carried on stands in nobody’s way', () => {
+  it('hands every callback over although the trail takes nothing, and catches up on the entries later', async () => {
+    await manyDecided(250)
+    const trail: AuditTrail = {
+      ...service.composition.deps.trail,
+      insert: () => Promise.reject(new Error('full')),
+    }
+    await expect(relayWith({ trail }).run()).rejects.toThrow('full')
+    expect(await count('deliveries')).toBe(250)
+    expect(await waiting()).toBe(250)
+    await relayWith().run()
+    expect([await waiting(), await count('deliveries')]).toEqual([0, 250])
+    expect(await count('audit_log', { 'entry.type': 'approval.approved' })).toBe(1)
+  })
+
+  it('leaves a trace that makes no sense, tells which, and carries on all others of every collection', async () => {
+    const [bad, good] = await decided(2)
+    await stored(service, 'requests').updateOne({ _id: String(bad) }, { $unset: { 'audit.0.actor': 1 } })
+    await service.composition.deps.audit.append({
+      eid: 'evt_inbox',
+      type: 'internal_token.used',
+      at: new Date(),
+      actor: { kind: 'service' },
+      subject: 'usr_x',
+    })
+    await relayWith().run()
+    expect(await count('requests', { _id: String(good), relay: { $exists: true } })).toBe(0)
+    expect(await count('audit_inbox')).toBe(0)
+    expect(await count('deliveries')).toBe(2)
+    expect(await count('requests', { _id: String(bad), relay: { $exists: true } })).toBe(1)
+    expect(service.logged).toContainEqual(
+      expect.objectContaining({
+        level: 'error',
+        fields: expect.objectContaining({ id: bad, source: 'requests' }),
+      }),
+    )
+  })
+
+  it('links to no document that is not a record, says what to do, and still sends', async () => {
+    await decided(1)
+    await stored(service, 'audit_log').insertOne(Object({ _id: 1 }))
+    await expect(relayWith().run()).rejects.toThrow('run: countersign audit check')
+    expect(await count('deliveries')).toBe(1)
+    expect(await count('audit_log')).toBe(1)
+  })
+})

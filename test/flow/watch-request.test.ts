@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cancelRequest } from '../../src/flow/cancel-request.ts'
+import { watchRequest } from '../../src/flow/watch-request.ts'
+import { type Racing, startRacing } from '../support/racing.ts'
+
+let racing: Racing
+beforeAll(async () => {
+  racing = await startRacing(`watching_${process.pid}`)
+})
+afterAll(() => racing.close())
+
+const deps = () => racing.at(0).composition.deps
+
+function watch(id: string, ms: number, signal = new AbortController().signal) {
+  const until = new Date(deps().clock.now().getTime() + ms)
+  return watchRequest(deps(), racing.caller, id, { until, signal })
+}
+
+describe('watching a request', () => {
+  it('ends when patience does, with nothing more to say of a request that is still pending', async () => {
+    const id = await racing.make()
+    const states = []
+    for await (const state of watch(id, 200)) states.push(state.status)
+    expect(states).toEqual(['pending'])
+  })
+
+  it('ends when nobody listens any more', async () => {
+    const id = await racing.make()
+    const gone = new AbortController()
+    const states = watch(id, 60_000, gone.signal)
+    await states.next()
+    const end = states.next()
+    gone.abort()
+    expect(await end).toEqual({ done: true, value: undefined })
+  })
+
+  it('reads nothing ahead of its consumer, and misses nothing that happened meanwhile', async () => {
+    const id = await racing.make()
+    const states = watch(id, 60_000)
+    await states.next()
+    await cancelRequest(racing.at(1).composition.deps, racing.caller, id)
+    expect(await states.next()).toMatchObject({ value: { status: 'expired', cancelled: true } })
+    expect(await states.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it.each([0, 1])('hears of a change by service %d of four', async (index) => {
+    const id = await racing.make()
+    const states = watch(id, 60_000)
+    await states.next()
+    const next = states.next()
+    await cancelRequest(racing.at(index).composition.deps, racing.caller, id)
+    expect(await next).toMatchObject({ value: { cancelled: true } })
+  })
+
+  it('leaves nobody watching behind', async () => {
+    const { changes } = deps()
+    const { watch: original } = changes
+    let open = 0
+    changes.watch = (...ids) => {
+      const opened = original(...ids)
+      open += 1
+      const close = (): void => {
+        open -= 1
+        opened.close()
+      }
+      return { ...opened, close }
+    }
+    try {
+      const id = await racing.make()
+      const states = watch(id, 60_000)
+      await states.next()
+      await states.return()
+      await expect(watch('req_00000000000000000000000000', 60_000).next()).rejects.toThrow('not_found')
+      expect(open).toBe(0)
+    } finally {
+      changes.watch = original
+    }
+  })
+})

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto'
+import { expect, it, onTestFinished } from 'vitest'
+import { startWork } from '../../src/start-work.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { newRequester, useWorker } from './worker.ts'
+
+it('gives back what is under way when stopping takes too long, before the store is let go', async () => {
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.close())
+  receiver.behave(() => ({ kind: 'stall' }))
+  const worker = await useWorker({ env: { CALLBACK_TIMEOUT_SECONDS: '30' } })
+  const { caller, account } = await newRequester(worker)
+  const { deps, composition } = worker
+  const now = deps.clock.now()
+  const url = receiver.url('/slow')
+  await deps.deliveries.insertNew([
+    {
+      id: 'dlv_slow',
+      account_id: account.id,
+      target: {
+        kind: 'callback',
+        request_id: `req_${randomBytes(8).toString('hex')}`,
+        api_key_id: caller.key.id,
+      },
+      event_id: 'evt_slow',
+      event_type: 'callback',
+      url,
+      host: new URL(url).hostname,
+      body: '{}',
+      state: 'due',
+      next_at: now,
+      tries: 0,
+      claim: 0,
+      attempts: [],
+      created_at: now,
+      outbox: [],
+      audit: [],
+    },
+  ])
+  // Attempts last longer than they may, so that stopping cannot wait for them.
+  const work = await startWork({ callbackTimeoutMs: 1 }, composition)
+  await receiver.until('the attempt is under way', () => receiver.received.length === 1)
+  expect(await deps.deliveries.find('dlv_slow')).toMatchObject({ state: 'leased', attempts: [] })
+  const asked = performance.now()
+  await work.stop()
+  expect(performance.now() - asked).toBeLessThan(13_000)
+  expect(worker.logged.map(({ message }) => message)).toContain(
+    'stopping without waiting for all that was under way',
+  )
+  expect(await deps.deliveries.find('dlv_slow')).toMatchObject({
+    state: 'due',
+    tries: 0,
+    attempts: [{ outcome: 'interrupted' }],
+  })
+})
