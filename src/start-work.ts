@@ -21,9 +21,10 @@ export interface Work {
   stop(): Promise<void>
 }
 
-/** Attempts of one process under way at once, and of these to one host (T8, T9). */
+/** Attempts of one process under way at once, and of these to one host and for one account (T8, T9). */
 const ATTEMPTS = 64
 const ATTEMPTS_PER_HOST = 4
+const ATTEMPTS_PER_ACCOUNT = ATTEMPTS / 2
 
 /** How much longer than an attempt its lease lasts. */
 const LEASE_MARGIN_MS = 20_000
@@ -37,7 +38,12 @@ export async function startWork(
   { deps, connection, onTrace }: Pick<Composition, 'deps' | 'connection' | 'onTrace'>,
 ): Promise<Work> {
   const leaseMs = config.callbackTimeoutMs + LEASE_MARGIN_MS
-  const limits = { total: ATTEMPTS, perHost: ATTEMPTS_PER_HOST, leaseMs }
+  const limits = {
+    total: ATTEMPTS,
+    perHost: ATTEMPTS_PER_HOST,
+    perAccount: ATTEMPTS_PER_ACCOUNT,
+    leaseMs,
+  }
   if (connection.db === undefined) throw new Error('the store is not connected')
   const jobs = createJobs(connection.db, deps)
   const dispatcher = createDispatcher(deps, jobs.wakeups, limits)
