@@ -17,7 +17,10 @@ export interface Work {
   relay: Relay
   dispatcher: Dispatcher
   jobs: Jobs
-  /** Takes up nothing more, finishes what is under way and carries on what that leaves; bounded in time. */
+  /**
+   * Takes up nothing more, finishes what is under way and carries on what that leaves. When that takes 10 s longer than an
+   * attempt may, cuts off the attempts that still last and gives their deliveries back, for 2 s at most.
+   */
   stop(): Promise<void>
 }
 
@@ -29,8 +32,11 @@ const ATTEMPTS_PER_ACCOUNT = ATTEMPTS / 2
 /** How much longer than an attempt its lease lasts. */
 const LEASE_MARGIN_MS = 20_000
 
-/** How much longer than an attempt stopping may take. */
+/** How much longer than an attempt stopping may take. With what follows and `serve.ts`: less than docker-compose.yml allows. */
 const STOP_MARGIN_MS = 10_000
+
+/** How long attempts that were cut off may take to say so in the store. */
+const GIVE_BACK_MS = 2_000
 
 /** Puts relay, dispatcher and jobs together: what a write leaves is carried on at once, and whatever is due is done on time. */
 export async function startWork(
@@ -52,7 +58,6 @@ export async function startWork(
   // What an earlier process left behind.
   relay.nudge()
   dispatcher.wake()
-  await jobs.start(sweepsOf(deps, relay, dispatcher))
   const stop = async (): Promise<void> => {
     await jobs.stop()
     await dispatcher.drain()
@@ -60,7 +65,18 @@ export async function startWork(
     onTrace(() => undefined)
     await jobs.flush()
   }
-  return { relay, dispatcher, jobs, stop: () => bounded(stop(), config.callbackTimeoutMs, deps.log) }
+  const giveBack = async (stopping: Promise<void>): Promise<void> => {
+    deps.sender.close()
+    await within(GIVE_BACK_MS, Promise.allSettled([stopping, dispatcher.drain()]))
+  }
+  const work = { relay, dispatcher, jobs, stop: () => stopInTime(stop(), giveBack, config, deps) }
+  try {
+    await jobs.start(sweepsOf(deps, relay, dispatcher))
+    return work
+  } catch (error) {
+    await work.stop()
+    throw error
+  }
 }
 
 function sweepsOf(deps: FlowDeps, relay: Relay, dispatcher: Dispatcher): Sweeps {
@@ -73,17 +89,33 @@ function sweepsOf(deps: FlowDeps, relay: Relay, dispatcher: Dispatcher): Sweeps 
   }
 }
 
-/** What did not come to an end is taken up by another process, or at the next start: the documents remember it. */
-async function bounded(stopping: Promise<void>, attemptMs: number, log: FlowDeps['log']): Promise<void> {
-  const patience = new AbortController()
-  const late = pause(attemptMs + STOP_MARGIN_MS, 'late' as const, { signal: patience.signal })
+/**
+ * What did not come to an end is taken up by another process, or at the next start: the documents remember it. What was
+ * given back is taken up at once, the rest when its lease ends.
+ */
+async function stopInTime(
+  stopping: Promise<void>,
+  giveBack: (stopping: Promise<void>) => Promise<void>,
+  { callbackTimeoutMs }: Pick<Config, 'callbackTimeoutMs'>,
+  { log }: Pick<FlowDeps, 'log'>,
+): Promise<void> {
   try {
-    const outcome = await Promise.race([stopping, late])
-    if (outcome === 'late') log.warn({}, 'stopping without waiting for all that was under way')
+    if ((await within(callbackTimeoutMs + STOP_MARGIN_MS, stopping)) === 'done') return
+    log.warn({}, 'stopping without waiting for all that was under way')
   } catch (error) {
     log.warn({ error }, 'stopping in spite of what could not be finished')
+  }
+  await giveBack(stopping)
+}
+
+/** Waits for so many milliseconds at most. @throws what the work threw in time */
+async function within(ms: number, work: Promise<unknown>): Promise<'done' | 'late'> {
+  const patience = new AbortController()
+  const late = pause(ms, 'late' as const, { signal: patience.signal })
+  late.catch(() => undefined)
+  try {
+    return await Promise.race([work.then(() => 'done' as const), late])
   } finally {
-    late.catch(() => undefined)
     patience.abort()
   }
 }
