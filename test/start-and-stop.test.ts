@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { Server } from 'node:http'
 import { connect } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { useWorker } from './jobs/worker.ts'
@@ -19,8 +20,8 @@ const LISTENING = 'tracing:net.server.listen:asyncEnd'
 it('does not go on listening when it fails to start after it began to', async () => {
   const port = await freePort()
   let listened = false
-  const note = (): void => {
-    listened = true
+  const note = (message: unknown): void => {
+    if (Object(message).server instanceof Server) listened = true
   }
   subscribe(LISTENING, note)
   onTestFinished(() => void unsubscribe(LISTENING, note))
