@@ -3,7 +3,9 @@ import type { Composition } from './compose.ts'
 import type { Config } from './config.ts'
 import { createDispatcher, type Dispatcher } from './flow/delivery/dispatch.ts'
 import { createRelay, type Relay } from './flow/delivery/relay-traces.ts'
+import type { Wakeups } from './flow/delivery-ports.ts'
 import type { FlowDeps } from './flow/deps.ts'
+import type { Clock } from './flow/ports.ts'
 import { cleanUpSweep } from './jobs/clean-up.ts'
 import { deliverSweep } from './jobs/deliver.ts'
 import { expireSweep } from './jobs/expire.ts'
@@ -52,7 +54,11 @@ export async function startWork(
   }
   if (connection.db === undefined) throw new Error('the store is not connected')
   const jobs = createJobs(connection.db, deps)
-  const dispatcher = createDispatcher(deps, jobs.wakeups, limits)
+  const dispatcher = createDispatcher(
+    deps,
+    soonToo(jobs.wakeups, () => dispatcher.wake(), deps.clock),
+    limits,
+  )
   const relay = createRelay(deps, () => dispatcher.wake())
   onTrace(() => relay.nudge())
   // What an earlier process left behind.
@@ -76,6 +82,26 @@ export async function startWork(
   } catch (error) {
     await work.stop()
     throw error
+  }
+}
+
+/** Later than the time itself, which the store may still call future. */
+const AFTER_MS = 5
+
+/** What is due within this is also waited for here. */
+const SOON_MS = 60_000
+
+/**
+ * Agenda looks every 200 ms, and wakes any process. The process that asked is there anyhow: it wakes itself too, on the
+ * millisecond, so that a retry after one second comes after one second.
+ */
+function soonToo(wakeups: Wakeups, wake: () => void, clock: Clock): Wakeups {
+  return {
+    at(sweep, time) {
+      wakeups.at(sweep, time)
+      const wait = time.getTime() - clock.now().getTime() + AFTER_MS
+      if (wait <= SOON_MS) setTimeout(wake, Math.max(0, wait)).unref()
+    },
   }
 }
 

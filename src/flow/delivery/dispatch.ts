@@ -2,6 +2,7 @@ import type { Wakeups, WebhookSender } from '../delivery-ports.ts'
 import { attemptDelivery } from './attempt-delivery.ts'
 import { coalesce } from './coalesce.ts'
 import { createSendSlots, type SendLimits } from './send-slots.ts'
+import { warnSeldom } from './warn-seldom.ts'
 
 type DispatchDeps = Parameters<typeof attemptDelivery>[0]
 
@@ -63,11 +64,8 @@ export function createDispatcher(deps: DispatchDeps, wakeups: Wakeups, limits: D
   }
   const room = (more: number): boolean => !stopped && slots.roomFor(claiming + more)
   const claimAll = coalesce(() => claimInLanes(claimOne, room))
-  const wake = (): void => {
-    claimAll().catch((error: unknown) =>
-      deps.log.warn({ error }, 'claiming deliveries failed; the sweep tries again'),
-    )
-  }
+  const trouble = warnSeldom(deps.log, 'claiming deliveries failed; the sweep tries again')
+  const wake = (): void => void claimAll().then(trouble.worked, trouble.failed)
   return {
     wake,
     async drain() {
