@@ -8,6 +8,7 @@ import { addProgram, enrolFleetOwner } from '../support/chaos-clients.ts'
 import { useFleet } from '../support/chaos-fleet.ts'
 import { readLedger, untilSettled, useDatabase } from '../support/chaos-ledger.ts'
 import { decideOne } from '../support/chaos-load.ts'
+import { didSomething, sets } from '../support/chaos-points.ts'
 import {
   byIdentity,
   doubleIdentities,
@@ -136,3 +137,39 @@ it.each([
     expect(callback?.signed).toEqual({ service: true, standard: true })
   },
 )
+
+it('T81: attempts that died with their process, one after the other, are all logged and count for nothing', async () => {
+  const receiver = await useReceiver()
+  const fleet = await useFleet({ CALLBACK_TIMEOUT_SECONDS: '1' })
+  const owner = await enrolFleetOwner(fleet)
+  const program = await addProgram(fleet, owner, true)
+  const database = await useDatabase(fleet.storeUri)
+  const [slot] = fleet.slots
+  const claimed = {
+    command: 'findAndModify',
+    collection: 'deliveries',
+    side: 'after',
+    where: sets('state', 'leased'),
+    answer: didSomething,
+  } as const
+  // The lease of the dead ends now instead of in twenty seconds.
+  const endLease = () =>
+    database.collection('deliveries').updateOne({ state: 'leased' }, { $set: { next_at: new Date(0) } })
+  const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
+  await Promise.all([decideOne(load, 1), slot.killAt(claimed)])
+  for (let death = 2; death <= 3; death += 1) {
+    await slot.up()
+    await Promise.all([slot.killAt(claimed), endLease()])
+  }
+  await endLease()
+  await untilSettled(database, 60_000)
+  const { deliveries } = await readLedger(database)
+  expect(deliveries).toMatchObject([{ state: 'delivered', tries: 1, claim: 4 }])
+  expect(deliveries[0]?.attempts.map(({ outcome }) => outcome)).toEqual([
+    'interrupted',
+    'interrupted',
+    'interrupted',
+    'http_200',
+  ])
+  expect(receiver.received).toHaveLength(1)
+})

@@ -36,7 +36,8 @@ const STEPS: readonly Step[] = [
 ]
 
 /** The store's word that the write changed something; a claim that finds nothing is no claim. */
-const didSomething = ({ value, n }: Document): boolean => (value === undefined ? n > 0 : value !== null)
+export const didSomething = ({ value, n }: Document): boolean =>
+  value === undefined ? n > 0 : value !== null
 
 /** A point of the path at which a process is killed. */
 export interface KillPoint {

@@ -86,10 +86,7 @@ export function spoiltAttempts({ deliveries }: Ledger, received: readonly Receiv
   })
 }
 
-/**
- * Deliveries whose log does not account for every claim and every arrival, or that repeat what was known to be taken. Claims
- * that died one after the other are logged as one interrupted attempt.
- */
+/** Deliveries whose log does not account for every claim and every arrival, or that repeat what was known to be taken. */
 export function unaccountedAttempts({ deliveries }: Ledger, received: readonly Received[]): string[] {
   const arrivals = byIdentity(received)
   return deliveries.flatMap((delivery) => {
@@ -97,10 +94,9 @@ export function unaccountedAttempts({ deliveries }: Ledger, received: readonly R
     const taken = came.filter((arrival) => arrival.taken).length
     const outcomes = delivery.attempts.map(({ outcome }) => outcome)
     const good = outcomes.filter(isDelivered).length
-    const merged = delivery.claim - outcomes.length
-    const unknowable = outcomes.filter((outcome) => UNKNOWABLE.has(outcome)).length + merged
+    const unknowable = outcomes.filter((outcome) => UNKNOWABLE.has(outcome)).length
     const right =
-      (merged === 0 || (merged > 0 && outcomes.includes('interrupted'))) &&
+      delivery.claim === outcomes.length &&
       came.length <= delivery.claim &&
       good === (delivery.state === 'delivered' ? 1 : 0) &&
       taken <= good + unknowable
