@@ -9,7 +9,10 @@ import { startWork } from '../dist/src/start-work.js'
 
 const self = fileURLToPath(import.meta.url)
 const roles = { service: runService, plain: runPlain }
-if (process.argv[1] === self) await roles[process.argv[2]]()
+if (process.argv[1] === self) {
+  process.once('disconnect', () => process.exit(1))
+  await roles[process.argv[2]]()
+}
 
 /** A service in a process of its own, which takes up no work before it is told. */
 export async function startService(env) {

@@ -31,6 +31,9 @@ const store = spawn(process.execPath, [join(root, 'bin/countersign.mjs'), 'store
   env: { PATH: process.env.PATH, DATA_DIR: dataDir },
   stdio: ['ignore', 'pipe', 'inherit'],
 })
+// However this ends, nothing goes on running.
+process.once('exit', () => store.kill('SIGKILL'))
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 const [firstLine] = await once(store.stdout, 'data')
 const env = {
   DATA_DIR: dataDir,

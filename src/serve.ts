@@ -13,7 +13,10 @@ export interface RunningService {
   setupUrl: string | undefined
   /** Delivery and everything timed; undefined when switched off. */
   work: Work | undefined
-  /** Stops taking requests, answers those under way, closes the store. */
+  /**
+   * Stops taking requests, answers those under way, finishes attempts under way (`Work.stop`), closes the store. Whoever
+   * supervises the process must give it longer than both together may take: 5 s, and `CALLBACK_TIMEOUT_SECONDS` with 12 s.
+   */
   close(): Promise<void>
 }
 
@@ -33,18 +36,19 @@ const LET_GO_MS = 50
 /** Puts the service together and listens. @throws what `compose` throws, and Node's `EADDRINUSE` */
 export async function serve(config: Config, options: ServeOptions): Promise<RunningService> {
   const composition = await compose(config, options)
+  let server: Server | undefined
   try {
     const app = await composeHttp(config, composition)
-    const server = createServer(
-      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
-      app,
-    )
+    server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS }, app)
     const port = await listen(server, config)
     const link = await inviteFirstOwner(composition.deps)
     const work = options.work === false ? undefined : await startWork(config, composition)
-    return { composition, port, setupUrl: link?.url, work, close: () => shutDown(server, composition, work) }
+    const close = shutDown.bind(undefined, server, composition, work)
+    return { composition, port, setupUrl: link?.url, work, close }
   } catch (error) {
-    await composition.close()
+    if (server !== undefined) await cutOff(server)
+    // What cannot be closed then is of less interest than what kept the service from starting.
+    await composition.close().catch(() => undefined)
     throw error
   }
 }
@@ -57,6 +61,14 @@ function listen(server: Server, config: Config): Promise<number> {
       const address: AddressInfo | string | null = server.address()
       resolve(address !== null && typeof address === 'object' ? address.port : config.port)
     })
+  })
+}
+
+/** Stops listening and answers nobody any more; resolves when it has, whether or not it listened. */
+function cutOff(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
   })
 }
 

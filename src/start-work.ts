@@ -12,6 +12,7 @@ import { relaySweep } from './jobs/relay.ts'
 import { remindSweep } from './jobs/remind.ts'
 import { createJobs, type Jobs } from './jobs/start-jobs.ts'
 import type { Sweeps } from './jobs/sweep.ts'
+import { wakeSoon } from './jobs/wake-soon.ts'
 
 /** What the service does besides answering requests. */
 export interface Work {
@@ -19,13 +20,17 @@ export interface Work {
   dispatcher: Dispatcher
   updater: CardUpdater
   jobs: Jobs
-  /** Takes up nothing more, finishes what is under way and carries on what that leaves; bounded in time. */
+  /**
+   * Takes up nothing more, finishes what is under way and carries on what that leaves. When that takes 10 s longer than an
+   * attempt may, cuts off the attempts that still last and gives their deliveries back, for 2 s at most.
+   */
   stop(): Promise<void>
 }
 
-/** Attempts of one process under way at once, and of these to one host (T8, T9). */
+/** Attempts of one process under way at once, and of these to one host and for one account (T8, T9). */
 const ATTEMPTS = 64
 const ATTEMPTS_PER_HOST = 4
+const ATTEMPTS_PER_ACCOUNT = ATTEMPTS / 2
 
 /** Cards of one process being sent at once; each recipient has one at a time. */
 const CARDS = 32
@@ -36,8 +41,11 @@ const CARD_LEASE_MS = 60_000
 /** How much longer than an attempt its lease lasts. */
 const LEASE_MARGIN_MS = 20_000
 
-/** How much longer than an attempt stopping may take. */
+/** How much longer than an attempt stopping may take. With what follows and `serve.ts`: less than docker-compose.yml allows. */
 const STOP_MARGIN_MS = 10_000
+
+/** How long attempts that were cut off may take to say so in the store. */
+const GIVE_BACK_MS = 2_000
 
 /** Puts relay, senders and jobs together: what a write leaves is carried on at once, and whatever is due is done on time. */
 export async function startWork(
@@ -45,10 +53,16 @@ export async function startWork(
   { deps, connection, onTrace }: Pick<Composition, 'deps' | 'connection' | 'onTrace'>,
 ): Promise<Work> {
   const leaseMs = config.callbackTimeoutMs + LEASE_MARGIN_MS
-  const limits = { total: ATTEMPTS, perHost: ATTEMPTS_PER_HOST, leaseMs }
+  const limits = {
+    total: ATTEMPTS,
+    perHost: ATTEMPTS_PER_HOST,
+    perAccount: ATTEMPTS_PER_ACCOUNT,
+    leaseMs,
+  }
   if (connection.db === undefined) throw new Error('the store is not connected')
   const jobs = createJobs(connection.db, deps)
-  const dispatcher = createDispatcher(deps, jobs.wakeups, limits)
+  const soon = wakeSoon(jobs.wakeups, () => dispatcher.wake(), deps.clock)
+  const dispatcher = createDispatcher(deps, soon, limits)
   const updater = createCardUpdater(deps, jobs.wakeups, { total: CARDS, leaseMs: CARD_LEASE_MS })
   const relay = createRelay(deps, { deliveries: () => dispatcher.wake(), cards: () => updater.wake() })
   onTrace(() => relay.nudge())
@@ -56,7 +70,6 @@ export async function startWork(
   relay.nudge()
   dispatcher.wake()
   updater.wake()
-  await jobs.start(sweepsOf(deps, { relay, dispatcher, updater }))
   const stop = async (): Promise<void> => {
     await jobs.stop()
     await Promise.all([dispatcher.drain(), updater.drain()])
@@ -64,7 +77,18 @@ export async function startWork(
     onTrace(() => undefined)
     await jobs.flush()
   }
-  return { relay, dispatcher, updater, jobs, stop: () => bounded(stop(), config.callbackTimeoutMs, deps.log) }
+  const giveBack = async (stopping: Promise<void>): Promise<void> => {
+    deps.sender.close()
+    await within(GIVE_BACK_MS, Promise.allSettled([stopping, dispatcher.drain()]))
+  }
+  const work = { relay, dispatcher, updater, jobs, stop: () => stopInTime(stop(), giveBack, config, deps) }
+  try {
+    await jobs.start(sweepsOf(deps, work))
+    return work
+  } catch (error) {
+    await work.stop()
+    throw error
+  }
 }
 
 function sweepsOf(
@@ -84,17 +108,33 @@ function sweepsOf(
   }
 }
 
-/** What did not come to an end is taken up by another process, or at the next start: the documents remember it. */
-async function bounded(stopping: Promise<void>, attemptMs: number, log: FlowDeps['log']): Promise<void> {
-  const patience = new AbortController()
-  const late = pause(attemptMs + STOP_MARGIN_MS, 'late' as const, { signal: patience.signal })
+/**
+ * What did not come to an end is taken up by another process, or at the next start: the documents remember it. What was
+ * given back is taken up at once, the rest when its lease ends.
+ */
+async function stopInTime(
+  stopping: Promise<void>,
+  giveBack: (stopping: Promise<void>) => Promise<void>,
+  { callbackTimeoutMs }: Pick<Config, 'callbackTimeoutMs'>,
+  { log }: Pick<FlowDeps, 'log'>,
+): Promise<void> {
   try {
-    const outcome = await Promise.race([stopping, late])
-    if (outcome === 'late') log.warn({}, 'stopping without waiting for all that was under way')
+    if ((await within(callbackTimeoutMs + STOP_MARGIN_MS, stopping)) === 'done') return
+    log.warn({}, 'stopping without waiting for all that was under way')
   } catch (error) {
     log.warn({ error }, 'stopping in spite of what could not be finished')
+  }
+  await giveBack(stopping)
+}
+
+/** Waits for so many milliseconds at most. @throws what the work threw in time */
+async function within(ms: number, work: Promise<unknown>): Promise<'done' | 'late'> {
+  const patience = new AbortController()
+  const late = pause(ms, 'late' as const, { signal: patience.signal })
+  late.catch(() => undefined)
+  try {
+    return await Promise.race([work.then(() => 'done' as const), late])
   } finally {
-    late.catch(() => undefined)
     patience.abort()
   }
 }

@@ -1,6 +1,6 @@
 /**
  * What is counted against what: creations, reads and everything else (`key`) by API key, verifications and sign-in or
- * enrolment by address, decisions and changes of one's own account by signed-in person.
+ * enrolment by address, decisions, changes of one's own account and its logs by signed-in person.
  */
 export type LimitBucket = 'create' | 'read' | 'key' | 'verify' | 'auth' | 'person'
 

@@ -24,7 +24,7 @@ export interface Webhook {
 }
 
 /** Who is told: the callback of a request, or a webhook of the account. */
-export type DeliveryTarget =
+type DeliveryTarget =
   | { kind: 'callback'; request_id: string; api_key_id: string }
   | { kind: 'webhook'; webhook_id: string }
 
@@ -37,7 +37,7 @@ export interface Attempt {
 }
 
 /** `dropped`: nobody wants it any more (its webhook was deleted or disabled). */
-export type DeliveryState = 'due' | 'leased' | 'delivered' | 'dead' | 'dropped'
+type DeliveryState = 'due' | 'leased' | 'delivered' | 'dead' | 'dropped'
 
 /** One event on its way to one receiver. At least once, always under the same `event_id` (the header `webhook-id`). */
 export interface Delivery {

@@ -1,16 +1,33 @@
+import { DAYS_AT_REST } from '../domain/webhook.ts'
 import type { FlowDeps } from './deps.ts'
 import { deleteOverSessions, type EndDeps } from './people/end-sessions.ts'
+
+type CleanUpDeps = EndDeps & Pick<FlowDeps, 'quotas' | 'webhooks' | 'deliveries'>
 
 /** Months for which the quota counters are kept, the running one included. */
 const MONTHS_KEPT = 13
 
+const DAY_MS = 86_400_000
+
+/** Deliveries deleted in one go. */
+const BATCH = 500
+
 /**
- * Removes what nobody needs any more: sessions that are over, and counters of months long past. What merely expires
- * (challenges, links, idempotency keys) the store's TTL indexes remove.
+ * Removes what nobody needs any more: sessions that are over, counters of months long past, secrets that sign nothing any
+ * more, and deliveries that have rested for long. What merely expires (challenges, links, idempotency keys) the store's TTL
+ * indexes remove.
  */
-export async function cleanUp(deps: EndDeps & Pick<FlowDeps, 'quotas'>): Promise<void> {
+export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   await deleteOverSessions(deps)
   const now = deps.clock.now()
   const oldest = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - (MONTHS_KEPT - 1), 1))
   await deps.quotas.prune(oldest.toISOString().slice(0, 7))
+  await deps.webhooks.forgetPreviousSecrets(now)
+  await deleteOldDeliveries(deps, new Date(now.getTime() - DAYS_AT_REST * DAY_MS))
+}
+
+async function deleteOldDeliveries({ deliveries }: CleanUpDeps, before: Date): Promise<void> {
+  let deleted: number
+  do deleted = await deliveries.deleteRested(before, BATCH)
+  while (deleted === BATCH)
 }

@@ -110,8 +110,8 @@ export interface Session {
   id: string
   token_hash: string
   user_id: string
-  /** The person's own account, for the audit entries about the session. */
-  account_id: string
+  /** The person's own account, for the audit entries about the session; absent from sessions that the first versions made. */
+  account_id?: string
   created_at: Date
   last_seen_at: Date
   /** 30 days after sign-in at most; carried over when the id is renewed. */

@@ -10,7 +10,7 @@ export type StoreConnection = mongoose.Connection
  * @throws when the store does not answer within 10 s.
  */
 export async function connectStore(uri: string): Promise<StoreConnection> {
-  const knowStore = wakeClosedWrites()
+  const followStore = wakeClosedWrites()
   const connection = mongoose.createConnection(uri, {
     serverSelectionTimeoutMS: 10_000,
     maxPoolSize: 32,
@@ -22,14 +22,34 @@ export async function connectStore(uri: string): Promise<StoreConnection> {
     readConcern: { level: 'majority' },
     readPreference: 'primary',
   })
+  followStore(connection.getClient())
   await connection.asPromise()
-  knowStore(connection.getClient().options.hosts.map(({ port }) => port))
   return connection
 }
 
-/** Creates every index; the same call on every start is a no-op. Unique indexes carry promises, so no index, no service. */
+/** Indexes that earlier versions made. One that is dropped from a schema goes on working in the databases that have it. */
+const RETIRED_INDEXES = [
+  // A TTL index: it deleted sessions whose end the audit trail had not heard of.
+  { collection: 'sessions', name: 'expires_at_1' },
+] as const
+
+/** Drops retired indexes and creates every other; the same call on every start is a no-op. Unique indexes carry promises, so no index, no service. */
 export async function ensureIndexes(connection: StoreConnection): Promise<void> {
+  for (const { collection, name } of RETIRED_INDEXES) await dropIndex(connection, collection, name)
   for (const model of Object.values(connection.models)) await model.createIndexes()
+}
+
+async function dropIndex(connection: StoreConnection, collection: string, name: string): Promise<void> {
+  try {
+    await connection.collection(collection).dropIndex(name)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** NamespaceNotFound, IndexNotFound: it is gone, or never was. */
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 26 || error.code === 27)
 }
 
 /** Schema options shared by all collections: nothing is dropped, added or cast silently. */

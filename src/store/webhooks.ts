@@ -32,6 +32,7 @@ const webhookSchema = new Schema<WebhookDocument>(
   STRICT_SCHEMA,
 )
 webhookSchema.index({ account_id: 1, created_at: 1, _id: 1 })
+webhookSchema.index({ 'previous_secret.until': 1 }, { sparse: true })
 carryTraces(webhookSchema)
 
 const LIVE = trusted({ $ne: 'deleted' as const })
@@ -46,6 +47,10 @@ export function createWebhookStore(connection: StoreConnection, nudge: Nudge = n
     },
     ...reads(model),
     ...changes(model, nudge),
+    async forgetPreviousSecrets(now) {
+      const over = { 'previous_secret.until': trusted({ $lte: now }) }
+      await model.updateMany(over, { $unset: { previous_secret: 1 } })
+    },
   }
 }
 

@@ -22,7 +22,7 @@ export interface Post {
   ca: string | undefined
   /** Cuts it off, in whatever state. */
   signal: AbortSignal
-  /** Told when the connection is gone, which can be after the answer. */
+  /** Told when the connection is gone, which can be after the answer; a POST that fails leaves none. */
   over(): void
 }
 
@@ -40,6 +40,9 @@ const EARLY_ANSWERS = 16
 /** What is read of an answer's body, and thrown away, so that an ordinary receiver is not cut off while it still writes. */
 const BODY_BYTES = 64 * 1024
 
+/** For how long it is read. Until then the connection counts against the limits, so it must not be long (T8, T9). */
+const BODY_MS = 1_000
+
 /**
  * Makes the POST and resolves at the status line; redirects are answers like others (T4). The request is written only once the
  * connection stands, its far end has been looked at and its certificate is verified.
@@ -51,13 +54,10 @@ export function post(job: Post): Promise<Answer> {
     const answered = (response: IncomingMessage): void =>
       resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] })
     request.on('error', reject)
-    request.once('close', () => {
-      job.over()
-      reject(new Error('the connection was closed without an answer'))
-    })
+    request.once('close', () => reject(new Error('the connection was closed without an answer')))
     request.once('response', (response) => {
       answered(response)
-      discard(request, response)
+      discard(response)
     })
     let early = 0
     request.on('information', () => {
@@ -91,6 +91,9 @@ function open(job: Post): ClientRequest {
     ? overHttps(url, { ...common, ...tls, agent: job.agents.https })
     : overHttp(url, { ...common, agent: job.agents.http })
   request.once('socket', (socket) => {
+    // A request is over with its answer; a socket lives on while the receiver leaves unread what was sent.
+    socket.once('close', () => job.over())
+    signal.addEventListener('abort', () => socket.destroy(), { once: true })
     // Before TLS's own listener: an address that may not be called gets not even a greeting (T2).
     socket.prependOnceListener('connect', () => {
       if (!job.mayCall(socket.remoteAddress ?? '')) request.destroy(new BlockedAddressError())
@@ -100,12 +103,15 @@ function open(job: Post): ClientRequest {
   return request
 }
 
-function discard(request: ClientRequest, response: IncomingMessage): void {
+function discard(response: IncomingMessage): void {
+  const { socket } = response
+  const patience = setTimeout(() => socket.destroy(), BODY_MS)
+  socket.once('close', () => clearTimeout(patience))
   let left = BODY_BYTES
   // A receiver that breaks off in the body has answered all the same.
   response.on('error', () => undefined)
   response.on('data', (chunk: Buffer) => {
     left -= chunk.length
-    if (left < 0) request.destroy()
+    if (left < 0) socket.destroy()
   })
 }

@@ -79,10 +79,14 @@ async function attempt(outfit: Outfit, message: Message, started: number): Promi
   const cut = new AbortController()
   const deadline = setTimeout(() => cut.abort('timeout'), outfit.timeoutMs)
   outfit.running.add(cut)
-  const over = (): void => {
-    clearTimeout(deadline)
-    outfit.running.delete(cut)
-  }
+  let over = (): void => undefined
+  const closed = new Promise<void>((gone) => {
+    over = () => {
+      clearTimeout(deadline)
+      outfit.running.delete(cut)
+      gone()
+    }
+  })
   try {
     const answer = await post({
       url: new URL(target.href),
@@ -96,7 +100,8 @@ async function attempt(outfit: Outfit, message: Message, started: number): Promi
       signal: cut.signal,
       over,
     })
-    return resultOf(answer, new Date(message.at.getTime() + performance.now() - started))
+    const now = new Date(message.at.getTime() + performance.now() - started)
+    return { ...resultOf(answer, now), closed }
   } catch (error) {
     over()
     return { outcome: failureOf(error, cut.signal) }

@@ -115,7 +115,9 @@ describe('the service under docker compose', () => {
   })
 
   it('has time to finish what is under way', () => {
-    expect(Number(stop_grace_period?.replace('s', ''))).toBeGreaterThan(30)
+    const [answering, longestAttempt, stopMargin, givingBack] = [5, 30, 10, 2]
+    const worst = answering + longestAttempt + stopMargin + givingBack
+    expect(Number(stop_grace_period?.replace('s', ''))).toBeGreaterThan(worst)
   })
 
   it.each(Object.keys(SECRETS))('does not start without %s, and says what to run', (name) => {

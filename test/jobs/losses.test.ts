@@ -76,9 +76,9 @@ describe('losing jobs costs time and no duty', () => {
     )
     await gate.shut()
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(duties.due + 3_000), { timeout: 10_000 })
+    expect(await observer.stored('requests').countDocuments({ status: 'expired' })).toBe(0)
     await gate.open()
     console.info(`store away 3 s beyond: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
-    expect(worker.logged.filter(({ level }) => level === 'warn').length).toBeGreaterThan(0)
     await settled(observer)
   })
 

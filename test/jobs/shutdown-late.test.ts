@@ -37,8 +37,9 @@ it('gives back what is under way when stopping takes too long, before the store 
       audit: [],
     },
   ])
-  // Attempts last longer than they may, so that stopping cannot wait for them.
-  const work = await startWork({ callbackTimeoutMs: 1 }, composition)
+  // The attempt lasts 30 s, and may last 1 ms: stopping cannot wait for it.
+  const settings = { ...deps.settings, attemptMs: 1 }
+  const work = await startWork({ callbackTimeoutMs: 1 }, { ...composition, deps: { ...deps, settings } })
   await receiver.until('the attempt is under way', () => receiver.received.length === 1)
   expect(await deps.deliveries.find('dlv_slow')).toMatchObject({ state: 'leased', attempts: [] })
   const asked = performance.now()

@@ -43,8 +43,11 @@ function result(more: Partial<DeliveryResult> = {}): DeliveryResult {
 }
 
 const store = () => service.composition.deps.deliveries
-const claim = (now: number, leaseEnds: number, busyHosts: string[] = []) =>
-  store().claim({ now: at(now), leaseEnds: at(leaseEnds), busyHosts })
+const claim = (
+  now: number,
+  leaseEnds: number,
+  { hosts = [], accounts = [] }: { hosts?: string[]; accounts?: string[] } = {},
+) => store().claim({ now: at(now), leaseEnds: at(leaseEnds), busyHosts: hosts, busyAccounts: accounts })
 
 it('keeps one delivery per event and target, and inserts the rest of a batch all the same', async () => {
   await store().insertNew([delivery(1)])
@@ -78,8 +81,31 @@ it('T82: of many claims at once each delivery goes to one', async () => {
 
 it('passes over hosts that have enough under way', async () => {
   await store().insertNew([delivery(1), delivery(2, { host: 'calm.example.com' })])
-  expect((await claim(5, 35, ['hooks.example.com']))?.delivery.id).toBe('dlv_2')
-  expect(await claim(5, 35, ['hooks.example.com'])).toBeUndefined()
+  expect((await claim(5, 35, { hosts: ['hooks.example.com'] }))?.delivery.id).toBe('dlv_2')
+  expect(await claim(5, 35, { hosts: ['hooks.example.com'] })).toBeUndefined()
+})
+
+it('passes over accounts that have enough under way', async () => {
+  await store().insertNew([
+    delivery(1),
+    delivery(2, { account_id: 'acc_b' }),
+    delivery(3, { account_id: 'acc_c' }),
+  ])
+  expect((await claim(5, 35, { accounts: ['acc_a', 'acc_b'] }))?.delivery.id).toBe('dlv_3')
+  expect(await claim(5, 35, { accounts: ['acc_a', 'acc_b'] })).toBeUndefined()
+  const busy = { hosts: ['other.example.com'], accounts: ['acc_a'] }
+  expect((await claim(5, 35, busy))?.delivery.id).toBe('dlv_2')
+})
+
+it('has an index for claims that answers for host and account, and one by request of those that have one', async () => {
+  const indexes = await service.composition.connection.collection('deliveries').indexes()
+  const parts = indexes.map(({ key, sparse, partialFilterExpression: only }) => ({ key, sparse, only }))
+  expect(parts.filter(({ key }) => 'host' in key)).toEqual([
+    { key: { next_at: 1, host: 1, account_id: 1 }, only: { state: { $in: ['due', 'leased'] } } },
+  ])
+  expect(parts.filter(({ key }) => 'request_id' in key)).toEqual([
+    { key: { request_id: 1, created_at: -1, _id: -1 }, only: { request_id: { $exists: true } } },
+  ])
 })
 
 it('T82: whoever lost the lease can write nothing any more', async () => {

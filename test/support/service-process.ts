@@ -15,6 +15,13 @@ export interface ServiceProcess {
 
 /** Starts one and waits until it answers requests. */
 export async function startServiceProcess(env: Record<string, string>): Promise<ServiceProcess> {
+  const service = spawnService(env)
+  await service.line(/Countersign is running/)
+  return service
+}
+
+/** Starts one and does not wait. */
+export function spawnService(env: Record<string, string>): ServiceProcess {
   const inherited = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
   const child = spawn(process.execPath, [packagePath('bin/start.mjs')], {
     env: { ...inherited, ...env },
@@ -27,7 +34,7 @@ export async function startServiceProcess(env: Record<string, string>): Promise<
   }
   child.stdout.on('data', collect)
   child.stderr.on('data', collect)
-  const service: ServiceProcess = {
+  return {
     child,
     output: () => output,
     async line(pattern) {
@@ -46,6 +53,4 @@ export async function startServiceProcess(env: Record<string, string>): Promise<
       await gone
     },
   }
-  await service.line(/Countersign is running/)
-  return service
 }

@@ -101,6 +101,18 @@ it('looks into the command, document sequences too, and leaves what does not mat
   expect(await truth.countDocuments()).toBe(3)
 })
 
+it('looks into the reply, and passes those on that do not match', async () => {
+  const items = await useItems()
+  const found = ({ value }: { value?: unknown }) => value !== null
+  const trap = { command: 'findAndModify', collection: 'items', side: 'after', answer: found } as const
+  const sprung = proxy.arm(trap, () => undefined)
+  expect(await items.findOneAndUpdate({ _id: 1 }, { $set: { tag: 'one' } })).toBe(null)
+  await items.insertOne({ _id: 1 })
+  await expect(items.findOneAndUpdate({ _id: 1 }, { $set: { tag: 'one' } })).rejects.toThrow(/closed/)
+  await sprung
+  expect(await truth.find().toArray()).toEqual([{ _id: 1, tag: 'one' }])
+})
+
 it('tells a watcher each command with its reply', async () => {
   const items = await useItems()
   const seen: unknown[] = []

@@ -17,6 +17,8 @@ export interface Trap {
   nth?: number
   /** Looks into the command, document sequences folded in. */
   where?: (command: Document) => boolean
+  /** `after` only: looks into the store's reply. */
+  answer?: (reply: Document) => boolean
 }
 
 /** Stands between one service process and its store, and knows every command that passes. */
@@ -72,15 +74,17 @@ export async function startStoreProxy(storeUri: string): Promise<StoreProxy> {
     const matches = trap !== undefined && name === `${trap.command} ${trap.collection}`
     if (watch === undefined && !matches) return undefined
     const command = readMessage(frame)
-    const sprung = matches && (trap.where?.(command) ?? true) && --trap.left === 0
-    if (sprung && trap.side === 'before') {
+    const aimed = matches && (trap.where?.(command) ?? true)
+    if (aimed && trap.side === 'before' && --trap.left === 0) {
       spring(trap)
       return 'dead'
     }
-    if (sprung) armed = undefined
-    return (reply) => {
-      watch?.see(command, readMessage(reply))
-      if (!sprung) return true
+    if (watch === undefined && !(aimed && trap.side === 'after')) return undefined
+    return (frame) => {
+      const reply = readMessage(frame)
+      watch?.see(command, reply)
+      const hit = aimed && trap.side === 'after' && trap === armed && (trap.answer?.(reply) ?? true)
+      if (!hit || --trap.left > 0) return true
       spring(trap)
       return false
     }

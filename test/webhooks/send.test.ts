@@ -12,7 +12,11 @@ describe('one attempt', () => {
     const body = '{"comment":"Grüße 👋 \u2028","n":1}'
     const url = `http://127.0.0.1:${receiver.port}/hook?x=1`
     const outcome = await useSender().send(messageTo(url, { body, at, eventId: 'evt_7' }))
-    expect(outcome).toEqual({ outcome: 'http_200', duration_ms: expect.any(Number) })
+    expect(outcome).toEqual({
+      outcome: 'http_200',
+      duration_ms: expect.any(Number),
+      closed: expect.any(Promise),
+    })
     expect(receiver.requests).toHaveLength(1)
     const [request] = receiver.requests
     expect(request).toMatchObject({ method: 'POST', url: '/hook?x=1', body })
@@ -36,8 +40,9 @@ describe('one attempt', () => {
 
   it.each([200, 204, 299, 400, 404, 410, 429, 500, 503])('tells status %i', async (status) => {
     const receiver = await receive((_request, response) => void response.writeHead(status).end())
-    const outcome = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
+    const { closed, ...outcome } = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
     expect(outcome).toEqual({ outcome: `http_${status}`, duration_ms: expect.any(Number) })
+    await closed
   })
 
   it.each([
@@ -49,8 +54,9 @@ describe('one attempt', () => {
     const receiver = await receive(
       (_request, response) => void response.writeHead(status, { 'Retry-After': value }).end(),
     )
-    const outcome = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
+    const { closed, ...outcome } = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
     expect(outcome).toEqual({ outcome: `http_${status}`, duration_ms: expect.any(Number), ...wanted })
+    await closed
   })
 
   it('lets go of the connection afterwards, though the receiver would keep it', async () => {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { guarded, messageTo, receive, receiveRaw, useSender } from './receiver.ts'
 
@@ -82,6 +83,72 @@ describe('T8: receivers that take time', () => {
     expect(duration_ms).toBeLessThan(DEADLINE_MS)
     await receiver.idle()
     expect(performance.now() - started).toBeLessThan(DEADLINE_MS + SLACK_MS)
+  })
+})
+
+describe('T8: receivers that hold the connection open after their answer', () => {
+  const holding: [string, string, (socket: Socket) => void][] = [
+    [
+      'never ends its body',
+      '{}',
+      (socket) =>
+        void socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')),
+    ],
+    [
+      'drips its body',
+      '{}',
+      (socket) =>
+        void socket.once('data', () => {
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n')
+          drip(socket)
+        }),
+    ],
+    [
+      'answers in full and leaves the request unread',
+      'a'.repeat(32 * 1024 * 1024),
+      (socket) => {
+        socket.pause()
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      },
+    ],
+  ]
+  it.each(holding)(
+    'one that %s is cut off a second later, and not told gone before',
+    async (what, body, talk) => {
+      let open = 0
+      const receiver = await receiveRaw((socket) => {
+        open += 1
+        socket.once('close', () => {
+          open -= 1
+        })
+        talk(socket)
+      })
+      const message = messageTo(`http://127.0.0.1:${receiver.port}/`, { body })
+      const { outcome, duration_ms, closed } = await useSender({ timeoutMs: 20_000 }).send(message)
+      const started = performance.now()
+      expect(outcome).toBe('http_200')
+      expect(duration_ms).toBeLessThan(SLACK_MS)
+      const sooner = await Promise.race([closed?.then(() => 'gone'), pause(500, 'held')])
+      expect([sooner, open]).toEqual(['held', 1])
+      await closed
+      const held = performance.now() - started
+      console.log(`${what}: gone ${Math.round(held)} ms after the answer`)
+      expect(held).toBeLessThan(1_000 + SLACK_MS)
+    },
+  )
+
+  it('closing the sender ends them at once', async () => {
+    const receiver = await receiveRaw((socket) => {
+      socket.pause()
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+    })
+    const sender = useSender()
+    const body = 'a'.repeat(32 * 1024 * 1024)
+    const { closed } = await sender.send(messageTo(`http://127.0.0.1:${receiver.port}/`, { body }))
+    const started = performance.now()
+    sender.close()
+    await closed
+    expect(performance.now() - started).toBeLessThan(500)
   })
 })
 

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import { buildEvent, type OutboxEvent } from '../../domain/event.ts'
 import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
-import type { Attempt, Delivery, Webhook } from '../../domain/webhook.ts'
+import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../domain/webhook.ts'
 import type { AttemptOutcome, DeliveryResult } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 
@@ -34,7 +34,7 @@ export async function attemptDelivery(
   options: AttemptOptions = {},
 ): Promise<AttemptReport> {
   const at = deps.clock.now()
-  const before: Attempt[] = options.interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
+  const before = options.interrupted ? lostAttempts(delivery, at) : []
   const receiver = await receiverOf(deps, delivery, at)
   if (receiver === undefined) {
     const dropped = { ...resultIn(delivery, 'dropped', at), attempts: before }
@@ -56,6 +56,12 @@ export async function attemptDelivery(
   })
   if (kept && step.state === 'dead' && step.gone) await disable(deps, delivery, at)
   return { state: written.state, outcome: result.outcome, next_at: written.next_at }
+}
+
+/** Several processes in a row may have died over it: each claim is an attempt, so those that the log lacks are theirs. */
+function lostAttempts({ claim, attempts }: Delivery, at: Date): Attempt[] {
+  const lost = attempts.length < ATTEMPTS_KEPT ? claim - 1 - attempts.length : 1
+  return Array.from({ length: Math.max(1, lost) }, () => ({ at, outcome: 'interrupted', duration_ms: 0 }))
 }
 
 /**

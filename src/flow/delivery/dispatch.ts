@@ -1,7 +1,8 @@
-import type { Wakeups } from '../delivery-ports.ts'
+import type { Wakeups, WebhookSender } from '../delivery-ports.ts'
 import { attemptDelivery } from './attempt-delivery.ts'
 import { coalesce } from './coalesce.ts'
 import { createSendSlots, type SendLimits } from './send-slots.ts'
+import { warnSeldom } from './warn-seldom.ts'
 
 type DispatchDeps = Parameters<typeof attemptDelivery>[0]
 
@@ -15,7 +16,7 @@ export interface DispatchLimits extends SendLimits {
 export interface Dispatcher {
   /** Something may be due: claim as long as there is room. Never throws, never waits. */
   wake(): void
-  /** Claims nothing more and resolves when the attempts under way have reported. */
+  /** Claims nothing more and resolves when the attempts under way have reported; connections may end later. */
   drain(): Promise<void>
 }
 
@@ -30,20 +31,22 @@ export function createDispatcher(deps: DispatchDeps, wakeups: Wakeups, limits: D
   let stopped = false
 
   const attempt = async ({ delivery, interrupted }: Claimed): Promise<void> => {
+    const { sender, gone } = watched(deps.sender)
     try {
-      const { state, next_at } = await attemptDelivery(deps, delivery, { interrupted })
+      const { state, next_at } = await attemptDelivery({ ...deps, sender }, delivery, { interrupted })
       if (state === 'due' && next_at !== undefined) wakeups.at('deliver', next_at)
     } catch (error) {
       deps.log.error({ error, delivery_id: delivery.id }, 'an attempt was not recorded; its lease will end')
     }
-    slots.free(delivery.host)
-  }
-  const begin = (claimed: Claimed): void => {
-    slots.take(claimed.delivery.host)
-    const running: Promise<void> = attempt(claimed).finally(() => {
-      underWay.delete(running)
+    // Not before: a receiver that answers and holds the connection open would have any number of them (T8, T9).
+    gone().then(() => {
+      slots.free(delivery)
       wake()
     })
+  }
+  const begin = (claimed: Claimed): void => {
+    slots.take(claimed.delivery)
+    const running: Promise<void> = attempt(claimed).finally(() => underWay.delete(running))
     underWay.add(running)
   }
   /** @returns false when nothing was due */
@@ -52,7 +55,7 @@ export function createDispatcher(deps: DispatchDeps, wakeups: Wakeups, limits: D
     const leaseEnds = new Date(now.getTime() + limits.leaseMs)
     claiming += 1
     try {
-      const claimed = await deps.deliveries.claim({ now, leaseEnds, busyHosts: slots.busyHosts() })
+      const claimed = await deps.deliveries.claim({ now, leaseEnds, ...slots.busy() })
       if (claimed !== undefined) begin(claimed)
       return claimed !== undefined
     } finally {
@@ -61,11 +64,8 @@ export function createDispatcher(deps: DispatchDeps, wakeups: Wakeups, limits: D
   }
   const room = (more: number): boolean => !stopped && slots.roomFor(claiming + more)
   const claimAll = coalesce(() => claimInLanes(claimOne, room))
-  const wake = (): void => {
-    claimAll().catch((error: unknown) =>
-      deps.log.warn({ error }, 'claiming deliveries failed; the sweep tries again'),
-    )
-  }
+  const trouble = warnSeldom(deps.log, 'claiming deliveries failed; the sweep tries again')
+  const wake = (): void => void claimAll().then(trouble.worked, trouble.failed)
   return {
     wake,
     async drain() {
@@ -102,6 +102,17 @@ async function claimInLanes(
   // Grows while it is walked.
   for (const running of lanes) await running
   if (failures.length > 0) throw failures[0]
+}
+
+/** A sender for one attempt. `gone` tells of its connection even when the attempt could not be recorded. */
+function watched(sender: WebhookSender): { sender: WebhookSender; gone(): Promise<void> } {
+  let closed = Promise.resolve()
+  const send: WebhookSender['send'] = async (message) => {
+    const outcome = await sender.send(message)
+    if (outcome.closed !== undefined) closed = outcome.closed
+    return outcome
+  }
+  return { sender: { ...sender, send }, gone: () => closed }
 }
 
 type Claimed = NonNullable<Awaited<ReturnType<DispatchDeps['deliveries']['claim']>>>

@@ -6,6 +6,7 @@ import { followCards } from '../chat/follow-cards.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { coalesce } from './coalesce.ts'
+import { warnSeldom } from './warn-seldom.ts'
 
 /** Documents carried on at a time. */
 const BATCH = 100
@@ -41,13 +42,10 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
     }
     if (failures.length > 0) throw failures[0]
   })
+  const trouble = warnSeldom(deps.log, 'carrying events on failed; the sweep tries again')
   return {
     run,
-    nudge() {
-      run().catch((error: unknown) =>
-        deps.log.warn({ error }, 'carrying events on failed; the sweep tries again'),
-      )
-    },
+    nudge: () => void run().then(trouble.worked, trouble.failed),
   }
 }
 

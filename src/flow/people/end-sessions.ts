@@ -58,6 +58,7 @@ export async function deleteOverSessions(deps: EndDeps): Promise<{ ended: number
 }
 
 function endedEntry(deps: EndDeps, session: Session, actor: AuditActor, reason: EndReason): AuditEntry {
-  const owner = { id: session.user_id, account_id: session.account_id }
+  const { user_id: id, account_id } = session
+  const owner = { id, ...(account_id === undefined ? {} : { account_id }) }
   return personAudit(deps, 'session.ended', owner, { actor, subject: session.id, detail: { reason } })
 }

@@ -7,7 +7,7 @@ import type { PeopleDeps } from './people-deps.ts'
 export function personAudit(
   deps: Pick<PeopleDeps, 'random' | 'clock'>,
   type: AuditType,
-  user: Pick<User, 'id' | 'account_id'>,
+  user: Pick<User, 'id'> & Partial<Pick<User, 'account_id'>>,
   more: { actor?: AuditActor; address?: string; subject?: string; detail?: AuditEntry['detail'] } = {},
 ): AuditEntry {
   const self: AuditActor = {
@@ -20,7 +20,7 @@ export function personAudit(
     type,
     at: deps.clock.now(),
     actor: more.actor ?? self,
-    account_id: user.account_id,
+    ...(user.account_id === undefined ? {} : { account_id: user.account_id }),
     subject: more.subject ?? user.id,
     ...(more.detail === undefined ? {} : { detail: more.detail }),
   }

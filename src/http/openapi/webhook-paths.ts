@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ZodOpenApiPathsObject } from 'zod-openapi'
+import { DAYS_AT_REST } from '../../domain/webhook.ts'
 import { deliveryQuery } from '../delivery-page.ts'
 import { idField } from '../schemas/responses/fields.ts'
 import {
@@ -25,6 +26,7 @@ const list = operation({
   tag,
   summary: 'List webhooks',
   access: reader,
+  limited: true,
   answers: { '200': { schema: webhookListAnswer, description: 'All that were not deleted, oldest first.' } },
 })
 
@@ -106,6 +108,7 @@ const log = operation({
   tag,
   summary: 'Delivery log of a webhook, newest first',
   access: reader,
+  limited: true,
   parameters: { path, query: deliveryQuery },
   answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
   refusals: [badLimit, 'not_found'],
@@ -118,20 +121,20 @@ const requestLog = operation({
   description:
     'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: what webhooks were told as well.',
   access: { by: 'key or session', scope: 'approval:read' },
+  limited: true,
   parameters: {
     path: z.object({ id: idField('req').meta({ description: 'Request id.' }) }),
     query: deliveryQuery,
   },
   answers: { '200': { schema: requestLogAnswer, description: 'One page.' } },
-  refusals: [badLimit, 'not_found', 'rate limit exceeded'],
+  refusals: [badLimit, 'not_found'],
 })
 
 const replay = operation({
   id: 'replayDelivery',
   tag,
   summary: 'Send a delivery once more',
-  description:
-    'Starts a new round of tries for a delivery that rests — delivered, given up or dropped — with the same event id and the same bytes: receivers that keep ids drop what they had.',
+  description: `Starts a new round of tries for a delivery that rests — delivered, given up or dropped — with the same event id and the same bytes: receivers that keep ids drop what they had. ${DAYS_AT_REST} days after it came to rest a delivery is deleted, and then answers \`not_found\`.`,
   access: owner,
   limited: true,
   parameters: { path: z.object({ id: idField('dlv').meta({ description: 'Delivery id.' }) }) },

@@ -17,12 +17,12 @@ type WithId = RequestHandler<{ id: string }>
  * owner, what webhooks were told as well. And another round for a delivery that rests.
  */
 export function deliveryRoutes(deps: HttpDeps): Router {
-  const session = requireSession(deps)
+  const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
-  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [session, requestLog(deps)])
+  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [...owner, requestLog(deps)])
   const router = Router()
   router.get('/approvals/:id/deliveries', forOwner, reads, callbackLog(deps))
-  router.post('/deliveries/:id/replay', session, limitByPerson(deps, 'person'), replay(deps))
+  router.post('/deliveries/:id/replay', owner, replay(deps))
   return router
 }
 

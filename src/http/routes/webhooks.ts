@@ -21,16 +21,15 @@ type WithId = RequestHandler<{ id: string }>
 
 /** An owner's webhooks. Sessions only, never an API key: a key must not redirect what its owner is told. */
 export function webhookRoutes(deps: HttpDeps): Router {
-  const session = requireSession(deps)
-  const changer = [session, limitByPerson(deps, 'person')]
+  const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/', session, list(deps))
-  router.post('/', changer, jsonBody, create(deps))
-  router.delete('/:id', changer, change(deps, deleteWebhook))
-  router.post('/:id/enable', changer, change(deps, enableWebhook))
-  router.post('/:id/rotate', changer, rotate(deps))
-  router.post('/:id/test', changer, test(deps))
-  router.get('/:id/deliveries', session, log(deps))
+  router.get('/', owner, list(deps))
+  router.post('/', owner, jsonBody, create(deps))
+  router.delete('/:id', owner, change(deps, deleteWebhook))
+  router.post('/:id/enable', owner, change(deps, enableWebhook))
+  router.post('/:id/rotate', owner, rotate(deps))
+  router.post('/:id/test', owner, test(deps))
+  router.get('/:id/deliveries', owner, log(deps))
   return router
 }
 

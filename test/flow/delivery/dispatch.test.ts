@@ -16,12 +16,16 @@ beforeEach(async () => {
 })
 
 /** Callbacks that are due, `count` to each of these hosts. */
-async function makeDue(hosts: string[], count: number): Promise<void> {
+async function makeDue(
+  hosts: string[],
+  count: number,
+  account_id: string = caller.user.account_id,
+): Promise<void> {
   const { deps } = service.composition
   const now = deps.clock.now()
   const one = (host: string): Delivery => ({
     id: drawId(deps, 'dlv'),
-    account_id: caller.user.account_id,
+    account_id,
     target: {
       kind: 'callback',
       request_id: `req_${randomBytes(8).toString('hex')}`,
@@ -45,9 +49,9 @@ async function makeDue(hosts: string[], count: number): Promise<void> {
 }
 
 /** A dispatcher whose receivers take their time, and counts of what it does. */
-function dispatcherWith(limits: { total: number; perHost: number }) {
+function dispatcherWith(limits: { total: number; perHost: number; perAccount?: number }) {
   const { deps } = service.composition
-  const open: { host: string; answer(): void }[] = []
+  const open: { host: string; answer(closed?: Promise<void>): void }[] = []
   const sent: string[] = []
   const claims = { now: 0, peak: 0, made: 0 }
   const sender = {
@@ -56,7 +60,8 @@ function dispatcherWith(limits: { total: number; perHost: number }) {
       return new Promise<AttemptOutcome>((resolve) =>
         open.push({
           host: new URL(url).host,
-          answer: () => resolve({ outcome: 'http_200', duration_ms: 1 }),
+          answer: (closed) =>
+            resolve({ outcome: 'http_200', duration_ms: 1, ...(closed !== undefined && { closed }) }),
         }),
       )
     },
@@ -75,6 +80,7 @@ function dispatcherWith(limits: { total: number; perHost: number }) {
   const deliveries = { ...deps.deliveries, claim }
   const wakeups = { at: () => expect.unreachable('nothing is to be retried') }
   const dispatcher: Dispatcher = createDispatcher({ ...deps, deliveries, sender }, wakeups, {
+    perAccount: limits.total,
     ...limits,
     leaseMs: 60_000,
   })
@@ -114,7 +120,7 @@ describe('the dispatcher', () => {
     await eventually(() => open.length).toBe(32)
     expect(claims.peak).toBeGreaterThan(1)
     expect(claims.peak).toBeLessThanOrEqual(4)
-    for (const { answer } of open) answer()
+    for (const { answer } of open.splice(0)) answer()
     await dispatcher.drain()
     expect(await delivered()).toBe(32)
   })
@@ -145,6 +151,85 @@ describe('the dispatcher', () => {
     expect(await stored(service, 'deliveries').countDocuments({ state: 'leased' })).toBe(0)
   })
 
+  it('T8, T9: counts a connection until it is gone, though its result is written at the answer', async () => {
+    await makeDue(['one.test'], 6)
+    const { dispatcher, open, sent, claims } = dispatcherWith({ total: 64, perHost: 2 })
+    dispatcher.wake()
+    await eventually(() => open.length).toBe(2)
+    const held = open.splice(0).map(({ answer }) => {
+      let drop = (): void => undefined
+      answer(
+        new Promise((gone) => {
+          drop = gone
+        }),
+      )
+      return drop
+    })
+    await eventually(delivered).toBe(2)
+    const made = claims.made
+    dispatcher.wake()
+    await eventually(() => claims.made).toBeGreaterThan(made)
+    await eventually(() => claims.now).toBe(0)
+    expect(sent.length).toBe(2)
+    held[0]?.()
+    await eventually(() => open.length).toBe(1)
+    await eventually(() => claims.now).toBe(0)
+    expect(sent.length).toBe(3)
+    // Stopping waits for the result that is still open, and not for the connection that is held.
+    const drained = dispatcher.drain()
+    open[0]?.answer()
+    await drained
+    expect(await delivered()).toBe(3)
+  })
+
+  it('T8, T9: counts a connection until it is gone, even when its result could not be written', async () => {
+    await makeDue(['one.test'], 2)
+    const { deps } = service.composition
+    const deliveries = { ...deps.deliveries, finish: () => Promise.reject(new Error('no store')) }
+    let drop = (): void => undefined
+    const sent: string[] = []
+    const send = async ({ eventId }: { eventId: string }) => {
+      sent.push(eventId)
+      const closed = new Promise<void>((gone) => {
+        drop = gone
+      })
+      return { outcome: 'http_200', duration_ms: 1, closed } as const
+    }
+    const parts = { ...deps, deliveries, sender: { send, close: () => undefined } }
+    const limits = { total: 4, perHost: 1, perAccount: 4, leaseMs: 60_000 }
+    const dispatcher = createDispatcher(parts, { at: () => undefined }, limits)
+    const unrecorded = () =>
+      service.logged.filter(({ message }) => message.startsWith('an attempt was not recorded')).length
+    dispatcher.wake()
+    await eventually(unrecorded).toBe(1)
+    expect(sent.length).toBe(1)
+    drop()
+    await eventually(unrecorded).toBe(2)
+    expect(sent.length).toBe(2)
+    await dispatcher.drain()
+  })
+
+  it('T8: one account cannot take all slots by many host names while others wait', async () => {
+    const other = await newCaller(service)
+    await makeDue(
+      Array.from({ length: 16 }, (_, index) => `slow-${index}.test`),
+      4,
+    )
+    await makeDue(['calm.test'], 4, other.user.account_id)
+    const { dispatcher, open, claims } = dispatcherWith({ total: 64, perHost: 4, perAccount: 32 })
+    dispatcher.wake()
+    await eventually(() => open.filter(({ host }) => host === 'calm.test').length).toBe(4)
+    await eventually(() => claims.now).toBe(0)
+    expect(open.length).toBe(36)
+    for (let answered = 0; answered < 68; answered += 1) {
+      await eventually(() => open.length).toBeGreaterThan(0)
+      open.shift()?.answer()
+      expect(open.filter(({ host }) => host !== 'calm.test').length).toBeLessThanOrEqual(32)
+    }
+    await eventually(delivered).toBe(68)
+    await dispatcher.drain()
+  })
+
   it('outlives a store that fails to claim', async () => {
     await makeDue(['one.test'], 1)
     const { deps } = service.composition
@@ -163,7 +248,12 @@ describe('the dispatcher', () => {
     }
     const wakeups = { at: () => undefined }
     const parts = { ...deps, deliveries, sender: { send, close: () => undefined } }
-    const dispatcher = createDispatcher(parts, wakeups, { total: 4, perHost: 2, leaseMs: 60_000 })
+    const dispatcher = createDispatcher(parts, wakeups, {
+      total: 4,
+      perHost: 2,
+      perAccount: 4,
+      leaseMs: 60_000,
+    })
     dispatcher.wake()
     await eventually(() =>
       service.logged.some(({ message }) => message.startsWith('claiming deliveries failed')),

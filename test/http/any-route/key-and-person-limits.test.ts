@@ -65,6 +65,10 @@ const COUNTED: [string, string][] = [
   ['POST', '/api/v1/me/backup-codes'],
   ['POST', '/api/v1/account/api-keys'],
   ['DELETE', `/api/v1/account/api-keys/key_${'0'.repeat(26)}`],
+  ['GET', '/api/v1/account/audit'],
+  ['GET', '/api/v1/account/webhooks'],
+  ['GET', `/api/v1/account/webhooks/whk_${'0'.repeat(26)}/deliveries`],
+  ['GET', `/api/v1/approvals/${UNKNOWN}/deliveries`],
 ]
 
 describe('a signed-in person', () => {

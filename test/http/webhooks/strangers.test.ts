@@ -123,7 +123,7 @@ describe('the body', () => {
 })
 
 describe('the limit a minute', () => {
-  it('counts every change against the person, and looking not at all', async () => {
+  it('counts every change and every look at webhooks and logs against the person', async () => {
     const { made, call } = await newWebhookOwner(service)
     const { path } = await made(URL_1)
     const left = async (method: string, where: string) =>
@@ -135,11 +135,14 @@ describe('the limit a minute', () => {
       await left('POST', `${path}/test`),
       await left('POST', `/api/v1/deliveries/dlv_${'0'.repeat(26)}/replay`),
       await left('DELETE', path),
+      await left('GET', WEBHOOKS_PATH),
+      await left('GET', `${path}/deliveries`),
+      await left('GET', `/api/v1/approvals/req_${'0'.repeat(26)}/deliveries`),
     ]
-    expect(counted).toEqual(['118', '117', '116', '115', '114', '113'])
-    for (const where of [WEBHOOKS_PATH, `${path}/deliveries`]) expect(await left('GET', where)).toBeNull()
-    const rest = Array.from({ length: 113 }, () => call('POST', `${path}/enable`))
+    expect(counted).toEqual(['118', '117', '116', '115', '114', '113', '112', '111', '110'])
+    const rest = Array.from({ length: 110 }, () => call('POST', `${path}/enable`))
     expect((await Promise.all(rest)).filter(({ status }) => status === 429)).toEqual([])
+    expect((await call('GET', `${path}/deliveries`)).status).toBe(429)
     const refused = await call('POST', `${path}/rotate`)
     expect(refused.status).toBe(429)
     expect(refused.body).toEqual({

@@ -1,0 +1,39 @@
+import type { Log } from '../ports.ts'
+
+/** What is told of one kind of trouble. */
+export interface SeldomWarning {
+  /** It failed: warns, unless it was warned of a moment ago. */
+  failed(error: unknown): void
+  /** It worked again: the next failure is new trouble, and told at once. */
+  worked(): void
+}
+
+/** How often trouble is told while it lasts. */
+const TELL_EVERY_MS = 10_000
+
+/**
+ * Warns of something that may fail with every write while the store is away: once when it begins, then every ten seconds
+ * with the number of failures since the last warning, in `times`.
+ * @param now milliseconds that only grow
+ */
+export function warnSeldom(
+  log: Pick<Log, 'warn'>,
+  message: string,
+  now: () => number = () => performance.now(),
+): SeldomWarning {
+  let toldAt = Number.NEGATIVE_INFINITY
+  let times = 0
+  return {
+    failed(error) {
+      times += 1
+      if (now() - toldAt < TELL_EVERY_MS) return
+      log.warn({ error, times }, message)
+      toldAt = now()
+      times = 0
+    },
+    worked() {
+      toldAt = Number.NEGATIVE_INFINITY
+      times = 0
+    },
+  }
+}

@@ -1,0 +1,175 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { autoDecideSandbox } from '../../src/flow/auto-decide-sandbox.ts'
+import { createRequest } from '../../src/flow/create-request.ts'
+import { drawId } from '../../src/flow/deps.ts'
+import { createApiKey } from '../../src/flow/manage-api-keys.ts'
+import type { Caller } from '../../src/flow/ports.ts'
+import { addProgram, enrolFleetOwner } from '../support/chaos-clients.ts'
+import { useFleet } from '../support/chaos-fleet.ts'
+import { readLedger, untilSettled, useDatabase } from '../support/chaos-ledger.ts'
+import { decideOne } from '../support/chaos-load.ts'
+import { didSomething, sets } from '../support/chaos-points.ts'
+import {
+  byIdentity,
+  doubleIdentities,
+  lostCallbacks,
+  spoiltAttempts,
+  unaccountedAttempts,
+} from '../support/chaos-verdict.ts'
+import { deciderOf, proveFor, setPolicy, tryDecide } from '../support/deciders.ts'
+import { enrolWithPasskey } from '../support/enrolled.ts'
+import { ask, keyOf } from '../support/live.ts'
+import { addPerson } from '../support/people.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { useService } from '../support/service.ts'
+
+const EVENTS = 500
+
+async function useReceiver(): Promise<Receiver> {
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.close())
+  return receiver
+}
+
+it(`T82: two processes that find ${EVENTS} events waiting send ${EVENTS} times`, async () => {
+  const receiver = await useReceiver()
+  const fleet = await useFleet()
+  // Decided while nobody works, so that two others start on all of it at the same moment.
+  await fleet.stop('SIGTERM')
+  const env = { MONGODB_URI: fleet.storeUri, CALLBACK_ALLOW_PRIVATE: '1', BASE_URL: fleet.origin }
+  const idle = await useService({ env, database: 'chaos' })
+  const { deps } = idle.composition
+  const person = await addPerson(idle, 'owner@example.com')
+  const wanted = { accountId: person.account_id, name: 'many', sandbox: true }
+  const { key } = await createApiKey(deps, wanted, { kind: 'cli' })
+  const caller: Caller = { key, scopes: key.scopes, address: '127.0.0.1' }
+  receiver.trust('/callback', deps.vault.webhookSecret(key.id, key.secret_version))
+  const input = {
+    action: 'Pay 10',
+    context: {},
+    requires_individual_decision: false,
+    callback_url: receiver.url('/callback'),
+    sandbox_auto_decide_seconds: 0,
+  }
+  const decideSome = async (): Promise<void> => {
+    for (let index = 0; index < EVENTS / 20; index += 1)
+      await autoDecideSandbox(deps, await createRequest(deps, caller, input, drawId(deps, 'req')))
+  }
+  await Promise.all(Array.from({ length: 20 }, decideSome))
+  expect(receiver.received).toHaveLength(0)
+
+  await fleet.growTo(3)
+  const database = await useDatabase(fleet.storeUri)
+  await untilSettled(database, 60_000)
+  const ledger = await readLedger(database)
+  const { received } = receiver
+  const claims = fleet.slots.slice(1).map(({ proxy }) => proxy.sent.get('findAndModify deliveries') ?? 0)
+  console.log({ sends: received.length, connections: receiver.connections, claims })
+  expect(received).toHaveLength(EVENTS)
+  expect(receiver.connections).toBe(EVENTS)
+  expect(byIdentity(received).size).toBe(EVENTS)
+  expect(Math.min(...claims)).toBeGreaterThan(EVENTS / 20)
+  expect(Math.max(...receiver.peak.values())).toBeLessThanOrEqual(8)
+  expect(lostCallbacks(ledger, received)).toEqual([])
+  expect(doubleIdentities(ledger, received)).toEqual([])
+  expect(spoiltAttempts(ledger, received)).toEqual([])
+  expect(unaccountedAttempts(ledger, received)).toEqual([])
+})
+
+it('T80: however many approvers vote at once, the quorum makes one event and one callback', async () => {
+  const receiver = await useReceiver()
+  const service = await useService({ env: { CALLBACK_ALLOW_PRIVATE: '1' }, work: true })
+  const people = []
+  for (const name of ['ann', 'ben', 'cyd'])
+    people.push(await enrolWithPasskey(service, `${name}@example.com`))
+  const deciders = await Promise.all(people.map((person) => deciderOf(service, person)))
+  const owner = deciders[0]?.user ?? expect.unreachable()
+  await setPolicy(service, owner.account_id, { approvers: deciders.map(({ user }) => user.id), quorum: 2 })
+  const key = await keyOf(service, owner.id)
+  const { deps } = service.composition
+  const ids: string[] = []
+  for (let round = 0; round < 10; round += 1) {
+    const id = await ask({ service, key }, { callback_url: receiver.url('/callback') })
+    const proofs = await Promise.all(deciders.map((decider) => proveFor(deps, decider, id, 'approved')))
+    await Promise.all(
+      deciders.map((decider, index) => tryDecide(deps, decider, proofs[index] ?? expect.unreachable())),
+    )
+    expect(await deps.requests.find(id)).toMatchObject({ status: 'approved' })
+    ids.push(id)
+  }
+  const { db } = service.composition.connection
+  await untilSettled(db ?? expect.unreachable(), 30_000)
+  const told = receiver.received.map(({ body }) => JSON.parse(body.toString('utf8')).request_id)
+  expect(told.sort()).toEqual(ids.sort())
+  expect(byIdentity(receiver.received).size).toBe(ids.length)
+})
+
+it.each([
+  ['after the decision', 'findAndModify', 'requests', 'after'],
+  ['before the callback is handed over', 'insert', 'deliveries', 'before'],
+  ['after the callback was handed over', 'insert', 'deliveries', 'after'],
+] as const)(
+  'T81: killed %s, the one process delivers after its restart under the id that the decision wrote',
+  async (_, command, collection, side) => {
+    const receiver = await useReceiver()
+    const fleet = await useFleet({ CALLBACK_TIMEOUT_SECONDS: '1' })
+    const owner = await enrolFleetOwner(fleet)
+    const program = await addProgram(fleet, owner, true)
+    receiver.trust('/callback', program.secret)
+    const database = await useDatabase(fleet.storeUri)
+    await untilSettled(database, 20_000)
+
+    const killed = fleet.slots[0].killAt({ command, collection, side })
+    const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
+    const [id] = await Promise.all([decideOne(load, 1), killed])
+    expect(fleet.kills()).toBe(1)
+    await untilSettled(database, 60_000)
+
+    const ledger = await readLedger(database)
+    const request = ledger.requests[0] ?? expect.unreachable()
+    expect(request).toMatchObject({ _id: id, status: 'approved' })
+    expect(receiver.received.map(({ eventId }) => eventId)).toEqual([request.callback?.event_id])
+    const [callback] = receiver.received
+    expect(JSON.parse(String(callback?.body))).toMatchObject({
+      request_id: id,
+      signed_receipt: { decision_id: request.decision?.id },
+    })
+    expect(callback?.signed).toEqual({ service: true, standard: true })
+  },
+)
+
+it('T81: attempts that died with their process, one after the other, are all logged and count for nothing', async () => {
+  const receiver = await useReceiver()
+  const fleet = await useFleet({ CALLBACK_TIMEOUT_SECONDS: '1' })
+  const owner = await enrolFleetOwner(fleet)
+  const program = await addProgram(fleet, owner, true)
+  const database = await useDatabase(fleet.storeUri)
+  const [slot] = fleet.slots
+  const claimed = {
+    command: 'findAndModify',
+    collection: 'deliveries',
+    side: 'after',
+    where: sets('state', 'leased'),
+    answer: didSomething,
+  } as const
+  // The lease of the dead ends now instead of in twenty seconds.
+  const endLease = () =>
+    database.collection('deliveries').updateOne({ state: 'leased' }, { $set: { next_at: new Date(0) } })
+  const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
+  await Promise.all([decideOne(load, 1), slot.killAt(claimed)])
+  for (let death = 2; death <= 3; death += 1) {
+    await slot.up()
+    await Promise.all([slot.killAt(claimed), endLease()])
+  }
+  await endLease()
+  await untilSettled(database, 60_000)
+  const { deliveries } = await readLedger(database)
+  expect(deliveries).toMatchObject([{ state: 'delivered', tries: 1, claim: 4 }])
+  expect(deliveries[0]?.attempts.map(({ outcome }) => outcome)).toEqual([
+    'interrupted',
+    'interrupted',
+    'interrupted',
+    'http_200',
+  ])
+  expect(receiver.received).toHaveLength(1)
+})

@@ -1,0 +1,68 @@
+import { type Db, MongoClient } from 'mongodb'
+import { onTestFinished, vi } from 'vitest'
+import type { AuditRecord } from '../../src/domain/audit.ts'
+import type { ApprovalRequest } from '../../src/domain/request.ts'
+import type { Delivery } from '../../src/domain/webhook.ts'
+
+type Stored<T> = Omit<T, 'id'> & { _id: string }
+
+/** Everything that a store holds about decisions and their delivery. */
+export interface Ledger {
+  requests: Stored<ApprovalRequest>[]
+  deliveries: Stored<Delivery>[]
+  trail: AuditRecord[]
+  keys: { _id: string; revoked_at: Date | null }[]
+  webhooks: { _id: string; state: string }[]
+  sessions: { _id: string; ended_at: Date | null }[]
+  users: { _id: string }[]
+  signingKeys: { _id: string }[]
+}
+
+/** A database past all services, until the test ends. */
+export async function useDatabase(uri: string): Promise<Db> {
+  const client = new MongoClient(uri)
+  onTestFinished(() => client.close())
+  await client.connect()
+  return client.db()
+}
+
+/** Reads it all. */
+export async function readLedger(db: Db): Promise<Ledger> {
+  const all = <T extends object>(name: string) => db.collection(name).find<T>({}).toArray()
+  const records = db.collection('audit_log').find<Omit<AuditRecord, 'seq'> & { _id: number }>({})
+  const trail = (await records.sort({ _id: 1 }).toArray()).map(({ _id: seq, ...rest }) => ({ seq, ...rest }))
+  return {
+    requests: await all('requests'),
+    deliveries: await all('deliveries'),
+    trail,
+    keys: await all('api_keys'),
+    webhooks: await all('webhooks'),
+    sessions: await all('sessions'),
+    users: await all('users'),
+    signingKeys: await all('signing_keys'),
+  }
+}
+
+/** What is still to be done: traces that nobody carried on, deliveries that are due or under way. */
+async function openDuties(db: Db): Promise<string[]> {
+  const open: string[] = []
+  for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
+    const traces = await db.collection(name).countDocuments({ relay: { $gt: '' } })
+    if (traces > 0) open.push(`${traces} traces in ${name}`)
+  }
+  const states = { state: { $in: ['due', 'leased'] } }
+  const deliveries = await db.collection('deliveries').countDocuments(states)
+  if (deliveries > 0) open.push(`${deliveries} deliveries`)
+  return open
+}
+
+/** Resolves when nothing is left to do. @throws naming what is left after `ms` */
+export async function untilSettled(db: Db, ms: number): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const open = await openDuties(db)
+      if (open.length > 0) throw new Error(`not done after ${ms} ms: ${open.join(', ')}`)
+    },
+    { timeout: ms, interval: 200 },
+  )
+}

@@ -1,0 +1,72 @@
+import type { FleetProgram } from './chaos-clients.ts'
+import { expectStatus } from './enrolled.ts'
+
+/** Lets numbers through up to a limit that only rises, so that a load keeps step with what is done to it. */
+export interface Turnstile {
+  /** Resolves when the limit is above `n`. */
+  pass(n: number): Promise<void>
+  raise(limit: number): void
+}
+
+export function createTurnstile(): Turnstile {
+  const waiting = new Set<{ n: number; go: () => void }>()
+  let limit = 0
+  return {
+    pass: (n) =>
+      n < limit ? Promise.resolve() : new Promise((resolve) => void waiting.add({ n, go: resolve })),
+    raise(next) {
+      limit = Math.max(limit, next)
+      for (const one of [...waiting]) {
+        if (one.n >= limit) continue
+        waiting.delete(one)
+        one.go()
+      }
+    },
+  }
+}
+
+/** Dry-run requests that decide themselves at the first read, each with a callback. */
+export interface Load {
+  programs: readonly FleetProgram[]
+  /** How many decisions. */
+  total: number
+  /** How many at a time. */
+  workers: number
+  callbackUrl(program: FleetProgram): string
+  turnstile: Turnstile
+  onDecided(count: number): void
+}
+
+/** Makes and decides them all. @returns their ids */
+export async function decideMany(load: Load): Promise<string[]> {
+  const ids: string[] = []
+  let next = 0
+  const work = async (): Promise<void> => {
+    for (let n = next++; n < load.total; n = next++) {
+      await load.turnstile.pass(n)
+      ids.push(await decideOne(load, n))
+      load.onDecided(ids.length)
+    }
+  }
+  await Promise.all(Array.from({ length: load.workers }, work))
+  return ids
+}
+
+/**
+ * Creates and decides the n-th. A creation that died with a process is made anew, as programs do; what the first one left, if
+ * anything, stays pending, since nobody knows its id.
+ */
+export async function decideOne(load: Pick<Load, 'programs' | 'callbackUrl'>, n: number): Promise<string> {
+  const program = load.programs[n % load.programs.length]
+  if (program === undefined) throw new Error('a load needs programs')
+  const body = {
+    action: `Decision ${n}`,
+    sandbox_auto_decide_seconds: 0,
+    sandbox_decision: n % 5 === 0 ? 'rejected' : 'approved',
+    callback_url: load.callbackUrl(program),
+  }
+  const { request_id: id } = expectStatus(await program.post('/api/v1/approvals/request', body), 201)
+  const { status } = expectStatus(await program.get(`/api/v1/approvals/${id}`), 200)
+  if (status !== body.sandbox_decision) throw new Error(`${id} is ${status}`)
+  return id
+}
