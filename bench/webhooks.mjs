@@ -67,10 +67,27 @@ async function run() {
   console.log(`load before: ${load()}`)
   const named = ['sends', 'latency', 'retries'].filter((part) => process.argv.includes(part))
   const wanted = (part) => named.length === 0 || named.includes(part)
-  if (wanted('sends')) await measurePlain(await measureSends())
+  if (wanted('sends')) await compareSends()
   if (wanted('latency')) await measureLatency()
   if (wanted('retries')) await measureRetries()
   console.log(`load after: ${load()}`)
+}
+
+/** Both rates are of the same run: a busy machine slows both. */
+async function compareSends() {
+  const { rows, sample } = await measureSends()
+  const plain = await measurePlain(sample)
+  const rateOf = (row) =>
+    plain.find((one) => one.hosts === row.hosts && one['answers after ms'] === row['answers after ms'])[
+      'posts/s'
+    ]
+  console.table(
+    rows.map(({ hosts, ...row }) => ({
+      ...row,
+      'of plain posts': Number((row['sends/s'] / rateOf({ hosts, ...row })).toFixed(3)),
+    })),
+  )
+  console.table(plain)
 }
 
 /** A backlog of decisions, taken up by one or two services at the same moment. */
@@ -92,6 +109,7 @@ async function measureSends() {
         await settled()
         const seconds = (performance.now() - started) / 1000
         rows.push({
+          hosts,
           'answers after ms': delay,
           'allowed at once': `${hosts * PER_HOST} x ${services}`,
           ...(delay === 0 ? {} : { 'at once': peak }),
@@ -107,8 +125,7 @@ async function measureSends() {
       }
     }
   }
-  console.table(rows)
-  return sample
+  return { rows, sample }
 }
 
 /** What this machine can do: the same bytes to the same receivers by a loop that does nothing else. */
@@ -118,11 +135,12 @@ async function measurePlain({ headers, body }) {
   for (const name of ['host', 'connection']) delete kept[name]
   for (const delay of [0, 50]) {
     for (const hosts of [4, HOSTS]) {
-      for (const keepAlive of [true, false]) {
+      for (const keepAlive of [false, true]) {
         receivers.reset({ delay })
         const urls = Array.from({ length: hosts }, (_, turn) => receivers.url(turn, '/plain'))
         await postPlainly({ urls, count: SENDS, headers: kept, body, keepAlive })
         rows.push({
+          hosts,
           plainly: keepAlive ? 'fetch, connections kept' : 'one connection each',
           'answers after ms': delay,
           ...(delay === 0 ? {} : { 'at once': receivers.peak }),
@@ -132,7 +150,7 @@ async function measurePlain({ headers, body }) {
       }
     }
   }
-  console.table(rows)
+  return rows
 }
 
 /** From `decided_at` to the receiver, decided over HTTP by one service while nothing else, or 15 more, go on. */
