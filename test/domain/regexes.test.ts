@@ -10,7 +10,7 @@ async function linesOfSource(): Promise<{ file: string; line: string }[]> {
   const lines: { file: string; line: string }[] = []
   for (const file of files) {
     for (const line of (await readFile(join(root, file), 'utf8')).split('\n'))
-      if (!/^\s*(?:\/\/|\/?\*)/.test(line)) lines.push({ file, line })
+      if (!/^\s*(?:\/\/|\/?\*)/.test(line)) lines.push({ file, line: line.replace(/\/\*.*?\*\//g, '') })
   }
   return lines
 }
@@ -97,6 +97,7 @@ describe('T63: every regular expression in src is linear', () => {
 
 /** Comparisons that are no secret's: public hashes, a length, and two ciphertexts of our own store. */
 const HARMLESS = [
+  /linkHash\(|contentHash\(|expect\??\.hash/,
   /actionHash\(|hashAction\(/,
   /random\.length !== RAW_KEY_BYTES/,
   /totp_pending\?\.sealed_seed !== pending\.sealed_seed/,
