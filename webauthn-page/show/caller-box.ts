@@ -1,21 +1,10 @@
+import { CONTEXT_KEYS } from '../../src/domain/context-keys.ts'
 import { copyButton } from '../dom/copy-button.ts'
 import { el } from '../dom/element.ts'
 import { callerText, callerValue, textWarnings } from './caller-text.ts'
 import type { JsonValue } from './json-value.ts'
 import { riskFindings } from './risk-findings.ts'
 import { fieldName, valueTree } from './value-tree.ts'
-
-/** The context keys the interface names, in the order people need them. */
-const KNOWN: readonly (readonly [key: string, label: string])[] = [
-  ['reason', 'Reason'],
-  ['agent_name', 'Agent'],
-  ['agent_purpose', 'Purpose of the agent'],
-  ['tool', 'Tool'],
-  ['tool_arguments', 'Tool arguments'],
-  ['tool_arguments_fingerprint', 'Fingerprint of the arguments'],
-  ['risk_arg_findings', 'Risk findings'],
-  ['source', 'Source'],
-]
 
 export interface CallerWords {
   action: string
@@ -30,8 +19,8 @@ export interface CallerWords {
  * never stand inside it, so whatever a caller writes ("High impact", "Verified") is only text in this frame (T44).
  */
 export function callerBox({ action, context, contextJson, keyName }: CallerWords): HTMLElement {
-  const others = Object.entries(context).filter(([key]) => !KNOWN.some(([known]) => known === key))
-  const rows = KNOWN.filter(([key]) => Object.hasOwn(context, key))
+  const others = Object.entries(context).filter(([key]) => !CONTEXT_KEYS.some(([known]) => known === key))
+  const rows = CONTEXT_KEYS.filter(([key]) => Object.hasOwn(context, key))
   return el(
     'section',
     { class: 'caller-box', 'aria-labelledby': 'caller-box-title' },

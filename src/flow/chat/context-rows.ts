@@ -1,17 +1,6 @@
 import type { CardFinding, CardRow } from '../../domain/card-view.ts'
+import { CONTEXT_KEYS } from '../../domain/context-keys.ts'
 import { visibleString } from '../../domain/text.ts'
-
-/** The context keys the interface names, in the order and words of the hosted page; findings have a list of their own. */
-const KNOWN: readonly (readonly [key: string, label: string])[] = [
-  ['reason', 'Reason'],
-  ['agent_name', 'Agent'],
-  ['agent_purpose', 'Purpose of the agent'],
-  ['tool', 'Tool'],
-  ['tool_arguments', 'Tool arguments'],
-  ['tool_arguments_fingerprint', 'Fingerprint of the arguments'],
-  ['risk_arg_findings', 'Risk findings'],
-  ['source', 'Source'],
-]
 
 /**
  * A context as rows, known keys first, then the caller's own in the order of the signed text, all in visible form (T43).
@@ -19,14 +8,14 @@ const KNOWN: readonly (readonly [key: string, label: string])[] = [
  */
 export function contextRows(context: Record<string, unknown>): { rows: CardRow[]; findings: CardFinding[] } {
   const findings = findingsOf(context.risk_arg_findings)
-  const known = KNOWN.filter(([key]) => Object.hasOwn(context, key))
+  const known = CONTEXT_KEYS.filter(([key]) => Object.hasOwn(context, key))
     .filter(([key]) => key !== 'risk_arg_findings' || !findings.complete)
     .map(([key, label]): CardRow => {
       const shown = shownValue(context[key])
       return { label, known: true, ...shown, code: shown.code || key === 'tool_arguments_fingerprint' }
     })
   const others = Object.entries(context)
-    .filter(([key]) => !KNOWN.some(([name]) => name === key))
+    .filter(([key]) => !CONTEXT_KEYS.some(([name]) => name === key))
     .map(([key, value]): CardRow => ({ label: oneLine(key), known: false, ...shownValue(value) }))
   return { rows: [...known, ...others], findings: findings.list }
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { visibleString } from '../../../src/domain/text.ts'
@@ -29,12 +28,22 @@ describe('rows of a card', () => {
     ])
   })
 
-  it('calls the named keys what the hosted page calls them', () => {
-    const page = readFileSync(new URL('../../../webauthn-page/show/caller-box.ts', import.meta.url), 'utf8')
-    const table = [...page.matchAll(/^ {2}\['([a-z_]+)', '([^']+)'\],$/gm)].map((match) => match.slice(1, 3))
-    expect(table.length).toBe(8)
-    const all = Object.fromEntries(table.map(([key]) => [key, 'x']))
-    expect(viewOf(all).rows.map(({ label }) => label)).toEqual(table.map(([, label]) => label))
+  it('has words of its own for every key the interface names, and calls none of them the caller’s', () => {
+    const named = ['agent_name', 'agent_purpose', 'tool', 'reason', 'tool_arguments', 'risk_arg_findings']
+    const all = Object.fromEntries(
+      [...named, 'tool_arguments_fingerprint', 'source'].map((key) => [key, 'x']),
+    )
+    const { rows } = viewOf(all)
+    expect(rows.map(({ label, known }) => [label, known])).toEqual([
+      ['Reason', true],
+      ['Agent', true],
+      ['Purpose of the agent', true],
+      ['Tool', true],
+      ['Tool arguments', true],
+      ['Fingerprint of the arguments', true],
+      ['Risk findings', true],
+      ['Source', true],
+    ])
   })
 
   it('tells a number from a text, and shows everything but texts as JSON', () => {
