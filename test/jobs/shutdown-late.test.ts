@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
 import { startWork } from '../../src/start-work.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { sampleDelivery } from '../support/sample-delivery.ts'
 import { newRequester, useWorker } from './worker.ts'
 
 it('gives back what is under way when stopping takes too long, before the store is let go', async () => {
@@ -14,7 +15,7 @@ it('gives back what is under way when stopping takes too long, before the store 
   const now = deps.clock.now()
   const url = receiver.url('/slow')
   await deps.deliveries.insertNew([
-    {
+    sampleDelivery({
       id: 'dlv_slow',
       account_id: account.id,
       target: {
@@ -23,19 +24,9 @@ it('gives back what is under way when stopping takes too long, before the store 
         api_key_id: caller.key.id,
       },
       event_id: 'evt_slow',
-      event_type: 'callback',
       url,
-      host: new URL(url).hostname,
-      body: '{}',
-      state: 'due',
       next_at: now,
-      tries: 0,
-      claim: 0,
-      attempts: [],
-      created_at: now,
-      outbox: [],
-      audit: [],
-    },
+    }),
   ])
   // The attempt lasts 30 s, and may last 1 ms: stopping cannot wait for it.
   const settings = { ...deps.settings, attemptMs: 1 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Delivery } from '../../src/domain/webhook.ts'
 import type { DeliveryResult } from '../../src/flow/delivery-ports.ts'
+import { sampleDelivery } from '../support/sample-delivery.ts'
 import { startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -16,25 +17,15 @@ const START = Date.parse('2026-03-01T10:00:00.000Z')
 const at = (seconds: number) => new Date(START + seconds * 1000)
 
 function delivery(n: number, more: Partial<Delivery> = {}): Delivery {
-  return {
+  return sampleDelivery({
     id: `dlv_${n}`,
     account_id: 'acc_a',
     target: { kind: 'webhook', webhook_id: 'whk_a' },
     event_id: `evt_${n}`,
-    event_type: 'approval.created',
     url: 'https://hooks.example.com/in',
-    host: 'hooks.example.com',
-    body: '{}',
-    state: 'due',
     next_at: at(n),
-    tries: 0,
-    claim: 0,
-    attempts: [],
-    created_at: at(n),
-    outbox: [],
-    audit: [],
     ...more,
-  }
+  })
 }
 
 function result(more: Partial<DeliveryResult> = {}): DeliveryResult {

@@ -4,6 +4,7 @@ import { attemptDelivery } from '../../../src/flow/delivery/attempt-delivery.ts'
 import { createWebhook } from '../../../src/flow/webhooks/manage-webhooks.ts'
 import { addPerson } from '../../support/people.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { sampleDelivery } from '../../support/sample-delivery.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -24,24 +25,14 @@ async function claimed(path: string, leaseMs: number): Promise<Delivery> {
   const owner = { accountId: person.account_id, actor: { kind: 'cli' } } as const
   const { webhook } = await createWebhook(deps, owner, { url: receiver.url(path) })
   const now = deps.clock.now()
-  const delivery: Delivery = {
+  const delivery = sampleDelivery({
     id: `dlv_${path.slice(1)}`,
     account_id: person.account_id,
     target: { kind: 'webhook', webhook_id: webhook.id },
     event_id: `evt_${path.slice(1)}`,
-    event_type: 'approval.created',
     url: webhook.url,
-    host: webhook.host,
-    body: '{}',
-    state: 'due',
     next_at: now,
-    tries: 0,
-    claim: 0,
-    attempts: [],
-    created_at: now,
-    outbox: [],
-    audit: [],
-  }
+  })
   await deps.deliveries.insertNew([delivery])
   const leaseEnds = new Date(now.getTime() + leaseMs)
   return (await deps.deliveries.claimOne(delivery.id, now, leaseEnds)) ?? expect.unreachable()

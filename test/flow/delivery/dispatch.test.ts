@@ -5,6 +5,7 @@ import { createDispatcher, type Dispatcher } from '../../../src/flow/delivery/di
 import type { AttemptOutcome } from '../../../src/flow/delivery-ports.ts'
 import { drawId } from '../../../src/flow/deps.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
+import { sampleDelivery } from '../../support/sample-delivery.ts'
 import { type TestService, useService } from '../../support/service.ts'
 
 let service: TestService
@@ -23,28 +24,20 @@ async function makeDue(
 ): Promise<void> {
   const { deps } = service.composition
   const now = deps.clock.now()
-  const one = (host: string): Delivery => ({
-    id: drawId(deps, 'dlv'),
-    account_id,
-    target: {
-      kind: 'callback',
-      request_id: `req_${randomBytes(8).toString('hex')}`,
-      api_key_id: caller.keyId,
-    },
-    event_id: drawId(deps, 'evt'),
-    event_type: 'callback',
-    url: `http://${host}/`,
-    host,
-    body: '{}',
-    state: 'due',
-    next_at: now,
-    tries: 0,
-    claim: 0,
-    attempts: [],
-    created_at: now,
-    outbox: [],
-    audit: [],
-  })
+  const one = (host: string): Delivery =>
+    sampleDelivery({
+      id: drawId(deps, 'dlv'),
+      account_id,
+      target: {
+        kind: 'callback',
+        request_id: `req_${randomBytes(8).toString('hex')}`,
+        api_key_id: caller.keyId,
+      },
+      event_id: drawId(deps, 'evt'),
+      url: `http://${host}/`,
+      host,
+      next_at: now,
+    })
   await deps.deliveries.insertNew(hosts.flatMap((host) => Array.from({ length: count }, () => one(host))))
 }
 
