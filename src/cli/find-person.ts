@@ -7,7 +7,10 @@ export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string)
   const email = checkEmail(address)
   const user = await deps.users.findByEmail(email)
   if (user === undefined)
-    throw new CliError('user_not_found', `Nobody has the address ${email}; see: countersign user list`)
+    throw new CliError(
+      'user_not_found',
+      `Nobody has the address ${email}; make an account with: countersign user invite ${email}`,
+    )
   return user
 }
 

@@ -113,7 +113,8 @@ describe('countersign key', () => {
     expect(made.code).toBe(1)
     expect(made.error()).toEqual({
       error: 'user_not_found',
-      message: 'Nobody has the address x@example.com; see: countersign user list',
+      message:
+        'Nobody has the address x@example.com; make an account with: countersign user invite x@example.com',
     })
   })
 })
