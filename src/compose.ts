@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
+import { type ConnectedChat, composeChat } from './compose-chat.ts'
 import { composeDelivery } from './compose-delivery.ts'
 import type { Config } from './config.ts'
 import { createVerificationLog } from './flow/audit/verification-log.ts'
@@ -10,6 +11,7 @@ import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
 import type { Clock, Log, RateLimiter, Vault } from './flow/ports.ts'
 import { createWaitSlots } from './flow/wait-for-decision.ts'
 import { createHttpApp } from './http/app.ts'
+import type { Mount } from './http/http-deps.ts'
 import { type OpenStore, openStore } from './open-store.ts'
 import { packagePath } from './package-path.ts'
 import { loadSecrets } from './secrets.ts'
@@ -38,6 +40,8 @@ export interface Composition {
   deps: FlowDeps
   limiter: RateLimiter
   connection: StoreConnection
+  /** The chat platforms of the configuration. */
+  chats: readonly ConnectedChat[]
   /** Resolves when the embedded store ends by itself: nothing can be served any more. */
   storeFailed: Promise<Error>
   /** Names who carries traces on: called after each write that left one. */
@@ -53,9 +57,11 @@ export interface ComposeOptions {
   shareStore?: boolean
   /** Milliseconds of the local clock; tests set it wrong. */
   localTime?: () => number
-  /** Chat platforms to send cards to. */
+  /** More chat platforms to send cards to than the configuration names. */
   chats?: readonly ChatPort[]
 }
+
+const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
 
 /** How often signing keys are read again, so that a rotation by another process is noticed. */
 const KEY_RELOAD_MS = 30_000
@@ -106,21 +112,22 @@ async function assemble(
   let heard = noNudge
   const nudge = () => heard()
   const clock = await createStoreClock(connection, log, localTime)
-  const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
   const keys = createKeyKeeper({ store: createSigningKeyStore(connection, nudge), vault, clock, random, log })
   const requests = createRequestStore(connection, nudge)
   const apiKeys = createApiKeyStore(connection, nudge)
   const changes = createChangeSignal({ requests, apiKeys }, clock, log)
   const people = peopleStores(connection, clock, nudge)
   const verifications = createVerificationLog(people.audit, log)
+  const chat = composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
     ...(await composeDelivery(config, connection, nudge)),
-    chats,
-    requests,
-    apiKeys,
+    ...chat.stores,
     quotas: createQuotaStore(connection),
     idempotency: createIdempotencyStore(connection),
+    chats: [...chats, ...chat.connected.map(({ port }) => port)],
+    requests,
+    apiKeys,
     verifications,
     changes,
     signer: createSigner(keys, clock),
@@ -130,8 +137,7 @@ async function assemble(
     clock,
     random,
     log,
-    party: { origin: config.baseUrl, rpId: config.rpId, name: 'Countersign' },
-    settings: settingsOf(config),
+    ...settingsOf(config),
   }
   opened.push(
     async () => clock.stop(),
@@ -147,6 +153,7 @@ async function assemble(
     deps,
     limiter,
     connection,
+    chats: chat.connected,
     storeFailed: parts.store.failed ?? new Promise(() => undefined),
     onTrace(listener) {
       heard = listener
@@ -156,8 +163,12 @@ async function assemble(
   }
 }
 
-function settingsOf({ baseUrl, production, callbackTimeoutMs }: Config): FlowDeps['settings'] {
-  return { baseUrl, production, attemptMs: callbackTimeoutMs }
+function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
+  const { baseUrl, rpId, production, callbackTimeoutMs } = config
+  return {
+    party: { origin: baseUrl, rpId, name: 'Countersign' },
+    settings: { baseUrl, production, attemptMs: callbackTimeoutMs },
+  }
 }
 
 /** What cannot be written at the very end is told, but does not keep the service from stopping. */
@@ -189,10 +200,11 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
   return async () => clearInterval(timer)
 }
 
-/** The HTTP surface over a composition. */
+/** The HTTP surface over a composition; `mounts` are the chat platforms' own routes. */
 export async function composeHttp(
   config: Config,
   { deps, limiter, connection }: Composition,
+  mounts: readonly Mount[] = [],
 ): Promise<RequestListener> {
   const token = config.internalServiceToken
   return createHttpApp({
@@ -202,6 +214,7 @@ export async function composeHttp(
     waitSlots: createWaitSlots(),
     trustProxy: config.trustProxy,
     pagesDir: packagePath('dist/webauthn-page'),
+    mounts,
     openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
     ping: async () => {
       await connection.db?.admin().command({ ping: 1 })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { readSlack, type SlackSettings, slackVariables } from './slack-config.ts'
 
 /** Names of the secrets, each at least 32 random bytes in base64, base64url or hex. */
 export const SECRET_NAMES = [
@@ -39,6 +40,8 @@ export interface Config {
   readonly callbackPorts: readonly number[]
   /** How long one attempt of a callback may take, from name resolution to the status line. */
   readonly callbackTimeoutMs: number
+  /** Undefined: no cards in Slack. */
+  readonly slack: SlackSettings | undefined
   /** What was set but has no effect, or weakens a protection, as `NAME: why`; the service starts all the same. */
   readonly warnings: readonly string[]
 }
@@ -100,6 +103,7 @@ const environmentSchema = z.object({
     .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of seconds from 1 to 30')
     .transform(Number)
     .default(10),
+  ...slackVariables,
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
   HTTP_PROXY: z.string().optional(),
   HTTPS_PROXY: z.string().optional(),
@@ -158,6 +162,7 @@ export function readConfig(env: Environment): Config {
   const trustProxy = readTrustProxy(values.TRUST_PROXY, problems)
   const secrets = readSecrets(given, problems)
   const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
+  const slack = readSlack(values, production, problems)
   if (production) {
     problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
   }
@@ -177,6 +182,7 @@ export function readConfig(env: Environment): Config {
     callbackAllowPrivate: values.CALLBACK_ALLOW_PRIVATE === '1',
     callbackPorts: Object.freeze(values.CALLBACK_PORTS),
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
+    slack,
     warnings: Object.freeze([...token.warnings, ...privateWarnings(values)]),
   })
 }

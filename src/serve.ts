@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type ComposeOptions, type Composition, compose, composeHttp } from './compose.ts'
+import type { ChatReceiver } from './compose-chat.ts'
 import type { Config } from './config.ts'
 import { inviteFirstOwner } from './flow/people/invite-user.ts'
 import { startWork, type Work } from './start-work.ts'
@@ -38,12 +39,15 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
   const composition = await compose(config, options)
   let server: Server | undefined
   try {
-    const app = await composeHttp(config, composition)
+    const receivers = composition.chats.map((chat) => chat.receive(composition.deps))
+    const mounts = receivers.flatMap(({ mount }) => mount ?? [])
+    const app = await composeHttp(config, composition, mounts)
     server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS }, app)
     const port = await listen(server, config)
     const link = await inviteFirstOwner(composition.deps)
     const work = options.work === false ? undefined : await startWork(config, composition)
-    const close = shutDown.bind(undefined, server, composition, work)
+    await Promise.all(receivers.map((receiver) => receiver.start()))
+    const close = shutDown.bind(undefined, { server, composition, receivers, work })
     return { composition, port, setupUrl: link?.url, work, close }
   } catch (error) {
     if (server !== undefined) await cutOff(server)
@@ -72,7 +76,14 @@ function cutOff(server: Server): Promise<void> {
   })
 }
 
-async function shutDown(server: Server, composition: Composition, work: Work | undefined): Promise<void> {
+interface Running {
+  server: Server
+  composition: Composition
+  receivers: readonly ChatReceiver[]
+  work: Work | undefined
+}
+
+async function shutDown({ server, composition, receivers, work }: Running): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   composition.stopWaiting()
   // Connections kept alive fall idle as their answers go out; nobody may hold up the end with one.
@@ -81,6 +92,7 @@ async function shutDown(server: Server, composition: Composition, work: Work | u
   await closed
   clearInterval(letGo)
   clearTimeout(cut)
+  await Promise.all(receivers.map((receiver) => receiver.stop()))
   await work?.stop()
   await composition.close()
 }

@@ -54,6 +54,11 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     may: /^src\/(webhooks|domain)\//,
     types: /^src\/flow\/(delivery-)?ports\.ts$/,
   },
+  {
+    room: /^adapters\//,
+    may: /^(adapters|src\/(flow|domain))\//,
+    types: /^src\/(http\/http-deps|slack-config)\.ts$/,
+  },
   { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
   {
     room: /^webauthn-page\//,

@@ -9,6 +9,7 @@ export type IdPrefix =
   | 'whk'
   | 'dlv'
   | 'crd'
+  | 'cln'
   | 'ses'
   | 'pky'
   | 'enr'

@@ -105,3 +105,71 @@ export interface CardStore {
   ofRequest(requestId: string): Promise<Card[]>
   nextDue(platforms: readonly ChatPlatform[]): Promise<Date | undefined>
 }
+
+/** How the platform itself names somebody, for people to recognise. Never safe markup, never proof of anything. */
+export interface ShownIdentity {
+  person: string
+  workspace: string
+  /** The channel the link is about, `channel` links only. */
+  channel?: string
+}
+
+/**
+ * A one-time link that somebody asked for in chat. Only the token's keyed hash is stored; the token travels in the link's
+ * fragment and alone allows nothing: `link` and `channel` need a signed-in person's fresh proof, `browser` a sign-in code.
+ */
+export interface ChatLink {
+  /** `cln_…` */
+  id: string
+  /** Link this identity to a person; make a browser known; tell a channel of every request of an account. */
+  kind: 'link' | 'browser' | 'channel'
+  token_hash: string
+  /** Who asked for it. */
+  identity: ChatIdentity
+  shown_as: ShownIdentity
+  /** The person who had linked the identity then: `browser` and `channel` only. */
+  user_id?: string
+  /** `channel` only. */
+  channel?: ChatChannel
+  expires_at: Date
+  created_at: Date
+}
+
+export interface ChatLinkStore {
+  /** Replaces an open link of that kind and identity. */
+  insert(link: ChatLink): Promise<void>
+  /** Unused and, by the database's clock, unexpired. */
+  find(tokenHash: string): Promise<ChatLink | undefined>
+  /** Uses the link up. @returns false when somebody else did, or it expired. */
+  consume(id: string): Promise<boolean>
+}
+
+/** A workspace in which the app is installed. */
+export interface ChatInstallation {
+  platform: ChatPlatform
+  /** Slack `team_id` (of an organisation-wide installation the enterprise id), Teams `tid`. */
+  tenant: string
+  workspace_name: string
+  /** Accounts whose cards it gets: those whose owners installed it. */
+  account_ids: string[]
+  /** The platform's tokens, sealed; what is inside is the adapter's affair. */
+  sealed: string
+  installed_at: Date
+}
+
+export interface ChatInstallationStore {
+  /** Inserts, or replaces name and tokens and adds the account. */
+  put(installation: ChatInstallation): Promise<void>
+  find(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined>
+  list(platform: ChatPlatform): Promise<ChatInstallation[]>
+  /** Tenants whose cards of this account go through here. */
+  tenantsOf(platform: ChatPlatform, accountId: string): Promise<string[]>
+  /** @returns what was removed */
+  remove(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined>
+}
+
+/** Remembers what was received already, across processes, for ten minutes (T36). */
+export interface SeenStore {
+  /** @returns true the first time only. */
+  first(id: string): Promise<boolean>
+}

@@ -1,6 +1,6 @@
 import type { IdPrefix } from '../domain/identifier.ts'
 import { ID_BYTES, newId } from '../domain/identifier.ts'
-import type { CardStore, ChatPort } from './chat-ports.ts'
+import type { CardStore, ChatInstallationStore, ChatLinkStore, ChatPort, SeenStore } from './chat-ports.ts'
 import type {
   AuditTrail,
   DeliveryStore,
@@ -43,6 +43,9 @@ export interface FlowDeps extends PeopleDeps {
   webhooks: WebhookStore
   deliveries: DeliveryStore
   cards: CardStore
+  chatLinks: ChatLinkStore
+  installations: ChatInstallationStore
+  seen: SeenStore
   /** The configured chat platforms, one port each. */
   chats: readonly ChatPort[]
   trail: AuditTrail

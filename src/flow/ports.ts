@@ -248,6 +248,7 @@ export type HashPurpose =
   | 'backup-code'
   | 'approver'
   | 'internal-token'
+  | 'chat-link'
 
 /** Everything done with the service's secrets; the secrets themselves stay inside. */
 export interface Vault {

@@ -33,6 +33,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use(logRequests(deps.log))
   app.use(literalPath)
   app.use(healthRoutes(deps))
+  for (const mount of deps.mounts) mount(app)
   app.use('/api', noStore)
   app.use(verificationRoutes(deps))
   app.use('/api/v1', decisionRoutes(deps))

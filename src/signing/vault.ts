@@ -23,6 +23,7 @@ export function createVault(secrets: VaultSecrets): Vault {
     'backup-code': tokenKey('backup-code'),
     approver: tokenKey('approver'),
     'internal-token': tokenKey('internal-token'),
+    'chat-link': tokenKey('chat-link'),
   }
   return {
     hash: (purpose, value) => hmacSha256(keys[purpose], value).toString('hex'),

@@ -1,0 +1,34 @@
+import { Schema } from 'mongoose'
+import type { SeenStore } from '../flow/chat-ports.ts'
+import type { Clock } from '../flow/ports.ts'
+import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+
+interface SeenDocument {
+  _id: string
+  expires_at: Date
+}
+
+const seenSchema = new Schema<SeenDocument>(
+  { _id: { type: String, required: true }, expires_at: { type: Date, required: true } },
+  STRICT_SCHEMA,
+)
+seenSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
+
+/** Twice the time for which a platform's signature is accepted, on either side of our clock. */
+const KEPT_MS = 10 * 60_000
+
+/** What was received, on mongoose: one insert each, so that of several processes one is the first (T36). */
+export function createSeenStore(connection: StoreConnection, clock: Clock): SeenStore {
+  const model = connection.model<SeenDocument>('ChatSeen', seenSchema, 'chat_seen')
+  return {
+    async first(id) {
+      try {
+        await model.create({ _id: id, expires_at: new Date(clock.now().getTime() + KEPT_MS) })
+        return true
+      } catch (error) {
+        if (isDuplicateKey(error)) return false
+        throw error
+      }
+    },
+  }
+}
