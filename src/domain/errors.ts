@@ -80,6 +80,13 @@ export const REFUSALS = {
   last_factor: [409, 'This is your last way to sign in; add another one first.'],
   passkey_exists: [409, 'This passkey is already registered.'],
   identity_taken: [409, 'This chat identity is linked to another person; unlink it there first.'],
+  identity_limit: [409, 'You have reached the limit of 10 chat identities; remove one first.'],
+  chat_link_invalid: [
+    404,
+    'This link has expired, was already used or was cut short; ask for a new one in chat.',
+  ],
+  chat_link_not_yours: [403, 'Somebody else asked for this link in chat; sign in as that person.'],
+  channel_limit: [409, 'The account has reached the limit of 5 channels; remove one first.'],
   passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
   totp_exists: [409, 'Codes are already set up; remove them first.'],
   totp_not_started: [409, 'Start the set-up of codes first.'],
