@@ -1,8 +1,10 @@
 import { createSlack } from '../adapters/slack/slack.ts'
+import { createTeams } from '../adapters/teams/teams.ts'
 import type { Config } from './config.ts'
 import type { ChatPort } from './flow/chat-ports.ts'
 import type { FlowDeps } from './flow/deps.ts'
 import type { Mount } from './http/http-deps.ts'
+import { createChatConversationStore } from './store/chat-conversations.ts'
 import { createChatInstallationStore } from './store/chat-installations.ts'
 import { createChatLinkStore } from './store/chat-links.ts'
 import { createSeenStore } from './store/chat-seen.ts'
@@ -25,13 +27,18 @@ export interface ConnectedChat {
 
 /** The chat platforms of the configuration, and the stores that chat alone needs. */
 export function composeChat(
-  config: Config,
+  { slack, teams, baseUrl }: Config,
   connection: StoreConnection,
-  parts: Pick<FlowDeps, 'vault' | 'clock' | 'log'>,
+  given: Pick<FlowDeps, 'vault' | 'clock' | 'log'>,
 ): { connected: ConnectedChat[]; stores: Pick<FlowDeps, 'chatLinks' | 'installations' | 'seen'> } {
-  const { slack, baseUrl } = config
   const installations = createChatInstallationStore(connection)
-  const connected = slack === undefined ? [] : [createSlack(slack, { ...parts, installations, baseUrl })]
+  const conversations = createChatConversationStore(connection)
   const chatLinks = createChatLinkStore(connection)
-  return { connected, stores: { chatLinks, installations, seen: createSeenStore(connection, parts.clock) } }
+  const seen = createSeenStore(connection, given.clock)
+  const parts = { ...given, installations, conversations, baseUrl }
+  const connected = [
+    ...(slack === undefined ? [] : [createSlack(slack, parts)]),
+    ...(teams === undefined ? [] : [createTeams(teams, parts)]),
+  ]
+  return { connected, stores: { chatLinks, installations, seen } }
 }

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { readSlack, type SlackSettings, slackVariables } from './slack-config.ts'
+import { readTeams, type TeamsSettings, teamsVariables } from './teams-config.ts'
 
 /** Names of the secrets, each at least 32 random bytes in base64, base64url or hex. */
 export const SECRET_NAMES = [
@@ -42,6 +43,8 @@ export interface Config {
   readonly callbackTimeoutMs: number
   /** Undefined: no cards in Slack. */
   readonly slack: SlackSettings | undefined
+  /** Undefined: no cards in Teams. */
+  readonly teams: TeamsSettings | undefined
   /** What was set but has no effect, or weakens a protection, as `NAME: why`; the service starts all the same. */
   readonly warnings: readonly string[]
 }
@@ -104,6 +107,7 @@ const environmentSchema = z.object({
     .transform(Number)
     .default(10),
   ...slackVariables,
+  ...teamsVariables,
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
   HTTP_PROXY: z.string().optional(),
   HTTPS_PROXY: z.string().optional(),
@@ -163,6 +167,7 @@ export function readConfig(env: Environment): Config {
   const secrets = readSecrets(given, problems)
   const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
   const slack = readSlack(values, production, problems)
+  const teams = readTeams(values, production, problems)
   if (production) {
     problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
   }
@@ -183,6 +188,7 @@ export function readConfig(env: Environment): Config {
     callbackPorts: Object.freeze(values.CALLBACK_PORTS),
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
     slack,
+    teams,
     warnings: Object.freeze([...token.warnings, ...privateWarnings(values)]),
   })
 }

@@ -57,7 +57,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^adapters\//,
     may: /^(adapters|src\/(flow|domain))\//,
-    types: /^src\/(http\/http-deps|slack-config)\.ts$/,
+    types: /^src\/(http\/http-deps|slack-config|teams-config)\.ts$/,
   },
   { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
   {

@@ -173,3 +173,29 @@ export interface SeenStore {
   /** @returns true the first time only. */
   first(id: string): Promise<boolean>
 }
+
+/** Where somebody, or a channel, can be written to on a platform that has to be met first (Teams conversation references). */
+export interface ChatConversation {
+  platform: ChatPlatform
+  tenant: string
+  /** A person's or a channel's id on the platform. */
+  who: string
+  kind: 'person' | 'channel'
+  /** The platform's own reference as JSON text; what is inside is the adapter's affair. */
+  reference: string
+  /** Normalised; as the platform's directory says it: addresses a card, proves nothing (T37). */
+  email?: string
+  /** As the platform names them; never safe markup. */
+  name?: string
+  seen_at: Date
+}
+
+export interface ChatConversationStore {
+  /** Inserts or replaces. */
+  put(conversation: ChatConversation): Promise<void>
+  find(platform: ChatPlatform, tenant: string, who: string): Promise<ChatConversation | undefined>
+  findByEmail(platform: ChatPlatform, tenant: string, email: string): Promise<ChatConversation | undefined>
+  /** The one seen last: tells by which service address the tenant is reached. */
+  newest(platform: ChatPlatform, tenant: string): Promise<ChatConversation | undefined>
+  remove(platform: ChatPlatform, tenant: string, who: string): Promise<void>
+}

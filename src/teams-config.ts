@@ -1,0 +1,83 @@
+import { z } from 'zod'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** The Teams part of the environment; all unset = no Teams. */
+export const teamsVariables = {
+  TEAMS_APP_ID: z.string().regex(UUID, 'must be the application (client) id of the bot, a UUID').optional(),
+  TEAMS_APP_PASSWORD: z.string().optional(),
+  TEAMS_TENANT_ID: z.string().regex(UUID, 'must be the directory (tenant) id, a UUID').optional(),
+  TEAMS_OPENID_URL: z.string().optional(),
+  TEAMS_LOGIN_URL: z.string().optional(),
+  TEAMS_SERVICE_HOSTS: z.string().optional(),
+  TEAMS_ALLOW_UNAUTHENTICATED: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
+}
+
+type Values = { [name in keyof typeof teamsVariables]?: string | undefined }
+
+/** How Teams is reached and reaches us. */
+export interface TeamsSettings {
+  /** Empty only together with `unauthenticated`. */
+  readonly appId: string
+  readonly appPassword: string
+  /** The one tenant that is served. */
+  readonly tenantId: string
+  /** OpenID metadata of the Bot Framework's token issuer. */
+  readonly openIdUrl: string
+  /** Where our own tokens come from. */
+  readonly loginUrl: string
+  /** Besides Microsoft's own hosts, these may be answered: `host` or `host:port`, over http: as well. Tests only. */
+  readonly serviceHosts: readonly string[]
+  /** Activities without a token are believed: for local test clients only, refused in production. */
+  readonly unauthenticated: boolean
+}
+
+const OPENID_URL = 'https://login.botframework.com/v1/.well-known/openidconfiguration'
+const LOGIN_URL = 'https://login.microsoftonline.com'
+
+/** Variables that open the door to test endpoints; whoever sets one in production is told so and nothing starts. */
+const TEST_ONLY = ['TEAMS_OPENID_URL', 'TEAMS_LOGIN_URL', 'TEAMS_SERVICE_HOSTS'] as const
+
+/** Reads the Teams part; undefined when nothing of it is set. What is missing or not allowed is added to `problems`. */
+export function readTeams(
+  values: Values,
+  production: boolean,
+  problems: string[],
+): TeamsSettings | undefined {
+  const unauthenticated = values.TEAMS_ALLOW_UNAUTHENTICATED === '1'
+  const { TEAMS_APP_ID, TEAMS_APP_PASSWORD, TEAMS_TENANT_ID } = values
+  const testOnly = TEST_ONLY.filter((name) => values[name] !== undefined)
+  const own = [TEAMS_APP_ID, TEAMS_APP_PASSWORD, TEAMS_TENANT_ID]
+  if (own.every((value) => value === undefined) && testOnly.length === 0 && !unauthenticated) return undefined
+  const before = problems.length
+  if (production) {
+    for (const name of testOnly) problems.push(`${name}: is for tests; must be unset in production`)
+    if (unauthenticated) {
+      problems.push(
+        'TEAMS_ALLOW_UNAUTHENTICATED: must not be 1 in production, anybody could speak as any person',
+      )
+    }
+  }
+  if (!unauthenticated) {
+    if (TEAMS_APP_ID === undefined)
+      problems.push('TEAMS_APP_ID: must be set, an empty one would switch checks off')
+    if (TEAMS_APP_PASSWORD === undefined)
+      problems.push('TEAMS_APP_PASSWORD: must be set, a client secret of the app')
+  }
+  if (TEAMS_TENANT_ID === undefined) problems.push('TEAMS_TENANT_ID: must be set, the tenant that is served')
+  if (problems.length > before) return undefined
+  return Object.freeze({
+    appId: unauthenticated ? '' : (TEAMS_APP_ID ?? ''),
+    appPassword: unauthenticated ? '' : (TEAMS_APP_PASSWORD ?? ''),
+    tenantId: (TEAMS_TENANT_ID ?? '').toLowerCase(),
+    openIdUrl: values.TEAMS_OPENID_URL ?? OPENID_URL,
+    loginUrl: values.TEAMS_LOGIN_URL ?? LOGIN_URL,
+    serviceHosts: Object.freeze(
+      (values.TEAMS_SERVICE_HOSTS ?? '')
+        .split(',')
+        .map((host) => host.trim())
+        .filter(Boolean),
+    ),
+    unauthenticated,
+  })
+}
