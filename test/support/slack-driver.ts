@@ -190,15 +190,18 @@ export function slackIdentity(teamId: string, user = PERSON): ChatIdentity {
 }
 
 function formOf(payload: Record<string, unknown>): string {
-  const present = Object.entries(payload).filter(([, value]) => value !== undefined && value !== null)
-  return new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString()
+  const form = new URLSearchParams()
+  for (const [name, value] of Object.entries(payload)) {
+    if (value !== undefined && value !== null) form.append(name, String(value))
+  }
+  return form.toString()
 }
 
 function buttonOf({ blocks = [] }: ReadMessage, actionId: string): Record<string, unknown> {
   for (const block of blocks) {
-    if (!isRecord(block) || !Array.isArray(block['elements'])) continue
-    const element = block['elements'].find((each) => isRecord(each) && each['action_id'] === actionId)
-    if (isRecord(element)) return { ...element, block_id: block['block_id'] }
+    if (!isRecord(block) || !Array.isArray(block.elements)) continue
+    const element = block.elements.find((each) => isRecord(each) && each.action_id === actionId)
+    if (isRecord(element)) return { ...element, block_id: block.block_id }
   }
   throw new Error(`the message has no button ${actionId}`)
 }
