@@ -1,12 +1,12 @@
 import type { types } from '@slack/bolt'
+import { type BoxSize, callerParts } from '../../src/domain/caller-parts.ts'
 import type { CardView } from '../../src/domain/card-view.ts'
-import { cardHeading } from '../../src/domain/card-words.ts'
+import { cardHeading, cardSummary, STATUS_SIGNS } from '../../src/domain/card-words.ts'
 import { actionButtons } from './action-buttons.ts'
-import { type BoxSize, callerBox } from './caller-box.ts'
-import { cardHead, STATUS_SIGNS } from './card-head.ts'
+import { cardHead } from './card-head.ts'
 import { fallbackName } from './escape.ts'
 import { MESSAGE_BUDGET } from './limits.ts'
-import { header, link, note, richText, type SlackMessage, section } from './rich-text.ts'
+import { drawParts, header, link, note, richText, type SlackMessage, section } from './rich-text.ts'
 
 /** The most that fits is taken: escaping makes some texts longer than others, and every row costs besides its text. */
 const BOX_SIZES: readonly BoxSize[] = [
@@ -58,6 +58,16 @@ function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
   ]
 }
 
+/** Everything the caller wrote, between a line of ours that names its author and one that ends it (T44). */
+function callerBox(view: CardView, size: BoxSize): types.KnownBlock[] {
+  const { action, details, end } = callerParts(view, size)
+  return [
+    richText(drawParts(action)),
+    ...(details.length > 0 ? [richText(drawParts(details))] : []),
+    ...(end === undefined ? [] : [note(end)]),
+  ]
+}
+
 function fits(blocks: types.KnownBlock[]): boolean {
   return JSON.stringify(blocks).length <= MESSAGE_BUDGET.json && textLength(blocks) <= MESSAGE_BUDGET.text
 }
@@ -74,9 +84,5 @@ function textLength(value: object): number {
 function fallbackText(view: CardView): string {
   const key = fallbackName(view.requested_by.key_name)
   const account = fallbackName(view.requested_by.account_name)
-  const asked =
-    view.status.kind === 'pending' && view.voted === undefined
-      ? 'A request waits for a decision on the approval page.'
-      : `${cardHeading(view)}.`
-  return `${asked} API key: ${key} · Account: ${account}`
+  return `${cardSummary(view)} API key: ${key} · Account: ${account}`
 }

@@ -1,5 +1,6 @@
 import type { types } from '@slack/bolt'
-import { cutText } from './cut-text.ts'
+import { type CardPart, type Piece, utcMoment } from '../../src/domain/card-parts.ts'
+import { cutText } from '../../src/domain/cut-text.ts'
 import { SLACK_LIMITS } from './limits.ts'
 
 export type Inline = types.RichTextText | types.RichTextDate | types.RichTextLink | types.RichTextUserMention
@@ -37,7 +38,7 @@ export function moment(at: Date): types.RichTextDate {
     type: 'date',
     timestamp: Math.floor(at.getTime() / 1000),
     format: '{date_short_pretty} at {time}',
-    fallback: `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+    fallback: utcMoment(at),
   }
 }
 
@@ -61,6 +62,24 @@ export function quote(...lines: Inline[][]): types.RichTextQuote {
 
 export function preformatted(text: string): types.RichTextPreformatted {
   return { type: 'rich_text_preformatted', elements: [words(text)] }
+}
+
+/** The parts of a card, as every platform gets them, in Slack's terms. */
+export function drawParts(parts: readonly CardPart[]): Part[] {
+  return parts.map((part) => {
+    if (part.kind === 'preformatted') return preformatted(part.text)
+    return part.kind === 'quote' ? quote(...drawLines(part.lines)) : section(...drawLines(part.lines))
+  })
+}
+
+export function drawLines(lines: readonly Piece[][]): Inline[][] {
+  return lines.map((line) => line.map(drawPiece))
+}
+
+const PIECES = { words, bold, italic, code }
+
+function drawPiece(piece: Piece): Inline {
+  return piece.kind === 'moment' ? moment(piece.at) : PIECES[piece.kind](piece.text)
 }
 
 /** Parts as one block. Sections that follow each other become one. */

@@ -1,4 +1,13 @@
-import type { CardView } from './card-view.ts'
+import type { CardStatus, CardView } from './card-view.ts'
+
+/** Signs beside the words, never instead of them. */
+export const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
+  pending: '⏳',
+  approved: '✅',
+  rejected: '❌',
+  expired: '⌛',
+  withdrawn: '↩️',
+}
 
 /** The first line of a card: the words of the hosted page. */
 export function cardHeading({ status, voted, audience, sandbox }: CardView): string {
@@ -15,6 +24,12 @@ export function cardHeading({ status, voted, audience, sandbox }: CardView): str
     case 'withdrawn':
       return 'Withdrawn by the caller'
   }
+}
+
+/** What notifications and screen readers say first: our words, nothing that the caller wrote (T41). */
+export function cardSummary(view: CardView): string {
+  if (view.status.kind !== 'pending' || view.voted !== undefined) return `${cardHeading(view)}.`
+  return 'A request waits for a decision on the approval page.'
 }
 
 /** How far the approvals are. Undefined where the heading says it all. */

@@ -1,21 +1,19 @@
-import type { types } from '@slack/bolt'
-import type { CardFinding, CardRow, CardView } from '../../src/domain/card-view.ts'
-import { cutText, fairShares, more } from './cut-text.ts'
-import { SLACK_LIMITS } from './limits.ts'
 import {
   bold,
+  type CardPart,
   code,
-  type Inline,
   italic,
-  note,
-  type Part,
+  ours,
+  type Piece,
   preformatted,
   quote,
-  richText,
-  section,
   words,
-} from './rich-text.ts'
+} from './card-parts.ts'
+import type { CardFinding, CardRow, CardView } from './card-view.ts'
+import { cutText, fairShares, more } from './cut-text.ts'
 
+/** Slack's limit for a text; a longer value would bury the others anyway. */
+const PIECE_LENGTH = 3000
 const LABEL_LENGTH = 100
 const SEVERITY_LENGTH = 40
 const SHORT_LENGTH = 80
@@ -30,24 +28,33 @@ export interface BoxSize {
 /** Of what the action leaves, this much is kept for the fields the interface names, so that others cannot crowd them out. */
 const NAMED_SHARE = 0.7
 
+/** What the caller wrote, below a line of ours that names its author and above one that ends it. */
+export interface CallerParts {
+  action: CardPart[]
+  /** Empty when the caller gave nothing else, or nothing else is told. */
+  details: CardPart[]
+  /** Our line below; undefined where nothing needs an end. */
+  end?: string
+}
+
 /**
- * Everything the caller wrote, framed, below a line of ours that names its author and above one that ends it: whatever it
- * says ("High impact", "Verified"), it says so inside (T44).
+ * Everything the caller wrote, framed, between two lines of ours: whatever it says ("High impact", "Verified"), it says so
+ * inside (T44). What does not fit is counted.
  */
-export function callerBox(view: CardView, size: BoxSize): types.KnownBlock[] {
-  const action = Math.min(view.action.length, Math.floor(size.characters / 2))
-  const title = section([
+export function callerParts(view: CardView, size: BoxSize): CallerParts {
+  const share = Math.min(view.action.length, Math.floor(size.characters / 2))
+  const title = ours([
     bold('Requested action'),
     italic(' · written by the caller, not checked by Countersign'),
   ])
-  const asked = richText([title, ...framed(view.action, action)])
-  const details = detailParts(view, size, size.characters - action)
-  if (details.length > 0) return [asked, richText(details), note('End of what the caller wrote')]
+  const action = [title, ...framed(view.action, share)]
+  const details = detailParts(view, size, size.characters - share)
+  if (details.length > 0) return { action, details, end: 'End of what the caller wrote' }
   const bare = view.status.kind === 'pending' && view.audience === 'approver'
-  return bare ? [asked, note('The caller gave no further details.')] : [asked]
+  return { action, details, ...(bare ? { end: 'The caller gave no further details.' } : {}) }
 }
 
-function detailParts(view: CardView, size: BoxSize, budget: number): Part[] {
+function detailParts(view: CardView, size: BoxSize, budget: number): CardPart[] {
   const rows = view.rows.slice(0, size.rows)
   const known = rows.filter((row) => row.known)
   const others = rows.filter((row) => !row.known)
@@ -56,53 +63,54 @@ function detailParts(view: CardView, size: BoxSize, budget: number): Part[] {
   const shares = fairShares(named, Math.floor(budget * (others.length > 0 ? NAMED_SHARE : 1)))
   const rest = fairShares(others.map(rowLength), budget - shares.reduce((sum, share) => sum + share, 0))
   return [
-    ...(known.length > 0 ? [section([bold('Details')])] : []),
+    ...(known.length > 0 ? [ours([bold('Details')])] : []),
     ...known.flatMap((row, index) => rowParts(row, shares[index] ?? 0)),
     ...findingsParts(view, findings, shares.slice(known.length)),
-    ...(others.length > 0 ? [section([bold('Other fields'), italic(' · supplied by caller')])] : []),
+    ...(others.length > 0 ? [ours([bold('Other fields'), italic(' · supplied by caller')])] : []),
     ...others.flatMap((row, index) => rowParts(row, rest[index] ?? 0)),
     ...missing(view.rows.length - rows.length, 'field', 'fields'),
   ]
 }
 
 /** A text in the frame. What is missing is said by us, below the frame. */
-export function framed(text: string, max: number): Part[] {
+export function framed(text: string, max: number): CardPart[] {
   if (text === '') return [quote([italic('empty text')])]
   const cut = cutText(text, max)
   return [...(cut.text === '' ? [] : [quote([words(cut.text)])]), ...missing(cut.left)]
 }
 
 /** A count of what is missing, in our words and outside the frame. */
-function missing(count: number, one?: string, many?: string): Part[] {
-  return count === 0 ? [] : [section([italic(`${more(count, one, many)} on the approval page`)])]
+function missing(count: number, one?: string, many?: string): CardPart[] {
+  return count === 0 ? [] : [ours([italic(`${more(count, one, many)} on the approval page`)])]
 }
 
 function rowLength({ label, known, text }: CardRow): number {
   return pieceLength(text) + (known ? 0 : label.length)
 }
 
-/** Slack documents no limit for a piece of rich text; that of other texts is a good guess. */
 function pieceLength(text: string): number {
-  return Math.min(text.length, SLACK_LIMITS.sectionText)
+  return Math.min(text.length, PIECE_LENGTH)
 }
 
 /**
  * A short value stands beside its label. A longer one, or one of several lines, which could make lines that look like ours,
  * stands alone below: our label above the frame, the caller's own name of a field within.
  */
-function rowParts(row: CardRow, share: number): Part[] {
+function rowParts(row: CardRow, share: number): CardPart[] {
   const name = row.known ? { text: row.label, left: 0 } : cutText(row.label, Math.min(LABEL_LENGTH, share))
-  const cut = cutText(
-    row.text,
-    Math.min(share - (row.known ? 0 : name.text.length), SLACK_LIMITS.sectionText),
-  )
+  const cut = cutText(row.text, Math.min(share - (row.known ? 0 : name.text.length), PIECE_LENGTH))
   const label = name.text === '' ? italic('empty name') : code(name.text)
   const beside = row.known ? [bold(`${name.text}: `)] : [label, words(': ')]
-  const above = row.known ? section([bold(name.text)]) : quote([label])
+  const above = row.known ? ours([bold(name.text)]) : quote([label])
   return [...valueParts(row, cut.text, beside, above), ...missing(cut.left + name.left)]
 }
 
-function valueParts({ code: isCode, text }: CardRow, shown: string, beside: Inline[], above: Part): Part[] {
+function valueParts(
+  { code: isCode, text }: CardRow,
+  shown: string,
+  beside: Piece[],
+  above: CardPart,
+): CardPart[] {
   if (text === '') return [quote([...beside, italic('empty text')])]
   if (shown === '') return [above]
   const value = isCode ? code(shown) : words(shown)
@@ -139,26 +147,26 @@ function findingLength({ detector, severity, snippet }: CardFinding): number {
   return pieceLength(detector) + pieceLength(severity) + pieceLength(snippet)
 }
 
-function findingsParts(view: CardView, shown: CardFinding[], shares: number[]): Part[] {
+function findingsParts(view: CardView, shown: CardFinding[], shares: number[]): CardPart[] {
   if (shown.length === 0) return []
   return [
-    section([bold('Risk findings')]),
+    ours([bold('Risk findings')]),
     ...shown.flatMap((finding, index) => findingParts(finding, shares[index] ?? 0)),
     ...missing(view.findings.length - shown.length, 'finding, not graver,', 'findings, none graver,'),
   ]
 }
 
-function findingParts(finding: CardFinding, share: number): Part[] {
+function findingParts(finding: CardFinding, share: number): CardPart[] {
   const severity = cutText(finding.severity, Math.min(SEVERITY_LENGTH, share))
   const detector = cutText(finding.detector, Math.min(LABEL_LENGTH, share - severity.text.length))
   const snippet = cutText(
     finding.snippet,
-    Math.min(share - severity.text.length - detector.text.length, SLACK_LIMITS.sectionText),
+    Math.min(share - severity.text.length - detector.text.length, PIECE_LENGTH),
   )
   const known = severityOf(finding)
   // Bold is for words that are also ours: a caller must not be able to write lines like our own.
   const word = known === UNKNOWN_SEVERITY ? words(severity.text) : bold(severity.text)
-  const lines: Inline[][] = [
+  const lines: Piece[][] = [
     ...(severity.text === '' ? [] : [[words(`${known.symbol} Severity: `), word]]),
     ...(detector.text === '' ? [] : [[words('Detector: '), words(detector.text)]]),
     ...(snippet.text === '' ? [] : [[words('Snippet: '), code(snippet.text)]]),

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cutText, fairShares, more, shortLine } from '../../../adapters/slack/cut-text.ts'
-import { escapeMrkdwn, fallbackName } from '../../../adapters/slack/escape.ts'
+import { cutText, fairShares, more, shortLine } from '../../src/domain/cut-text.ts'
 
 describe('cutting', () => {
   it('leaves what fits and counts code points of what does not', () => {
@@ -49,19 +48,5 @@ describe('cutting', () => {
         })
       }),
     )
-  })
-})
-
-describe('escaping', () => {
-  it('takes Slack its three control characters', () => {
-    expect(escapeMrkdwn('<!here> & <@U1> &lt;')).toBe('&lt;!here&gt; &amp; &lt;@U1&gt; &amp;lt;')
-  })
-
-  it('leaves a name readable in a notification and nothing else', () => {
-    expect(fallbackName('ops-agent_prod 2')).toBe('ops-agent_ prod 2')
-    expect(fallbackName(':tada: *x* `y` https://e.example <!here>')).toBe(
-      ": tada: * x* 'y' https: //e.example &lt;!here&gt;",
-    )
-    expect(fallbackName('x'.repeat(90))).toBe(`${'x'.repeat(80)}…`)
   })
 })

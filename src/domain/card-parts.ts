@@ -1,0 +1,54 @@
+/**
+ * A piece of a line on a card, for every platform. No text in it is markup: platforms draw it as it stands, however it
+ * looks (T41, T42).
+ */
+export type Piece =
+  | { kind: 'words' | 'bold' | 'italic' | 'code'; text: string }
+  /** One of our moments; drawn in the reader's zone, with UTC for clients that cannot. */
+  | { kind: 'moment'; at: Date }
+
+/** `ours` stands outside every frame. What others wrote is in a `quote` or, with its layout kept, in `preformatted` (T44). */
+export type CardPart = { kind: 'ours' | 'quote'; lines: Piece[][] } | { kind: 'preformatted'; text: string }
+
+export function words(text: string): Piece {
+  return { kind: 'words', text }
+}
+
+/** For our own words, or the caller's where they are also ours: a caller must not be able to write lines like our own. */
+export function bold(text: string): Piece {
+  return { kind: 'bold', text }
+}
+
+export function italic(text: string): Piece {
+  return { kind: 'italic', text }
+}
+
+export function code(text: string): Piece {
+  return { kind: 'code', text }
+}
+
+export function moment(at: Date): Piece {
+  return { kind: 'moment', at }
+}
+
+/**
+ * Our own statements. What somebody else chose, such as a name, goes to the end of its line, so that its direction cannot
+ * reorder our words (T43).
+ */
+export function ours(...lines: Piece[][]): CardPart {
+  return { kind: 'ours', lines }
+}
+
+/** The frame around what others wrote. */
+export function quote(...lines: Piece[][]): CardPart {
+  return { kind: 'quote', lines }
+}
+
+export function preformatted(text: string): CardPart {
+  return { kind: 'preformatted', text }
+}
+
+/** A moment in UTC, to the minute: `2026-09-14 14:15 UTC`. */
+export function utcMoment(at: Date): string {
+  return `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
