@@ -1,4 +1,5 @@
 import express, { type Express } from 'express'
+import { createEdge } from './edge.ts'
 import { errorResponse, unknownPath } from './error-response.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { literalPath } from './middleware/literal-path.ts'
@@ -33,7 +34,8 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use(logRequests(deps.log))
   app.use(literalPath)
   app.use(healthRoutes(deps))
-  for (const mount of deps.mounts) mount(app)
+  const edge = createEdge(deps)
+  for (const mount of deps.mounts) mount(app, edge)
   app.use('/api', noStore)
   app.use(verificationRoutes(deps))
   app.use('/api/v1', decisionRoutes(deps))

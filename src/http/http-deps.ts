@@ -1,11 +1,42 @@
-import type { Express } from 'express'
+import type { Express, Request, RequestHandler, Response } from 'express'
 import type { CallerDeps } from '../flow/authenticate-caller.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { RateLimiter } from '../flow/ports.ts'
 import type { WaitSlots } from '../flow/wait-for-decision.ts'
+import type { Owner } from '../flow/webhooks/own-webhook.ts'
 
 /** Adds routes to the app. */
-export type Mount = (app: Express) => void
+export type Mount = (app: Express, edge: Edge) => void
+
+/** Where a page leads on to: a path of ours, and what the link says. */
+export interface Link {
+  href: string
+  text: string
+}
+
+/** A small page: something happened, or did not. All of it is text. */
+export interface Notice {
+  title: string
+  text: string
+  link: Link
+}
+
+/** What mounted routes may ask of the HTTP edge. */
+export interface Edge {
+  /**
+   * Whose session cookie comes along, counted against that person's limit; undefined when nobody is signed in.
+   * @throws Refusal `rate limit exceeded`
+   */
+  visitor(request: Request, response: Response): Promise<{ sessionId: string; owner: Owner } | undefined>
+  /**
+   * A route for people: shows what the handler answers, if it does not answer itself. A refusal is a page too, under
+   * `about`, with its status; whoever does not ask for HTML gets it as the JSON of every refusal.
+   */
+  page(
+    about: Pick<Notice, 'title' | 'link'>,
+    handler: (request: Request, response: Response) => Promise<Notice | undefined>,
+  ): RequestHandler
+}
 
 /** What the HTTP edge needs besides the verbs' own dependencies. */
 export interface HttpDeps extends FlowDeps, CallerDeps {

@@ -1,4 +1,6 @@
-/** Stylesheet of `/docs`. Every colour pair keeps at least WCAG AA contrast in both schemes. */
+import { createHash } from 'node:crypto'
+
+/** Stylesheet of `/docs` and of notices. Every colour pair keeps at least WCAG AA contrast in both schemes. */
 export const DOCS_STYLE = `:root {
   color-scheme: light dark;
   --page: #f3f5f4; --surface: #ffffff; --sunken: #f3f5f7; --ink: #14201c; --muted: #4d5c57; --line: #d3dad7;
@@ -89,3 +91,6 @@ details.narrow .contents a { padding: 0.45rem 0; }
 }
 @media print { header, nav.wide, details.narrow { display: none; } .operation, .schema { break-inside: avoid; } }
 `
+
+/** Its address, which changes with the text. */
+export const DOCS_STYLE_PATH = `/docs/${createHash('sha256').update(DOCS_STYLE).digest('hex').slice(0, 12)}.css`

@@ -14,7 +14,7 @@ interface LimitDeps {
 /** Counts the request against the key that makes it (interface, "Limits"). */
 export function limitByKey(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
   return async (_request, response, next) => {
-    apply(response, await deps.limiter.take(bucket, callerOf(response).key.id))
+    applyLimit(response, await deps.limiter.take(bucket, callerOf(response).key.id))
     next()
   }
 }
@@ -22,7 +22,7 @@ export function limitByKey(deps: LimitDeps, bucket: LimitBucket): RequestHandler
 /** Counts the request against the network address it comes from. */
 export function limitByAddress(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
   return async (request, response, next) => {
-    apply(response, await deps.limiter.take(bucket, limitSubject(clientAddress(request))))
+    applyLimit(response, await deps.limiter.take(bucket, limitSubject(clientAddress(request))))
     next()
   }
 }
@@ -30,13 +30,13 @@ export function limitByAddress(deps: LimitDeps, bucket: LimitBucket): RequestHan
 /** Counts the request against the person who is signed in, over all their sessions. Only behind `requireSession`. */
 export function limitByPerson(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
   return async (_request, response, next) => {
-    apply(response, await deps.limiter.take(bucket, sessionOf(response).user.id))
+    applyLimit(response, await deps.limiter.take(bucket, sessionOf(response).user.id))
     next()
   }
 }
 
-/** `X-RateLimit-Reset` is Unix time in seconds. */
-function apply(response: Response, state: LimitState): void {
+/** Tells the state of the limit in headers; `X-RateLimit-Reset` is Unix time in seconds. @throws Refusal `rate limit exceeded` */
+export function applyLimit(response: Response, state: LimitState): void {
   const reset = Math.ceil(state.resetAt.getTime() / 1000)
   response.setHeader('X-RateLimit-Limit', String(state.limit))
   response.setHeader('X-RateLimit-Remaining', String(state.remaining))

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type RequestHandler, Router } from 'express'
 import { renderDocs } from '../docs/page.ts'
-import { DOCS_STYLE } from '../docs/style.ts'
+import { DOCS_STYLE, DOCS_STYLE_PATH } from '../docs/style.ts'
 import type { HttpDeps } from '../http-deps.ts'
 
 /** Stricter than for the other pages: this one has no script at all. */
@@ -19,12 +19,11 @@ const FOR_EVER = 'public, max-age=31536000, immutable'
 
 /** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everybody, made once at start. */
 export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
-  const stylePath = `/docs/${fingerprint(DOCS_STYLE)}.css`
-  const page = renderDocs(deps.openapi, stylePath)
+  const page = renderDocs(deps.openapi, DOCS_STYLE_PATH)
   const router = Router()
   router.get('/openapi.json', document(deps.openapi))
   router.get('/docs', docs(page))
-  router.get(stylePath, style)
+  router.get(DOCS_STYLE_PATH, style)
   return router
 }
 
