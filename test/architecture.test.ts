@@ -28,6 +28,7 @@ const OWNERS: Record<string, RegExp> = {
   agenda: /^src\/jobs\//,
   '@agendajs/mongo-backend': /^src\/jobs\//,
   '@slack/bolt': /^adapters\/slack\//,
+  '@slack/oauth': /^adapters\/slack\//,
   botbuilder: /^adapters\/teams\/bot\.ts$/,
   '@simplewebauthn/server': /^src\/(flow|http)\//,
   otplib: /^src\/flow\/people\//,

@@ -101,6 +101,13 @@ export const REFUSALS = {
   webhook_gone: [409, 'Its webhook was deleted or is switched off; switch it on first.'],
   delivery_in_progress: [409, 'This delivery is still on its way; wait until it rests.'],
   test_in_progress: [409, 'A test of this account is still running; wait for its answer.'],
+  // chat apps
+  install_cancelled: [403, 'The app was not installed: it was refused over there. Nothing was changed.'],
+  install_state_invalid: [
+    400,
+    'This installation took too long, was already used or was started in another session; start again.',
+  ],
+  install_failed: [502, 'The app was not installed: the chat platform did not complete it; see `detail`.'],
   // ours
   unavailable: [503, 'The store does not answer; retry in a moment.'],
   internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],

@@ -76,9 +76,9 @@ export interface UserChange {
 }
 
 /** What a challenge may be used for; another purpose never accepts it (T19). */
-export type ChallengePurpose = 'sign-in' | 'enroll' | 'decision' | 'passkey.add' | 'step-up'
+export type ChallengePurpose = 'sign-in' | 'enroll' | 'decision' | 'passkey.add' | 'step-up' | 'chat.install'
 
-/** A WebAuthn challenge as the server keeps it: hashed, single use, five minutes (T33). */
+/** A WebAuthn challenge as the server keeps it: hashed, single use, five minutes (T33). `chat.install`: an OAuth state. */
 export interface Challenge {
   /** Hex SHA-256 of the challenge bytes. */
   id: string

@@ -28,6 +28,8 @@ export interface ServiceOptions {
    */
   work?: boolean
   chats?: readonly ChatPort[]
+  /** Where to listen; a free port unless named. */
+  port?: number
 }
 
 /** One set for all services of a test file, so that several can share a database. */
@@ -40,7 +42,7 @@ export const TEST_SECRETS: Readonly<Record<SecretName, string>> = {
 
 /** Starts a service; close it yourself, or use `useService` inside a test. */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
-  const port = await freePort()
+  const port = options.port ?? (await freePort())
   const url = `http://localhost:${port}`
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-service-'))
   const database = options.database ?? `test_${randomBytes(6).toString('hex')}`

@@ -1,5 +1,5 @@
 /** Pages of this service a sign-in may lead back to. */
-const PAGES = [/^\/a\/[\w-]+$/, /^\/account$/]
+const PAGES = [/^\/a\/[\w-]+$/, /^\/account$/, /^\/slack\/install$/]
 
 /** Where to go after signing in: only a page of ours, never another site (`//evil.example`, `javascript:`). */
 export function nextPath(search: string, origin: string = location.origin): string {

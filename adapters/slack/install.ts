@@ -1,0 +1,81 @@
+import { refusal } from '../../src/domain/errors.ts'
+import { finishInstall, startInstall } from '../../src/flow/chat/install-state.ts'
+import { addInstallation } from '../../src/flow/chat/manage-installations.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { Edge, Mount, Notice } from '../../src/http/http-deps.ts'
+import type { SlackSettings } from '../../src/slack-config.ts'
+import { createOAuthFlow, type Installed, type OAuthFlow } from './oauth-flow.ts'
+
+type InstallDeps = Pick<
+  FlowDeps,
+  'installations' | 'challenges' | 'audit' | 'vault' | 'clock' | 'random' | 'log' | 'settings'
+>
+
+const START = '/slack/install'
+const SIGN_IN = `/signin?next=${encodeURIComponent(START)}`
+const ABOUT = { title: 'Countersign was not installed in Slack', link: { href: START, text: 'Start again' } }
+
+/**
+ * `GET /slack/install` and `GET /slack/oauth_redirect`: a signed-in owner has the cards of their account go to a workspace
+ * that they may install apps in. Does nothing unless `settings` say that workspaces install the app.
+ * @param forget is told which workspace's tokens are new
+ */
+export function mountInstall(
+  [app, edge]: Parameters<Mount>,
+  settings: SlackSettings,
+  deps: InstallDeps,
+  forget: (tenant: string) => void,
+): void {
+  const { workspaces } = settings
+  if (workspaces.kind !== 'many') return
+  const { clientId, clientSecret } = workspaces
+  const parts = { baseUrl: deps.settings.baseUrl, log: deps.log }
+  const flow = createOAuthFlow(settings, { clientId, clientSecret }, parts)
+  app.get(START, edge.page(ABOUT, begin(deps, edge, flow)))
+  app.get('/slack/oauth_redirect', edge.page(ABOUT, end(deps, edge, flow, forget)))
+}
+
+type Handler = Parameters<Edge['page']>[1]
+
+function begin(deps: InstallDeps, edge: Edge, flow: OAuthFlow): Handler {
+  return async (request, response) => {
+    const visitor = await edge.visitor(request, response)
+    if (visitor === undefined) response.redirect(303, SIGN_IN)
+    else await flow.begin(request, response, await startInstall(deps, visitor.sessionId))
+    return undefined
+  }
+}
+
+function end(deps: InstallDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: string) => void): Handler {
+  return async (request, response) => {
+    const visitor = await edge.visitor(request, response)
+    if (visitor === undefined) throw refusal('not_signed_in')
+    const verify = (state: string) => finishInstall(deps, visitor.sessionId, state)
+    const found = readInstalled(await flow.end(request, response, verify))
+    const { tenant, workspace_name, tokens } = found
+    const sealed = deps.vault.seal(Buffer.from(JSON.stringify(tokens)), `slack-installation:${tenant}`)
+    await addInstallation(deps, visitor.owner, { platform: 'slack', tenant, workspace_name, sealed })
+    forget(tenant)
+    return installedIn(workspace_name)
+  }
+}
+
+/**
+ * The workspace, or the organisation when the app was installed for all of it, and the bot's token.
+ * @throws Refusal `install_failed` for tokens that end after hours (rotation), which nothing here renews, and without a bot
+ */
+function readInstalled({ bot, team, enterprise, isEnterpriseInstall }: Installed) {
+  const place = isEnterpriseInstall ? enterprise : team
+  if (bot === undefined || place === undefined) throw refusal('install_failed', { detail: 'no_bot_token' })
+  if (bot.refreshToken !== undefined) throw refusal('install_failed', { detail: 'token_rotation_is_on' })
+  const tokens = { bot_token: bot.token, bot_user_id: bot.userId, scopes: bot.scopes }
+  return { tenant: place.id, workspace_name: place.name ?? place.id, tokens }
+}
+
+function installedIn(workspace: string): Notice {
+  return {
+    title: 'Countersign is installed in Slack',
+    text: `Approvers of your account who are in ${workspace} now get their requests there. In Slack, /countersign link makes you known, and /countersign help tells the rest.`,
+    link: { href: '/account', text: 'Go to your account' },
+  }
+}

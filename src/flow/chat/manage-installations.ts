@@ -1,0 +1,54 @@
+import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import type { ChatPlatform } from '../../domain/chat.ts'
+import type { ChatInstallation } from '../chat-ports.ts'
+import type { FlowDeps } from '../deps.ts'
+import { type Owner, ownerAudit } from '../webhooks/own-webhook.ts'
+
+type InstallationDeps = Pick<FlowDeps, 'installations' | 'audit' | 'clock' | 'random'>
+
+/** A workspace and its sealed tokens, as a platform hands them over. */
+export type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'workspace_name' | 'sealed'>
+
+/**
+ * Keeps a workspace for the owner's account, beside the accounts that have it already; its name and tokens are replaced.
+ * The trail is told first: an entry about an installation that then fails does no harm, one without an entry would.
+ */
+export async function addInstallation(
+  deps: InstallationDeps,
+  owner: Owner,
+  fresh: NewInstallation,
+): Promise<void> {
+  const at = deps.clock.now()
+  await deps.audit.append(entryOf(deps, 'chat.installed', owner, fresh, at))
+  await deps.installations.put({ ...fresh, account_ids: [owner.accountId], installed_at: at })
+}
+
+/**
+ * Forgets a workspace whose people removed the app, for every account, and its tokens with it.
+ * @returns false when it was not known (any more): platforms tell of one removal more than once
+ */
+export async function removeInstallation(
+  deps: InstallationDeps,
+  platform: ChatPlatform,
+  tenant: string,
+): Promise<boolean> {
+  const removed = await deps.installations.remove(platform, tenant)
+  if (removed === undefined) return false
+  const at = deps.clock.now()
+  const entries = removed.account_ids.map((accountId) =>
+    entryOf(deps, 'chat.uninstalled', { accountId, actor: { kind: 'service' } }, removed, at),
+  )
+  if (entries.length > 0) await deps.audit.append(...entries)
+  return true
+}
+
+function entryOf(
+  deps: Pick<FlowDeps, 'random'>,
+  type: AuditType,
+  owner: Owner,
+  { platform, tenant, workspace_name }: Omit<NewInstallation, 'sealed'>,
+  at: Date,
+): AuditEntry {
+  const entry = ownerAudit(deps, type, owner, `${platform}:${tenant}`, at)
+  return { ...entry, detail: { platform, tenant, workspace: workspace_name } }
+}
