@@ -186,7 +186,7 @@ function peopleStores(connection: StoreConnection, clock: Clock, nudge: Nudge) {
     sessions: createSessionStore(connection, nudge),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
-    accounts: createAccountStore(connection),
+    accounts: createAccountStore(connection, nudge),
     audit: createAuditInbox(connection, nudge),
   }
 }

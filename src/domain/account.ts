@@ -3,6 +3,12 @@ import type { ChatChannel } from './chat.ts'
 import type { OutboxEvent } from './event.ts'
 import type { Policy } from './policy.ts'
 
+/** A channel that is told of every request, with the names it had when it was added, in visible form. */
+export interface AccountChannel extends ChatChannel {
+  name?: string
+  workspace?: string
+}
+
 /** Owned by one user; holds keys, policy and the monthly quota. */
 export interface Account {
   id: string
@@ -10,10 +16,23 @@ export interface Account {
   name: string
   policy: Policy
   /** Channels that are told of every request. */
-  channels: ChatChannel[]
+  channels: AccountChannel[]
   /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
   monthly_quota: number
   created_at: Date
+}
+
+/** Channels an account may have told. */
+export const MAX_CHANNELS = 5
+
+/** Is this channel told of the account's requests? */
+export function hasChannel(
+  account: Account | undefined,
+  { platform, tenant, channel }: ChatChannel,
+): boolean {
+  return (account?.channels ?? []).some(
+    (known) => known.platform === platform && known.tenant === tenant && known.channel === channel,
+  )
 }
 
 export const DEFAULT_MONTHLY_QUOTA = 10_000

@@ -15,12 +15,17 @@ export interface ChatIdentity {
 /** An identity that a person has linked. */
 export interface LinkedIdentity extends ChatIdentity {
   linked_at: Date
+  /** How the platform named them then, in visible form: for people to recognise, never proof of anything. */
+  shown_as?: { person: string; workspace: string }
 }
 
 /** One line of text, for unique indexes: `slack:T024BE7LD:U023BECGF`. */
 export function identityKey({ platform, tenant, user }: ChatIdentity): string {
   return `${platform}:${tenant}:${user}`
 }
+
+/** Stands for a workspace that its platform has not named yet; no platform names one so. */
+export const UNKNOWN_TENANT = '?'
 
 /** A channel of a workspace. */
 export interface ChatChannel {

@@ -30,7 +30,10 @@ export type ChatAddress = ChatIdentity | ChatChannel
 /** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface ChatPort {
   readonly platform: ChatPlatform
-  /** Workspaces whose cards of this account go through here: all of them with one token, else those it installed. */
+  /**
+   * Workspaces whose cards of this account go through here: all of them with one token, else those it installed. Holds
+   * `UNKNOWN_TENANT` while the platform has not said which it is: cards are made meanwhile, and wait.
+   */
   tenantsOf(accountId: string): Promise<string[]>
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
@@ -100,6 +103,8 @@ export interface CardStore {
   finish(id: string, claim: number, result: CardResult): Promise<Card['state'] | undefined>
   /** The message may show an older version than `shown` says: has it edited again. */
   doubt(id: string, at: Date): Promise<void>
+  /** The cards of these requests in that lane (`laneOf`) are posted or edited once more: their recipient changed. */
+  renew(requestIds: readonly string[], lane: string, at: Date): Promise<void>
   find(id: string): Promise<Card | undefined>
   /** Oldest first. */
   ofRequest(requestId: string): Promise<Card[]>

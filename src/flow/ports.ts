@@ -1,5 +1,6 @@
-import type { Account, ApiKey, Scope } from '../domain/account.ts'
+import type { Account, AccountChannel, ApiKey, Scope } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
+import type { ChatChannel } from '../domain/chat.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { LimitBucket } from '../domain/limits.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
@@ -48,6 +49,8 @@ export interface RequestStore {
   /** @returns false when the id exists already. */
   insert(request: ApprovalRequest): Promise<boolean>
   find(id: string): Promise<ApprovalRequest | undefined>
+  /** The request that was decided under this id (`dec_…`). */
+  findByDecision(decisionId: string): Promise<ApprovalRequest | undefined>
   /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
   list(query: ListQuery): Promise<ApprovalRequest[]>
   /**
@@ -55,6 +58,8 @@ export interface RequestStore {
    * their vote; no dry-runs. `after`: exclusive position, only younger ones.
    */
   pendingFor(userId: string, limit: number, after?: ListPosition): Promise<ApprovalRequest[]>
+  /** How many `pendingFor` would give without a limit. */
+  countPendingFor(userId: string): Promise<number>
   /**
    * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the database's
    * clock, unexpired. @returns undefined when the race is lost: read again.
@@ -131,6 +136,15 @@ export interface ApiKeyStore {
 export interface AccountStore {
   insert(account: Account): Promise<void>
   find(id: string): Promise<Account | undefined>
+  /** Adds a channel, unless the account has it or has `most` already; the entry is written with it only. */
+  addChannel(
+    id: string,
+    channel: AccountChannel,
+    most: number,
+    audit: AuditEntry,
+  ): Promise<'added' | 'known' | 'full'>
+  /** @returns false when the account does not have the channel. */
+  removeChannel(id: string, channel: ChatChannel, audit: AuditEntry): Promise<boolean>
 }
 
 /** Counts requests per account and calendar month; over the quota nothing is counted. */

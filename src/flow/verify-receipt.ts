@@ -1,3 +1,4 @@
+import type { AuditActor } from '../domain/audit.ts'
 import { isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
@@ -22,24 +23,50 @@ export type Verdict =
 
 type VerifyDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'keys' | 'verifications'>
 
+/** Who asks. Nobody needs to be anybody for that; it is only written down. */
+export type Asker = AuditActor & { kind: 'public' | 'chat' }
+
 /**
  * Verifies a decided request's receipt for anybody: the signature by the published key, and that the stored action and
  * context are those the signed nonce commits to (T69). Logs every attempt. Never decides a sandbox request.
  */
-export async function verifyDecision(deps: VerifyDeps, id: string, address: string): Promise<Verdict> {
+export async function verifyDecision(deps: VerifyDeps, id: string, asker: Asker): Promise<Verdict> {
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
+  return verifyFound(deps, { asked: id, found, asker })
+}
+
+/** As `verifyDecision`, by the id of the decision (`dec_…`). */
+export async function verifyByDecisionId(deps: VerifyDeps, id: string, asker: Asker): Promise<Verdict> {
+  const found = isId('dec', id) ? await deps.requests.findByDecision(id) : undefined
+  return verifyFound(deps, { asked: id, found, asker })
+}
+
+async function verifyFound(
+  deps: VerifyDeps,
+  { asked, found, asker }: { asked: string; found: ApprovalRequest | undefined; asker: Asker },
+): Promise<Verdict> {
   const request = found === undefined ? undefined : await expireIfLapsed(deps, found)
   const verdict = request === undefined ? UNKNOWN : await judge(deps, request)
+  logVerification(deps, asker, request ?? { id: asked }, verdict.valid ? 'valid' : verdict.code)
+  return verdict
+}
+
+/** Writes down that somebody verified something, and how it went. */
+export function logVerification(
+  deps: Pick<VerifyDeps, 'verifications' | 'clock' | 'random'>,
+  asker: Asker,
+  about: { id: string; account_id?: string },
+  result: string,
+): void {
   deps.verifications.record({
     eid: drawId(deps, 'evt'),
     type: 'approval.verified',
     at: deps.clock.now(),
-    actor: { kind: 'public', address },
-    ...(request === undefined ? {} : { account_id: request.account_id }),
-    subject: loggedId(id),
-    detail: { result: verdict.valid ? 'valid' : verdict.code },
+    actor: asker,
+    ...(about.account_id === undefined ? {} : { account_id: about.account_id }),
+    subject: loggedId(about.id),
+    detail: { result },
   })
-  return verdict
 }
 
 /** Anybody may ask for anything: what is written down is short, and whole where a character was cut. */

@@ -10,6 +10,8 @@ import { securityHeaders } from './middleware/security-headers.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
+import { chatRoutes } from './routes/chat.ts'
+import { chatLinkRoutes } from './routes/chat-links.ts'
 import { decisionRoutes } from './routes/decisions.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { enrollmentRoutes } from './routes/enrollment.ts'
@@ -43,6 +45,8 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/approvals', approvalRoutes(deps))
   app.use('/api/v1/session', sessionRoutes(deps))
   app.use('/api/v1/enrollment', enrollmentRoutes(deps))
+  app.use('/api/v1/chat-links', chatLinkRoutes(deps))
+  app.use('/api/v1', chatRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
   app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
   app.use('/api/v1/account/audit', auditRoutes(deps))

@@ -2,6 +2,7 @@ import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountPaths } from './openapi/account-paths.ts'
 import { approvalPaths } from './openapi/approval-paths.ts'
+import { chatPaths } from './openapi/chat-paths.ts'
 import { decisionPaths } from './openapi/decision-paths.ts'
 import { factorPaths } from './openapi/factor-paths.ts'
 import { securitySchemes } from './openapi/security.ts'
@@ -19,6 +20,7 @@ export const PATHS: ZodOpenApiPathsObject = {
   ...sessionPaths,
   ...enrollmentPaths,
   ...factorPaths,
+  ...chatPaths,
   ...servicePaths,
 }
 
@@ -57,7 +59,7 @@ Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
-Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in or enrol from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in, to enrol or to use a link from chat, from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
 
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 
@@ -81,6 +83,11 @@ const TAGS = [
   {
     name: 'Own factors',
     description: 'Passkeys and one-time codes. Every change needs a fresh proof by a factor the person has.',
+  },
+  {
+    name: 'Chat',
+    description:
+      'Identities on chat platforms, and channels. They are told; they never decide and never sign in.',
   },
   { name: 'Service', description: 'Health and this document.' },
 ]

@@ -1,17 +1,23 @@
-import { Schema } from 'mongoose'
-import type { Account } from '../domain/account.ts'
+import mongoose, { Schema } from 'mongoose'
+import { type Account, hasChannel } from '../domain/account.ts'
+import type { AuditEntry } from '../domain/audit.ts'
 import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import type { AccountStore } from '../flow/ports.ts'
+import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
+
+const { trusted } = mongoose
 
 /** `reminders` came later than the first accounts. */
 type StoredPolicy = Omit<Policy, 'reminders'> & Partial<Pick<Policy, 'reminders'>>
 type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels'> & {
   _id: string
   policy: StoredPolicy
-  /** Came later than the first accounts. */
+  /** These came later than the first accounts. */
   channels?: Account['channels']
-}
+  audit?: AuditEntry[]
+} & Relayed
 
 const policyFields = new Schema(
   {
@@ -28,6 +34,8 @@ const channelFields = new Schema(
     platform: { type: String, required: true },
     tenant: { type: String, required: true },
     channel: { type: String, required: true },
+    name: String,
+    workspace: String,
   },
   { _id: false, strict: 'throw' },
 )
@@ -41,23 +49,47 @@ const accountSchema = new Schema<AccountDocument>(
     channels: { type: [channelFields], default: undefined },
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: { type: Date, required: true },
+    audit: { type: [auditFields], default: undefined },
   },
   STRICT_SCHEMA,
 )
 accountSchema.index({ owner_id: 1 }, { unique: true })
+carryTraces(accountSchema)
 
 /** Accounts on mongoose. */
-export function createAccountStore(connection: StoreConnection): AccountStore {
+export function createAccountStore(connection: StoreConnection, nudge: Nudge = noNudge): AccountStore {
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
+  const find = async (accountId: string): Promise<Account | undefined> => {
+    const document = await model.findById(accountId).lean<AccountDocument>()
+    if (document === null) return undefined
+    const { _id, policy, channels = [], audit: _audit, relay: _relay, ...rest } = document
+    return { id: _id, ...rest, channels, policy: { ...DEFAULT_POLICY, ...policy } }
+  }
   return {
     async insert({ id, ...rest }) {
       await model.create({ _id: id, ...rest })
     },
-    async find(accountId) {
-      const document = await model.findById(accountId).lean<AccountDocument>()
-      if (document === null) return undefined
-      const { _id, policy, channels = [], ...rest } = document
-      return { id: _id, ...rest, channels, policy: { ...DEFAULT_POLICY, ...policy } }
+    find,
+    async addChannel(id, channel, most, audit) {
+      const { platform, tenant, channel: name } = channel
+      const free = {
+        _id: id,
+        channels: trusted({ $not: { $elemMatch: { platform, tenant, channel: name } } }),
+        [`channels.${most - 1}`]: trusted({ $exists: false }),
+      }
+      const added = await model.updateOne(free, traced({ $push: { channels: channel } }, [audit]))
+      if (added.modifiedCount === 1) {
+        nudge()
+        return 'added'
+      }
+      return hasChannel(await find(id), channel) ? 'known' : 'full'
+    },
+    async removeChannel(id, { platform, tenant, channel }, audit) {
+      const same = { platform, tenant, channel }
+      const holding = { _id: id, channels: trusted({ $elemMatch: same }) }
+      const removed = await model.updateOne(holding, traced({ $pull: { channels: same } }, [audit]))
+      if (removed.modifiedCount === 1) nudge()
+      return removed.modifiedCount === 1
     },
   }
 }

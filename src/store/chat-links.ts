@@ -1,7 +1,7 @@
 import mongoose, { Schema } from 'mongoose'
 import { identityKey } from '../domain/chat.ts'
 import type { ChatLink, ChatLinkStore } from '../flow/chat-ports.ts'
-import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
 type ChatLinkDocument = Omit<ChatLink, 'id' | 'identity'> & {
   _id: string
@@ -43,6 +43,9 @@ chatLinkSchema.index({ token_hash: 1 }, { unique: true })
 chatLinkSchema.index({ holder: 1 }, { unique: true })
 chatLinkSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
+/** Lost races in a row before giving up. */
+const MAX_ATTEMPTS = 8
+
 /** One-time links asked for in chat, on mongoose. A used or replaced one is deleted. */
 export function createChatLinkStore(connection: StoreConnection): ChatLinkStore {
   const model = connection.model<ChatLinkDocument>('ChatLink', chatLinkSchema, 'chat_links')
@@ -50,8 +53,16 @@ export function createChatLinkStore(connection: StoreConnection): ChatLinkStore 
   return {
     async insert({ id, ...rest }) {
       const holder = `${rest.kind}:${identityKey(rest.identity)}`
-      await model.deleteMany({ holder })
-      await model.create({ _id: id, holder, ...rest })
+      // Somebody who asks twice at once gets two links, of which the later one holds.
+      for (let attempt = 1; ; attempt += 1) {
+        await model.deleteMany({ holder })
+        try {
+          await model.create({ _id: id, holder, ...rest })
+          return
+        } catch (error) {
+          if (!isDuplicateKey(error, 'holder') || attempt >= MAX_ATTEMPTS) throw error
+        }
+      }
     },
     async find(tokenHash) {
       const found = await model.findOne({ token_hash: tokenHash, ...unexpired }).lean<ChatLinkDocument>()

@@ -18,12 +18,14 @@ export function createRequestStore(connection: StoreConnection, nudge: Nudge = n
   return { ...reads(model), ...dueReads(model), ...writes(model, nudge) }
 }
 
-type Reads = 'find' | 'findMany' | 'list' | 'pendingFor' | 'versions'
+type Reads = 'find' | 'findByDecision' | 'findMany' | 'list' | 'pendingFor' | 'countPendingFor' | 'versions'
 type DueReads = 'lapsed' | 'nextExpiry' | 'remindable' | 'nextReminder'
 
 function reads(model: RequestModel): Pick<RequestStore, Reads> {
   return {
     find: async (id) => toRequest(await model.findById(id).lean<RequestDocument>()),
+    findByDecision: async (decisionId) =>
+      toRequest(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>()),
     async findMany(ids) {
       const filter = { _id: trusted({ $in: [...ids] }) }
       const found = await model
@@ -40,19 +42,12 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       return found.map(fromDocument)
     },
     async pendingFor(userId, limit, after) {
-      // All in the query: what was dropped after `limit` would hide younger requests behind old ones that need nobody.
-      const filter = {
-        'requirement.approvers.user_id': userId,
-        status: 'pending' as const,
-        sandbox: false,
-        'votes.on_behalf_of': trusted({ $ne: userId }),
-        $expr: UNEXPIRED,
-        ...afterPosition(after),
-      }
+      const filter = { ...waitingFor(userId), ...afterPosition(after) }
       const oldestFirst = { created_at: 1, _id: 1 } as const
       const found = await model.find(filter).sort(oldestFirst).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
+    countPendingFor: (userId) => model.countDocuments(waitingFor(userId)),
     async versions(ids) {
       const filter = { _id: trusted({ $in: [...ids] }) }
       // One batch for all, however many: the default of 101 would make it several commands.
@@ -60,6 +55,17 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       const found = await query.lean<{ _id: string; version: number }[]>()
       return new Map(found.map((document) => [document._id, document.version]))
     },
+  }
+}
+
+/** All in the query: what was dropped after a limit would hide younger requests behind old ones that need nobody. */
+function waitingFor(userId: string): mongoose.QueryFilter<RequestDocument> {
+  return {
+    'requirement.approvers.user_id': userId,
+    status: 'pending',
+    sandbox: false,
+    'votes.on_behalf_of': trusted({ $ne: userId }),
+    $expr: UNEXPIRED,
   }
 }
 

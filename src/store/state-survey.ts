@@ -6,6 +6,7 @@ import type { StoreConnection } from './connect.ts'
 const TRACED = [
   'requests',
   'api_keys',
+  'accounts',
   'users',
   'signing_keys',
   'sessions',

@@ -65,6 +65,10 @@ const identityFields = new Schema(
     tenant: { type: String, required: true },
     user: { type: String, required: true },
     linked_at: { type: Date, required: true },
+    shown_as: new Schema(
+      { person: { type: String, required: true }, workspace: { type: String, required: true } },
+      PART,
+    ),
   },
   PART,
 )

@@ -72,16 +72,27 @@ const signingKeys: Witness = {
 /** The first owner set the service up; everybody else was invited. */
 const users: Witness = {
   collection: 'users',
-  fields: ['founder', 'enrolled_at', 'passkeys.id', 'totp.confirmed_at'],
-  types: ['user.enrolled', 'user.invited', 'factor.passkey_added', 'factor.totp_added'],
+  fields: ['founder', 'enrolled_at', 'passkeys.id', 'totp.confirmed_at', 'chat.key'],
+  types: ['user.enrolled', 'user.invited', 'factor.passkey_added', 'factor.totp_added', 'chat.linked'],
   kept: true,
-  needs: ({ founder, enrolled_at, passkeys, totp }) => [
+  needs: ({ founder, enrolled_at, passkeys, totp, chat }) => [
     ...when(founder !== true, 'user.invited'),
     ...when(isSet(enrolled_at), 'user.enrolled'),
     ...when(isFilled(passkeys), 'factor.passkey_added'),
     ...when(isSet(totp), 'factor.totp_added'),
+    ...when(isFilled(chat), 'chat.linked'),
   ],
   denies: ({ enrolled_at }) => when(!isSet(enrolled_at), 'user.enrolled'),
+}
+
+/** Made together with their owner, of whose making the trail tells. */
+const accounts: Witness = {
+  collection: 'accounts',
+  fields: ['channels.channel'],
+  types: ['channel.added'],
+  kept: true,
+  needs: ({ channels }) => when(isFilled(channels), 'channel.added'),
+  denies: () => [],
 }
 
 const sessions: Witness = {
@@ -125,6 +136,7 @@ export const WITNESSES: readonly Witness[] = [
   apiKeys,
   signingKeys,
   users,
+  accounts,
   sessions,
   webhooks,
   deliveries,

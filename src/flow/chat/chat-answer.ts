@@ -25,6 +25,8 @@ export type ChatAnswer =
   | { kind: 'verdict'; view: VerdictView; share: boolean }
   | {
       kind: 'help'
+      /** What was said is no command. */
+      unknown?: true
       /** Name and account of the person who linked this identity; absent when nobody did. */
       linked_as?: string
       commands: { usage: string; does: string }[]

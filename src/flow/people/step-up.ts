@@ -18,11 +18,13 @@ export const STEP_UP_OPERATIONS = [
   'totp.add',
   'totp.remove',
   'backup_codes.renew',
+  'chat.link',
+  'chat.channel',
 ] as const
 
 export interface StepUp {
   operation: (typeof STEP_UP_OPERATIONS)[number]
-  /** `passkey.remove`: the passkey's id. */
+  /** `passkey.remove`: the passkey's id. `chat.link`, `chat.channel`: the id of the one-time link. */
   target?: string
 }
 
@@ -79,7 +81,7 @@ export async function proveFactor(
 
 /**
  * Could the operation be done at all? Asked before a proof is used up.
- * @throws Refusal `not_found`, `last_factor`, `totp_exists`, `passkey_limit`, `method_not_enrolled`
+ * @throws Refusal `not_found`, `last_factor`, `totp_exists`, `passkey_limit`, `identity_limit`, `method_not_enrolled`
  */
 export function checkOperation(user: User, { operation, target }: StepUp): void {
   const { has_totp } = factorsOf(user)
@@ -87,6 +89,8 @@ export function checkOperation(user: User, { operation, target }: StepUp): void 
   if (operation === 'totp.add' && has_totp) throw refusal('totp_exists')
   // Backup codes stand in for codes: without codes they would be a factor that nothing shows and nothing removes.
   if (operation === 'backup_codes.renew' && user.totp === undefined) throw refusal('method_not_enrolled')
+  if (operation === 'chat.link' && user.chat.length >= MAX_IDENTITIES) throw refusal('identity_limit')
+  if (TARGETED.has(operation) && target === undefined) throw refusal('not_found')
   if (operation === 'totp.remove') {
     if (user.totp === undefined) throw refusal('not_found')
     if (usablePasskeys(user).length === 0) throw refusal('last_factor')
@@ -98,6 +102,10 @@ export function checkOperation(user: User, { operation, target }: StepUp): void 
 }
 
 const MAX_PASSKEYS = 20
+const MAX_IDENTITIES = 10
+
+/** Operations on one thing: a proof for it counts for no other. */
+const TARGETED: ReadonlySet<StepUp['operation']> = new Set(['passkey.remove', 'chat.link', 'chat.channel'])
 
 function proofMethods(user: User, stepUp: StepUp): ('passkey' | 'totp')[] {
   const byTotp = factorsOf(user).has_totp && stepUp.operation !== 'totp.remove'
@@ -114,5 +122,5 @@ function otherPasskeys(user: User, stepUp: { operation: string; target?: string 
 }
 
 function subjectOf({ operation, target }: StepUp): string {
-  return operation === 'passkey.remove' ? `${operation}:${target}` : operation
+  return TARGETED.has(operation) ? `${operation}:${target}` : operation
 }

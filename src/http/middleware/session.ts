@@ -26,15 +26,25 @@ const signedIn = new WeakMap<Response, SignedIn & { by: 'cookie' | 'bearer' }>()
  */
 export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'): RequestHandler {
   return async (request, response, next) => {
-    const credential = credentialOf(request, deps.settings.baseUrl)
-    if (credential === undefined) throw refusal('not_signed_in')
-    const byCookie = 'cookie' in credential
-    refuseForeignOrigin(request, deps.settings.baseUrl, byCookie)
-    const found = await readSession(deps, credential, use)
+    const found = await findSignedIn(deps, request, use)
     if (found === undefined) throw refusal('not_signed_in')
-    signedIn.set(response, { ...found, by: byCookie ? 'cookie' : 'bearer' })
+    signedIn.set(response, found)
     next()
   }
+}
+
+/** As `requireSession`, for routes that work without a session, too. @throws Refusal `csrf_refused` */
+export async function findSignedIn(
+  deps: SessionHttpDeps,
+  request: Request,
+  use: SessionUse = 'counts',
+): Promise<(SignedIn & { by: 'cookie' | 'bearer' }) | undefined> {
+  const credential = credentialOf(request, deps.settings.baseUrl)
+  if (credential === undefined) return undefined
+  const byCookie = 'cookie' in credential
+  refuseForeignOrigin(request, deps.settings.baseUrl, byCookie)
+  const found = await readSession(deps, credential, use)
+  return found && { ...found, by: byCookie ? 'cookie' : 'bearer' }
 }
 
 /** Only for `POST /session/refresh`: a JWT must not prolong itself. */

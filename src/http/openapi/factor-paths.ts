@@ -19,7 +19,8 @@ const proof = {
   invalid: ['proof', 'must hold exactly one of passkey and totp'],
   optional: true,
 } as const
-const proofRefusals = [
+/** Why a fresh proof can be refused. */
+export const PROOF_REFUSALS = [
   'proof_required',
   'challenge_invalid',
   'passkey_refused',
@@ -51,7 +52,14 @@ const stepUp = operation({
     invalid: ['target', 'is too long'],
   },
   answers: { '200': { schema: stepUpAnswer, description: 'How to confirm.' } },
-  refusals: ['not_found', 'last_factor', 'totp_exists', 'passkey_limit', 'method_not_enrolled'],
+  refusals: [
+    'not_found',
+    'last_factor',
+    'totp_exists',
+    'passkey_limit',
+    'identity_limit',
+    'method_not_enrolled',
+  ],
 })
 
 const passkeyOptions = operation({
@@ -62,7 +70,7 @@ const passkeyOptions = operation({
   limited: true,
   body: proof,
   answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
-  refusals: [...proofRefusals, 'passkey_limit'],
+  refusals: [...PROOF_REFUSALS, 'passkey_limit'],
 })
 
 const addPasskey = operation({
@@ -87,7 +95,7 @@ const removePasskey = operation({
   parameters: { path: z.object({ id: idField('pky').meta({ description: 'Passkey id.' }) }) },
   body: proof,
   answers: { '200': { schema: okAnswer, description: 'Removed.', headers: ['Set-Cookie'] } },
-  refusals: [...proofRefusals, 'not_found', 'last_factor'],
+  refusals: [...PROOF_REFUSALS, 'not_found', 'last_factor'],
 })
 
 const totpOptions = operation({
@@ -98,7 +106,7 @@ const totpOptions = operation({
   limited: true,
   body: proof,
   answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown this once.' } },
-  refusals: [...proofRefusals, 'totp_exists'],
+  refusals: [...PROOF_REFUSALS, 'totp_exists'],
 })
 
 const addTotp = operation({
@@ -122,7 +130,7 @@ const removeTotp = operation({
   limited: true,
   body: proof,
   answers: { '200': { schema: okAnswer, description: 'Removed.', headers: ['Set-Cookie'] } },
-  refusals: [...proofRefusals, 'not_found', 'last_factor'],
+  refusals: [...PROOF_REFUSALS, 'not_found', 'last_factor'],
 })
 
 const backupCodes = operation({
@@ -134,7 +142,7 @@ const backupCodes = operation({
   limited: true,
   body: proof,
   answers: { '201': { schema: backupCodesAnswer, description: 'The new codes.', headers: ['Set-Cookie'] } },
-  refusals: [...proofRefusals, 'method_not_enrolled'],
+  refusals: [...PROOF_REFUSALS, 'method_not_enrolled'],
 })
 
 export const factorPaths: ZodOpenApiPathsObject = {

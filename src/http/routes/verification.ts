@@ -16,7 +16,8 @@ export function verificationRoutes(deps: HttpDeps): Router {
 
 function verify(deps: HttpDeps): RequestHandler<{ id: string }> {
   return async (request, response) => {
-    const verdict = await verifyDecision(deps, request.params.id, clientAddress(request))
+    const asker = { kind: 'public', address: clientAddress(request) } as const
+    const verdict = await verifyDecision(deps, request.params.id, asker)
     const unknown = !verdict.valid && verdict.status === undefined
     response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
   }

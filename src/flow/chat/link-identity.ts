@@ -1,0 +1,101 @@
+import { identityKey, type LinkedIdentity, laneOf } from '../../domain/chat.ts'
+import { refusal } from '../../domain/errors.ts'
+import type { User } from '../../domain/user.ts'
+import type { ChatLink } from '../chat-ports.ts'
+import type { FlowDeps } from '../deps.ts'
+import { changeUser } from '../people/change-user.ts'
+import { personAudit } from '../people/people-audit.ts'
+import type { SignedIn } from '../people/read-session.ts'
+import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
+import { useUp } from './open-link.ts'
+
+/** What a signed-in person shows to use a one-time link. */
+export interface LinkUse {
+  link: ChatLink
+  proof: Proof | undefined
+  address: string
+}
+
+/**
+ * Links the identity that asked for the link to the person who is signed in, after a fresh proof for this very link (T37).
+ * From then on cards go there; it never decides and never signs in. Linking again refreshes the names.
+ * @throws Refusal `identity_taken`, `identity_limit`, `chat_link_invalid`, and those of `proveFactor`
+ */
+export async function linkIdentity(
+  deps: FlowDeps,
+  who: SignedIn,
+  { link, proof, address }: LinkUse,
+): Promise<LinkedIdentity> {
+  const key = identityKey(link.identity)
+  const holder = await deps.users.findByIdentity(key)
+  if (holder !== undefined && holder.id !== who.user.id) throw refusal('identity_taken')
+  const stepUp = { operation: 'chat.link', target: link.id } as const
+  await proveFactor(deps, who, stepUp, proof, address)
+  await useUp(deps, link)
+  const { person, workspace } = link.shown_as
+  const linked = { ...link.identity, linked_at: deps.clock.now(), shown_as: { person, workspace } }
+  const changed = await changeUser(deps, who.user.id, (user) => {
+    const others = user.chat.filter((identity) => identityKey(identity) !== key)
+    checkOperation({ ...user, chat: others }, stepUp)
+    const audit = personAudit(deps, 'chat.linked', user, { address, detail: { identity: key } })
+    return { fields: { chat: [...others, linked] }, audit: [audit] }
+  })
+  deps.log.info({ user_id: changed.id, identity: key }, 'chat identity linked')
+  await bringWhatWaits(deps, changed, linked)
+  return linked
+}
+
+/** Cards brought to somebody who has just linked an identity: the oldest, as in their waiting list. */
+const MOST_CARDS = 100
+
+/**
+ * What waits for the person and found nobody before is posted now, and what was addressed by e-mail no longer asks to link.
+ * The link stands without that, too.
+ */
+async function bringWhatWaits(
+  { cards, requests, clock, log }: Pick<FlowDeps, 'cards' | 'requests' | 'clock' | 'log'>,
+  { id }: User,
+  { platform }: LinkedIdentity,
+): Promise<void> {
+  try {
+    const waiting = await requests.pendingFor(id, MOST_CARDS)
+    if (waiting.length === 0) return
+    const lane = laneOf({ platform, recipient: { kind: 'approver', user_id: id } })
+    await cards.renew(
+      waiting.map((request) => request.id),
+      lane,
+      clock.now(),
+    )
+  } catch (error) {
+    log.warn({ error, user_id: id }, 'cards that waited for a link were not brought')
+  }
+}
+
+/** Whose identity it is taken from, which one, and by whom. */
+export interface Unlinking {
+  userId: string
+  /** As `identityKey` writes it. */
+  key: string
+  address?: string
+  /** Said in chat by the identity itself; otherwise the signed-in person does it. */
+  inChat?: true
+}
+
+/**
+ * Takes an identity from its person. Needs no proof: it lowers nothing.
+ * @throws Refusal `not_found` when the person does not have it
+ */
+export async function unlinkIdentity(deps: FlowDeps, input: Unlinking): Promise<void> {
+  const { userId, key, address, inChat } = input
+  await changeUser(deps, userId, (user) => {
+    const others = user.chat.filter((identity) => identityKey(identity) !== key)
+    if (others.length === user.chat.length) throw refusal('not_found')
+    const audit = personAudit(deps, 'chat.unlinked', user, {
+      detail: { identity: key },
+      ...(address === undefined ? {} : { address }),
+      ...(inChat ? { actor: { kind: 'chat', id: key } as const } : {}),
+    })
+    return { fields: { chat: others }, audit: [audit] }
+  })
+  deps.log.info({ user_id: userId, identity: key }, 'chat identity unlinked')
+}
