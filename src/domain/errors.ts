@@ -28,6 +28,10 @@ export const REFUSALS = {
   not_signed_in: [401, 'Sign in first.'],
   insufficient_scope: [403, 'This API key lacks the scope named in `scope`.'],
   csrf_refused: [403, 'The request did not come from a page of this service.'],
+  chat_signature_refused: [
+    401,
+    'This is not signed by the chat platform, or its time is more than five minutes off.',
+  ],
   // what is asked for
   not_found: [404, 'There is no such resource, or it is not yours.'],
   approver_not_found: [404, 'No user has the e-mail address in `X-Approver-Email`.'],
@@ -108,6 +112,10 @@ export const REFUSALS = {
     'This installation took too long, was already used or was started in another session; start again.',
   ],
   install_failed: [502, 'The app was not installed: the chat platform did not complete it; see `detail`.'],
+  chat_token_refused: [401, 'The bearer token is missing, has run out, or was not made for this bot.'],
+  chat_sender_refused: [403, 'This bot does not serve that channel, tenant or service address.'],
+  chat_body_too_large: [413, 'The activity is larger than 256 KiB.'],
+  chat_keys_unavailable: [503, 'The keys that tokens are checked with cannot be read; try again later.'],
   // ours
   unavailable: [503, 'The store does not answer; retry in a moment.'],
   internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],
