@@ -1,15 +1,150 @@
-import type { ChatPort } from '../../src/flow/chat-ports.ts'
-import type { SlackParts } from './slack.ts'
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
+import type { ChatAddress, ChatPort } from '../../src/flow/chat-ports.ts'
+import type { Log } from '../../src/flow/ports.ts'
+import { renderCard } from './blocks.ts'
+import { createDirectMessages, type DirectMessages } from './direct-messages.ts'
+import { isBadMessage } from './outcome.ts'
+import { plainCard, plainReply } from './plain-card.ts'
+import { SLACK_RATES, type SlackRates } from './rates.ts'
+import { renderReply } from './reply-blocks.ts'
+import type { SlackMessage } from './rich-text.ts'
+import { createWebCalls, type WebCalls, type WebOutcome } from './web-calls.ts'
 import type { Workspaces } from './workspaces.ts'
 
-export function createSlackPort(workspaces: Workspaces, _parts: SlackParts): ChatPort {
-  const refuse = async () => ({ ok: false, outcome: 'failed', duration_ms: 0 }) as const
+export interface SlackPortParts {
+  log: Log
+  /** How fast this process calls; a workspace with other limits, or a test, has others. */
+  rates?: SlackRates
+}
+
+/** Sends cards to Slack. Every call is one attempt at a time, ends within 15 s and never throws. */
+export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): ChatPort {
+  const { log, rates = SLACK_RATES } = parts
+  const { within } = createWebCalls(workspaces, { rates, log })
+  const direct = createDirectMessages()
   return {
     platform: 'slack',
     tenantsOf: workspaces.tenantsOf,
-    lookup: refuse,
-    post: refuse,
-    update: refuse,
-    reply: refuse,
+    lookup: (tenant, email) => within((calls) => lookUp(calls, tenant, email)),
+    post: (to, view) =>
+      within(async (calls) => {
+        const place = await placeOf(calls, direct, to)
+        if (!place.ok) return place
+        const { tenant } = to
+        const conversation = place.value
+        const id = messageId(view.request_id, view.version, tenant, conversation)
+        const target = { tenant, method: 'chat.postMessage', conversation }
+        const base = { channel: conversation, client_msg_id: id, ...QUIET }
+        const sent = await say({ calls, log }, target, base, renderCard(view), plainCard(view))
+        if (!sent.ok && sent.code === 'channel_not_found') direct.forget(to)
+        return sent.ok ? refOf(tenant, sent.value) : sent
+      }),
+    update: ({ tenant, conversation, message }, view) =>
+      within(async (calls) => {
+        const target = { tenant, method: 'chat.update' }
+        const base = { channel: conversation, ts: message, ...UNPARSED }
+        return silent(await say({ calls, log }, target, base, renderCard(view), plainCard(view)))
+      }),
+    reply: ({ tenant, conversation, message }, view) =>
+      within(async (calls) => {
+        const target = { tenant, method: 'chat.postMessage', conversation }
+        const base = { channel: conversation, thread_ts: message, ...QUIET }
+        return silent(await say({ calls, log }, target, base, renderReply(view), plainReply(view)))
+      }),
   }
+}
+
+/** Nothing in the `text` becomes a mention or a link. */
+const UNPARSED = { parse: 'none', link_names: false }
+/** And no preview fetches the approval page (T41). */
+const QUIET = { ...UNPARSED, unfurl_links: false, unfurl_media: false }
+
+/** Blocks; when Slack minds those, plain words instead: a message that shows less beats none. */
+async function say(
+  { calls, log }: { calls: WebCalls; log: Log },
+  target: Parameters<WebCalls['call']>[0],
+  base: Record<string, unknown>,
+  { blocks, text }: SlackMessage,
+  plain: string,
+): Promise<WebOutcome<unknown>> {
+  const posts = target.method === 'chat.postMessage'
+  const drawn = { ...base, blocks, text, ...(posts ? { mrkdwn: false } : {}) }
+  const answer = await calls.call(target, drawn)
+  if (answer.ok || !isBadMessage(answer)) return answer
+  const { tenant, method } = target
+  log.error(
+    { platform: 'slack', tenant, method, code: answer.code },
+    'slack refused a card; sent plain words',
+  )
+  // An edit without blocks would leave the old ones.
+  return calls.call(target, { ...base, text: plain, ...(posts ? {} : { blocks: [] }) })
+}
+
+const account = z.object({
+  user: z.object({
+    id: z.string(),
+    team_id: z.string().optional(),
+    deleted: z.boolean().optional(),
+    is_bot: z.boolean().optional(),
+    is_stranger: z.boolean().optional(),
+    enterprise_user: z
+      .object({ enterprise_id: z.string().optional(), teams: z.array(z.string()).optional() })
+      .optional(),
+  }),
+})
+
+/** A person of this very workspace; cards are no business of guests from others, whatever address they claim (T37). */
+async function lookUp(
+  calls: WebCalls,
+  tenant: string,
+  email: string,
+): Promise<WebOutcome<ChatIdentity | undefined>> {
+  const answer = await calls.call({ tenant, method: 'users.lookupByEmail' }, { email })
+  if (!answer.ok) return answer.code === 'users_not_found' ? { ok: true, value: undefined } : answer
+  const { success, data } = account.safeParse(answer.value)
+  if (!success) return UNREADABLE
+  const { id, team_id, deleted, is_bot, is_stranger, enterprise_user } = data.user
+  const homes = [team_id, enterprise_user?.enterprise_id, ...(enterprise_user?.teams ?? [])]
+  const serves = homes.includes(tenant) && !deleted && !is_bot && !is_stranger
+  return { ok: true, value: serves ? { platform: 'slack', tenant, user: id } : undefined }
+}
+
+async function placeOf(
+  calls: WebCalls,
+  direct: DirectMessages,
+  to: ChatAddress,
+): Promise<WebOutcome<string>> {
+  return 'channel' in to ? { ok: true, value: to.channel } : direct.open(calls, to)
+}
+
+const posted = z.object({ channel: z.string(), ts: z.string() })
+
+/** Slack's own id of the conversation: edits by a person's id are refused. */
+function refOf(tenant: string, answer: unknown): WebOutcome<MessageRef> {
+  const { success, data } = posted.safeParse(answer)
+  return success ? { ok: true, value: { tenant, conversation: data.channel, message: data.ts } } : UNREADABLE
+}
+
+const UNREADABLE = { ok: false, outcome: 'failed', code: 'unreadable' } as const
+
+function silent(answer: WebOutcome<unknown>): WebOutcome<void> {
+  return answer.ok ? { ok: true, value: undefined } : answer
+}
+
+/**
+ * The same card drawn from the same version has the same id (a UUID, as Slack wants it): when the answer to a post was lost
+ * and it is posted again, Slack may notice. Another version must not pass for it: it would be taken for shown.
+ */
+function messageId(...parts: (string | number)[]): string {
+  const hex = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16)
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-')
 }

@@ -1,4 +1,4 @@
-import type { Card, CardRecipient, ChatPlatform } from '../../domain/chat.ts'
+import { type Card, type CardRecipient, type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 
@@ -31,8 +31,9 @@ async function servedBy(deps: AddressDeps, accountId: string) {
   return deps.chats.flatMap(({ platform }, index) => {
     const served = tenants[index] ?? []
     if (served.length === 0) return []
+    const anywhere = served.includes(UNKNOWN_TENANT)
     const channels = (account?.channels ?? [])
-      .filter((channel) => channel.platform === platform && served.includes(channel.tenant))
+      .filter((channel) => channel.platform === platform && (anywhere || served.includes(channel.tenant)))
       .map(({ tenant, channel }) => ({ kind: 'channel' as const, tenant, channel }))
     return [{ platform, channels }]
   })

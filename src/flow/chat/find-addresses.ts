@@ -1,4 +1,4 @@
-import type { Card } from '../../domain/chat.ts'
+import { type Card, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import type { User } from '../../domain/user.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../chat-ports.ts'
 import type { Lookup } from './lookup-cache.ts'
@@ -23,6 +23,7 @@ export async function findAddresses(
 ): Promise<Addresses> {
   const { platform } = chat
   const tenants = await chat.tenantsOf(card.account_id)
+  if (tenants.includes(UNKNOWN_TENANT)) return { failed: { ok: false, outcome: 'failed', duration_ms: 0 } }
   const { recipient } = card
   if (recipient.kind === 'channel') {
     const { tenant, channel } = recipient

@@ -1,0 +1,84 @@
+import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
+import type { Log } from '../../src/flow/ports.ts'
+import { type Trouble, troubleOf } from './outcome.ts'
+import { createPacer, type PacedCall } from './pacer.ts'
+import type { SlackRates } from './rates.ts'
+import { CALL_MS } from './web-client.ts'
+import type { Workspaces } from './workspaces.ts'
+
+/** What came of one call: Slack's answer, unread, or why there is none. */
+export type WebAnswer = { ok: true; value: unknown } | ({ ok: false } & Trouble)
+
+/** Calls that belong together: finding a conversation, then posting. */
+export interface WebCalls {
+  /** One attempt. Never throws. */
+  call(target: PacedCall, args: Record<string, unknown>): Promise<WebAnswer>
+}
+
+/** Longest that the calls for one card may take together, waiting included. */
+const TOGETHER_MS = 15_000
+
+/** Longest that one call waits for its turn. */
+const TURN_MS = 5_000
+
+/** The one way out to Slack: the workspace's client, at its pace, in time. Says what failed, never what was sent. */
+export function createWebCalls(
+  workspaces: Workspaces,
+  { rates, log }: { rates: SlackRates; log: Log },
+): { within<T>(work: (calls: WebCalls) => Promise<WebOutcome<T>>): Promise<ChatOutcome<T>> } {
+  const pacer = createPacer(rates)
+
+  const attempt = async (
+    target: PacedCall,
+    args: Record<string, unknown>,
+    latest: number,
+  ): Promise<WebAnswer> => {
+    const { tenant, method } = target
+    const workspace = await workspaces.find(tenant)
+    if (workspace === 'not_installed') return { ok: false, outcome: 'unreachable', code: workspace }
+    if (workspace === 'not_known_yet') return { ok: false, outcome: 'failed', code: workspace }
+    const now = performance.now()
+    if (now > latest) return { ok: false, outcome: 'timeout', code: 'no_time_left' }
+    const retry_after = await pacer.turn(target, Math.min(now + TURN_MS, latest))
+    if (retry_after !== undefined) return { ok: false, outcome: 'rate_limited', code: 'paced', retry_after }
+    try {
+      return { ok: true, value: await workspace.client.apiCall(method, args) }
+    } catch (error) {
+      const trouble = troubleOf(error)
+      if (trouble.outcome === 'rate_limited') pacer.rest(target, trouble.retry_after ?? 1)
+      return { ok: false, ...trouble }
+    }
+  }
+  const call = async (
+    target: PacedCall,
+    args: Record<string, unknown>,
+    latest: number,
+  ): Promise<WebAnswer> => {
+    const { tenant, method } = target
+    const answer = await attempt(target, args, latest).catch((error: unknown): WebAnswer => {
+      log.error({ error, platform: 'slack', tenant, method }, 'a call to slack could not be made')
+      return { ok: false, outcome: 'failed', code: 'internal' }
+    })
+    if (!answer.ok) tell(log, target, answer)
+    return answer
+  }
+  return {
+    async within(work) {
+      const started = performance.now()
+      const latest = started + TOGETHER_MS - CALL_MS
+      const answer = await work({ call: (target, args) => call(target, args, latest) })
+      return { ...answer, duration_ms: Math.round(performance.now() - started) }
+    },
+  }
+}
+
+/** `ChatOutcome` before its time was taken. */
+export type WebOutcome<T> = { ok: true; value: T } | ({ ok: false } & Trouble)
+
+/** Waiting is everyday business, and so is somebody who is not in the workspace. */
+function tell(log: Log, { tenant, method }: PacedCall, { outcome, code, retry_after }: Trouble): void {
+  if (code === 'users_not_found') return
+  const said = { platform: 'slack', tenant, method, outcome, code, ...(retry_after && { retry_after }) }
+  if (code === 'paced') log.debug(said, 'a call to slack waits')
+  else log.warn(said, 'slack did not accept a call')
+}
