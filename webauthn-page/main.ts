@@ -3,6 +3,7 @@ import { DecidePage } from './decide/decide-page.ts'
 import { el } from './dom/element.ts'
 import { showScene } from './dom/stage.ts'
 import { enrolPage } from './enrol/enrol-page.ts'
+import { linkPage } from './link/link-page.ts'
 import { signInPage } from './sign-in/sign-in-page.ts'
 
 /** One shell for every page: the path decides. */
@@ -13,6 +14,7 @@ function route(): Promise<void> {
   if (pathname === '/setup' || pathname === '/enroll') return enrolPage()
   if (pathname === '/signin') return signInPage()
   if (pathname === '/account') return accountPage()
+  if (pathname === '/link') return linkPage()
   if (pathname === '/') location.replace('/account')
   else showScene('Not found', el('div', {}, el('h1', {}, 'There is no such page')), { focus: false })
   return Promise.resolve()

@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { refusal } from '../../src/domain/errors.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type { ApiKeyEntry, Factors, PendingRequest, Review } from '../../webauthn-page/api/contract.ts'
+import type { ApiKeyEntry, Factors, PendingRequest, Review, User } from '../../webauthn-page/api/contract.ts'
+import { chatAnswers, freshChat, type PageChat } from './page-chat-answers.ts'
 import { SAMPLE_FACTORS, SAMPLE_KEYS, SAMPLE_USER, samplePending, sampleReview } from './page-samples.ts'
 
 /** What the answers of options calls look like; tests may change one to let the server lie. */
@@ -20,12 +21,15 @@ export interface DecisionOptions {
 /** What the server says; tests set it. */
 export interface PageState {
   signedIn: boolean
+  /** Who that is, also after signing in. */
+  user: User
   review: Review | undefined
   pending: PendingRequest[]
   factors: Factors
   keys: ApiKeyEntry[]
   invitation: { kind: 'setup' | 'invite'; email: string | null; name: string | null; expires_at: string }
   stepUp: ('passkey' | 'totp')[]
+  chat: PageChat
   lie(answer: DecisionOptions): unknown
 }
 
@@ -33,17 +37,19 @@ export interface PageState {
 export function freshState(): PageState {
   return {
     signedIn: true,
+    user: SAMPLE_USER,
     review: sampleReview(),
     pending: [samplePending()],
     factors: structuredClone(SAMPLE_FACTORS),
     keys: structuredClone(SAMPLE_KEYS),
     invitation: { kind: 'setup', email: null, name: null, expires_at: '2100-01-01T00:00:00.000Z' },
     stepUp: ['passkey', 'totp'],
+    chat: freshChat(),
     lie: (answer) => answer,
   }
 }
 
-const PUBLIC = /^POST \/(?:enrollment|session)\//
+const PUBLIC = /^POST \/(?:enrollment|session|chat-links)\//
 const CODES = Array.from({ length: 10 }, (_, index) => `A${index}B2C-D3E${index}F`)
 const QR =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h3v3H0zM5 0h3v3H5zM0 5h3v3H0zM4 4h2v1H4z"/></svg>'
@@ -58,7 +64,7 @@ export function answer(
 ): unknown {
   if (!PUBLIC.test(call) && !state.signedIn) throw refusal('not_signed_in')
   const id = state.review?.id
-  const session = { token: 't', token_type: 'Bearer', expires_in: 900, user: SAMPLE_USER }
+  const session = { token: 't', token_type: 'Bearer', expires_in: 900, user: state.user }
   const creation = {
     options: {
       challenge: requestOptions().challenge,
@@ -70,7 +76,7 @@ export function answer(
     },
   }
   const routes: Record<string, () => unknown> = {
-    'GET /session': () => ({ user: SAMPLE_USER, expires_at: '2100-01-01T00:00:00.000Z' }),
+    'GET /session': () => ({ user: state.user, expires_at: '2100-01-01T00:00:00.000Z' }),
     'DELETE /session': () => {
       state.signedIn = false
       return { ok: true }
@@ -108,6 +114,7 @@ export function answer(
     }),
     [`POST /approvals/${id}/decision/options`]: () => state.lie(decisionOptions(state, body, origin)),
     [`POST /approvals/${id}/decision`]: () => decide(state, body),
+    ...chatAnswers(state.chat, { body, signedIn: state.signedIn }),
   }
   const route = routes[call]
   if (route === undefined) throw refusal('not_found')

@@ -14,6 +14,7 @@ import { notice, sentenceOf } from '../dom/notice.ts'
 import { showScene, showUser } from '../dom/stage.ts'
 import { callerText } from '../show/caller-text.ts'
 import { apiKeysSection, loadApiKeys } from './api-keys.ts'
+import { type Chat, chatSection, loadChat } from './chat.ts'
 import { codesSection } from './codes.ts'
 import { passkeysSection } from './passkeys.ts'
 import { loadPending, type Pending } from './waiting-list.ts'
@@ -24,19 +25,21 @@ interface Account {
   pending: Pending
   factors: Factors
   keys: ApiKeyEntry[] | undefined
+  chat: Chat
 }
 
-/** `/account`: what waits for the person, own factors and, for owners, API keys. `message` says what just changed. */
+/** `/account`: what waits for the person, own factors, chat and, for owners, API keys. `message` says what just changed. */
 export async function accountPage(message?: string): Promise<void> {
   try {
     const { user } = await get('/session', sessionShape)
-    const [pending, factors, keys] = await Promise.all([
+    const [pending, factors, keys, chat] = await Promise.all([
       loadPending(),
       get('/me/factors', factorsShape),
       loadApiKeys(),
+      loadChat(),
     ])
     showUser(user)
-    showAccount({ user, pending, factors, keys }, message)
+    showAccount({ user, pending, factors, keys, chat }, message)
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 401)
       return location.replace('/signin?next=/account')
@@ -51,11 +54,11 @@ export async function accountPage(message?: string): Promise<void> {
   }
 }
 
-function showAccount({ user, pending, factors, keys }: Account, message?: string): void {
+function showAccount({ user, pending, factors, keys, chat }: Account, message?: string): void {
   const done = (said?: string): Promise<void> => accountPage(said)
   const news = message === undefined ? undefined : notice('success', message)
   const keyPart = keys === undefined ? undefined : apiKeysSection(keys, done)
-  const factorParts = [passkeysSection(factors, done), codesSection(factors, done)]
+  const factorParts = [passkeysSection(factors, done), codesSection(factors, done), chatSection(chat, done)]
   const scene = el(
     'div',
     { class: 'account' },

@@ -2,13 +2,20 @@ import type { AuthenticationResponseJSON } from '@simplewebauthn/browser'
 import { stepUpShape } from '../api/contract.ts'
 import { post } from '../api/request.ts'
 import { button, runOnce, submitButton } from '../dom/button.ts'
-import { el, freshId } from '../dom/element.ts'
+import { type Child, el, freshId } from '../dom/element.ts'
 import { codeField, readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { stopPrompt, usePasskey } from '../passkey/ceremony.ts'
 import { insteadOfPrompt, promptNote } from '../passkey/prompt-note.ts'
 
-export type Operation = 'passkey.add' | 'passkey.remove' | 'totp.add' | 'totp.remove' | 'backup_codes.renew'
+export type Operation =
+  | 'passkey.add'
+  | 'passkey.remove'
+  | 'totp.add'
+  | 'totp.remove'
+  | 'backup_codes.renew'
+  | 'chat.link'
+  | 'chat.channel'
 
 /** A fresh proof with an existing factor, good for one operation on one target (T34). */
 export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
@@ -19,7 +26,7 @@ export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
  */
 export async function stepUp(
   operation: Operation,
-  purpose: string,
+  purpose: Child,
   target?: string,
 ): Promise<Proof | undefined> {
   const body = target === undefined ? { operation } : { operation, target }

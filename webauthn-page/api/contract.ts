@@ -101,6 +101,42 @@ export type ApiKeyEntry = ReturnType<typeof apiKeyShape>
 export const apiKeysShape = object({ data: list(apiKeyShape), next_cursor: nullable(text) })
 export const newApiKeyShape = object({ raw_key: text, key: apiKeyShape })
 
+const platform = oneOf('slack', 'teams')
+export type Platform = ReturnType<typeof platform>
+
+/** What a one-time link from chat is about. The names are the platform's and its users' own words. */
+export const chatLinkShape = object({
+  id: text,
+  kind: oneOf('link', 'channel', 'browser'),
+  platform,
+  person: text,
+  workspace: text,
+  channel: optional(text),
+  expires_at: moment,
+})
+export type ChatLink = ReturnType<typeof chatLinkShape>
+
+const identityShape = object({
+  key: text,
+  platform,
+  tenant: text,
+  person: optional(text),
+  workspace: optional(text),
+  linked_at: moment,
+})
+export type ChatIdentity = ReturnType<typeof identityShape>
+export const identitiesShape = object({ identities: list(identityShape) })
+
+const channelShape = object({
+  platform,
+  tenant: text,
+  channel: text,
+  name: optional(text),
+  workspace: optional(text),
+})
+export type ChatChannel = ReturnType<typeof channelShape>
+export const channelsShape = object({ data: list(channelShape), next_cursor: nullable(text) })
+
 const pendingRequestShape = object({
   id: text,
   action: text,

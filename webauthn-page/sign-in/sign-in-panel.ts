@@ -7,8 +7,8 @@ import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { passkeysWork, usePasskey } from '../passkey/ceremony.ts'
 import { insteadOfPrompt, promptNote } from '../passkey/prompt-note.ts'
 
-/** Both ways of signing in. Says nothing about the page one is on the way to. */
-export function signInPanel(signedIn: (user: User) => void): HTMLElement {
+/** Both ways of signing in. Says nothing about the page one is on the way to. `codesOpen` shows the codes at once. */
+export function signInPanel(signedIn: (user: User) => void, codesOpen = false): HTMLElement {
   const slot = noticeSlot()
   const passkey = button('Sign in with a passkey', 'primary', async () => {
     slot.clear()
@@ -26,7 +26,7 @@ export function signInPanel(signedIn: (user: User) => void): HTMLElement {
   const works = passkeysWork()
   const codes = el(
     'details',
-    { class: 'alternative', open: !works },
+    { class: 'alternative', open: codesOpen || !works },
     el('summary', {}, 'Use a code instead'),
     codeForm(slot, signedIn),
   )

@@ -4,7 +4,7 @@ import { preferredCoding } from '../content-coding.ts'
 import type { HttpDeps } from '../http-deps.ts'
 
 /** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
-const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/account', '/a/:id']
+const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/account', '/link', '/a/:id', '/b/:id']
 
 /** The only names that reach the file system: no folder, no dot but one, a type we know. */
 const ASSET_NAME = /^[\w-]+\.(js|css|svg)$/

@@ -13,6 +13,7 @@ const PAGES = [
   '/signin',
   '/signin?next=/account',
   '/account',
+  '/link',
   `/a/${ID}`,
   `/a/${ID}?d=approve`,
 ]

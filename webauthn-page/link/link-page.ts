@@ -1,0 +1,161 @@
+import { type Operation, stepUp } from '../account/step-up.ts'
+import { type ChatLink, chatLinkShape, okShape, sessionShape, type User } from '../api/contract.ts'
+import { get, post, RequestFailure, remove } from '../api/request.ts'
+import { el } from '../dom/element.ts'
+import { noticeSlot } from '../dom/notice.ts'
+import { showUser } from '../dom/stage.ts'
+import { channelOf, whoInChat } from './chat-names.ts'
+import { showBrowserKnown, showChannelAdded, showLinked } from './done-scenes.ts'
+import { type Answers, showBrowserQuestion, showChannelQuestion, showLinkQuestion } from './question-scene.ts'
+import {
+  showDeadLink,
+  showDeclined,
+  showFailure,
+  showIncomplete,
+  showNotYours,
+  showSignIn,
+} from './stopped-scenes.ts'
+
+const TOKEN = /^#([\w-]{43})$/
+
+/** `/link#<token>`: a one-time link that somebody asked for in chat. */
+export async function linkPage(): Promise<void> {
+  // A second link opened in this tab only changes the fragment: without a fresh start its token would stay in the address.
+  addEventListener('hashchange', () => {
+    if (TOKEN.test(location.hash)) location.reload()
+  })
+  const token = TOKEN.exec(location.hash)?.[1]
+  // At once: it must not stay in the history, a screenshot or a Referer (T14).
+  history.replaceState(null, '', location.pathname)
+  if (token === undefined) showIncomplete()
+  else await new LinkPage(token).open()
+}
+
+/**
+ * Holds the token in this object alone. Signing in happens inside the page, so nothing has to outlive it; sessionStorage
+ * would, in a duplicated tab and in what the browser restores after a crash. A reload costs one click in the chat.
+ */
+class LinkPage {
+  readonly #token: string
+
+  constructor(token: string) {
+    this.#token = token
+  }
+
+  /** Looks at the link, which changes nothing, and shows what it asks. */
+  async open(): Promise<void> {
+    try {
+      const [link, user] = await Promise.all([
+        post('/chat-links/look', { token: this.#token }, chatLinkShape),
+        signedIn(),
+      ])
+      showUser(user)
+      if (link.kind === 'browser') this.#askBrowser(link)
+      else if (user === undefined) this.#askWho(link)
+      else this.#ask(link, user)
+    } catch (error) {
+      if (codeOf(error) === 'chat_link_invalid') showDeadLink()
+      else showFailure(error, () => this.open())
+    }
+  }
+
+  /** `message` says why, when somebody was signed in a moment ago. */
+  #askWho(link: ChatLink, message?: string): void {
+    showUser(undefined)
+    showSignIn(link, (user) => this.#ask(link, user), message)
+  }
+
+  #ask(link: ChatLink, user: User, message?: string): void {
+    const answers = this.#answers(link, () => this.#confirm(link, user, answers))
+    showUser(user)
+    if (link.kind === 'channel') showChannelQuestion(link, user, answers)
+    else showLinkQuestion(link, user, answers)
+    if (message !== undefined) answers.slot.show('warning', message)
+  }
+
+  #askBrowser(link: ChatLink): void {
+    const answers = this.#answers(link, async () => {
+      answers.slot.clear()
+      try {
+        await post('/chat-links/use', { token: this.#token }, okShape)
+        const user = await signedIn().catch(() => undefined)
+        showBrowserKnown(user, () => location.replace('/account'))
+      } catch (error) {
+        this.#fail(error, link, answers)
+      }
+    })
+    showBrowserQuestion(link, answers)
+  }
+
+  #answers(link: ChatLink, agree: () => Promise<void>): Answers {
+    return {
+      slot: noticeSlot(),
+      agree,
+      decline: () => showDeclined(link),
+      change: async () => {
+        await remove('/session', okShape).catch(() => {})
+        this.#askWho(link, 'you are signed out. The link is still here.')
+      },
+    }
+  }
+
+  async #confirm(link: ChatLink, user: User, answers: Answers): Promise<void> {
+    answers.slot.clear()
+    try {
+      // Somebody may have signed in in another tab since: what is confirmed must be what is shown.
+      const now = await signedIn()
+      if (now === undefined) return this.#askWho(link, SESSION_ENDED)
+      if (now.id !== user.id) return this.#ask(link, now, OTHER_PERSON)
+      const { operation, purpose } = purposeOf(link)
+      const proof = await stepUp(operation, purpose, link.id)
+      if (proof === undefined) return
+      await post('/chat-links/use', { token: this.#token, proof }, okShape)
+      if (link.kind === 'channel') showChannelAdded(link)
+      else showLinked(link, user)
+    } catch (error) {
+      if (codeOf(error) === 'chat_link_not_yours') return showNotYours(link, user, answers.change)
+      this.#fail(error, link, answers)
+    }
+  }
+
+  #fail(error: unknown, link: ChatLink, { slot }: Answers): void {
+    const code = codeOf(error)
+    if (code === 'chat_link_invalid') showDeadLink(link)
+    else if (code === 'not_signed_in') this.#askWho(link, SESSION_ENDED)
+    else if (code === 'network') slot.show('warning', UNCERTAIN)
+    else slot.fail(error)
+  }
+}
+
+const SESSION_ENDED = 'your session has ended. Sign in again; the link is still here.'
+const OTHER_PERSON = 'somebody else is signed in on this browser now. Look again whom this is about.'
+const UNCERTAIN =
+  'the service did not answer, so it is not certain whether this was done. Check your connection and try again.'
+
+async function signedIn(): Promise<User | undefined> {
+  try {
+    return (await get('/session', sessionShape)).user
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 401) return undefined
+    throw error
+  }
+}
+
+function purposeOf(link: ChatLink): { operation: Operation; purpose: HTMLElement } {
+  if (link.kind === 'channel') {
+    const purpose = el(
+      'span',
+      {},
+      'Confirm that the channel ',
+      ...channelOf(link),
+      ' shall be told of every request of your account.',
+    )
+    return { operation: 'chat.channel', purpose }
+  }
+  const purpose = el('span', {}, 'Confirm that ', ...whoInChat(link), ' shall be linked to you.')
+  return { operation: 'chat.link', purpose }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof RequestFailure ? error.code : undefined
+}

@@ -1,0 +1,131 @@
+import type { ChatLink, User } from '../api/contract.ts'
+import { button } from '../dom/button.ts'
+import { type Child, el, link as linkTo } from '../dom/element.ts'
+import { moment } from '../dom/moment.ts'
+import { notice, sentenceOf } from '../dom/notice.ts'
+import { showScene } from '../dom/stage.ts'
+import { signInPanel } from '../sign-in/sign-in-panel.ts'
+import { channelOf, linkWarnings, whoInChat, whoIsHere } from './chat-names.ts'
+import { typed, typedAnywhere } from './chat-words.ts'
+
+/** Also what a reload leads to, as the first visit took the secret part out of the address. */
+export function showIncomplete(): void {
+  showStopped(
+    'Open the complete link again',
+    notice(
+      'warning',
+      'this address is only a part of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
+    ),
+    el(
+      'p',
+      {},
+      'Go back to the chat and open the link from there: as long as it was not used, it works for ten minutes.',
+    ),
+    linkedAlready(),
+  )
+}
+
+/** `link` is what the page knew about it while it still worked. */
+export function showDeadLink(link?: ChatLink): void {
+  showStopped(
+    'This link does not work any more',
+    notice('error', 'the link has expired, was already used, or gave way to a newer one.'),
+    el(
+      'p',
+      {},
+      'Links from chat work once and for ten minutes. Type ',
+      ...(link === undefined ? typedAnywhere('link') : typed(link)),
+      ' again to get a new one.',
+    ),
+    linkedAlready(),
+  )
+}
+
+function linkedAlready(): HTMLElement {
+  return el(
+    'p',
+    {},
+    'Confirmed it before? ',
+    linkTo('/account', 'Your account'),
+    ' shows what is linked, under “Chat”.',
+  )
+}
+
+export function showFailure(error: unknown, again: () => Promise<void>): void {
+  showStopped(
+    'This page could not be loaded',
+    notice('error', sentenceOf(error)),
+    el('p', {}, 'The link was not used. Stay on this page: it still holds the link.'),
+    el('div', { class: 'buttons' }, button('Try again', 'primary', again)),
+  )
+}
+
+/** The link was asked for by somebody whose chat account belongs to another person here. */
+export function showNotYours(link: ChatLink, user: User, change: () => Promise<void>): void {
+  showStopped(
+    'Somebody else asked for this link',
+    notice('error', 'you are signed in as ', ...whoIsHere(user), '. The link belongs to another person.'),
+    el(
+      'p',
+      {},
+      'It was asked for by ',
+      ...whoInChat(link),
+      '. Sign in as the person who linked that chat account, or type ',
+      ...typed(link),
+      ' yourself to get a link of your own.',
+    ),
+    ...linkWarnings(link),
+    el('div', { class: 'buttons' }, button('Sign in as somebody else', 'primary', change)),
+  )
+}
+
+/** The way out for whoever was sent the link by somebody else. The link stays unused. */
+export function showDeclined(link: ChatLink): void {
+  showStopped(
+    'Nothing was changed',
+    el(
+      'p',
+      { class: 'lede' },
+      'You can close this page. The link ends by itself at ',
+      moment(link.expires_at),
+      '.',
+    ),
+    el(
+      'p',
+      {},
+      'Did somebody send you the link? Then tell whoever runs this service: it can be an attempt to ',
+      link.kind === 'browser' ? 'meddle with how you sign in.' : 'read what you are asked to approve.',
+    ),
+    el('p', {}, linkTo('/account', 'Your account')),
+  )
+}
+
+/** `message` says why, when somebody was signed in a moment ago. */
+export function showSignIn(link: ChatLink, signedIn: (user: User) => void, message?: string): void {
+  const channel = link.kind === 'channel'
+  const about = channel
+    ? ['It is about the channel ', ...channelOf(link), '.']
+    : ['It is about ', ...whoInChat(link), '.']
+  showScene(
+    'Sign in',
+    el(
+      'div',
+      {},
+      el('h1', {}, channel ? 'Sign in to tell a channel' : 'Sign in to link your chat account'),
+      message !== undefined && notice('info', message),
+      el(
+        'p',
+        { class: 'lede' },
+        ...about,
+        ' Nothing is changed by signing in; you confirm on the next page.',
+      ),
+      ...linkWarnings(link),
+      signInPanel(signedIn),
+      el('p', { class: 'hint' }, 'No account here yet? Ask whoever runs this service for an invitation.'),
+    ),
+  )
+}
+
+function showStopped(title: string, ...parts: Child[]): void {
+  showScene(title, el('div', {}, el('h1', {}, title), ...parts))
+}
