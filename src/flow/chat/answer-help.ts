@@ -1,7 +1,6 @@
-import { identityKey } from '../../domain/chat.ts'
 import { visibleString } from '../../domain/text.ts'
-import type { FlowDeps } from '../deps.ts'
-import type { ChatAnswer, ChatSpeaker } from './chat-answer.ts'
+import type { User } from '../../domain/user.ts'
+import type { ChatAnswer } from './chat-answer.ts'
 
 const COMMANDS = [
   { usage: 'verify <id or receipt>', does: 'Check an approval: req_…, dec_… or a pasted receipt.' },
@@ -15,13 +14,10 @@ const COMMANDS = [
 ]
 
 /** `help`: the commands, and who the speaker is for us. */
-export async function answerHelp(
-  { users }: Pick<FlowDeps, 'users'>,
-  { identity }: Pick<ChatSpeaker, 'identity'>,
-): Promise<ChatAnswer> {
-  const person = await users.findByIdentity(identityKey(identity))
+export function answerHelp(person: User | undefined, verb: 'help' | 'unknown'): ChatAnswer {
   return {
     kind: 'help',
+    ...(verb === 'unknown' ? { unknown: true as const } : {}),
     ...(person === undefined ? {} : { linked_as: visibleString(`${person.name} (${person.email})`) }),
     commands: COMMANDS,
   }

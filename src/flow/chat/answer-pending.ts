@@ -1,0 +1,34 @@
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { visibleString } from '../../domain/text.ts'
+import type { User } from '../../domain/user.ts'
+import type { FlowDeps } from '../deps.ts'
+import type { ChatAnswer, PendingRow } from './chat-answer.ts'
+
+const MOST_ROWS = 10
+
+/** `pending`: what waits for this person, the oldest first, with the places to decide. Deciding happens there. */
+export async function answerPending(
+  { requests, settings }: Pick<FlowDeps, 'requests' | 'settings'>,
+  { id }: User,
+): Promise<ChatAnswer> {
+  const shown = await requests.pendingFor(id, MOST_ROWS)
+  const all = shown.length < MOST_ROWS ? shown.length : await requests.countPendingFor(id)
+  return {
+    kind: 'pending',
+    rows: shown.map((request) => rowOf(request, settings.baseUrl)),
+    more: Math.max(0, all - shown.length),
+    open: `${settings.baseUrl}/account`,
+  }
+}
+
+function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
+  const { key_name, account_name } = request.requested_by
+  return {
+    request_id: request.id,
+    action: visibleString(request.action),
+    requested_by: visibleString(`${key_name} (${account_name})`).replace(/\s+/g, ' '),
+    high_impact: request.high_impact,
+    expires_at: request.expires_at,
+    url: `${baseUrl}/a/${request.id}`,
+  }
+}

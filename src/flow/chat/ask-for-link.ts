@@ -1,0 +1,89 @@
+import { hasChannel, MAX_CHANNELS } from '../../domain/account.ts'
+import { type ChatChannel, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import { visibleString } from '../../domain/text.ts'
+import { factorsOf, type User } from '../../domain/user.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
+import type { ChatLink, ShownIdentity } from '../chat-ports.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import type { ChatAnswer, ChatSpeaker } from './chat-answer.ts'
+import { limitSpeaker } from './limit-speaker.ts'
+import { notices } from './notices.ts'
+
+const LINK_MS = 10 * 60_000
+
+/** `link`: a one-time link with which a signed-in person says that this identity is theirs. */
+export async function askToLink(
+  deps: FlowDeps,
+  speaker: ChatSpeaker,
+  person: User | undefined,
+): Promise<ChatAnswer> {
+  if (person !== undefined) return notices.alreadyLinked(speaker.identity.platform)
+  return drawLink(deps, speaker, { kind: 'link' })
+}
+
+/** `browser`: a one-time link that makes the browser in which it is opened a known one, so that codes sign in there (T15). */
+export async function askForBrowser(deps: FlowDeps, speaker: ChatSpeaker, person: User): Promise<ChatAnswer> {
+  if (!factorsOf(person).has_totp) return notices.noCodes()
+  return drawLink(deps, speaker, { kind: 'browser', user_id: person.id })
+}
+
+/** `channel`: a one-time link with which the account's owner has the channel told of every request. */
+export async function askForChannel(deps: FlowDeps, speaker: ChatSpeaker, person: User): Promise<ChatAnswer> {
+  const { channel, identity } = speaker
+  if (channel === undefined) return notices.notInChannel(identity.platform)
+  if (!(await isServed(deps, channel, person))) return notices.notServed()
+  const account = await deps.accounts.find(person.account_id)
+  if (hasChannel(account, channel)) return notices.channelKnown()
+  if (account !== undefined && account.channels.length >= MAX_CHANNELS) return notices.channelsFull()
+  return drawLink(deps, speaker, { kind: 'channel', user_id: person.id, channel })
+}
+
+async function isServed(
+  { chats }: Pick<FlowDeps, 'chats'>,
+  { platform, tenant }: ChatChannel,
+  { account_id }: User,
+): Promise<boolean> {
+  const tenants = await chats.find((chat) => chat.platform === platform)?.tenantsOf(account_id)
+  return tenants !== undefined && (tenants.includes(tenant) || tenants.includes(UNKNOWN_TENANT))
+}
+
+async function drawLink(
+  deps: FlowDeps,
+  { identity, shown_as }: ChatSpeaker,
+  wanted: Pick<ChatLink, 'kind' | 'user_id' | 'channel'>,
+): Promise<ChatAnswer> {
+  const refused = await limitSpeaker(deps, identity, 'link')
+  if (refused !== undefined) return refused
+  const token = toBase64Url(deps.random.bytes(32))
+  const now = deps.clock.now()
+  const link: ChatLink = {
+    id: drawId(deps, 'cln'),
+    ...wanted,
+    token_hash: deps.vault.hash('chat-link', token),
+    identity: { platform: identity.platform, tenant: identity.tenant, user: identity.user },
+    shown_as: {
+      person: shownName(shown_as.person, identity.user),
+      workspace: shownName(shown_as.workspace, identity.tenant),
+      ...channelName(wanted, shown_as),
+    },
+    expires_at: new Date(now.getTime() + LINK_MS),
+    created_at: now,
+  }
+  await deps.chatLinks.insert(link)
+  const url = `${deps.settings.baseUrl}/link#${token}`
+  return { kind: 'link', purpose: wanted.kind, url, expires_at: link.expires_at }
+}
+
+function channelName({ channel }: Pick<ChatLink, 'channel'>, { channel: name = '' }: ShownIdentity) {
+  return channel === undefined ? {} : { channel: shownName(name, channel.channel) }
+}
+
+const LONGEST_NAME = 80
+
+/** Names are the platform's and its users' words: one line of visible text, so that they cannot pass for ours. */
+function shownName(name: string, fallback: string): string {
+  const characters = [...visibleString(name.trim()).replace(/\s+/g, ' ')]
+  if (characters.length === 0) return fallback
+  if (characters.length <= LONGEST_NAME) return characters.join('')
+  return `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
+}

@@ -1,0 +1,80 @@
+import type { ChatPlatform } from '../../domain/chat.ts'
+import type { ChatAnswer } from './chat-answer.ts'
+
+type Notice = ChatAnswer & { kind: 'notice' }
+
+/** How a command is written where it is said. */
+export function commandLine(platform: ChatPlatform, command: string): string {
+  return platform === 'slack' ? `/countersign ${command}` : `“${command}”`
+}
+
+function done(heading: string, sentence: string): Notice {
+  return { kind: 'notice', tone: 'done', heading, sentence }
+}
+
+function refused(heading: string, sentence: string): Notice {
+  return { kind: 'notice', tone: 'refused', heading, sentence }
+}
+
+function problem(heading: string, sentence: string): Notice {
+  return { kind: 'notice', tone: 'problem', heading, sentence }
+}
+
+/** Everything we say that is no list and no verdict. Nobody's words but ours are in it. */
+export const notices = {
+  notLinked: (platform: ChatPlatform) =>
+    refused(
+      'You are not linked yet',
+      `Type ${commandLine(platform, 'link')} and open the link to say who you are.`,
+    ),
+  alreadyLinked: (platform: ChatPlatform) =>
+    refused(
+      'Already linked',
+      `Type ${commandLine(platform, 'help')} to see to whom, or ${commandLine(platform, 'unlink')} to take it back first.`,
+    ),
+  unlinked: (platform: ChatPlatform) =>
+    done(
+      'Unlinked',
+      `Requests no longer come to this account because of the link. Type ${commandLine(platform, 'link')} to link it again.`,
+    ),
+  wasNotLinked: () => done('Not linked', 'Nobody has linked this account, so there is nothing to take back.'),
+  noCodes: () =>
+    refused(
+      'Nothing to do',
+      'This is for signing in with codes, and you have set none up. A passkey signs you in on any browser.',
+    ),
+  notInChannel: (platform: ChatPlatform) =>
+    refused('Which channel?', `Type ${commandLine(platform, 'channel')} in the channel that is to be told.`),
+  channelKnown: () =>
+    done(
+      'Already told',
+      'This channel is told of every request of your account. Your account page ends that.',
+    ),
+  channelsFull: () =>
+    refused('Too many channels', 'Your account has 5 already. Remove one on your account page first.'),
+  notServed: () =>
+    refused(
+      'Not connected',
+      'Your account sends no cards to this workspace, so this channel would hear nothing. Install the app for your account first.',
+    ),
+  verifyWhat: (platform: ChatPlatform) =>
+    problem(
+      'Verify what?',
+      `Type ${commandLine(platform, 'verify')} with the id of a request (req_…) or a receipt (dec_…) behind it, or paste the receipt.`,
+    ),
+  nothingToVerify: (platform: ChatPlatform) =>
+    problem(
+      'That is nothing to verify',
+      `Behind ${commandLine(platform, 'verify')} comes one id that starts with req_ or dec_, or a whole receipt from { to }.`,
+    ),
+  unreadable: (platform: ChatPlatform) =>
+    problem(
+      'The receipt cannot be read',
+      `It is not whole, or the chat changed it. Nothing was verified. Paste all of it from { to }, or type ${commandLine(platform, 'verify')} with its id.`,
+    ),
+  tooMany: (minutes: number) =>
+    refused(
+      'Too many at once',
+      `Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, then try again. Nothing was done.`,
+    ),
+}

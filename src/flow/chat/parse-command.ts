@@ -1,0 +1,91 @@
+import { ID_BYTES } from '../../domain/identifier.ts'
+
+/** What `verify` is asked about. */
+export type Asked =
+  | { kind: 'request' | 'decision'; id: string }
+  /** Text that looks like JSON; whether it is, turns out when it is read. */
+  | { kind: 'receipt'; text: string }
+  | { kind: 'nothing' }
+  | { kind: 'other' }
+
+/** Everything that can be said to us; the one grammar of all platforms. */
+export type Command =
+  | { verb: 'verify'; asked: Asked; share: boolean }
+  | { verb: 'help' | 'unknown' | 'pending' | 'link' | 'unlink' | 'browser' | 'channel' }
+
+const PLAIN_VERBS = ['help', 'pending', 'link', 'unlink', 'browser', 'channel'] as const
+
+/**
+ * Reads a command as people type and chat clients send it: any case, a slash or our name in front, odd blanks, ids in back
+ * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none are ignored. Never throws.
+ */
+export function parseCommand(text: string): Command {
+  const said = stripEnds(text, isBlank).replace(/^\/(?:countersign\b)?\s*/i, '')
+  if (said === '') return { verb: 'help' }
+  const [, word = '', rest = ''] = /^(\p{L}+)(.*)$/su.exec(said) ?? []
+  const verb = word.toLowerCase()
+  if (verb === 'verify') return readVerify(rest)
+  return { verb: PLAIN_VERBS.find((known) => known === verb) ?? 'unknown' }
+}
+
+/** The last word, also right behind what closes a pasted text. */
+const SHARE = /(?<=^|[\s}`>"'’”])share$/i
+
+function readVerify(rest: string): Command {
+  const said = stripEnds(rest, isBlank)
+  return { verb: 'verify', asked: readAsked(unwrap(said.replace(SHARE, ''))), share: SHARE.test(said) }
+}
+
+/** One word that means an id, whole or cut. */
+const ID = new RegExp(`^(req|dec)_\\w{0,${2 * ID_BYTES}}$`, 'i')
+
+function readAsked(text: string): Asked {
+  if (text === '') return { kind: 'nothing' }
+  if (text.startsWith('{')) return { kind: 'receipt', text }
+  const prefix = ID.exec(text)?.[1]?.toLowerCase()
+  if (prefix === undefined) return { kind: 'other' }
+  // Ids are lower case; phones make the first letter large.
+  return { kind: prefix === 'req' ? 'request' : 'decision', id: text.toLowerCase() }
+}
+
+const OPENING = new Set('<"“”„«\'‘’‚‹')
+const CLOSING = new Set('>"“”»\'‘’›')
+
+/** Layers of what people and chat clients put around what they quote. */
+const MOST_LAYERS = 4
+
+function unwrap(text: string): string {
+  let inner = withoutEnd(text)
+  for (let layer = 0; layer < MOST_LAYERS; layer += 1) {
+    if (inner.startsWith('`')) inner = withoutEnd(stripEnds(inner, isTick).replace(/^json\b/i, ''))
+    else if (inner.length > 1 && OPENING.has(inner.charAt(0)) && CLOSING.has(inner.charAt(inner.length - 1)))
+      inner = withoutEnd(inner.slice(1, -1))
+    else break
+  }
+  return inner
+}
+
+/** A full stop ends a sentence, never an id or a receipt. */
+function withoutEnd(text: string): string {
+  return stripEnds(stripEnds(text, isBlank).replace(/[.,;:!?]$/, ''), isBlank)
+}
+
+function isTick(character: string): boolean {
+  return character === '`'
+}
+
+/** What copying leaves unseen at the ends: no part of any command. */
+const UNSEEN = new Set('\u200b\u200c\u200d\u2060')
+
+function isBlank(character: string): boolean {
+  return /\s/.test(character) || UNSEEN.has(character)
+}
+
+/** Character by character: a pattern for the end would try every start of a long text. */
+function stripEnds(text: string, isStripped: (character: string) => boolean): string {
+  let start = 0
+  let end = text.length
+  while (start < end && isStripped(text.charAt(start))) start += 1
+  while (end > start && isStripped(text.charAt(end - 1))) end -= 1
+  return text.slice(start, end)
+}

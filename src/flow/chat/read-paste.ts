@@ -1,0 +1,26 @@
+/** Longer than any answer of ours: a context has 64 KiB at most. */
+const LONGEST = 300_000
+
+/** Quotation marks that writing aids put in the place of `"`, and blanks that JSON does not know. */
+const SMART_QUOTES = /[\u201c\u201d\u201e\u00ab\u00bb]/g
+const ODD_BLANKS = /[\u00a0\u2007\u202f\u200b\ufeff]/g
+
+/**
+ * Reads JSON that somebody pasted into a chat. Text that is no JSON is read again without what a chat client may have done
+ * to it; whatever comes out still has to pass every check, so that can only ever refuse a good receipt.
+ * @returns undefined for what is no JSON object either way
+ */
+export function readPaste(text: string): object | undefined {
+  if (text.length > LONGEST) return undefined
+  const asTyped = parseObject(text)
+  return asTyped ?? parseObject(text.replace(SMART_QUOTES, '"').replace(ODD_BLANKS, ' '))
+}
+
+function parseObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value !== null && typeof value === 'object' ? value : undefined
+  } catch {
+    return undefined
+  }
+}
