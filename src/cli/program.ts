@@ -7,12 +7,14 @@ import { type AuditCheckOptions, runAuditCheck } from './audit-check.ts'
 import { type AuditListOptions, runAuditList } from './audit-list.ts'
 import { type CreateKeyOptions, runCreateKey } from './create-key.ts'
 import { runDoctor } from './doctor/run-doctor.ts'
+import { runSlackDoctor } from './doctor/run-slack-doctor.ts'
 import { type InviteOptions, runInviteUser } from './invite-user.ts'
 import { runListKeys } from './list-keys.ts'
 import { runListUsers } from './list-users.ts'
 import { runRevokeKey } from './revoke-key.ts'
 import { type RotateOptions, runRotateKeys } from './rotate-keys.ts'
 import { runStore } from './run-store.ts'
+import { type ManifestOptions, runSlackManifest } from './slack-manifest.ts'
 import { tell } from './tell.ts'
 import { runVerifyReceipt, type VerifyOptions } from './verify-receipt.ts'
 
@@ -38,6 +40,7 @@ export function createProgram(json: boolean): Command {
     program.command('audit').description('what happened, in a chain that shows every later change'),
   )
   addVerifyCommand(program)
+  addSlackCommands(program.command('slack').description('cards in Slack'))
   return program
 }
 
@@ -52,11 +55,23 @@ function addServiceCommands(program: Command): void {
     .description('run the embedded store as a process of its own and print its MONGODB_URI')
     .option(...JSON_OPTION)
     .action((options: Json) => runStore(options))
-  program
+  addDoctor(program)
+}
+
+function addDoctor(program: Command): void {
+  const doctor = program
     .command('doctor')
     .description('check machine, configuration, store, keys and pages, and say what to do')
     .option(...JSON_OPTION)
     .action(async (options: Json) => tell(await runDoctor(), options.json))
+  doctor
+    .command('slack')
+    .description('check the connection to Slack: tokens, scopes, addresses')
+    .option(...JSON_OPTION)
+    // The command above knows the option too, and takes it.
+    .action(async (_options: Json, command: Command) =>
+      tell(await runSlackDoctor(), command.optsWithGlobals<Json>().json),
+    )
 }
 
 function addUserCommands(user: Command): void {
@@ -141,6 +156,15 @@ function addVerifyCommand(program: Command): void {
     .action(async (receipt: string, options: VerifyOptions) =>
       tell(await runVerifyReceipt(receipt, options), options.json),
     )
+}
+
+function addSlackCommands(slack: Command): void {
+  slack
+    .command('manifest')
+    .description('print the manifest by which Slack makes the app for this BASE_URL')
+    .option('--socket', 'for Socket Mode: no public address, the service connects to Slack')
+    .option(...JSON_OPTION)
+    .action((options: ManifestOptions) => tell(runSlackManifest(options), options.json))
 }
 
 function version(): string {

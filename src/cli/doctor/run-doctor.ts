@@ -5,25 +5,11 @@ import { checkConfiguration } from './check-configuration.ts'
 import { checkDataDir, checkSecrets } from './check-files.ts'
 import { checkNode, checkPages } from './check-machine.ts'
 import { checkStore } from './check-store.ts'
+import { reportChecks } from './report.ts'
 
-const MARKS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const
-
-/** `countersign doctor`: looks, changes nothing, and says what to do. One failed check makes the command fail. */
+/** `countersign doctor`: looks, changes nothing, and says what to do. */
 export async function runDoctor(): Promise<CommandResult> {
-  const checks = await examine()
-  const failed = checks.filter(({ status }) => status === 'fail').length
-  const warned = checks.filter(({ status }) => status === 'warn').length
-  const summary =
-    failed > 0
-      ? `${failed} of ${checks.length} checks failed.`
-      : warned > 0
-        ? `Usable, with ${warned} ${warned === 1 ? 'warning' : 'warnings'}.`
-        : 'Everything is in order.'
-  return {
-    value: { ok: failed === 0, checks },
-    text: [...checks.map(line), '', summary].join('\n'),
-    ...(failed > 0 ? { failure: { error: 'doctor_failed', message: summary } } : {}),
-  }
+  return reportChecks(await examine())
 }
 
 async function examine(): Promise<Check[]> {
@@ -38,10 +24,4 @@ async function examine(): Promise<Check[]> {
     checkBaseUrl(config),
     await checkAnswer(config),
   ]
-}
-
-function line({ name, status, detail, fix }: Check): string {
-  const first = `${MARKS[status]}  ${name.padEnd(14)}  ${detail}`
-  const more = fix === undefined ? [] : fix.split('\n').map((text) => `${' '.repeat(22)}${text}`)
-  return [first, ...more].join('\n')
 }

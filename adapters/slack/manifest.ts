@@ -1,0 +1,66 @@
+import type { webApi } from '@slack/bolt'
+import { BOT_SCOPES } from './scopes.ts'
+
+/** How Slack reaches us: by requests to the public address, or over a connection that we open (Socket Mode). */
+export type SlackReach = 'http' | 'socket'
+
+/** Slack's own description of a manifest. */
+type Manifest = NonNullable<webApi.AppsManifestValidateArguments['manifest']>
+
+/**
+ * The app's manifest (https://docs.slack.dev/reference/app-manifest), to be pasted where Slack makes apps. In Socket Mode
+ * Slack takes no addresses for requests; it takes the one where OAuth ends only over https.
+ * @param baseUrl the service's public origin, without a slash at the end
+ */
+export function slackManifest(baseUrl: string, reach: SlackReach) {
+  const toUs = reach === 'http' ? { url: `${baseUrl}/slack/events` } : {}
+  const requests = reach === 'http' ? { request_url: `${baseUrl}/slack/events` } : {}
+  const redirect = baseUrl.startsWith('https:') ? { redirect_urls: [`${baseUrl}/slack/oauth_redirect`] } : {}
+  return {
+    display_information: {
+      name: 'Countersign',
+      description: 'Approvals for agents and applications',
+      long_description: LONG_DESCRIPTION,
+      background_color: '#0f5c46',
+    },
+    features: {
+      // Cards arrive in the messages tab. Nobody reads what is typed there, so it takes nothing.
+      app_home: {
+        home_tab_enabled: false,
+        messages_tab_enabled: true,
+        messages_tab_read_only_enabled: true,
+      },
+      bot_user: { display_name: 'Countersign', always_online: true },
+      slash_commands: COMMANDS.map((command) => ({ ...command, ...toUs, should_escape: false })),
+    },
+    oauth_config: { ...redirect, scopes: { bot: [...BOT_SCOPES] } },
+    settings: {
+      event_subscriptions: { ...requests, bot_events: ['app_uninstalled', 'tokens_revoked'] },
+      interactivity: { is_enabled: true, ...requests },
+      org_deploy_enabled: false,
+      socket_mode_enabled: reach === 'socket',
+      // Tokens that end after twelve hours are not renewed by the service.
+      token_rotation_enabled: false,
+    },
+  } satisfies Manifest
+}
+
+const COMMANDS = [
+  {
+    command: '/verify',
+    description: 'Check a request, a decision or a pasted receipt',
+    usage_hint: 'req_… | dec_… | receipt [share]',
+  },
+  {
+    command: '/countersign',
+    description: 'What waits for you, and linking yourself',
+    usage_hint: 'help | pending | link | unlink | browser | channel | verify …',
+  },
+]
+
+/** Slack asks for 174 to 4000 characters. */
+const LONG_DESCRIPTION = [
+  'Agents and applications ask Countersign before they act. Whoever may approve gets a card here: who asks, what for,',
+  'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
+  'decided in Slack. The card follows the request until it is decided, expired or withdrawn.',
+].join(' ')
