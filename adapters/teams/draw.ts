@@ -1,0 +1,151 @@
+import { type CardPart, type Piece, utcMoment } from '../../src/domain/card-parts.ts'
+import { plainName } from '../../src/domain/plain-name.ts'
+import type {
+  Action,
+  CardElement,
+  Container,
+  RichTextBlock,
+  Spacing,
+  TeamsMessage,
+  TextBlock,
+  TextRun,
+} from './elements.ts'
+import { CARD_BUDGET, TEAMS_LIMITS } from './limits.ts'
+
+const DOUBLED = /[{$](?=\{)/g
+
+/**
+ * Clients replace `{{DATE(…)}}` and `{{TIME(…)}}` also in text runs, and template engines `${…}`: in everything but our own
+ * moments such braces are drawn apart (T42).
+ */
+function plainText(text: string): string {
+  // Clients that draw HTML make one blank of many: what leads a line or follows a blank must not break or vanish.
+  return text.replace(DOUBLED, '$& ').replace(/(?<=^| ) /gm, '\u00a0')
+}
+
+/** Whether some braces of these parts are drawn apart: then the card says so. */
+export function drawsApart(parts: readonly CardPart[]): boolean {
+  const texts = parts.flatMap((part) =>
+    part.kind === 'preformatted'
+      ? [part.text]
+      : part.lines.flat().map((piece) => ('text' in piece ? piece.text : '')),
+  )
+  return texts.some((text) => text.search(DOUBLED) >= 0)
+}
+
+function drawPiece(piece: Piece): TextRun {
+  switch (piece.kind) {
+    case 'moment':
+      return { type: 'TextRun', text: momentText(piece.at) }
+    case 'words':
+      return { type: 'TextRun', text: plainText(piece.text) }
+    case 'bold':
+      return { type: 'TextRun', text: plainText(piece.text), weight: 'Bolder' }
+    case 'italic':
+      return { type: 'TextRun', text: plainText(piece.text), italic: true }
+    case 'code':
+      return { type: 'TextRun', text: plainText(piece.text), fontType: 'Monospace' }
+  }
+}
+
+/** In the reader's zone, which only the client knows; in UTC as well, for clients that show the braces. Whole seconds only. */
+function momentText(at: Date): string {
+  const second = `${at.toISOString().slice(0, 19)}Z`
+  return `{{DATE(${second},SHORT)}}, {{TIME(${second})}} (${utcMoment(at)})`
+}
+
+/** A line is a block of its own, so that no client can run two together. */
+export function drawLine(line: readonly Piece[], spacing: Spacing): RichTextBlock {
+  return { type: 'RichTextBlock', inlines: line.map(drawPiece), spacing }
+}
+
+export function drawLines(lines: readonly Piece[][], first: Spacing): RichTextBlock[] {
+  return lines.map((line, index) => drawLine(line, index === 0 ? first : 'None'))
+}
+
+/** Our own words as the heading. */
+export function heading(text: string): TextBlock {
+  return { type: 'TextBlock', text, wrap: true, size: 'Large', weight: 'Bolder', style: 'heading' }
+}
+
+/** Our own words, small. */
+export function note(text: string, spacing: Spacing = 'Small'): RichTextBlock {
+  return {
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text, size: 'Small', isSubtle: true }],
+    spacing,
+  }
+}
+
+/** Grounds for our own words; the frame of the caller's has its own. */
+export type Ground = Exclude<Container['style'], 'emphasis'>
+
+/** Our own statements on a ground that stands out; the words say everything that the colour says. */
+export function band(style: Ground, lines: readonly Piece[][]): Container[] {
+  if (lines.length === 0) return []
+  return [{ type: 'Container', style, spacing: 'Small', items: drawLines(lines, 'None') }]
+}
+
+/** The heading, on a ground where it tells a result. */
+export function titled(text: string, style: Ground | undefined): CardElement {
+  const title = heading(text)
+  return style === undefined ? title : { type: 'Container', style, spacing: 'None', items: [title] }
+}
+
+/** Where a frame ends: what is longer, or has lines of its own, might pass for the rows below it. */
+const SHORT_FRAME = 160
+
+/**
+ * The parts of a card in Teams' terms. The frame is a container of the style `emphasis`, which nothing of ours is in: its
+ * ground differs and its text is set in, so that no line of a caller's begins where ours do (T44).
+ */
+export function drawParts(parts: readonly CardPart[]): CardElement[] {
+  const elements: CardElement[] = []
+  let open: Container | undefined
+  for (const part of parts) {
+    if (part.kind === 'ours') {
+      elements.push(...drawLines(part.lines, 'Small'))
+      open = undefined
+      continue
+    }
+    const lines = framedLines(part)
+    if (open === undefined) {
+      open = { type: 'Container', style: 'emphasis', spacing: 'Small', items: drawLines(lines, 'None') }
+      elements.push(open)
+    } else open.items.push(...drawLines(lines, 'Small'))
+    if (!isShort(lines)) open = undefined
+  }
+  return elements
+}
+
+function framedLines(part: Exclude<CardPart, { kind: 'ours' }>): Piece[][] {
+  return part.kind === 'preformatted' ? [[{ kind: 'code', text: part.text }]] : part.lines
+}
+
+function isShort(lines: readonly Piece[][]): boolean {
+  const texts = lines.flat().map((piece) => ('text' in piece ? piece.text : ''))
+  const length = texts.reduce((sum, text) => sum + text.length, 0)
+  return length <= SHORT_FRAME && !texts.some((text) => text.includes('\n'))
+}
+
+/** `text` is for notifications; clients that know no card of this version show it too, with where to go instead. */
+export function message(
+  text: string,
+  body: CardElement[],
+  actions: Action[] = [],
+  page?: string,
+): TeamsMessage {
+  const fallbackText = page === undefined ? text : `${text} See ${page}`
+  const card = { type: 'AdaptiveCard', version: TEAMS_LIMITS.version, fallbackText, body } as const
+  return { card: actions.length === 0 ? card : { ...card, actions }, text }
+}
+
+export function fits(drawn: TeamsMessage): boolean {
+  return JSON.stringify(drawn).length <= CARD_BUDGET
+}
+
+/** A name in a summary: no link, tag or date can be made of it, whatever the client makes of Markdown and HTML there. */
+export function summaryName(name: string): string {
+  const brackets: Record<string, string> = { '[': '(', ']': ')', '<': '‹', '>': '›', '&': '+' }
+  return plainText(plainName(name).replace(/[[\]<>&]/g, (bracket) => brackets[bracket] ?? ''))
+}

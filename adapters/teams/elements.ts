@@ -1,0 +1,64 @@
+import type { ExecuteAction, OpenUrlAction } from './actions.ts'
+
+export type Action = OpenUrlAction | ExecuteAction
+export type Spacing = 'None' | 'Small' | 'Default' | 'Medium'
+
+/** Shown as it is: no client looks for Markdown in it. But dates are filled in, see `plainRun`. */
+export interface TextRun {
+  type: 'TextRun'
+  text: string
+  weight?: 'Bolder'
+  italic?: true
+  fontType?: 'Monospace'
+  size?: 'Small'
+  isSubtle?: true
+}
+
+export interface RichTextBlock {
+  type: 'RichTextBlock'
+  inlines: TextRun[]
+  spacing: Spacing
+  separator?: true
+}
+
+/** Markdown is drawn in it: for our own constant words alone (T42). */
+export interface TextBlock {
+  type: 'TextBlock'
+  text: string
+  wrap: true
+  size: 'Large'
+  weight: 'Bolder'
+  /** Tells screen readers; since 1.5, ignored by others. */
+  style: 'heading'
+}
+
+export interface Container {
+  type: 'Container'
+  style: 'emphasis' | 'good' | 'attention' | 'warning' | 'accent'
+  spacing: Spacing
+  items: (RichTextBlock | TextBlock)[]
+}
+
+export interface ActionSet {
+  type: 'ActionSet'
+  spacing: Spacing
+  actions: Action[]
+}
+
+export type CardElement = RichTextBlock | TextBlock | Container | ActionSet
+
+/** An Adaptive Card of ours (adaptivecards.io, schema 1.5): of its elements only those that clients of version 1.2 draw. */
+export interface AdaptiveCard {
+  type: 'AdaptiveCard'
+  version: '1.5'
+  /** For clients that know no card of this version. */
+  fallbackText: string
+  body: CardElement[]
+  actions?: Action[]
+}
+
+/** What is posted: a card, and the text of notifications. */
+export interface TeamsMessage {
+  card: AdaptiveCard
+  text: string
+}
