@@ -108,7 +108,7 @@ function channelRow(
   { platform, tenant, channel, ...shown }: ChatChannel,
   done: Done,
 ): HTMLElement {
-  const name = shown.name === undefined ? channel : channelName(platform, shown.name)
+  const name = channelName(platform, shown.name ?? channel)
   const workspace = shown.workspace ?? tenant
   return row(part, {
     name,

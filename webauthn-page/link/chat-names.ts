@@ -25,9 +25,9 @@ export function channelOf({ platform, channel = '', workspace }: ChatLink): Chil
   ]
 }
 
-/** Slack's people know their channels by the `#`. */
+/** Slack's people know their channels by the `#`; an id, in capitals, stands in for a name that is not known. */
 export function channelName(platform: ChatLink['platform'], name: string): string {
-  return platform === 'slack' && name !== '' && !name.startsWith('#') ? `#${name}` : name
+  return platform !== 'slack' || /^(#|$|[A-Z][A-Z0-9]+$)/.test(name) ? name : `#${name}`
 }
 
 /** The person at this browser, as the service knows them. */
