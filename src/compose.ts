@@ -21,6 +21,7 @@ import { createAccountStore } from './store/accounts.ts'
 import { createApiKeyStore } from './store/api-keys.ts'
 import { createAttemptStore } from './store/attempts.ts'
 import { createAuditInbox } from './store/audit-inbox.ts'
+import { createBootstrapStore } from './store/bootstraps.ts'
 import { createChallengeStore } from './store/challenges.ts'
 import { createChangeSignal } from './store/change-signal.ts'
 import { createStoreClock } from './store/clock.ts'
@@ -115,6 +116,7 @@ async function assemble(
   const keys = createKeyKeeper({ store: createSigningKeyStore(connection, nudge), vault, clock, random, log })
   const requests = createRequestStore(connection, nudge)
   const apiKeys = createApiKeyStore(connection, nudge)
+  const bootstraps = createBootstrapStore(connection, nudge)
   const changes = createChangeSignal({ requests, apiKeys }, clock, log)
   const people = peopleStores(connection, clock, nudge)
   const verifications = createVerificationLog(people.audit, log)
@@ -128,6 +130,7 @@ async function assemble(
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
     requests,
     apiKeys,
+    bootstraps,
     verifications,
     changes,
     signer: createSigner(keys, clock),

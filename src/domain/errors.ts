@@ -94,6 +94,13 @@ export const REFUSALS = {
   passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
   totp_exists: [409, 'Codes are already set up; remove them first.'],
   totp_not_started: [409, 'Start the set-up of codes first.'],
+  // bootstrap
+  slow_down: [429, 'Poll every 3 seconds; wait `retry_after` seconds.'],
+  code_verifier_refused: [
+    403,
+    'This bootstrap was begun with a `code_challenge`; send its verifier in the header `X-Code-Verifier`.',
+  ],
+  wrong_matching_code: [403, 'This is not the matching code of this request; see `detail`.'],
   // keys
   key_limit: [409, 'The account has reached the limit of 100 API keys; revoke one first.'],
   // webhooks

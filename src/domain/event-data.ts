@@ -1,4 +1,5 @@
 import type { ApiKey } from './account.ts'
+import type { Bootstrap } from './bootstrap.ts'
 import type { ApprovalRequest, Decision } from './request.ts'
 
 /** `data` of the events of an account, field by field. Webhooks get what the owner may see; never context or secrets. */
@@ -63,6 +64,26 @@ export function keyData(
   key: Pick<ApiKey, 'id' | 'name' | 'key_prefix' | 'sandbox'>,
 ): Record<string, unknown> {
   return { key_id: key.id, name: key.name, key_prefix: key.key_prefix, sandbox: key.sandbox }
+}
+
+/** `bootstrap.requested`. The name is the caller's own word; the matching code is for the caller alone to show. */
+export function consentRequestedData(bootstrap: Bootstrap, baseUrl: string): Record<string, unknown> {
+  return {
+    ...consentFacts(bootstrap),
+    requested_from: bootstrap.requester.address,
+    created_at: bootstrap.created_at.toISOString(),
+    expires_at: bootstrap.expires_at.toISOString(),
+    review_url: `${baseUrl}/b/${bootstrap.id}`,
+  }
+}
+
+/** `bootstrap.approved`: whoever asked can now collect a key; `key.created` follows when they do. */
+export function consentedData(bootstrap: Bootstrap, at: Date): Record<string, unknown> {
+  return { ...consentFacts(bootstrap), approved_at: at.toISOString() }
+}
+
+function consentFacts({ id, client_name, scopes }: Bootstrap) {
+  return { consent_id: id, unverified_client_name: client_name, scopes }
 }
 
 function mark({ sandbox }: { sandbox: boolean }): { sandbox?: true } {

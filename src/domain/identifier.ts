@@ -13,6 +13,7 @@ export type IdPrefix =
   | 'ses'
   | 'pky'
   | 'enr'
+  | 'bst'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 

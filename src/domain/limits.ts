@@ -1,10 +1,11 @@
 /**
  * What is counted against what: creations, reads and everything else (`key`) by API key, verifications and sign-in or
- * enrolment by address, decisions, changes of one's own account and its logs by signed-in person.
+ * enrolment by address, decisions, changes of one's own account and its logs by signed-in person. Bootstraps begun and polls of
+ * them are counted by address too.
  */
-export type LimitBucket = 'create' | 'read' | 'key' | 'verify' | 'auth' | 'person'
+export type LimitBucket = 'create' | 'read' | 'key' | 'verify' | 'auth' | 'person' | 'bootstrap' | 'poll'
 
-/** Requests a minute (interface, "Limits"; `auth`, `person` and `key` are ours). */
+/** Requests a minute (interface, "Limits"; those it does not name are ours). */
 export const REQUESTS_A_MINUTE: Readonly<Record<LimitBucket, number>> = {
   create: 60,
   read: 120,
@@ -12,4 +13,6 @@ export const REQUESTS_A_MINUTE: Readonly<Record<LimitBucket, number>> = {
   verify: 300,
   auth: 60,
   person: 120,
+  bootstrap: 20,
+  poll: 300,
 }

@@ -1,20 +1,21 @@
+import { BOOTSTRAP_DAYS } from '../domain/bootstrap.ts'
 import { DAYS_AT_REST } from '../domain/webhook.ts'
 import type { FlowDeps } from './deps.ts'
 import { deleteOverSessions, type EndDeps } from './people/end-sessions.ts'
 
-type CleanUpDeps = EndDeps & Pick<FlowDeps, 'quotas' | 'webhooks' | 'deliveries'>
+type CleanUpDeps = EndDeps & Pick<FlowDeps, 'quotas' | 'webhooks' | 'deliveries' | 'bootstraps'>
 
 /** Months for which the quota counters are kept, the running one included. */
 const MONTHS_KEPT = 13
 
 const DAY_MS = 86_400_000
 
-/** Deliveries deleted in one go. */
+/** Documents deleted in one go. */
 const BATCH = 500
 
 /**
  * Removes what nobody needs any more: sessions that are over, counters of months long past, secrets that sign nothing any
- * more, and deliveries that have rested for long. What merely expires (challenges, links, idempotency keys) the store's TTL
+ * more, deliveries that have rested for long, and old bootstraps. What merely expires (challenges, links, idempotency keys) the store's TTL
  * indexes remove.
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
@@ -24,6 +25,13 @@ export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   await deps.quotas.prune(oldest.toISOString().slice(0, 7))
   await deps.webhooks.forgetPreviousSecrets(now)
   await deleteOldDeliveries(deps, new Date(now.getTime() - DAYS_AT_REST * DAY_MS))
+  await deleteOldBootstraps(deps, new Date(now.getTime() - BOOTSTRAP_DAYS * DAY_MS))
+}
+
+async function deleteOldBootstraps({ bootstraps }: CleanUpDeps, before: Date): Promise<void> {
+  let deleted: number
+  do deleted = await bootstraps.deleteOld(before, BATCH)
+  while (deleted === BATCH)
 }
 
 async function deleteOldDeliveries({ deliveries }: CleanUpDeps, before: Date): Promise<void> {

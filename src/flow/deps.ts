@@ -1,5 +1,6 @@
 import type { IdPrefix } from '../domain/identifier.ts'
 import { ID_BYTES, newId } from '../domain/identifier.ts'
+import type { BootstrapStore } from './bootstrap-ports.ts'
 import type { CardStore, ChatInstallationStore, ChatLinkStore, ChatPort, SeenStore } from './chat-ports.ts'
 import type {
   AuditTrail,
@@ -34,6 +35,7 @@ interface Settings {
 export interface FlowDeps extends PeopleDeps {
   requests: RequestStore
   apiKeys: ApiKeyStore
+  bootstraps: BootstrapStore
   quotas: QuotaStore
   idempotency: IdempotencyStore
   verifications: VerificationLog

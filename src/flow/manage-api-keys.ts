@@ -15,6 +15,10 @@ export interface NewKey {
   name: string
   sandbox: boolean
   scopes?: Scope[]
+  /** Instead of a fresh one. */
+  id?: string
+  /** The bootstrap (`bst_…`) through which somebody else than its owner gets it: the news of it says so. */
+  consentId?: string
 }
 
 /** Keys of an account that are not revoked: every list and every secret of all keys is answered whole. */
@@ -31,14 +35,34 @@ export async function createApiKey(
 ): Promise<{ raw_key: string; key: ApiKey }> {
   // Counted, then written: calls at the same moment can exceed the limit by as many as they are, no more. It bounds what one
   // account costs and guards nothing else, so a counter of its own would be one more thing to keep right.
-  if ((await deps.apiKeys.countLive(input.accountId)) >= MAX_LIVE_KEYS) throw refusal('key_limit')
-  const raw_key = formatApiKey(input.sandbox, deps.random.bytes(RAW_KEY_BYTES))
-  const key = buildKey(deps, input, actor, {
-    key_hash: deps.vault.hash('api-key', raw_key),
-    key_prefix: keyPrefix(raw_key),
-  })
-  await deps.apiKeys.insert(key)
-  return { raw_key, key }
+  await refuseFullAccount(deps, input.accountId)
+  const made = drawKey(deps, input, actor)
+  await deps.apiKeys.insert(made.key)
+  return made
+}
+
+/** @throws Refusal `key_limit` when the account has as many live keys as it may have */
+export async function refuseFullAccount(deps: Pick<FlowDeps, 'apiKeys'>, accountId: string): Promise<void> {
+  if ((await deps.apiKeys.countLive(accountId)) >= MAX_LIVE_KEYS) throw refusal('key_limit')
+}
+
+/** Draws a key that is worth nothing until it is stored. */
+export function drawKey(
+  deps: Pick<KeyDeps, 'vault' | 'clock' | 'random'>,
+  input: NewKey,
+  actor: AuditActor,
+): { raw_key: string; key: ApiKey & { key_hash: string } } {
+  const { raw_key, ...secret } = drawSecret(deps, input.sandbox)
+  return { raw_key, key: { ...buildKey(deps, input, actor, secret), ...secret } }
+}
+
+/** Draws the secret part of a key. */
+export function drawSecret(
+  deps: Pick<KeyDeps, 'vault' | 'random'>,
+  sandbox: boolean,
+): { raw_key: string; key_hash: string; key_prefix: string } {
+  const raw_key = formatApiKey(sandbox, deps.random.bytes(RAW_KEY_BYTES))
+  return { raw_key, key_hash: deps.vault.hash('api-key', raw_key), key_prefix: keyPrefix(raw_key) }
 }
 
 /** The pseudo-key through which the internal token acts in a user's account; made on first use. */
@@ -70,16 +94,16 @@ export async function revokeApiKey(
 }
 
 function buildKey(
-  deps: KeyDeps,
+  deps: Pick<KeyDeps, 'clock' | 'random'>,
   input: NewKey,
   actor: AuditActor,
   secret: Pick<ApiKey, 'key_hash' | 'key_prefix'>,
 ): ApiKey {
-  const id = drawId(deps, 'key')
+  const id = input.id ?? drawId(deps, 'key')
   const at = deps.clock.now()
   const { accountId: account_id, name, sandbox } = input
   const facts = { id, account_id, name, sandbox, ...secret }
-  const { event, audit } = traceOf(deps, 'key.created', facts, actor, at)
+  const { event, audit } = traceOf(deps, 'key.created', facts, actor, at, input.consentId)
   return {
     ...facts,
     scopes: input.scopes ?? [...SCOPES],
@@ -93,13 +117,17 @@ function buildKey(
 }
 
 function traceOf(
-  deps: KeyDeps,
+  deps: Pick<KeyDeps, 'random'>,
   type: AuditType & ('key.created' | 'key.revoked'),
   key: Pick<ApiKey, 'id' | 'account_id' | 'name' | 'key_prefix' | 'sandbox'>,
   actor: AuditActor,
   at: Date,
+  consentId?: string,
 ) {
-  const event = buildEvent({ id: drawId(deps, 'evt'), type, at, data: keyData(key) })
-  const audit = { eid: drawId(deps, 'evt'), type, at, actor, account_id: key.account_id, subject: key.id }
+  const from = actor.kind === 'public' ? actor.address : undefined
+  const collected = consentId === undefined ? undefined : { consent_id: consentId, collected_from: from }
+  const event = buildEvent({ id: drawId(deps, 'evt'), type, at, data: { ...keyData(key), ...collected } })
+  const entry = { eid: drawId(deps, 'evt'), type, at, actor, account_id: key.account_id, subject: key.id }
+  const audit = consentId === undefined ? entry : { ...entry, detail: { consent_id: consentId } }
   return { event, audit }
 }

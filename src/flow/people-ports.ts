@@ -76,7 +76,14 @@ export interface UserChange {
 }
 
 /** What a challenge may be used for; another purpose never accepts it (T19). */
-export type ChallengePurpose = 'sign-in' | 'enroll' | 'decision' | 'passkey.add' | 'step-up' | 'chat.install'
+export type ChallengePurpose =
+  | 'sign-in'
+  | 'enroll'
+  | 'decision'
+  | 'bootstrap'
+  | 'passkey.add'
+  | 'step-up'
+  | 'chat.install'
 
 /** A WebAuthn challenge as the server keeps it: hashed, single use, five minutes (T33). `chat.install`: an OAuth state. */
 export interface Challenge {

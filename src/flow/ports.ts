@@ -111,6 +111,18 @@ export interface RequestStore {
 
 export interface ApiKeyStore {
   insert(key: ApiKey): Promise<void>
+  /** @returns false when a key with this id exists already. */
+  insertNew(key: ApiKey): Promise<boolean>
+  /**
+   * Another secret in place of the one it was read with, for a key that was never used or revoked and is not older than
+   * `madeSince`; its webhook secret changes too. @returns false when not so
+   */
+  replaceUnused(
+    id: string,
+    secret: { was: string; key_hash: string; key_prefix: string },
+    madeSince: Date,
+    audit: AuditEntry,
+  ): Promise<boolean>
   find(id: string): Promise<ApiKey | undefined>
   /** By HMAC; a revoked key is not found. */
   findActiveByHash(hash: string): Promise<ApiKey | undefined>
@@ -263,6 +275,8 @@ export type HashPurpose =
   | 'approver'
   | 'internal-token'
   | 'chat-link'
+  | 'bootstrap'
+  | 'bootstrap-email'
 
 /** Everything done with the service's secrets; the secrets themselves stay inside. */
 export interface Vault {

@@ -10,8 +10,10 @@ import { securityHeaders } from './middleware/security-headers.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
+import { bootstrapRoutes } from './routes/bootstrap.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { chatLinkRoutes } from './routes/chat-links.ts'
+import { consentRoutes } from './routes/consents.ts'
 import { decisionRoutes } from './routes/decisions.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { enrollmentRoutes } from './routes/enrollment.ts'
@@ -43,6 +45,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1', decisionRoutes(deps))
   app.use('/api/v1', deliveryRoutes(deps))
   app.use('/api/v1/approvals', approvalRoutes(deps))
+  app.use('/api/v1/bootstrap', bootstrapRoutes(deps))
   app.use('/api/v1/session', sessionRoutes(deps))
   app.use('/api/v1/enrollment', enrollmentRoutes(deps))
   app.use('/api/v1/chat-links', chatLinkRoutes(deps))
@@ -50,6 +53,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/me', meRoutes(deps))
   app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
   app.use('/api/v1/account/audit', auditRoutes(deps))
+  app.use('/api/v1/account/bootstrap', consentRoutes(deps))
   app.use('/api/v1/account/webhook-secret', webhookSecretRoutes(deps))
   app.use('/api/v1/account/webhooks', webhookRoutes(deps))
   app.use(openapiRoutes(deps))

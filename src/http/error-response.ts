@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
 import { Refusal, refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
+import { loggedPath } from './middleware/log-requests.ts'
 import { requestIdOf } from './middleware/request-id.ts'
 
 /** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id, or 503; details go to the log. */
@@ -19,7 +20,7 @@ export function errorResponse({
       return
     }
     const request_id = requestIdOf(response)
-    log.error({ error, request_id, method: request.method, path: request.path }, 'request failed')
+    log.error({ error, request_id, method: request.method, path: loggedPath(request.path) }, 'request failed')
     if (storeIsDown(error)) {
       sendRefusal(response, refusal('unavailable'))
       return

@@ -2,6 +2,7 @@ import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountPaths } from './openapi/account-paths.ts'
 import { approvalPaths } from './openapi/approval-paths.ts'
+import { bootstrapPaths } from './openapi/bootstrap-paths.ts'
 import { chatPaths } from './openapi/chat-paths.ts'
 import { decisionPaths } from './openapi/decision-paths.ts'
 import { factorPaths } from './openapi/factor-paths.ts'
@@ -15,6 +16,7 @@ import { webhookPaths } from './openapi/webhook-paths.ts'
 export const PATHS: ZodOpenApiPathsObject = {
   ...approvalPaths,
   ...decisionPaths,
+  ...bootstrapPaths,
   ...accountPaths,
   ...webhookPaths,
   ...sessionPaths,
@@ -59,7 +61,7 @@ Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
-Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in, to enrol or to use a link from chat, from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in, to enrol or to use a link from chat, ${REQUESTS_A_MINUTE.bootstrap} bootstraps and ${REQUESTS_A_MINUTE.poll} polls of them, from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
 
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 
@@ -67,6 +69,11 @@ const TAGS = [
   { name: 'Approvals', description: 'For applications and agents: ask, wait, read.' },
   { name: 'Receipts', description: 'For everybody: verify what was decided.' },
   { name: 'Deciding', description: 'For approvers: see what is asked, approve or reject.' },
+  {
+    name: 'Bootstrap',
+    description:
+      'For agents without a key: ask the owner of an account for one. For owners: consent, or refuse.',
+  },
   { name: 'Account', description: 'For owners: API keys and callback secrets.' },
   {
     name: 'Webhooks',

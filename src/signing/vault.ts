@@ -24,6 +24,8 @@ export function createVault(secrets: VaultSecrets): Vault {
     approver: tokenKey('approver'),
     'internal-token': tokenKey('internal-token'),
     'chat-link': tokenKey('chat-link'),
+    bootstrap: tokenKey('bootstrap'),
+    'bootstrap-email': tokenKey('bootstrap-email'),
   }
   return {
     hash: (purpose, value) => hmacSha256(keys[purpose], value).toString('hex'),

@@ -8,6 +8,7 @@ import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from 
 const { trusted } = mongoose
 
 type KeyDocument = Omit<ApiKey, 'id'> & { _id: string } & Relayed
+type KeyModel = mongoose.Model<KeyDocument>
 
 const keySchema = new Schema<KeyDocument>(
   {
@@ -42,12 +43,13 @@ const TOUCH_GAP_MS = 60_000
 
 /** API keys on mongoose. */
 export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = noNudge): ApiKeyStore {
-  const model = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
+  const model: KeyModel = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
   return {
     async insert({ id, ...rest }) {
       await model.create({ _id: id, ...rest, ...tokenOf(rest) })
       nudge()
     },
+    ...bootstrapWrites(model, nudge),
     find: async (id) => toKey(await model.findById(id).lean<KeyDocument>()),
     findActiveByHash: async (hash) => toKey(await model.findOne(activeByHash(hash)).lean<KeyDocument>()),
     async list(accountId) {
@@ -92,6 +94,34 @@ export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = no
       const filter = { _id: trusted({ $in: [...ids] }), revoked_at: trusted({ $ne: null }) }
       const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
       return found.map((document) => document._id)
+    },
+  }
+}
+
+/** What bootstraps need: a key that exists once whoever makes it, and another secret for one that got lost. */
+function bootstrapWrites(model: KeyModel, nudge: Nudge): Pick<ApiKeyStore, 'insertNew' | 'replaceUnused'> {
+  return {
+    async insertNew({ id, ...rest }) {
+      try {
+        await model.create({ _id: id, ...rest, ...tokenOf(rest) })
+        nudge()
+        return true
+      } catch (error) {
+        if (isDuplicateKey(error, '_id')) return false
+        throw error
+      }
+    },
+    async replaceUnused(id, { was, ...secret }, madeSince, audit) {
+      const unused = {
+        ...activeByHash(was),
+        _id: id,
+        last_used_at: null,
+        created_at: trusted({ $gt: madeSince }),
+      }
+      const change = traced({ $set: secret, $inc: { secret_version: 1 } }, [audit])
+      const replaced = (await model.updateOne(unused, change)).matchedCount === 1
+      if (replaced) nudge()
+      return replaced
     },
   }
 }

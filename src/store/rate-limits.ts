@@ -43,6 +43,8 @@ export async function createRateLimiter(
     verify: limiter('verify'),
     auth: limiter('auth'),
     person: limiter('person'),
+    bootstrap: limiter('bootstrap'),
+    poll: limiter('poll'),
   })
 }
 

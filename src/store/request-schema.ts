@@ -13,7 +13,8 @@ const date = { type: Date, required: true } as const
 
 const receiptFields = new Schema({ canonical_payload: text, signature: text, public_key_id: text }, part)
 
-const evidenceFields = new Schema(
+/** What proves a person's presence, kept with their word. */
+export const evidenceFields = new Schema(
   {
     type: text,
     credential_id: String,

@@ -13,6 +13,7 @@ const TRACED = [
   'webhooks',
   'deliveries',
   'cards',
+  'bootstraps',
   'audit_inbox',
 ]
 

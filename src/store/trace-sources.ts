@@ -5,7 +5,17 @@ import type { RequestDocument } from './request-schema.ts'
 import { createTraceSource } from './trace.ts'
 
 /** Collections whose traces are events and audit entries alone. */
-const PLAIN = ['ApiKey', 'Account', 'User', 'SigningKey', 'Session', 'Webhook', 'Delivery', 'Card'] as const
+const PLAIN = [
+  'ApiKey',
+  'Account',
+  'Bootstrap',
+  'User',
+  'SigningKey',
+  'Session',
+  'Webhook',
+  'Delivery',
+  'Card',
+] as const
 
 /** Every collection whose documents carry traces, requests first: callers wait for them. Their models must exist. */
 export function createTraceSources(connection: StoreConnection): readonly TraceSource[] {

@@ -130,6 +130,25 @@ const deliveries: Witness = {
   denies: () => [],
 }
 
+/** How a bootstrap ended; an approved one may also have been collected. */
+const SETTLED: readonly AuditType[] = ['bootstrap.approved', 'bootstrap.rejected', 'bootstrap.expired']
+
+const bootstraps: Witness = {
+  collection: 'bootstraps',
+  fields: ['status', 'collected.at'],
+  types: ['bootstrap.requested', ...SETTLED, 'bootstrap.collected'],
+  kept: false,
+  needs: ({ status, collected }) => [
+    'bootstrap.requested',
+    ...SETTLED.filter((type) => type === `bootstrap.${status}`),
+    ...when(isSet(collected), 'bootstrap.collected'),
+  ],
+  denies: ({ status, collected }) => [
+    ...SETTLED.filter((type) => type !== `bootstrap.${status}`),
+    ...when(!isSet(collected) && status !== 'approved', 'bootstrap.collected'),
+  ],
+}
+
 /** Every state the trail is held against (T86). */
 export const WITNESSES: readonly Witness[] = [
   requests,
@@ -140,6 +159,7 @@ export const WITNESSES: readonly Witness[] = [
   sessions,
   webhooks,
   deliveries,
+  bootstraps,
 ]
 
 function when(holds: boolean, type: AuditType): AuditType[] {

@@ -3,11 +3,28 @@ import type { Log } from '../../flow/ports.ts'
 import { clientAddress } from './client-address.ts'
 import { requestIdOf } from './request-id.ts'
 
+/** The path for the log: without the one secret that the interface puts into an address, in whatever coding it comes. */
+export function loggedPath(path: string): string {
+  return path
+    .split('/')
+    .map((part) => (/boot_/i.test(decoded(part)) ? '[redacted]' : part))
+    .join('/')
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
 /** One line a request: the path without its query, never a header or a body. */
 export function logRequests(log: Log): RequestHandler {
   return (request, response, next) => {
     const started = performance.now()
-    const { method, path } = request
+    const { method } = request
+    const path = loggedPath(request.path)
     response.on('finish', () => {
       const ms = Math.round(performance.now() - started)
       const fields = { method, path, status: response.statusCode, ms, address: clientAddress(request) }

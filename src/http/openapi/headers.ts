@@ -57,6 +57,14 @@ export const idempotencyHeader = z.object({
   }),
 })
 
+/** Request header of polls of a bootstrap (RFC 7636, section 4.5; in a header, since addresses are logged). */
+export const verifierHeader = z.object({
+  'X-Code-Verifier': z
+    .string()
+    .optional()
+    .meta({ description: 'Needed where the bootstrap was begun with a `code_challenge`.' }),
+})
+
 /** Request header of a stream that is opened again (WHATWG HTML, section 9.2). */
 export const lastEventIdHeader = z.object({
   'Last-Event-ID': z

@@ -16,6 +16,7 @@ const TIMED: ReadonlySet<string> = new Set([
   'quota_exceeded',
   'too_many_waits',
   'totp_locked',
+  'slow_down',
 ] satisfies RefusalCode[])
 
 /** The refusals of an operation, one response a status, each code with the body it comes in. */

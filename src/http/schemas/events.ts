@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SCOPES } from '../../domain/account.ts'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import {
   actionField,
@@ -48,8 +49,13 @@ const keyFacts = z.object({
   sandbox: z.boolean(),
 })
 
-/** Reserved: these events do not happen yet. */
-const anything = z.record(z.string(), z.unknown())
+const consentFacts = z.object({
+  consent_id: idField('bst'),
+  unverified_client_name: z
+    .string()
+    .meta({ description: "The caller's own word.", example: 'Release agent' }),
+  scopes: z.array(z.enum(SCOPES)),
+})
 
 const DATA = {
   'approval.created': z.object({
@@ -73,9 +79,17 @@ const DATA = {
     automatic: z.literal(true).optional().meta({ description: 'By the policy, not by a caller.' }),
     sandbox,
   }),
-  'bootstrap.requested': anything,
-  'bootstrap.approved': anything,
-  'key.created': keyFacts,
+  'bootstrap.requested': consentFacts.extend({
+    requested_from: z.string().meta({ description: 'Address of the caller.', example: '203.0.113.7' }),
+    created_at: timeField,
+    expires_at: timeField,
+    review_url: z.url().meta({ description: 'Where the owner, signed in, consents. No secret is in it.' }),
+  }),
+  'bootstrap.approved': consentFacts.extend({ approved_at: timeField }),
+  'key.created': keyFacts.extend({
+    consent_id: idField('bst').optional().meta({ description: 'It was made by a bootstrap.' }),
+    collected_from: z.string().optional().meta({ description: 'Address of whoever collected it.' }),
+  }),
   'key.revoked': keyFacts,
   'delivery.exhausted': z.object({
     delivery_id: idField('dlv'),

@@ -1,0 +1,159 @@
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server'
+import { type Bootstrap, COLLECT_MINUTES, type Consent } from '../../domain/bootstrap.ts'
+import { buildConsentIntent, type ConsentIntent } from '../../domain/consent-intent.ts'
+import { fieldRequired, refusal } from '../../domain/errors.ts'
+import type { Outcome } from '../../domain/receipt.ts'
+import type { User } from '../../domain/user.ts'
+import { canonicalize } from '../../signing/canonical.ts'
+import { intentDigest } from '../../signing/commitment.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
+import type { ConsentChange } from '../bootstrap-ports.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import { refuseFullAccount } from '../manage-api-keys.ts'
+import { CHALLENGE_MS, challengeId } from '../people/ceremony.ts'
+import { takeChallenge } from '../people/challenge-book.ts'
+import { assertionOptions } from '../people/passkey-options.ts'
+import { verifyAssertion } from '../people/verify-assertion.ts'
+import { verifyTotp } from '../people/verify-totp.ts'
+import type { PresenceProof, ProvenPresence } from '../prove-presence.ts'
+import { approvedEvent, bootstrapAudit } from './bootstrap-trace.ts'
+import { checkMatchingCode } from './check-code.ts'
+import { consentMethods, readOwnBootstrap } from './review-consent.ts'
+
+type ConsentDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'challenges' | 'party' | 'settings'> &
+  Parameters<typeof verifyTotp>[0]
+
+/** What the owner says. */
+export interface ConsentInput {
+  id: string
+  decision: Outcome
+  /** As typed; an approval needs it. */
+  code: string | undefined
+  address: string
+}
+
+/**
+ * Starts the ceremony of one consent: states what is consented to, with the code the owner typed, and stores its hash as a
+ * challenge for this person, request and outcome.
+ * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `key_limit`, and those of `checkMatchingCode`
+ */
+export async function startConsent(
+  deps: ConsentDeps,
+  person: User,
+  input: ConsentInput,
+): Promise<{ intent: ConsentIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
+  const bootstrap = await readOpen(deps, person, input, 'passkey')
+  const intent = stateConsent(deps, person, bootstrap, input.decision)
+  const challenge = intentDigest(intent)
+  await deps.challenges.put({
+    id: challengeId(challenge),
+    purpose: 'bootstrap',
+    user_id: person.id,
+    subject: subjectOf(bootstrap, input.decision),
+    intent_json: canonicalize(intent),
+    expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
+  })
+  return { intent, options: await assertionOptions({ user: person, challenge, rpId: deps.party.rpId }) }
+}
+
+/**
+ * Records the owner's word: code → fresh proof → one conditional write, which the first of several tabs wins. No key is made
+ * here: only a poll makes it, so an approval that nobody collects leaves nothing behind.
+ * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `key_limit`, those of `checkMatchingCode`, and
+ * `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
+ */
+export async function giveConsent(
+  deps: ConsentDeps,
+  person: User,
+  input: ConsentInput,
+  proof: PresenceProof,
+): Promise<Bootstrap> {
+  const bootstrap = await readOpen(deps, person, input, proof.method)
+  const proven = await prove(deps, person, bootstrap, input.decision, proof)
+  const settled = await deps.bootstraps.settle(
+    bootstrap.id,
+    changeFor(deps, person, bootstrap, input, proven),
+  )
+  if (settled !== undefined) return settled
+  const { status } = await readOwnBootstrap(deps, person, bootstrap.id)
+  throw refusal('not_pending', { status })
+}
+
+async function readOpen(
+  deps: ConsentDeps,
+  person: User,
+  { id, decision, code, address }: ConsentInput,
+  method: 'passkey' | 'totp',
+): Promise<Bootstrap> {
+  const bootstrap = await readOwnBootstrap(deps, person, id)
+  if (bootstrap.status !== 'pending') throw refusal('not_pending', { status: bootstrap.status })
+  if (!consentMethods(person).includes(method)) throw refusal('method_not_enrolled')
+  if (decision === 'rejected') return bootstrap
+  await refuseFullAccount(deps, person.account_id)
+  if (code === undefined || code.trim() === '') throw fieldRequired('code')
+  await checkMatchingCode(deps, person, bootstrap, code, address)
+  return bootstrap
+}
+
+async function prove(
+  deps: ConsentDeps,
+  person: User,
+  bootstrap: Bootstrap,
+  decision: Outcome,
+  proof: PresenceProof,
+): Promise<ProvenPresence> {
+  if (proof.method === 'totp') {
+    const { step } = await verifyTotp(deps, { user: person, code: proof.code, address: proof.address })
+    const intent_json = canonicalize(stateConsent(deps, person, bootstrap, decision))
+    return { method: 'totp', evidence: { type: 'totp', step }, intent_json }
+  }
+  const belongs = { user_id: person.id, subject: subjectOf(bootstrap, decision) }
+  const { response } = proof
+  const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'bootstrap', belongs)
+  const { intent_json } = challenge
+  if (intent_json === undefined) throw refusal('challenge_invalid')
+  const { evidence } = await verifyAssertion(deps, { user: person, response, expectedChallenge })
+  return { method: 'passkey', evidence, intent_json }
+}
+
+/** What was shown to the person and what is now posted must be the same outcome. */
+function subjectOf({ id }: Bootstrap, decision: Outcome): string {
+  return `${id}:${decision}`
+}
+
+function stateConsent(
+  deps: Pick<FlowDeps, 'random' | 'settings'>,
+  person: User,
+  bootstrap: Bootstrap,
+  decision: Outcome,
+): ConsentIntent {
+  return buildConsentIntent({
+    audience: deps.settings.baseUrl,
+    bootstrap,
+    decision,
+    approverRef: person.approver,
+    salt: toBase64Url(deps.random.bytes(32)),
+  })
+}
+
+function changeFor(
+  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  person: User,
+  bootstrap: Bootstrap,
+  { decision, address }: ConsentInput,
+  { method, evidence, intent_json }: ProvenPresence,
+): ConsentChange {
+  const at = deps.clock.now()
+  const consent: Consent = { decision, method, at, user_id: person.id, intent_json, evidence }
+  const actor = { kind: 'user', id: person.id, address } as const
+  const entry = (type: 'bootstrap.approved' | 'bootstrap.rejected') =>
+    bootstrapAudit(deps, type, bootstrap, { actor, at, detail: { method } })
+  if (decision === 'rejected') return { consent, events: [], audit: [entry('bootstrap.rejected')] }
+  return {
+    consent,
+    key_id: drawId(deps, 'key'),
+    collect_by: new Date(at.getTime() + COLLECT_MINUTES * 60_000),
+    events: [approvedEvent(deps, bootstrap, at)],
+    audit: [entry('bootstrap.approved')],
+  }
+}

@@ -1,0 +1,47 @@
+import type { Bootstrap } from '../../domain/bootstrap.ts'
+import { refusal } from '../../domain/errors.ts'
+import { isId } from '../../domain/identifier.ts'
+import { factorsOf, type User } from '../../domain/user.ts'
+import type { FlowDeps } from '../deps.ts'
+import { settleBootstrap } from './settle-bootstrap.ts'
+
+export type ReviewConsentDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'clock' | 'random'>
+
+/** A bootstrap as the owner of the account may see it. */
+export interface ConsentReview {
+  bootstrap: Bootstrap
+  methods: ('passkey' | 'totp')[]
+  serverTime: Date
+}
+
+/** @throws Refusal `not_found` to everybody but the owner, as for unknown ids */
+export async function reviewConsent(
+  deps: ReviewConsentDeps,
+  person: User,
+  id: string,
+): Promise<ConsentReview> {
+  const bootstrap = await readOwnBootstrap(deps, person, id)
+  return { bootstrap, methods: consentMethods(person), serverTime: deps.clock.now() }
+}
+
+/** What waits for this person's consent, the oldest first: `PENDING_SLOTS` at most. */
+export function waitingConsents(deps: ReviewConsentDeps, person: User): Promise<Bootstrap[]> {
+  return deps.bootstraps.waitingFor(person.account_id)
+}
+
+/** The bootstrap, up to date, for the owner of the account it asks for. @throws Refusal `not_found` */
+export async function readOwnBootstrap(
+  deps: ReviewConsentDeps,
+  person: User,
+  id: string,
+): Promise<Bootstrap> {
+  const found = isId('bst', id) ? await deps.bootstraps.find(id) : undefined
+  if (found === undefined || found.account_id !== person.account_id) throw refusal('not_found')
+  return settleBootstrap(deps, found)
+}
+
+/** How this person can confirm. */
+export function consentMethods(person: User): ('passkey' | 'totp')[] {
+  const { has_passkey, has_totp } = factorsOf(person)
+  return [...(has_passkey ? (['passkey'] as const) : []), ...(has_totp ? (['totp'] as const) : [])]
+}

@@ -1,0 +1,69 @@
+import { BOOTSTRAP_MINUTES, type Bootstrap, COLLECT_MINUTES } from '../../domain/bootstrap.ts'
+import type { FlowDeps } from '../deps.ts'
+import { bootstrapAudit } from './bootstrap-trace.ts'
+
+type SettleDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'clock' | 'random'>
+
+/** Bootstraps settled at a time, and how many times in one run. */
+const BATCH = 32
+const BATCHES = 60
+
+/** Brings a bootstrap that was read up to date: a lapsed one expires, a key that was made is noted. */
+export async function settleBootstrap(deps: SettleDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
+  if (bootstrap.status === 'pending' && bootstrap.expires_at <= deps.clock.now())
+    return expireLapsed(deps, bootstrap)
+  if (bootstrap.status === 'approved' && bootstrap.collected === undefined)
+    return noteCollection(deps, bootstrap)
+  return bootstrap
+}
+
+/**
+ * Expires every bootstrap whose time is up, decoys too, and notes keys whose collection was not noted by the process that made
+ * them. Safe to run anywhere, any number of times at once.
+ * @returns when the next one is due
+ */
+export async function settleBootstraps(deps: SettleDeps): Promise<Date | undefined> {
+  for (let batch = 0; batch < BATCHES; batch += 1) {
+    const lapsed = await deps.bootstraps.lapsed(deps.clock.now(), BATCH)
+    await Promise.all(lapsed.map((bootstrap) => expireLapsed(deps, bootstrap)))
+    if (lapsed.length < BATCH) break
+  }
+  const recent = new Date(deps.clock.now().getTime() - NOTED_WITHIN_MS)
+  for (const bootstrap of await deps.bootstraps.uncollected(recent, BATCH))
+    await noteCollection(deps, bootstrap)
+  return deps.bootstraps.nextExpiry()
+}
+
+/** No key is made later than that after the time of its bootstrap is up. */
+const NOTED_WITHIN_MS = (BOOTSTRAP_MINUTES + COLLECT_MINUTES) * 60_000
+
+async function expireLapsed(deps: SettleDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
+  const facts = { actor: { kind: 'service' }, at: deps.clock.now() } as const
+  const audit = bootstrapAudit(deps, 'bootstrap.expired', bootstrap, facts)
+  const expired = await deps.bootstraps.expire(bootstrap.id, audit)
+  return expired ?? (await deps.bootstraps.find(bootstrap.id)) ?? bootstrap
+}
+
+/**
+ * Notes on the bootstrap that its key was made, once. The key itself is what counts: as long as this is missing, nothing is
+ * lost but the owner's sight of it.
+ * @param address who collected it, if that is known: the key's own entry tells in any case
+ */
+export async function noteCollection(
+  deps: SettleDeps,
+  bootstrap: Bootstrap,
+  address?: string,
+): Promise<Bootstrap> {
+  const key = bootstrap.key_id === undefined ? undefined : await deps.apiKeys.find(bootstrap.key_id)
+  if (key === undefined) return bootstrap
+  const at = key.created_at
+  const from = address === undefined ? {} : { address }
+  const facts = {
+    actor: { kind: 'public', ...from },
+    at,
+    detail: { key_id: key.id, key_prefix: key.key_prefix },
+  } as const
+  const audit = bootstrapAudit(deps, 'bootstrap.collected', bootstrap, facts)
+  const noted = await deps.bootstraps.noteCollected(bootstrap.id, { at, ...from }, audit)
+  return noted ?? (await deps.bootstraps.find(bootstrap.id)) ?? bootstrap
+}

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { handOutKey } from '../../../src/flow/bootstrap/hand-out-key.ts'
+import { begin, codeChallenge, consent, pollOnce, setStored, stored } from '../../support/bootstraps.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { createHttpClient } from '../../support/http-client.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let later = 0
+beforeAll(async () => {
+  service = await startService({ env: { TRUST_PROXY: '1' }, localTime: () => Date.now() + later })
+})
+afterAll(() => service.close())
+
+let owners = 0
+function newOwner(): Promise<EnrolledPerson> {
+  owners += 1
+  return enrolWithPasskey(service, `owner${owners}@example.com`)
+}
+
+async function nextPoll(secret: string, verifier?: string) {
+  later += 3_000
+  return pollOnce(service, secret, verifier)
+}
+
+function ask(rawKey: string) {
+  return createHttpClient(service.url).post(
+    '/api/v1/approvals/request',
+    { action: 'Deploy' },
+    { headers: { Authorization: `Bearer ${rawKey}` }, origin: null },
+  )
+}
+
+async function keysOf({ browser }: EnrolledPerson) {
+  return expectStatus(await browser.get('/api/v1/account/api-keys'), 200).data
+}
+
+describe('collecting the key of a bootstrap', () => {
+  it('leads from the question over the consent to a key that works, given in the first answer only', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    expect((await pollOnce(service, begun.secret)).body).toEqual({ status: 'pending' })
+    expect(expectStatus(await consent(service, owner, begun), 200)).toMatchObject({ status: 'approved' })
+    expect(await keysOf(owner)).toEqual([])
+    const first = await nextPoll(begun.secret)
+    expect(first.status).toBe(200)
+    expect(first.body).toEqual({ status: 'approved', api_key: expect.stringMatching(/^sa_live_\w{49}$/) })
+    expect(first.headers.get('Cache-Control')).toBe('no-store')
+    expect((await nextPoll(begun.secret)).body).toEqual({ status: 'approved' })
+    expect((await ask(first.body.api_key)).status).toBe(201)
+    expect(await keysOf(owner)).toMatchObject([
+      { name: 'Release agent', sandbox: false, scopes: ['approval:create', 'approval:read'] },
+    ])
+  })
+
+  it('T50: of 20 parallel polls exactly one is answered with the key, and the database holds it nowhere', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    await consent(service, owner, begun)
+    later += 3_000
+    const answers = await Promise.all(Array.from({ length: 20 }, () => pollOnce(service, begun.secret)))
+    const keys = answers.flatMap(({ body }) => body.api_key ?? [])
+    expect(keys).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(19)
+    expect(await keysOf(owner)).toHaveLength(1)
+    await vi.waitFor(async () => expect((await stored(service, begun.secret)).collected).toBeDefined())
+    const written = await everything()
+    for (const secret of [keys[0], keys[0].slice('sa_live_'.length), begun.secret, begun.secret.slice(5)])
+      expect(written).not.toContain(secret)
+    expect(written).toContain('Release agent')
+  })
+
+  it('T50: past the poll interval, too, one of 20 makes the key: the key itself is the claim', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    await consent(service, owner, begun)
+    const bootstrap = await stored(service, begun.secret)
+    const { deps } = service.composition
+    const made = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => handOutKey(deps, bootstrap, `10.9.9.${index}`)),
+    )
+    const given = made.filter((key) => key !== undefined)
+    expect(given).toHaveLength(1)
+    expect(await keysOf(owner)).toHaveLength(1)
+    expect((await ask(given[0] ?? '')).status).toBe(201)
+    // Nobody noted the collection, as after a crash: the next poll does, and gives nothing out.
+    expect((await stored(service, begun.secret)).collected).toBeUndefined()
+    expect((await nextPoll(begun.secret)).body).toEqual({ status: 'approved' })
+    expect((await stored(service, begun.secret)).collected?.at).toBeInstanceOf(Date)
+  })
+
+  it('leaves the key to the next poll when a process dies before it is made', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    await consent(service, owner, begun)
+    const { apiKeys } = service.composition.deps
+    const { insertNew } = apiKeys
+    apiKeys.insertNew = () => Promise.reject(new Error('killed'))
+    later += 3_000
+    expect((await pollOnce(service, begun.secret)).body.error).toBe('internal_error')
+    apiKeys.insertNew = insertNew
+    expect((await nextPoll(begun.secret)).body.api_key).toMatch(/^sa_live_/)
+    expect(await keysOf(owner)).toHaveLength(1)
+  })
+
+  it('gives a caller that proves its verifier another key for a lost one, and ends the first', async () => {
+    const owner = await newOwner()
+    const { verifier, code_challenge } = codeChallenge()
+    const begun = await begin(service, owner.email, { code_challenge, code_challenge_method: 'S256' })
+    await consent(service, owner, begun)
+    const first = (await nextPoll(begun.secret, verifier)).body.api_key
+    const second = (await nextPoll(begun.secret, verifier)).body.api_key
+    expect(second).toMatch(/^sa_live_/)
+    expect(second).not.toBe(first)
+    const refused = await ask(first)
+    expect([refused.status, refused.body.error]).toEqual([401, 'invalid or missing API key'])
+    expect((await ask(second)).status).toBe(201)
+    await vi.waitFor(async () => expect((await keysOf(owner))[0].last_used_at).not.toBeNull())
+    expect((await nextPoll(begun.secret, verifier)).body).toEqual({ status: 'approved' })
+    expect((await ask(second)).status).toBe(201)
+    expect(await keysOf(owner)).toHaveLength(1)
+  })
+
+  it('replaces nothing after 60 seconds, nor a key that the owner revoked', async () => {
+    const owner = await newOwner()
+    const one = codeChallenge()
+    const late = await begin(service, owner.email, { code_challenge: one.code_challenge })
+    await consent(service, owner, late)
+    const key = (await nextPoll(late.secret, one.verifier)).body.api_key
+    later += 58_000
+    expect((await nextPoll(late.secret, one.verifier)).body).toEqual({ status: 'approved' })
+    expect((await ask(key)).status).toBe(201)
+    const two = codeChallenge()
+    const revoked = await begin(service, owner.email, { code_challenge: two.code_challenge })
+    await consent(service, owner, revoked)
+    const lost = (await nextPoll(revoked.secret, two.verifier)).body.api_key
+    const { key_id } = await stored(service, revoked.secret)
+    expectStatus(await owner.browser.delete(`/api/v1/account/api-keys/${key_id}`), 200)
+    expect((await nextPoll(revoked.secret, two.verifier)).body).toEqual({ status: 'approved' })
+    expect((await ask(lost)).status).toBe(401)
+  })
+
+  it('gives no key for a consent that nobody used for ten minutes', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    await consent(service, owner, begun)
+    await setStored(service, begun.secret, { collect_by: new Date(Date.now() + later - 1) })
+    expect((await nextPoll(begun.secret)).body).toEqual({ status: 'approved' })
+    expect(await keysOf(owner)).toEqual([])
+  })
+
+  it('tells the owner who collected: in the audit trail, on the consent and with key.created', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    await consent(service, owner, begun)
+    later += 3_000
+    const headers = { 'X-Forwarded-For': '198.51.100.7' }
+    const answer = await createHttpClient(service.url).get(`/api/v1/bootstrap/${begun.secret}/status`, {
+      headers,
+    })
+    expect(answer.body.api_key).toMatch(/^sa_live_/)
+    await vi.waitFor(async () => expect((await stored(service, begun.secret)).collected).toBeDefined())
+    const bootstrap = await stored(service, begun.secret)
+    const { body } = await owner.browser.get(`/api/v1/account/bootstrap/${bootstrap.id}`)
+    expect(body.collected).toMatchObject({ address: '198.51.100.7', key_id: bootstrap.key_id })
+    expect(bootstrap.audit.map(({ type }) => type)).toEqual([
+      'bootstrap.requested',
+      'bootstrap.approved',
+      'bootstrap.collected',
+    ])
+    expect(bootstrap.audit[2]?.actor).toEqual({ kind: 'public', address: '198.51.100.7' })
+    const key = await service.composition.deps.apiKeys.find(bootstrap.key_id ?? '')
+    expect(JSON.parse(key?.outbox[0]?.body ?? '')).toMatchObject({
+      type: 'key.created',
+      data: { consent_id: bootstrap.id, collected_from: '198.51.100.7' },
+    })
+  })
+})
+
+/** Every document of every collection as text. */
+async function everything(): Promise<string> {
+  const { db } = service.composition.connection
+  const names = (await db?.listCollections().toArray()) ?? []
+  const all = await Promise.all(names.map(({ name }) => db?.collection(name).find({}).toArray()))
+  return JSON.stringify(all)
+}
