@@ -2,6 +2,7 @@ import type { ChatInstallationStore, ChatPort } from '../../src/flow/chat-ports.
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { SlackSettings } from '../../src/slack-config.ts'
+import { mountInstall } from './install.ts'
 import { createSlackPort } from './port.ts'
 import { createSlackReceiver } from './receiver.ts'
 import { createWorkspaces } from './workspaces.ts'
@@ -25,6 +26,14 @@ export function createSlack(
   const workspaces = createWorkspaces(settings, parts)
   return {
     port: createSlackPort(workspaces, parts),
-    receive: (deps) => createSlackReceiver(settings, workspaces, deps),
+    receive(deps) {
+      const receiver = createSlackReceiver(settings, workspaces, deps)
+      if (settings.workspaces.kind === 'one') return receiver
+      const mount: Mount = (app, edge) => {
+        mountInstall([app, edge], settings, deps, (tenant) => workspaces.forget(tenant))
+        receiver.mount?.(app, edge)
+      }
+      return { ...receiver, mount }
+    },
   }
 }

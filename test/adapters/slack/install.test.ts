@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { removeInstallation } from '../../../src/flow/chat/manage-installations.ts'
+import { stored } from '../../support/caller.ts'
+import type { EnrolledPerson } from '../../support/enrolled.ts'
+import { createHttpClient } from '../../support/http-client.ts'
+import { type TestService, useService } from '../../support/service.ts'
+import { consent, install, startInstallation } from '../../support/slack-consent.ts'
+import type { SlackEmulator } from '../../support/slack-emulator.ts'
+import {
+  AS_PAGE,
+  expectRefusal,
+  type InstallSetting,
+  otherTokens,
+  SIGNING_SECRET,
+  slackEnv,
+  startInstallSetting,
+} from './install-setting.ts'
+
+let setting: InstallSetting
+let slack: SlackEmulator
+let service: TestService
+let ana: EnrolledPerson
+let ben: EnrolledPerson
+
+beforeAll(async () => {
+  setting = await startInstallSetting('test_slack_install')
+  ;({ slack, service, ana, ben } = setting)
+})
+afterAll(() => setting.close())
+beforeEach(() => setting.clear())
+
+describe('an installation', () => {
+  it('goes from the consent page of Slack to a workspace with sealed tokens', async () => {
+    const page = await startInstallation(ana.browser)
+    expect(`${page.origin}${page.pathname}`).toBe(`${slack.siteUrl}/oauth/v2/authorize`)
+    expect(Object.fromEntries(page.searchParams)).toEqual({
+      client_id: slack.clientId,
+      scope: 'chat:write,commands,im:write,users:read,users:read.email',
+      redirect_uri: `${service.url}/slack/oauth_redirect`,
+      state: expect.stringMatching(/^[\w-]{43}$/),
+    })
+    const back = await consent(slack, page, 'ana')
+    const answer = await ana.browser.get(back, AS_PAGE)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.body).toContain('<h1>Countersign is installed in Slack</h1>')
+    expect(answer.body).toContain('Acme &#60;b&#62;&#38;Co')
+    expect(answer.body).not.toContain('<b>')
+
+    const installation = await setting.kept()
+    expect(installation).toMatchObject({
+      platform: 'slack',
+      tenant: slack.teamId,
+      workspace_name: 'Acme <b>&Co',
+      account_ids: [await setting.accountOf(ana)],
+    })
+    const token = slack.calls.find(({ method }) => method === 'auth.test')?.token ?? ''
+    expect(token).toMatch(/^xoxb-/)
+    const opened = service.composition.deps.vault.open(
+      installation?.sealed ?? '',
+      `slack-installation:${slack.teamId}`,
+    )
+    expect(JSON.parse(Buffer.from(opened).toString())).toEqual({
+      bot_token: token,
+      bot_user_id: slack.botUserId,
+      scopes: ['chat:write', 'commands', 'im:write', 'users:read', 'users:read.email'],
+    })
+    expect(() =>
+      service.composition.deps.vault.open(installation?.sealed ?? '', 'slack-installation:T0'),
+    ).toThrow()
+    const code = new URL(back, service.url).searchParams.get('code') ?? ''
+    const everywhere = JSON.stringify([
+      service.logged,
+      await stored(service, 'chat_installations').find().toArray(),
+      await stored(service, 'challenges').find().toArray(),
+      await setting.auditEntries(),
+    ])
+    for (const secret of [token, slack.clientSecret, code, page.searchParams.get('state') ?? ''])
+      expect(everywhere).not.toContain(secret)
+  })
+
+  it('is told in the trail, by whom and for which account, and so is its end', async () => {
+    await install(slack, ana.browser, 'ana')
+    await install(slack, ben.browser, 'ana')
+    const { deps } = service.composition
+    expect(await removeInstallation(deps, 'slack', slack.teamId)).toBe(true)
+    expect(await removeInstallation(deps, 'slack', slack.teamId)).toBe(false)
+    expect(await setting.kept()).toBeUndefined()
+    const entries = (await setting.auditEntries()).slice(-4)
+    const detail = { platform: 'slack', tenant: slack.teamId, workspace: 'Acme <b>&Co' }
+    const told = { subject: `slack:${slack.teamId}`, detail }
+    const [first, second] = [await setting.accountOf(ana), await setting.accountOf(ben)]
+    const by = ({ userId }: EnrolledPerson) => ({ kind: 'user', id: userId, address: '127.0.0.1' })
+    expect(entries).toMatchObject([
+      { type: 'chat.installed', account_id: first, actor: by(ana), ...told },
+      { type: 'chat.installed', account_id: second, actor: by(ben), ...told },
+      { type: 'chat.uninstalled', account_id: first, actor: { kind: 'service' }, ...told },
+      { type: 'chat.uninstalled', account_id: second, actor: { kind: 'service' }, ...told },
+    ])
+  })
+
+  it('by a second account adds that account and replaces the tokens', async () => {
+    await install(slack, ana.browser, 'ana')
+    const before = await setting.kept()
+    await install(slack, ben.browser, 'ana')
+    await install(slack, ana.browser, 'ana')
+    const installation = await setting.kept()
+    expect(installation?.account_ids).toEqual([await setting.accountOf(ana), await setting.accountOf(ben)])
+    expect(installation?.sealed).not.toBe(before?.sealed)
+    const { installations: store } = service.composition.deps
+    for (const person of [ana, ben])
+      expect(await store.tenantsOf('slack', await setting.accountOf(person))).toEqual([slack.teamId])
+  })
+
+  it('of a second workspace leaves the first alone', async () => {
+    await install(slack, ana.browser, 'ana')
+    const first = await setting.kept()
+    const other = { ok: true, team: { id: 'T0OTHER', name: 'Other' }, is_enterprise_install: false }
+    slack.behave(({ method }) =>
+      method === 'oauth.v2.access'
+        ? { answer: { ...otherTokens(), ...other } }
+        : { answer: { ok: true, bot_id: 'B1' } },
+    )
+    expect((await install(slack, ana.browser, 'ana')).status).toBe(200)
+    const { installations: store } = service.composition.deps
+    expect(await store.tenantsOf('slack', await setting.accountOf(ana))).toEqual(
+      ['T0OTHER', slack.teamId].sort(),
+    )
+    expect(await store.tenantsOf('slack', await setting.accountOf(ben))).toEqual([])
+    expect(await setting.kept()).toEqual(first)
+  })
+
+  it('of a whole organisation is kept under the organisation', async () => {
+    const organisation = { team: null, enterprise: { id: 'E0ORG', name: 'Org' }, is_enterprise_install: true }
+    slack.behave(({ method }) =>
+      method === 'oauth.v2.access'
+        ? { answer: { ...otherTokens(), ...organisation } }
+        : { answer: { ok: true, bot_id: 'B1', url: 'https://org.enterprise.slack.example/' } },
+    )
+    expect((await install(slack, ana.browser, 'ana')).status).toBe(200)
+    const { installations: store } = service.composition.deps
+    expect(await store.find('slack', 'E0ORG')).toMatchObject({ tenant: 'E0ORG', workspace_name: 'Org' })
+  })
+
+  it('may begin in one process and end in another', async () => {
+    const second = await useService({
+      env: { ...slackEnv(slack), BASE_URL: service.url },
+      database: setting.database,
+    })
+    const back = await consent(slack, await startInstallation(ana.browser), 'ana')
+    const there = createHttpClient(second.url, ana.browser.cookies)
+    expect((await there.get(back)).status).toBe(200)
+    expect(await setting.kept()).toMatchObject({ account_ids: [await setting.accountOf(ana)] })
+  })
+})
+
+describe('the addresses', () => {
+  it('exist only where workspaces install the app', async () => {
+    const one = await useService({
+      env: { SLACK_BOT_TOKEN: 'xoxb-1', SLACK_SIGNING_SECRET: SIGNING_SECRET, SLACK_API_URL: slack.apiUrl },
+    })
+    const none = await useService()
+    for (const { url } of [one, none])
+      for (const path of ['/slack/install', '/slack/oauth_redirect?code=a&state=b'])
+        expectRefusal(await createHttpClient(url).get(path), 'not_found')
+  })
+
+  it.each([
+    ['https://slack.com/api/', 'https://slack.com/oauth/v2/authorize'],
+    ['https://slack-gov.com/api/', 'https://slack-gov.com/oauth/v2/authorize'],
+  ])('of the consent page follow %s', async (apiUrl, wanted) => {
+    const elsewhere = await useService({
+      env: { ...slackEnv(slack), SLACK_API_URL: apiUrl, BASE_URL: service.url },
+      database: setting.database,
+    })
+    const browser = createHttpClient(elsewhere.url, new Map(ana.browser.cookies))
+    const page = await startInstallation(browser)
+    expect(`${page.origin}${page.pathname}`).toBe(wanted)
+  })
+
+  it('set a cookie that no sibling host can plant, where they are https', async () => {
+    const secure = await useService({
+      env: { ...slackEnv(slack), BASE_URL: 'https://approvals.example.com' },
+      database: setting.database,
+    })
+    const session = ana.browser.cookies.get('countersign') ?? ''
+    const browser = createHttpClient(secure.url, new Map([['__Host-countersign', session]]))
+    const { headers } = await browser.get('/slack/install')
+    const [cookie = '', ...more] = headers.getSetCookie()
+    expect(more).toEqual([])
+    expect(cookie).toMatch(
+      /^__Host-countersign-slack-install=[\w-]{43}; Secure; HttpOnly; Path=\/; Max-Age=600$/,
+    )
+    expect(new URL(headers.get('location') ?? '').searchParams.get('redirect_uri')).toBe(
+      'https://approvals.example.com/slack/oauth_redirect',
+    )
+  })
+})
