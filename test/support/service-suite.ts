@@ -2,7 +2,7 @@ import type { Browser, BrowserContextOptions, CDPSession } from 'playwright-core
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { inviteUser } from '../../src/flow/people/invite-user.ts'
 import { addAuthenticator, launchBrowser, newVisitor, type Visitor } from './browser.ts'
-import { startService, type TestService } from './service.ts'
+import { type ServiceOptions, startService, type TestService } from './service.ts'
 
 /** A visitor with an authenticator of their own. */
 export interface Person extends Visitor {
@@ -18,7 +18,7 @@ export interface ServiceSuite {
   enrol(email: string): Promise<Person>
 }
 
-export function useServiceSuite(): ServiceSuite {
+export function useServiceSuite(options: ServiceOptions = {}): ServiceSuite {
   let browser: Browser | undefined
   let service: TestService | undefined
   let visitors: Person[] = []
@@ -28,7 +28,7 @@ export function useServiceSuite(): ServiceSuite {
   }
   beforeAll(async () => {
     browser = await launchBrowser()
-    service = await startService()
+    service = await startService(options)
   })
   afterAll(async () => {
     await browser?.close()
