@@ -3,18 +3,14 @@ import { identityKey } from '../domain/chat.ts'
 import type { ChatLink, ChatLinkStore } from '../flow/chat-ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
-type ChatLinkDocument = Omit<ChatLink, 'id' | 'identity'> & {
-  _id: string
-  /** One open link a kind and identity. */
-  holder: string
-  identity: ChatLink['identity']
-}
+/** Kind and identity are its name: there is one open link of both. */
+type ChatLinkDocument = Omit<ChatLink, 'id'> & { _id: string; link_id: string }
 
 const platform = { type: String, enum: ['slack', 'teams'], required: true }
 const chatLinkSchema = new Schema<ChatLinkDocument>(
   {
     _id: { type: String, required: true },
-    holder: { type: String, required: true },
+    link_id: { type: String, required: true },
     kind: { type: String, enum: ['link', 'browser', 'channel'], required: true },
     token_hash: { type: String, required: true },
     identity: new Schema(
@@ -40,36 +36,37 @@ const chatLinkSchema = new Schema<ChatLinkDocument>(
   STRICT_SCHEMA,
 )
 chatLinkSchema.index({ token_hash: 1 }, { unique: true })
-chatLinkSchema.index({ holder: 1 }, { unique: true })
+chatLinkSchema.index({ link_id: 1 }, { unique: true })
 chatLinkSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-/** Lost races in a row before giving up. */
+/** Asking twice at once is two upserts, of which one may fail; then there is a link to replace. */
 const MAX_ATTEMPTS = 8
 
-/** One-time links asked for in chat, on mongoose. A used or replaced one is deleted. */
+/** One-time links asked for in chat, on mongoose. A used one is deleted. */
 export function createChatLinkStore(connection: StoreConnection): ChatLinkStore {
   const model = connection.model<ChatLinkDocument>('ChatLink', chatLinkSchema, 'chat_links')
   const unexpired = { $expr: mongoose.trusted({ $gt: ['$expires_at', '$$NOW'] }) }
   return {
     async insert({ id, ...rest }) {
-      const holder = `${rest.kind}:${identityKey(rest.identity)}`
-      // Somebody who asks twice at once gets two links, of which the later one holds.
+      // Links of one kind have the same fields, so setting all of them replaces the link.
+      const update = { $set: { ...rest, link_id: id } }
       for (let attempt = 1; ; attempt += 1) {
-        await model.deleteMany({ holder })
         try {
-          await model.create({ _id: id, holder, ...rest })
+          await model.updateOne({ _id: `${rest.kind}:${identityKey(rest.identity)}` }, update, {
+            upsert: true,
+          })
           return
         } catch (error) {
-          if (!isDuplicateKey(error, 'holder') || attempt >= MAX_ATTEMPTS) throw error
+          if (!isDuplicateKey(error) || attempt >= MAX_ATTEMPTS) throw error
         }
       }
     },
     async find(tokenHash) {
       const found = await model.findOne({ token_hash: tokenHash, ...unexpired }).lean<ChatLinkDocument>()
       if (found === null) return undefined
-      const { _id, holder: _holder, ...rest } = found
-      return { id: _id, ...rest }
+      const { _id, link_id, ...rest } = found
+      return { id: link_id, ...rest }
     },
-    consume: async (id) => (await model.deleteOne({ _id: id, ...unexpired })).deletedCount === 1,
+    consume: async (id) => (await model.deleteOne({ link_id: id, ...unexpired })).deletedCount === 1,
   }
 }

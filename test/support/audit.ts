@@ -11,6 +11,7 @@ export interface EntryFilter {
 const SOURCES = [
   'requests',
   'api_keys',
+  'accounts',
   'users',
   'signing_keys',
   'sessions',
