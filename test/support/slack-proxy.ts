@@ -166,7 +166,9 @@ async function refusal(setting: Setting, call: SlackCall): Promise<Reply | undef
     const refused = asJson({ ok: false, error: 'ratelimited' })
     return { ...refused, status: 429, headers: { ...refused.headers, 'retry-after': String(seconds) } }
   }
-  if (call.args.blocks !== undefined) {
+  // None at all is how an edit takes them away.
+  const none = Array.isArray(call.args.blocks) && call.args.blocks.length === 0
+  if (call.args.blocks !== undefined && !none) {
     const problems = checkBlocks(call.args.blocks)
     const tooLong = problems.length > 0 && problems.every((line) => /characters of (text|JSON)$/.test(line))
     const error = tooLong ? 'msg_blocks_too_long' : 'invalid_blocks'

@@ -1,0 +1,247 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { waitUntil } from '../../support/chat-platform.ts'
+import { ask, callWithKey, decideByPasskey } from '../../support/live.ts'
+import type { SlackBehaviour, SlackCall } from '../../support/slack-proxy.ts'
+import { about, atRest, cardTo, type SendSetting, startSending, tellChannel } from './send-setting.ts'
+
+const SECRET_WORDS = 'Wire 900 to ACME-7731'
+
+let setting: SendSetting
+
+beforeAll(async () => {
+  setting = await startSending({ others: ['ana'], strangers: ['stan'] })
+})
+afterEach(() => setting.slack.behave(() => undefined))
+afterAll(() => setting.close())
+
+/** Lets Slack behave so for posts to that person about that request; `nth` counts these. */
+function onPostTo(name: string, id: () => string, how: (nth: number) => SlackBehaviour): SlackCall[] {
+  const seen: SlackCall[] = []
+  let conversation: unknown
+  setting.slack.behave(async (call) => {
+    if (call.method !== 'chat.postMessage' || call.args.thread_ts !== undefined) return undefined
+    conversation ??= await dmIdOf(name)
+    if (call.args.channel !== conversation || !JSON.stringify(call.args).includes(id())) return undefined
+    seen.push(call)
+    return how(seen.length)
+  })
+  return seen
+}
+
+async function dmIdOf(name: string): Promise<string> {
+  const { channel } = await setting.slack.call('conversations.open', { users: setting.slack.user(name) })
+  return String(Object(channel).id)
+}
+
+/** Asks while Slack behaves so towards ana. */
+async function askedWith(how: (nth: number) => SlackBehaviour): Promise<{ id: string; posts: SlackCall[] }> {
+  let id = 'req_'
+  const posts = onPostTo('ana', () => id, how)
+  id = await ask(setting, { action: SECRET_WORDS })
+  return { id, posts }
+}
+
+interface LoggedCard {
+  recipient: string
+  approver?: string
+  state: string
+  attempts: { what: string; outcome: string }[]
+}
+
+async function cardLog(id: string): Promise<LoggedCard[]> {
+  const answer = await callWithKey(setting.service, setting.key, `/${id}/deliveries`)
+  expect(answer.status).toBe(200)
+  return Object(await answer.json()).cards
+}
+
+/** Outcomes of the attempts at the card of that person, as the API tells them. */
+async function attemptsAt(name: string, id: string): Promise<string[]> {
+  const approver = await referenceOf(name)
+  const card = (await cardLog(id)).find((one) => one.approver === approver)
+  return (card?.attempts ?? []).map(({ what, outcome }) => `${what} ${outcome}`)
+}
+
+async function referenceOf(name: string): Promise<string> {
+  const user = await setting.service.composition.deps.users.find(setting.people.get(name) ?? '')
+  return user?.approver ?? expect.unreachable()
+}
+
+async function notReachable(id: string): Promise<string[]> {
+  const { status, body } = await setting.owner.browser.get(`/api/v1/approvals/${id}/review`)
+  expect(status).toBe(200)
+  return body.not_reachable
+}
+
+it('lets an approver who is not in Slack block nobody, and says so to who waits (sso-elevator#138)', async () => {
+  const id = await ask(setting)
+  await atRest(setting, id, 3)
+  await cardTo(setting, 'owner', id)
+  await cardTo(setting, 'ana', id)
+  expect(await notReachable(id)).toEqual([await referenceOf('stan')])
+  expect(await attemptsAt('stan', id)).toEqual(['post unreachable'])
+  expect(await attemptsAt('ana', id)).toEqual(['post accepted'])
+})
+
+it('does not storm Slack after a 429: nobody posts there before Retry-After is over, then everybody gets one card', async () => {
+  const { id, posts } = await askedWith((nth) =>
+    nth === 1
+      ? { status: 429, headers: { 'retry-after': '2' }, body: '{"ok":false,"error":"ratelimited"}' }
+      : undefined,
+  )
+  await atRest(setting, id, 3)
+  expect(posts.map(({ outcome }) => outcome)).toEqual(['ratelimited', 'ok'])
+  expect((posts[1]?.at ?? 0) - (posts[0]?.at ?? 0)).toBeGreaterThanOrEqual(2_000)
+  expect(await attemptsAt('ana', id)).toEqual(['post rate_limited', 'post accepted'])
+  await cardTo(setting, 'ana', id)
+  await cardTo(setting, 'owner', id)
+})
+
+it('posts twice when the connection is cut after Slack took the card, the documented duplicate, and no more', async () => {
+  const { id, posts } = await askedWith((nth) => (nth === 1 ? 'take-and-drop' : undefined))
+  await atRest(setting, id, 3)
+  expect(posts.map(({ outcome, taken }) => [outcome, taken])).toEqual([
+    ['take-and-drop', true],
+    ['ok', true],
+  ])
+  // A key that tells Slack the two are one; the emulator does not look at it.
+  expect(new Set(posts.map(({ args }) => args.client_msg_id)).size).toBe(1)
+  const dm = await dmIdOf('ana')
+  expect(about(await setting.slack.history(dm), id)).toHaveLength(2)
+  expect(await attemptsAt('ana', id)).toEqual(['post failed', 'post accepted'])
+  await decideByPasskey(setting, id, 'approved')
+  await atRest(setting, id, 3)
+  // The one we know of shows the decision; the other leads to the page, which does.
+  const texts = about(await setting.slack.history(dm), id).map(({ text }) => text.split(/[.:] /)[0])
+  expect(texts.sort()).toEqual(['A request waits for a decision on the approval page', 'Approved'])
+})
+
+it.each([
+  ['cuts the connection before it takes the card', 'drop'],
+  ['answers 503', { status: 503 }],
+  ['answers with a page that is no JSON', { status: 200, body: '<html>busy</html>' }],
+  ['has an internal error', { error: 'internal_error' }],
+  ['answers with a code nobody has heard of', { error: 'brand_new_error' }],
+] as const)('loses no card and posts no second one when Slack %s', async (_words, behaviour) => {
+  const { id, posts } = await askedWith((nth) => (nth === 1 ? behaviour : undefined))
+  await atRest(setting, id, 3)
+  expect(posts).toHaveLength(2)
+  await cardTo(setting, 'ana', id)
+  await cardTo(setting, 'owner', id)
+  expect(await attemptsAt('ana', id)).toEqual(['post failed', 'post accepted'])
+})
+
+it('hangs on no call: Slack that never answers is a time-out after 5 s, and the card comes with the next try', async () => {
+  const { id, posts } = await askedWith((nth) => (nth === 1 ? 'stall' : undefined))
+  await atRest(setting, id, 3)
+  expect(await attemptsAt('ana', id)).toEqual(['post timeout', 'post accepted'])
+  expect((posts[1]?.at ?? 0) - (posts[0]?.at ?? 0)).toBeGreaterThanOrEqual(5_000)
+  await cardTo(setting, 'ana', id)
+})
+
+it('lets no late post overwrite the decision (sutando#2296)', async () => {
+  let answer: (value: unknown) => void = () => undefined
+  const late = new Promise((resolve) => {
+    answer = resolve
+  })
+  const { id, posts } = await askedWith((nth) => (nth === 1 ? { late } : undefined))
+  await waitUntil(() => expect(posts).toHaveLength(1))
+  const { status } = await decideByPasskey(setting, id, 'rejected', 'No.')
+  expect(status).toBe(200)
+  answer(undefined)
+  await atRest(setting, id, 3)
+  const card = await cardTo(setting, 'ana', id)
+  expect(card.text).toMatch(/^Rejected\./)
+  expect(posts).toHaveLength(1)
+})
+
+it('shows a card in plain words when Slack refuses the blocks, and draws it again with the next change', async () => {
+  const before = setting.service.logged.length
+  const { id, posts } = await askedWith((nth) => (nth === 1 ? { error: 'invalid_blocks' } : undefined))
+  await atRest(setting, id, 3)
+  expect(posts.map(({ outcome }) => outcome)).toEqual(['invalid_blocks', 'ok'])
+  const plain = await cardTo(setting, 'ana', id)
+  expect(plain.blocks ?? []).toEqual([])
+  expect(plain.text).toContain(`/a/${id}|Open the approval page>`)
+  expect(plain.text).not.toContain('Wire')
+  expect(setting.service.logged.slice(before)).toContainEqual({
+    level: 'error',
+    message: 'slack refused a card; sent plain words',
+    fields: {
+      platform: 'slack',
+      tenant: setting.slack.teamId,
+      method: 'chat.postMessage',
+      code: 'invalid_blocks',
+    },
+  })
+  await decideByPasskey(setting, id, 'approved')
+  await atRest(setting, id, 3)
+  expect(JSON.stringify((await cardTo(setting, 'ana', id)).blocks)).toContain('Wire 900')
+})
+
+it('leaves no stale buttons when Slack refuses the blocks of an edit', async () => {
+  const id = await ask(setting)
+  await atRest(setting, id, 3)
+  setting.slack.behave(({ method, args }) =>
+    method === 'chat.update' && Array.isArray(args.blocks) && args.blocks.length > 0
+      ? { error: 'msg_blocks_too_long' }
+      : undefined,
+  )
+  await decideByPasskey(setting, id, 'approved')
+  await atRest(setting, id, 3)
+  const card = await cardTo(setting, 'ana', id)
+  expect(card.blocks).toEqual([])
+  expect(card.text).toMatch(/^Approved\. <http:/)
+})
+
+it('tries nothing more where trying does not help, and goes on with the others: a message somebody deleted', async () => {
+  const id = await ask(setting)
+  await atRest(setting, id, 3)
+  const { ts } = await cardTo(setting, 'ana', id)
+  await setting.slack.call('chat.delete', { channel: await dmIdOf('ana'), ts })
+  await decideByPasskey(setting, id, 'approved')
+  await atRest(setting, id, 3)
+  expect(await attemptsAt('ana', id)).toEqual(['post accepted', 'update unreachable'])
+  expect((await cardTo(setting, 'owner', id)).text).toMatch(/^Approved\./)
+})
+
+it('calls a channel without the app unreachable, and nobody else', async () => {
+  const outside = await setting.slack.addChannel('without-app', { withApp: false })
+  await tellChannel(setting, outside)
+  const id = await ask(setting)
+  await atRest(setting, id, 4)
+  await tellChannel(setting, 'C0NOWHERE')
+  const channel = (await cardLog(id)).find(({ recipient }) => recipient === 'channel')
+  expect(channel).toMatchObject({
+    state: 'unreachable',
+    attempts: [{ what: 'post', outcome: 'unreachable' }],
+  })
+  await cardTo(setting, 'ana', id)
+  expect(await notReachable(id)).toEqual([await referenceOf('stan')])
+})
+
+it.each(['token_revoked', 'account_inactive', 'invalid_auth'])(
+  'tells who waits that nobody was reached when the app was removed (%s), and never logs the token or what was asked',
+  async (error) => {
+    const before = setting.service.logged.length
+    setting.slack.behave(() => ({ error }))
+    const id = await ask(setting, { action: SECRET_WORDS, context: { note: SECRET_WORDS } })
+    await atRest(setting, id, 4)
+    expect(await notReachable(id)).toHaveLength(3)
+    expect(await attemptsAt('ana', id)).toEqual(['post unreachable'])
+    const said = setting.service.logged.slice(before)
+    expect(said).toContainEqual({
+      level: 'warn',
+      message: 'slack did not accept a call',
+      fields: expect.objectContaining({ code: error, outcome: 'unreachable' }),
+    })
+  },
+)
+
+it('has logged neither the token nor anything the caller wrote in all of this', () => {
+  const said = JSON.stringify(setting.service.logged, (_key, value: unknown) =>
+    value instanceof Error ? `${value.stack} ${JSON.stringify(value)}` : value,
+  )
+  expect(said).toContain('slack did not accept a call')
+  expect(said).not.toContain(setting.slack.botToken)
+  expect(said).not.toMatch(/Wire 900|ACME-7731|@example\.com/)
+})
