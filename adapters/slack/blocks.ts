@@ -68,7 +68,8 @@ function callerBox(view: CardView, size: BoxSize): types.KnownBlock[] {
   ]
 }
 
-function fits(blocks: types.KnownBlock[]): boolean {
+/** Is it within what Slack takes in one message, all blocks together? */
+export function fits(blocks: types.KnownBlock[]): boolean {
   return JSON.stringify(blocks).length <= MESSAGE_BUDGET.json && textLength(blocks) <= MESSAGE_BUDGET.text
 }
 
