@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import { readIncoming } from './incoming.ts'
+
+const element = z.object({ action_id: z.string().optional(), url: z.string().optional() })
+
+const clickSchema = z.object({
+  channel: z.object({ id: z.string() }),
+  message: z.object({
+    ts: z.string(),
+    blocks: z
+      .array(z.object({ elements: z.array(element).optional().catch(undefined) }))
+      .optional()
+      .catch(undefined),
+  }),
+  actions: z.array(element).min(1),
+})
+
+/** The last of a card's link: `<BASE_URL>/a/<request id>?d=approve`. */
+const CARD_LINK = /\/a\/(req_[0-9a-z]{1,40})(?:\?|$)/
+
+/**
+ * Somebody pressed a button of ours that a card of a decided request does not have: the message shows an older state than
+ * we believe. Has it edited again; changes nothing else (T46).
+ */
+export async function healCard(
+  { cards, requests, clock, log }: Pick<FlowDeps, 'cards' | 'requests' | 'clock' | 'log'>,
+  body: unknown,
+): Promise<void> {
+  const click = clickSchema.safeParse(body).data
+  const requestId = click === undefined ? undefined : requestOf(click)
+  if (click === undefined || requestId === undefined) return
+  const request = await requests.find(requestId)
+  if (request === undefined || request.status === 'pending') return
+  const { tenant } = readIncoming(body)
+  const card = (await cards.ofRequest(requestId)).find(
+    ({ platform, message }) =>
+      platform === 'slack' &&
+      message?.tenant === tenant &&
+      message?.conversation === click.channel.id &&
+      message?.message === click.message.ts,
+  )
+  if (card === undefined || card.shown < card.wanted) return
+  await cards.doubt(card.id, clock.now())
+  log.info({ card: card.id, request: requestId }, 'a card on slack was out of date and is edited again')
+}
+
+/** Slack reports the link with the click, or at least the message with the button in it. */
+function requestOf({ actions, message }: z.output<typeof clickSchema>): string | undefined {
+  const [pressed] = actions
+  const drawn = (message.blocks ?? []).flatMap(({ elements = [] }) => elements)
+  const url = pressed?.url ?? drawn.find(({ action_id }) => action_id === pressed?.action_id)?.url
+  return url === undefined ? undefined : CARD_LINK.exec(url)?.[1]
+}

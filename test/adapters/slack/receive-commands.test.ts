@@ -1,0 +1,158 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { unescapeText } from '../../../adapters/slack/escape.ts'
+import { shownText } from '../../support/block-parts.ts'
+import { checkMessage } from '../../support/check-blocks.ts'
+import { createSlackDriver, type SlackReply, slackIdentity } from '../../support/slack-driver.ts'
+import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
+import { SIGNING_SECRET, useSlackService } from '../../support/slack-service.ts'
+
+let slack: SlackEmulator
+beforeAll(async () => {
+  slack = await startSlack()
+})
+afterAll(() => slack.close())
+afterEach(() => slack.behave(() => undefined))
+
+/** What the person reads; the answer must be one that Slack takes and that only they see. */
+function ephemeral(answer: SlackReply): string {
+  expect([answer.status, answer.body.response_type]).toEqual([200, 'ephemeral'])
+  const { blocks, text } = answer.body
+  expect(checkMessage({ blocks, text })).toEqual([])
+  return shownText(blocks)
+}
+
+describe('a slash command', () => {
+  it('is answered in the acknowledgement, for the speaker alone and within a second', async () => {
+    const { driver } = await useSlackService(slack)
+    await driver.command('/countersign', 'help')
+    const answer = await driver.command('/countersign', 'help')
+    expect(ephemeral(answer)).toContain('/verify <id or receipt> Check an approval')
+    expect(answer.body).toMatchObject({ unfurl_links: false, unfurl_media: false })
+    expect(answer.ms).toBeLessThan(1_000)
+  })
+
+  it('means the same in every spelling of an empty text', async () => {
+    const { driver } = await useSlackService(slack)
+    for (const text of ['', '  ', 'help', 'HELP']) {
+      expect(ephemeral(await driver.command('/countersign', text))).toContain('Countersign in Slack')
+    }
+  })
+
+  it('verifies what stands behind /verify', async () => {
+    const { driver } = await useSlackService(slack)
+    const unknown = `req_${'0'.repeat(26)}`
+    const said = ephemeral(await driver.command('/verify', unknown))
+    expect(said).toContain('There is no such request')
+    expect(said).toContain(`Asked about: ${unknown}`)
+  })
+
+  it('shares a verdict with the channel only when asked to, and names who does', async () => {
+    const { driver } = await useSlackService(slack)
+    const unknown = `req_${'0'.repeat(26)}`
+    const where = { channel: 'C0DEPLOYS', channelName: 'deploys', user: 'U0BEN' }
+    const answer = await driver.command('/verify', `${unknown} share`, where)
+    expect(answer.body.response_type).toBe('in_channel')
+    expect(JSON.stringify(answer.body.blocks)).toContain('{"type":"user","user_id":"U0BEN"}')
+    ephemeral(await driver.command('/verify', unknown, where))
+  })
+
+  it('undoes the escaping of Slack, once', () => {
+    expect(unescapeText('&lt;b&gt; &amp;lt; &amp;amp; &quot; & <')).toBe('<b> &lt; &amp; &quot; & <')
+  })
+
+  it('gives a link that only the speaker sees, for ten minutes', async () => {
+    const { driver, service } = await useSlackService(slack)
+    const answer = await driver.command('/countersign', 'link', { userName: 'ana' })
+    const said = ephemeral(answer)
+    expect(said).toContain('Never share this link')
+    expect(said).toContain('Works once, for 10 minutes')
+    const [button] = answer.body.blocks.at(-1).elements
+    expect(button.url).toMatch(new RegExp(`^${service.url}/link#[A-Za-z0-9_-]{43}$`))
+    expect(JSON.stringify(service.logged)).not.toContain(new URL(button.url).hash.slice(1))
+    const link = await service.composition.connection.db?.collection('chat_links').findOne({})
+    expect(link).toMatchObject({
+      identity: slackIdentity(slack.teamId),
+      shown_as: { person: 'ana', workspace: 'acme' },
+    })
+  })
+
+  it('knows a channel by its id, also a private one, and takes no direct message for one', async () => {
+    const { driver } = await useSlackService(slack)
+    const direct = await driver.command('/countersign', 'channel')
+    expect(direct.body.response_type).toBe('ephemeral')
+    expect(JSON.stringify(direct.body)).not.toContain('/link#')
+  })
+})
+
+describe('T37: who speaks', () => {
+  it('is team and user together: the same user id in another workspace is somebody else', async () => {
+    const { driver, service } = await useSlackService(slack)
+    const asked: string[] = []
+    const { users } = service.composition.deps
+    const { findByIdentity } = users
+    users.findByIdentity = (key) => {
+      asked.push(key)
+      return findByIdentity(key)
+    }
+    await driver.command('/countersign', 'help', { user: 'U0BEN' })
+    expect(asked).toEqual([`slack:${slack.teamId}:U0BEN`])
+    const other = createSlackDriver({ url: service.url, signingSecret: SIGNING_SECRET, teamId: 'T0OTHER' })
+    await other.command('/countersign', 'help', { user: 'U0BEN' })
+    expect(asked).toHaveLength(1)
+  })
+})
+
+describe('chat.md §4: nothing is swallowed silently', () => {
+  it('tells people of an unknown workspace in words, and logs it', async () => {
+    const { service, logged } = await useSlackService(slack)
+    const other = createSlackDriver({ url: service.url, signingSecret: SIGNING_SECRET, teamId: 'T0OTHER' })
+    const answer = await other.command('/countersign', 'pending')
+    expect(ephemeral(answer)).toContain(
+      `This workspace is not connected to Countersign at ${service.url}. Ask whoever runs it`,
+    )
+    expect(logged('a message of slack was refused')).toMatchObject([
+      { tenant: 'T0OTHER', name: '/countersign', said: 'This workspace is not connected' },
+    ])
+  })
+
+  it('does not call a workspace unknown while Slack has not said which is ours', async () => {
+    slack.behave(({ method }) => (method === 'auth.test' ? { status: 503 } : undefined))
+    const { driver } = await useSlackService(slack)
+    const said = ephemeral(await driver.command('/countersign', 'help'))
+    expect(said).toContain('Countersign cannot reach Slack')
+    expect(said).not.toContain('not connected')
+  })
+
+  it('knows an organisation by its own id when the app is installed for all of it', async () => {
+    slack.behave(({ method }) =>
+      method === 'auth.test'
+        ? {
+            answer: {
+              ok: true,
+              team_id: 'E0ORG',
+              enterprise_id: 'E0ORG',
+              is_enterprise_install: true,
+              user_id: 'U0BOT',
+            },
+          }
+        : undefined,
+    )
+    const { driver } = await useSlackService(slack)
+    const wide = { enterprise_id: 'E0ORG', is_enterprise_install: 'true' }
+    expect(ephemeral(await driver.command('/countersign', 'help', { fields: wide }))).toContain(
+      'Countersign in Slack',
+    )
+    const narrow = { enterprise_id: 'E0ORG', is_enterprise_install: 'false' }
+    expect(ephemeral(await driver.command('/countersign', 'help', { fields: narrow }))).toContain(
+      'not connected',
+    )
+  })
+
+  it('tells of a command that it does not know, and logs it', async () => {
+    const { driver, logged } = await useSlackService(slack)
+    const answer = await driver.command('/deploy', 'now')
+    expect(ephemeral(answer)).toContain('Nothing was done. Type /countersign help')
+    expect(answer.ms).toBeLessThan(1_000)
+    expect(logged('a message of slack was refused')).toMatchObject([{ kind: 'command', name: '/deploy' }])
+  })
+})
