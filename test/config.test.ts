@@ -40,6 +40,7 @@ describe('without any variable', () => {
       callbackAllowPrivate: false,
       callbackPorts: [443],
       callbackTimeoutMs: 10_000,
+      slack: undefined,
       warnings: [],
     })
   })

@@ -173,6 +173,9 @@ describe('redact', () => {
     ['a link token', 'https://a.example/enroll#abcdefghijklmnopqrstuvwxyz0123456789_-abcde'],
     ['a MongoDB password', 'mongodb+srv://user:pass%2Fword@host/db'],
     ['a bearer header', 'authorization: bearer c2VjcmV0'],
+    ['a Slack bot token', 'token=xoxb-0123456789abcdef-abc.def, and more'],
+    ['a Slack token that rotates', '"xoxe.xoxb-1-0123456789abcdef"'],
+    ['a Slack app-level token', 'xapp-1-A0123456789abcdef-abc'],
   ])('replaces %s inside text', (_what, text) => {
     const safe = String(redact(text))
     expect(safe).toContain('[redacted]')
@@ -191,9 +194,15 @@ describe('redact', () => {
     const key = 'sa_test_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM012345'
     const error = new Error(`bad ${key}`, { cause: new TypeError(`because of ${key}`) })
     const safe = JSON.stringify(
-      redact({ a: { b: [{ Cookie: 'c=1', code: '123456' }] }, error, webhook_secret: 'x1' }),
+      redact({
+        a: { b: [{ Cookie: 'c=1', code: '123456' }] },
+        error,
+        webhook_secret: 'x1',
+        slack: { signingSecret: 'x2', clientSecret: 'x3', botToken: 'x4', bot_token: 'x5' },
+      }),
     )
-    for (const secret of [key, 'c=1', '123456', '"x1"']) expect(safe).not.toContain(secret)
+    for (const secret of [key, 'c=1', '123456', '"x1"', '"x2"', '"x3"', '"x4"', '"x5"'])
+      expect(safe).not.toContain(secret)
     expect(safe).toContain('TypeError')
   })
 
@@ -231,6 +240,8 @@ describe('redact', () => {
       'internal-',
       'sa_live_',
       'boot_',
+      'xoxb-',
+      'xapp-',
       ':',
       ' ',
       'a.',
