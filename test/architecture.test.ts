@@ -63,7 +63,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
   {
     room: /^webauthn-page\//,
-    may: /^(webauthn-page\/|src\/domain\/(text|context-keys)|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
 ]

@@ -1,4 +1,5 @@
 import { accountPage } from './account/account-page.ts'
+import { ConsentPage } from './consent/consent-page.ts'
 import { DecidePage } from './decide/decide-page.ts'
 import { el } from './dom/element.ts'
 import { showScene } from './dom/stage.ts'
@@ -11,6 +12,8 @@ function route(): Promise<void> {
   const { pathname, search } = location
   const request = /^\/a\/([\w-]+)$/.exec(pathname)?.[1]
   if (request !== undefined) return new DecidePage(request, wantedOutcome(search)).open()
+  const consent = /^\/b\/([\w-]+)$/.exec(pathname)?.[1]
+  if (consent !== undefined) return new ConsentPage(consent).open()
   if (pathname === '/setup' || pathname === '/enroll') return enrolPage()
   if (pathname === '/signin') return signInPage()
   if (pathname === '/account') return accountPage()

@@ -1,6 +1,5 @@
 import { BOOTSTRAP_MINUTES, type Bootstrap, POLL_SECONDS, WRONG_CODES } from '../domain/bootstrap.ts'
 import { showMatchingCode } from '../domain/matching-code.ts'
-import { mixedScriptWarning } from '../domain/text.ts'
 import type { PollAnswer } from '../flow/bootstrap/poll-bootstrap.ts'
 import type { ConsentReview } from '../flow/bootstrap/review-consent.ts'
 
@@ -39,14 +38,12 @@ export function presentWaiting(bootstrap: Bootstrap) {
 /** Everything the owner sees before and after consent. */
 export function presentConsent({ bootstrap, methods, serverTime }: ConsentReview) {
   const { consent, collected } = bootstrap
-  const look_alike = mixedScriptWarning(bootstrap.client_name)
   return {
     ...presentWaiting(bootstrap),
     status: bootstrap.status,
     server_time: serverTime.toISOString(),
     tries_left: WRONG_CODES - bootstrap.wrong_codes,
     methods,
-    ...(look_alike === undefined ? {} : { look_alike }),
     ...(consent === undefined
       ? {}
       : { consent: { decision: consent.decision, method: consent.method, at: consent.at.toISOString() } }),

@@ -4,6 +4,7 @@ import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type { ApiKeyEntry, Factors, PendingRequest, Review, User } from '../../webauthn-page/api/contract.ts'
 import { chatAnswers, freshChat, type PageChat } from './page-chat-answers.ts'
+import { consentAnswers, freshConsents, type PageConsents } from './page-consent-answers.ts'
 import { SAMPLE_FACTORS, SAMPLE_KEYS, SAMPLE_USER, samplePending, sampleReview } from './page-samples.ts'
 
 /** What the answers of options calls look like; tests may change one to let the server lie. */
@@ -30,6 +31,7 @@ export interface PageState {
   invitation: { kind: 'setup' | 'invite'; email: string | null; name: string | null; expires_at: string }
   stepUp: ('passkey' | 'totp')[]
   chat: PageChat
+  consents: PageConsents
   lie(answer: DecisionOptions): unknown
 }
 
@@ -45,6 +47,7 @@ export function freshState(): PageState {
     invitation: { kind: 'setup', email: null, name: null, expires_at: '2100-01-01T00:00:00.000Z' },
     stepUp: ['passkey', 'totp'],
     chat: freshChat(),
+    consents: freshConsents(),
     lie: (answer) => answer,
   }
 }
@@ -114,6 +117,7 @@ export function answer(
     }),
     [`POST /approvals/${id}/decision/options`]: () => state.lie(decisionOptions(state, body, origin)),
     [`POST /approvals/${id}/decision`]: () => decide(state, body),
+    ...consentAnswers(state.consents, { body, origin }),
     ...chatAnswers(state.chat, { body, signedIn: state.signedIn }),
   }
   const route = routes[call]

@@ -13,7 +13,7 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
-const PAGES = /^\/(?:setup|enroll|signin|account|link|a\/[\w-]+)?$/
+const PAGES = /^\/(?:setup|enroll|signin|account|link|[ab]\/[\w-]+)?$/
 
 /**
  * Speaks the page's API with answers a test chooses, also ones the real service never gives: lies, hostile texts, every

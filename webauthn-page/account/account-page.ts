@@ -16,6 +16,7 @@ import { callerText } from '../show/caller-text.ts'
 import { apiKeysSection, loadApiKeys } from './api-keys.ts'
 import { type Chat, chatSection, loadChat } from './chat.ts'
 import { codesSection } from './codes.ts'
+import { consentsSection, loadConsents } from './consents-section.ts'
 import { passkeysSection } from './passkeys.ts'
 import { loadPending, type Pending } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
@@ -26,20 +27,22 @@ interface Account {
   factors: Factors
   keys: ApiKeyEntry[] | undefined
   chat: Chat
+  consents: Parameters<typeof consentsSection>[0]
 }
 
 /** `/account`: what waits for the person, own factors, chat and, for owners, API keys. `message` says what just changed. */
 export async function accountPage(message?: string): Promise<void> {
   try {
     const { user } = await get('/session', sessionShape)
-    const [pending, factors, keys, chat] = await Promise.all([
+    const [pending, factors, keys, chat, consents] = await Promise.all([
       loadPending(),
       get('/me/factors', factorsShape),
       loadApiKeys(),
       loadChat(),
+      loadConsents(),
     ])
     showUser(user)
-    showAccount({ user, pending, factors, keys, chat }, message)
+    showAccount({ user, pending, factors, keys, chat, consents }, message)
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 401)
       return location.replace('/signin?next=/account')
@@ -54,7 +57,7 @@ export async function accountPage(message?: string): Promise<void> {
   }
 }
 
-function showAccount({ user, pending, factors, keys, chat }: Account, message?: string): void {
+function showAccount({ user, pending, factors, keys, chat, consents }: Account, message?: string): void {
   const done = (said?: string): Promise<void> => accountPage(said)
   const news = message === undefined ? undefined : notice('success', message)
   const keyPart = keys === undefined ? undefined : apiKeysSection(keys, done)
@@ -65,6 +68,7 @@ function showAccount({ user, pending, factors, keys, chat }: Account, message?: 
     el('div', { class: 'account-head' }, el('h1', {}, 'Your account'), button('Sign out', 'quiet', signOut)),
     news,
     waitingSection(pending),
+    consentsSection(consents),
     facts(
       ['Name', callerText(user.name)],
       ['E-mail', callerText(user.email)],

@@ -1,4 +1,5 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
+import type { ConsentIntent } from '../../src/domain/consent-intent.ts'
 import type { DecisionIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
@@ -34,7 +35,7 @@ export function shownIntent(
 export async function checkIntent(
   intent: Record<string, unknown>,
   options: PublicKeyCredentialRequestOptionsJSON,
-  shown: Omit<DecisionIntent, 'salt'>,
+  shown: Omit<DecisionIntent | ConsentIntent, 'salt'>,
 ): Promise<void> {
   const { salt, ...said } = intent
   if (typeof salt !== 'string' || !/^[\w-]{43}$/.test(salt)) throw differs('salt')

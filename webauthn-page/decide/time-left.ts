@@ -1,14 +1,13 @@
 import { announce } from '../dom/announce.ts'
 import { el } from '../dom/element.ts'
 import { duration, secondsUntil } from '../dom/moment.ts'
-import type { CheckedReview } from './load-review.ts'
 
 /** Seconds before expiry at which a screen reader hears the time left; in between it is only shown. */
 const THRESHOLDS = [600, 300, 60, 30]
 
 /** A live count-down. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
 export function timeLeft(
-  { review, clock }: CheckedReview,
+  { review, clock }: { review: { expires_at: string }; clock: number },
   timeUp: () => void,
 ): { element: HTMLElement; stop(): void } {
   const value = el('span', { class: 'time-left-value' })

@@ -50,11 +50,13 @@ function wrong({ status, wrong_codes }: Bootstrap) {
   const left = WRONG_CODES - wrong_codes
   if (status === 'rejected')
     return refusal('wrong_matching_code', {
+      field: 'code',
       status,
       detail: 'That was the third wrong code. The request is rejected; nobody gets a key.',
     })
   const tries = left === 1 ? 'one more try' : `${left} more tries`
   return refusal('wrong_matching_code', {
+    field: 'code',
     status,
     detail: `This is not the code of this request. You have ${tries}; if the codes differ, reject.`,
   })

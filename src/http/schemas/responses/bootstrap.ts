@@ -61,10 +61,6 @@ export const consentAnswer = waiting
     server_time: timeField,
     tries_left: z.int().meta({ description: 'Wrong matching codes until it is rejected.' }),
     methods: z.array(z.enum(['passkey', 'totp'])),
-    look_alike: z
-      .string()
-      .optional()
-      .meta({ description: 'A warning about letters in the name that pass for others.' }),
     consent: z
       .strictObject({ decision: outcomeField, method: z.enum(['passkey', 'totp']), at: timeField })
       .optional(),

@@ -1,0 +1,186 @@
+import { mkdirSync } from 'node:fs'
+import { beforeEach, expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
+import type { PageConsents } from '../support/page-consent-answers.ts'
+import { sampleConsent } from '../support/page-consent-answers.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const PATH = `/b/${sampleConsent().id}`
+const PICTURES = process.env.CONSENT_PICTURES
+
+describeInBrowser('the page on which an owner consents to an API key', () => {
+  const suite = usePageSuite()
+  let visitor: Visitor
+
+  beforeEach(async () => {
+    visitor = await suite.visit()
+  })
+  const state = (): PageConsents => suite.server().state.consents
+  const page = () => visitor.page
+  const open = async (): Promise<void> => {
+    await page().goto(PATH)
+    await page().locator('.request').waitFor()
+  }
+  const useCodes = () => page().getByRole('radio', { name: 'Code from an authenticator app' }).check()
+  const calls = (): string[] => suite.server().calls.filter((call) => call.includes('/decision'))
+
+  it('shows who asks, from where, with which program, for what and until when, and never the code', async () => {
+    await open()
+    const text = await page().locator('main').innerText()
+    for (const shown of [
+      'Release agent',
+      'unverified name',
+      '203.0.113.7',
+      'curl/8.5.0',
+      'approval:create',
+      'approval:read',
+      'left to decide',
+    ])
+      expect(text).toContain(shown)
+    expect(text).not.toMatch(/BDWP-?HQPK/)
+    expect(await page().locator('.caller-box-title').innerText()).toMatch(/Not checked by Countersign/)
+  })
+
+  it('approves with the code that the agent shows, however it is typed, and says what comes next', async () => {
+    await open()
+    await useCodes()
+    await page().getByLabel('Matching code').fill(' bdwp hqpk ')
+    await page().getByLabel('Code from your authenticator app').fill('123456')
+    await page().getByRole('button', { name: 'Approve' }).click()
+    await page().getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+    expect(await page().locator('.panel').innerText()).toContain('gets its key when it asks next')
+    state().one = { ...state().one, collected: sampleCollection() }
+    await page().getByRole('heading', { name: 'The key was collected' }).waitFor()
+    expect(await page().locator('main').innerText()).toContain('198.51.100.4')
+    expect(await page().getByRole('link', { name: 'See or revoke the key' }).getAttribute('href')).toBe(
+      '/account',
+    )
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('asks for the code before anything is sent, and rejects without one', async () => {
+    await open()
+    await useCodes()
+    await page().getByLabel('Code from your authenticator app').fill('123456')
+    await page().getByRole('button', { name: 'Approve' }).click()
+    await page().getByText('Enter the eight letters').waitFor()
+    expect(await page().evaluate('document.activeElement.name')).toBe('matching-code')
+    expect(calls()).toEqual([])
+    await page().getByRole('button', { name: 'Reject' }).click()
+    await page().getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
+  })
+
+  it('T48: says how many tries are left after a wrong code; the third one rejects', async () => {
+    await open()
+    await useCodes()
+    for (const left of [2, 1]) {
+      await page().getByLabel('Matching code').fill('BBBB-BBBB')
+      await page().getByLabel('Code from your authenticator app').fill('123456')
+      await page().getByRole('button', { name: 'Approve' }).click()
+      await page().getByText(`You have ${left} more tries`).waitFor()
+      expect(await page().evaluate('document.activeElement.name')).toBe('matching-code')
+    }
+    await page().getByLabel('Code from your authenticator app').fill('123456')
+    await page().getByRole('button', { name: 'Approve' }).click()
+    await page().getByRole('heading', { name: 'Rejected after three wrong codes' }).waitFor()
+    expect(await page().locator('.decision-form').count()).toBe(0)
+  })
+
+  for (const field of ['client_name', 'scopes', 'code', 'bst', 'decision', 'approver']) {
+    it(`refuses to go on when the service asks for a signature on another ${field}`, async () => {
+      state().lie = ({ intent, options }) => ({ intent: { ...intent, [field]: 'x' }, options })
+      await open()
+      await page().getByLabel('Matching code').fill('BDWPHQPK')
+      await page().getByRole('button', { name: 'Approve' }).click()
+      await page().getByRole('heading', { name: 'Stopped for your safety' }).waitFor()
+      expect(await page().locator('main').innerText()).toContain(`(${field})`)
+      expect(calls()).toHaveLength(1)
+    })
+  }
+
+  it('shows nothing before sign-in, and nothing to others', async () => {
+    suite.server().state.signedIn = false
+    await page().goto(PATH)
+    await page().getByRole('heading', { name: 'Sign in to see this request' }).waitFor()
+    expect(await page().content()).not.toContain('Release agent')
+    suite.server().state.signedIn = true
+    await page().goto('/b/bst_00000000000000000000000000')
+    await page().getByRole('heading', { name: 'No such request for you' }).waitFor()
+  })
+
+  it('notices by itself that the request ran out', async () => {
+    await open()
+    state().one = { ...state().one, status: 'expired' }
+    await page().getByRole('heading', { name: 'Expired' }).waitFor()
+  })
+
+  it('lists what waits on the account page, which says nothing of it otherwise', async () => {
+    await page().goto('/account')
+    await page().getByRole('heading', { name: 'Waiting for you' }).waitFor()
+    expect(await page().getByRole('heading', { name: 'Asking for an API key' }).isVisible()).toBe(false)
+    state().waiting = [sampleConsent()]
+    const link = page().getByRole('link', { name: 'Look and decide', description: 'Release agent' })
+    await link.waitFor()
+    expect(await link.getAttribute('href')).toBe(PATH)
+    expect(await page().locator('#announcements').innerText()).toBe('Somebody asks for an API key')
+    state().waiting = []
+    await link.waitFor({ state: 'hidden' })
+  })
+
+  const LOOKS = [
+    { width: 360, colorScheme: 'dark' },
+    { width: 1440, colorScheme: 'light' },
+  ] as const
+  const SCENES: Record<string, { path: string; prepare?(): void }> = {
+    waiting: { path: PATH },
+    hostile: {
+      path: PATH,
+      prepare: () => {
+        state().one = sampleConsent({
+          client_name: `Countersign ✔ p\u0430ypal ${'W'.repeat(40)}`,
+          requester: { address: '2001:db8:1234:5678:9abc:def0:1234:5678', user_agent: 'x'.repeat(200) },
+        })
+      },
+    },
+    approved: {
+      path: PATH,
+      prepare: () => {
+        state().one = sampleConsent({ status: 'approved' })
+      },
+    },
+    collected: {
+      path: PATH,
+      prepare: () => {
+        state().one = sampleConsent({ status: 'approved', collected: sampleCollection() })
+      },
+    },
+    account: {
+      path: '/account',
+      prepare: () => {
+        state().waiting = [sampleConsent(), sampleConsent({ id: 'bst_2', client_name: 'W'.repeat(60) })]
+      },
+    },
+  }
+  for (const [name, { path, prepare }] of Object.entries(SCENES)) {
+    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
+      prepare?.()
+      await page().goto(path)
+      await page().locator('.panel, .entries').first().waitFor()
+      for (const { width, colorScheme } of LOOKS) {
+        await page().setViewportSize({ width, height: 800 })
+        await page().emulateMedia({ colorScheme })
+        if (PICTURES !== undefined) {
+          mkdirSync(PICTURES, { recursive: true })
+          await page().screenshot({ path: `${PICTURES}/${name}-${width}.png`, fullPage: true })
+        }
+        expect(await axeViolations(page()), `${width} px`).toEqual([])
+        expect(await overflow(page()), `${width} px`).toBeLessThanOrEqual(0)
+      }
+      expect(visitor.incidents).toEqual([])
+    })
+  }
+})
+
+function sampleCollection() {
+  return { at: new Date().toISOString(), address: '198.51.100.4', key_id: undefined }
+}

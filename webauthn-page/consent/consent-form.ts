@@ -1,0 +1,116 @@
+import { readMatchingCode } from '../../src/domain/matching-code.ts'
+import type { Outcome } from '../../src/domain/receipt.ts'
+import type { User } from '../api/contract.ts'
+import { RequestFailure } from '../api/request.ts'
+import { MismatchError } from '../decide/load-review.ts'
+import { type MethodChoice, methodChoice } from '../decide/method-choice.ts'
+import { announce } from '../dom/announce.ts'
+import { button } from '../dom/button.ts'
+import { el, link } from '../dom/element.ts'
+import { type Field, field, readCode } from '../dom/field.ts'
+import { noticeSlot } from '../dom/notice.ts'
+import { promptNote } from '../passkey/prompt-note.ts'
+import type { Consent } from './consent-shapes.ts'
+import { submitConsent } from './submit-consent.ts'
+
+export interface ConsentFormOptions {
+  user: User
+  /** True while the owner's word is under way. */
+  busy(state: boolean): void
+  recorded(decision: Outcome): Promise<void>
+  /** Looks again. @returns whether the form is still on the page */
+  refresh(failure: RequestFailure): Promise<boolean>
+  mismatch(error: MismatchError): void
+}
+
+/** The matching code, the way of confirming, and the two answers side by side. */
+export function consentForm(consent: Consent, options: ConsentFormOptions): HTMLElement {
+  if (consent.methods.length === 0)
+    return el(
+      'p',
+      {},
+      'You have no passkey or code yet. ',
+      link('/account', 'Set one up'),
+      ', then come back.',
+    )
+  const choice = methodChoice(consent.methods)
+  const slot = noticeSlot()
+  const code = matchingCodeField()
+  let running = false
+  const answer = async (decision: Outcome): Promise<void> => {
+    if (running) return announce('Still waiting for the first press. Nothing more was started.')
+    const word = readWord(decision, code, choice)
+    if (word === undefined) return
+    running = true
+    options.busy(true)
+    slot.clear()
+    try {
+      await submitConsent(consent, { decision, approver: options.user.approver, ...word }, (asking) => {
+        if (asking) slot.show('info', ...promptNote())
+        else slot.clear()
+      })
+      await options.recorded(decision)
+    } catch (error) {
+      choice.code.input.value = ''
+      if (error instanceof MismatchError) options.mismatch(error)
+      else if (!isNews(error) || (await options.refresh(error))) slot.fail(error, { code, totp: choice.code })
+    } finally {
+      running = false
+      options.busy(false)
+    }
+  }
+  return el(
+    'div',
+    { class: 'decision-form' },
+    code.row,
+    choice.element,
+    slot.element,
+    el(
+      'div',
+      { class: 'decision-buttons' },
+      button('Approve', 'approve', () => answer('approved')),
+      button('Reject', 'reject', () => answer('rejected')),
+    ),
+    el('p', { class: 'hint' }, 'Nothing happens until you confirm with your passkey or code.'),
+  )
+}
+
+/** Refusals after which the request is no longer what it was. */
+function isNews(error: unknown): error is RequestFailure {
+  return (
+    error instanceof RequestFailure &&
+    ['wrong_matching_code', 'not_pending', 'not_signed_in', 'not_found'].includes(error.code)
+  )
+}
+
+/** Marks the first field that is not filled in. */
+function readWord(
+  decision: Outcome,
+  code: Field,
+  choice: MethodChoice,
+): { code: string | undefined; totp: string | undefined } | undefined {
+  const matching = decision === 'approved' ? readMatchingCode(code.input.value) : undefined
+  if (decision === 'approved' && matching === undefined) {
+    code.setError('Enter the eight letters that the agent shows, like BDWP-HQPK.')
+    code.input.focus()
+    return undefined
+  }
+  if (choice.method() === 'passkey') return { code: matching, totp: undefined }
+  const totp = readCode(choice.code)
+  return totp === undefined ? undefined : { code: matching, totp }
+}
+
+function matchingCodeField(): Field {
+  return field({
+    label: 'Matching code',
+    name: 'matching-code',
+    hint: 'The eight letters that the agent shows you now. No agent of yours shows one? Then reject.',
+    attributes: {
+      autocomplete: 'off',
+      autocapitalize: 'characters',
+      autocorrect: 'off',
+      maxlength: 12,
+      class: 'input code-input matching-code',
+    },
+  })
+}
