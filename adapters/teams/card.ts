@@ -37,12 +37,6 @@ const BOX_SIZES: Record<Shows, readonly BoxSize[]> = {
   ],
 }
 
-const WHOLE: BoxSize = {
-  characters: Number.MAX_SAFE_INTEGER,
-  rows: Number.MAX_SAFE_INTEGER,
-  findings: Number.MAX_SAFE_INTEGER,
-}
-
 /** Fits whatever the text: even all quotation marks, which take twice their length in JSON. */
 const SMALLEST: BoxSize = { characters: 600, rows: 4, findings: 1 }
 
@@ -105,7 +99,7 @@ function open(view: CardView, head: HeadParts, caller: CallerParts, notes: strin
 }
 
 function notes(view: CardView, shows: Shows, caller: CallerParts): string[] {
-  const whole = JSON.stringify(caller) === JSON.stringify(callerParts(view, WHOLE))
+  const whole = ![...caller.action, ...caller.details].some((part) => part.kind === 'ours' && part.omits)
   return [
     ...(view.audience === 'approver' ? [EXTENT[shows][whole ? 'whole' : 'cut']] : []),
     `Nothing is decided in Teams: the buttons open the approval page. ${view.request_id}`,

@@ -81,7 +81,9 @@ export function framed(text: string, max: number): CardPart[] {
 
 /** A count of what is missing, in our words and outside the frame. */
 function missing(count: number, one?: string, many?: string): CardPart[] {
-  return count === 0 ? [] : [ours([italic(`${more(count, one, many)} on the approval page`)])]
+  if (count === 0) return []
+  const line = [italic(`${more(count, one, many)} on the approval page`)]
+  return [{ kind: 'ours', lines: [line], omits: true }]
 }
 
 function rowLength({ label, known, text }: CardRow): number {

@@ -8,7 +8,15 @@ export type Piece =
   | { kind: 'moment'; at: Date }
 
 /** `ours` stands outside every frame. What others wrote is in a `quote` or, with its layout kept, in `preformatted` (T44). */
-export type CardPart = { kind: 'ours' | 'quote'; lines: Piece[][] } | { kind: 'preformatted'; text: string }
+export type CardPart =
+  | {
+      kind: 'ours'
+      lines: Piece[][]
+      /** It counts what is not shown. */
+      omits?: true
+    }
+  | { kind: 'quote'; lines: Piece[][] }
+  | { kind: 'preformatted'; text: string }
 
 export function words(text: string): Piece {
   return { kind: 'words', text }
