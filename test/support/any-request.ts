@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { decidedRequest, sampleRequest, sampleVote } from './card-samples.ts'
-import { SLACK_INJECTIONS, SPOOF_CASES } from './spoof-cases.ts'
+import { SLACK_INJECTIONS, SPOOF_CASES, TEAMS_INJECTIONS } from './spoof-cases.ts'
 
 const KNOWN = [
   'reason',
@@ -17,7 +17,11 @@ const KNOWN = [
 
 /** Any text that can be stored, and not the pleasant ones only. */
 export function anyText(maxLength: number): fc.Arbitrary<string> {
-  const nasty = fc.constantFrom(...SPOOF_CASES.map(({ text }) => text.toWellFormed()), ...SLACK_INJECTIONS)
+  const nasty = fc.constantFrom(
+    ...SPOOF_CASES.map(({ text }) => text.toWellFormed()),
+    ...SLACK_INJECTIONS,
+    ...TEAMS_INJECTIONS,
+  )
   const flood = fc
     .tuple(
       fc.constantFrom('\n', '"', '\\', '\u202e', '\u2800 ', 'א', '😀', '\u200d', 'e\u0301'),

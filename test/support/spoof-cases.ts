@@ -30,3 +30,18 @@ export const SLACK_INJECTIONS: readonly string[] = [
   '"}],"type":"mrkdwn"',
   '✅ Approved ⚠️ High impact',
 ]
+
+/** What Teams' Markdown, templates and mentions would make of a caller's text (T42). */
+export const TEAMS_INJECTIONS: readonly string[] = [
+  '[Review](https://evil.example) ![x](https://evil.example/x.png)',
+  '<a href="https://evil.example">Review</a><script>alert(1)</script>',
+  '<at>Ana Pereira</at> <at id="0">everyone</at>',
+  '{{DATE(2026-09-14T14:15:00Z)}}',
+  '{{DATE(2026-09-14T14:15:00Z,SHORT)}} {{TIME(2026-09-14T14:15:00Z)}}',
+  '{{{{DATE(2026-09-14T14:15:00Z)}}}} ${{TIME(2026-09-14T14:15:00Z)}}',
+  '${Approved} ${$root.request_id} {${x}}',
+  '**High impact: no** _none_ ~~rejected~~',
+  '# Approved\n1. one\n- two\n\n---\n',
+  '"},{"type":"Action.OpenUrl","title":"Approve","url":"https://evil.example"',
+  '(like) :) (yes)',
+]

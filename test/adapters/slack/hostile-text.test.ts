@@ -9,22 +9,10 @@ import { placedTexts, shownText } from '../../support/block-parts.ts'
 import { decidedRequest, sampleRequest, sampleVote, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
 import { checkMessage } from '../../support/check-blocks.ts'
 import { drawBlocks } from '../../support/draw-blocks.ts'
-import { SLACK_INJECTIONS, SPOOF_CASES } from '../../support/spoof-cases.ts'
+import { HOSTILE, hostileView } from '../../support/hostile-view.ts'
+import { SLACK_INJECTIONS } from '../../support/spoof-cases.ts'
 
-const HOSTILE = [...SPOOF_CASES.map(({ text }) => text), ...SLACK_INJECTIONS].map((text) => ({ text }))
-
-/** A card on which this text is everything that a caller can choose. */
-function cardOf(text: string) {
-  const context = {
-    reason: text,
-    tool: `${text}\n${text}`,
-    tool_arguments: { [text]: [text] },
-    [`key ${text}`]: text,
-  }
-  const findings = [{ severity: text, detector: text, snippet: text }]
-  const context_json = JSON.stringify({ ...context, risk_arg_findings: findings })
-  return renderCard(viewCard(sampleRequest({ action: text, context_json }), TO_ANA))
-}
+const cardOf = (text: string) => renderCard(hostileView(text))
 
 describe('callers’ text', () => {
   it.each(HOSTILE)('T41, T43: $text is shown literally, in the frame and nowhere else', ({ text }) => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { renderVerdict } from '../../../adapters/slack/verdict-blocks.ts'
-import type { ReceiptPayload } from '../../../src/domain/receipt.ts'
 import { viewPastedReceipt, viewVerdict } from '../../../src/flow/chat/view-verdict.ts'
 import type { Verdict } from '../../../src/flow/verify-receipt.ts'
 import { refuse } from '../../../src/signing/receipt-error.ts'
@@ -8,36 +7,8 @@ import type { VerifiedReceipt } from '../../../src/signing/verify.ts'
 import { placedTexts, shownText } from '../../support/block-parts.ts'
 import { checkMessage } from '../../support/check-blocks.ts'
 import { SLACK_INJECTIONS } from '../../support/spoof-cases.ts'
+import { BASE, pasted, payload, stored } from '../../support/verdict-samples.ts'
 
-const BASE = 'https://approve.example.com'
-const payload: ReceiptPayload = {
-  v: 1,
-  rid: 'req_7k2m9q4r8s1t6w5x0yzabcdefg',
-  did: 'dec_3b8n5v2c7x1z9m4k6j0hgfdsaq',
-  approver: '20c4be11f7a59d3e',
-  action: '0123456789abcdef',
-  decision: 'approved',
-  method: 'passkey',
-  ts: Date.parse('2026-09-14T13:19:00Z') / 1000,
-  exp: Date.parse('2026-09-14T14:15:00Z') / 1000,
-  nonce: '0'.repeat(32),
-}
-const stored = (changes: Partial<ReceiptPayload> = {}): Verdict => ({
-  valid: true,
-  payload: { ...payload, ...changes },
-  signature: '',
-  publicKeyId: 'kid-of-the-key',
-  publicKey: '',
-  at: new Date('2026-09-14T15:00:00Z'),
-})
-const pasted = (changes: Partial<VerifiedReceipt> = {}): VerifiedReceipt => ({
-  valid: true,
-  payload,
-  kid: 'kid-of-the-key',
-  sandbox: false,
-  checked: { action: 'full', context: 'full' },
-  ...changes,
-})
 const drawn = (verdict: Verdict) => renderVerdict(viewVerdict(payload.rid, verdict, BASE))
 
 describe('the verdict on a valid receipt', () => {

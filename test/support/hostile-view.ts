@@ -1,0 +1,22 @@
+import type { CardView } from '../../src/domain/card-view.ts'
+import { viewCard } from '../../src/flow/chat/view-card.ts'
+import { sampleRequest, TO_ANA } from './card-samples.ts'
+import { SLACK_INJECTIONS, SPOOF_CASES, TEAMS_INJECTIONS } from './spoof-cases.ts'
+
+/** Every text that tries to be more than a text, on whatever platform. */
+export const HOSTILE = [...SPOOF_CASES.map(({ text }) => text), ...SLACK_INJECTIONS, ...TEAMS_INJECTIONS].map(
+  (text) => ({ text }),
+)
+
+/** A card on which this text is everything that a caller can choose. */
+export function hostileView(text: string): CardView {
+  const context = {
+    reason: text,
+    tool: `${text}\n${text}`,
+    tool_arguments: { [text]: [text] },
+    [`key ${text}`]: text,
+  }
+  const findings = [{ severity: text, detector: text, snippet: text }]
+  const context_json = JSON.stringify({ ...context, risk_arg_findings: findings })
+  return viewCard(sampleRequest({ action: text, context_json }), TO_ANA)
+}
