@@ -2,6 +2,11 @@ import type { ChatConversationStore, ChatPort } from '../../src/flow/chat-ports.
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { TeamsSettings } from '../../src/teams-config.ts'
+import type { TeamsBot } from './bot-port.ts'
+import { paceCalls } from './paced-calls.ts'
+import { createPlaces } from './places.ts'
+import { createTeamsPort } from './port.ts'
+import { createTeamsReceiver } from './receiver.ts'
 
 export interface TeamsParts {
   conversations: ChatConversationStore
@@ -13,21 +18,34 @@ export interface TeamsParts {
 /** Teams: a port that sends, and a receiver that answers. Neither calls Microsoft before it is used. */
 export function createTeams(
   settings: TeamsSettings,
-  _parts: TeamsParts,
+  parts: TeamsParts,
 ): {
   port: ChatPort
   receive(deps: FlowDeps): { mount?: Mount; start(): Promise<void>; stop(): Promise<void> }
 } {
-  const refuse = async () => ({ ok: false, outcome: 'failed', duration_ms: 0 }) as const
+  const { bot, load } = lazyBot(settings, parts)
+  const places = createPlaces(settings.tenantId, parts.conversations, parts.clock)
   return {
-    port: {
-      platform: 'teams',
-      tenantsOf: async () => [settings.tenantId],
-      lookup: refuse,
-      post: refuse,
-      update: refuse,
-      reply: refuse,
-    },
-    receive: () => ({ start: async () => undefined, stop: async () => undefined }),
+    port: createTeamsPort(settings, bot, places, parts.log),
+    receive: (deps) => ({ ...createTeamsReceiver(settings, bot, places, deps), start: load }),
+  }
+}
+
+/** The library takes the better part of a second to load, which whoever has no Teams, and every command, is spared. */
+function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; load(): Promise<void> } {
+  let loading: Promise<TeamsBot> | undefined
+  const loaded = (): Promise<TeamsBot> => {
+    loading ??= import('./bot.ts').then(({ createBot }) => createBot(settings, parts))
+    return loading
+  }
+  const calls = paceCalls({
+    post: async (to, message) => (await loaded()).post(to, message),
+    update: async (place, messageId, message) => (await loaded()).update(place, messageId, message),
+    resolveUser: async (place, user) => (await loaded()).resolveUser(place, user),
+  })
+  return {
+    bot: { ...calls, receive: async (...given) => (await loaded()).receive(...given) },
+    // Loaded before the first button is pressed: whoever presses it waits for seconds at most.
+    load: async () => void (await loaded()),
   }
 }

@@ -1,0 +1,48 @@
+import { invalidField, refusal } from '../../src/domain/errors.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { TeamsSettings } from '../../src/teams-config.ts'
+import { type Activity, readActivity } from './read-activity.ts'
+import { isAllowedService } from './service-address.ts'
+import type { TokenClaims } from './token-guard.ts'
+
+/** Longer ids are none of Teams'. */
+const LONGEST_ID = 1000
+
+/**
+ * Checks what the library does not: that it is an activity, of Teams, of the one tenant, and that answers would go to
+ * Microsoft. Nothing has been sent or stored before all of it passed (T39, T40).
+ * @param claims absent only where activities without a token are believed
+ * @throws Refusal `invalid_field` for what is no activity, `chat_sender_refused`
+ */
+export function guardActivity(
+  body: unknown,
+  claims: TokenClaims | undefined,
+  settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
+  log: FlowDeps['log'],
+): Activity {
+  const activity = readActivity(body)
+  if (activity === undefined) throw invalidField('type', 'must be the type of a Bot Framework activity')
+  if ((activity.conversation?.id?.length ?? 0) > LONGEST_ID || (activity.id?.length ?? 0) > LONGEST_ID) {
+    throw invalidField('id', 'is too long')
+  }
+  const reason = whyRefused(activity, claims, settings)
+  if (reason === undefined) return activity
+  log.warn({ reason }, 'an activity for Teams was refused')
+  throw refusal('chat_sender_refused')
+}
+
+function whyRefused(
+  { channelId, channelData, conversation, from, serviceUrl }: Activity,
+  claims: TokenClaims | undefined,
+  settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
+): string | undefined {
+  if (channelId !== 'msteams') return 'channel'
+  const tenants = [channelData?.tenant?.id, conversation?.tenantId, from?.tenantId].filter(
+    (id) => typeof id === 'string',
+  )
+  // Guests of shared channels bring a tenant of their own, in which their ids mean somebody else.
+  if (tenants.length === 0 || tenants.some((id) => id.toLowerCase() !== settings.tenantId)) return 'tenant'
+  if (!serviceUrl || !isAllowedService(serviceUrl, settings)) return 'service_url'
+  if (claims !== undefined && claims.serviceUrl !== serviceUrl) return 'service_url_claim'
+  return undefined
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { TeamsSettings } from '../../src/teams-config.ts'
+import { fetchJson } from './fetch-json.ts'
+
+const SCOPE = 'https://api.botframework.com/.default'
+/** A token is not used in its last minutes: it must last for the call, and clocks differ. */
+const LEFT_MS = 5 * 60_000
+
+const answerSchema = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive() })
+
+/** Tokens with which we speak to Teams. */
+export interface AppTokens {
+  /** A bearer token; undefined where nobody asks for one. @throws FetchFailure; what `signal` was aborted with */
+  get(signal: AbortSignal): Promise<string | undefined>
+  /** Teams did not take it: the next call asks for another one. */
+  forget(token: string): void
+}
+
+/**
+ * Client credentials of a single-tenant app (RFC 6749 section 4.4), kept until they run out. Ours instead of the library's
+ * MSAL: that one repeats by itself, has no deadline, asks other hosts who is in charge first, and takes https: alone.
+ */
+export function createAppTokens(
+  { appId, appPassword, tenantId, loginUrl, unauthenticated }: TeamsSettings,
+  { clock }: Pick<FlowDeps, 'clock'>,
+): AppTokens {
+  let known: { token: string; until: number } | undefined
+  const ask = async (signal: AbortSignal): Promise<string> => {
+    const body = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: appId,
+      client_secret: appPassword,
+      scope: SCOPE,
+    })
+    const askedAt = clock.now().getTime()
+    const url = `${loginUrl}/${tenantId}/oauth2/v2.0/token`
+    const answer = answerSchema.parse(await fetchJson(url, { method: 'POST', body, signal }))
+    known = { token: answer.access_token, until: askedAt + answer.expires_in * 1000 - LEFT_MS }
+    return answer.access_token
+  }
+  return {
+    async get(signal) {
+      if (unauthenticated) return undefined
+      return known !== undefined && known.until > clock.now().getTime() ? known.token : ask(signal)
+    },
+    forget(token) {
+      if (known?.token === token) known = undefined
+    },
+  }
+}

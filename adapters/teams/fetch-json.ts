@@ -1,0 +1,68 @@
+/** Much more than any document we ask for. */
+const MOST_BYTES = 1_000_000
+
+/** Why a document did not come. */
+export class FetchFailure extends Error {
+  /** 0: no answer at all. */
+  readonly status: number
+  /** The other side's error code, for the log; never a secret. */
+  readonly code: string
+
+  constructor(status: number, code: string) {
+    super(`no document: ${status} ${code}`)
+    this.name = 'FetchFailure'
+    this.status = status
+    this.code = code
+  }
+}
+
+/** One request, no redirect, a JSON answer of bounded size. @throws FetchFailure; what `signal` was aborted with */
+export async function fetchJson(url: string, init: RequestInit & { signal: AbortSignal }): Promise<unknown> {
+  const response = await fetch(url, { ...init, redirect: 'error' }).catch((error: unknown) => {
+    if (init.signal.aborted) throw error
+    throw new FetchFailure(0, networkCode(error))
+  })
+  const text = await readText(response, MOST_BYTES)
+  const body = parsed(text)
+  if (!response.ok) throw new FetchFailure(response.status, errorCodeOf(body) ?? 'http_error')
+  if (body === undefined) throw new FetchFailure(response.status, 'not_json')
+  return body
+}
+
+/** The text of an answer; longer ones are cut off from the network, not read. @throws FetchFailure `too_large` */
+export async function readText(response: Response, most: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length
+    if (length > most) throw new FetchFailure(response.status, 'too_large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** `ECONNRESET` and the like. */
+export function networkCode(error: unknown): string {
+  const cause: unknown = error instanceof Error ? error.cause : undefined
+  for (const each of [cause, error]) {
+    if (each instanceof Error && 'code' in each && typeof each.code === 'string') return each.code
+  }
+  return 'network'
+}
+
+/** JSON, or undefined. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** `{error: "code"}` of OAuth, `{error: {code}}` of the connector; anything else is no code. */
+export function errorCodeOf(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('error' in body)) return undefined
+  const { error } = body
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : error
+  return typeof code === 'string' ? code.slice(0, 100) : undefined
+}

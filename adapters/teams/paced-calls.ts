@@ -1,0 +1,43 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
+import type { BotAddress, BotCalls } from './bot-port.ts'
+import { createPacer } from './pacer.ts'
+
+/** A turn that comes later is not waited for: the card is due again then. Together with a call's deadline below its lease. */
+const PATIENCE_MS = 4_000
+
+/**
+ * The same calls at the pace that Teams takes, per conversation and for the tenant. Being refused for pace counts against the
+ * app; other processes' calls are not seen here, so that Teams may still ask for patience.
+ */
+export function paceCalls(calls: BotCalls): BotCalls {
+  const pacer = createPacer()
+  async function inTurn<T>(
+    conversation: string,
+    call: () => Promise<ChatOutcome<T>>,
+  ): Promise<ChatOutcome<T>> {
+    const { wait: ms, taken } = pacer.take(conversation, performance.now(), PATIENCE_MS)
+    if (!taken) {
+      return {
+        ok: false,
+        outcome: 'rate_limited',
+        retry_after: Math.ceil(ms / 1000),
+        code: 'own_pace',
+        duration_ms: 0,
+      }
+    }
+    if (ms > 0) await wait(Math.ceil(ms))
+    return call()
+  }
+  return {
+    post: (to, message) => inTurn(keyOf(to), () => calls.post(to, message)),
+    update: (place, id, message) => inTurn(keyOf(place), () => calls.update(place, id, message)),
+    resolveUser: (place, user) => inTurn(`members of ${keyOf(place)}`, () => calls.resolveUser(place, user)),
+  }
+}
+
+/** Threads count with their channel. */
+function keyOf(to: BotAddress): string {
+  if (to.kind === 'unmet') return to.user
+  return to.kind === 'thread' ? to.channel : (to.conversation_id.split(';')[0] ?? to.conversation_id)
+}

@@ -1,0 +1,66 @@
+/** At most `calls` in any `ms` milliseconds. */
+export interface PaceWindow {
+  calls: number
+  ms: number
+}
+
+/** What Teams takes of one bot in one conversation ("Optimize your bot with rate limiting in Teams"). */
+export const CONVERSATION_PACE: readonly PaceWindow[] = [
+  { calls: 7, ms: 1_000 },
+  { calls: 8, ms: 2_000 },
+  { calls: 60, ms: 30_000 },
+  { calls: 1_800, ms: 3_600_000 },
+]
+
+/** And in one tenant; sources name 30 and 50 a second. */
+export const TENANT_PACE: readonly PaceWindow[] = [{ calls: 30, ms: 1_000 }]
+
+/** Gives out turns. Pure but for what it remembers; times are milliseconds of any clock that never goes back. */
+export interface Pacer {
+  /**
+   * Takes the next turn of this conversation if it comes within `patience` ms.
+   * @returns how long to wait for it; when it comes later, nothing is taken
+   */
+  take(conversation: string, now: number, patience: number): { wait: number; taken: boolean }
+}
+
+/** Networks deliver unevenly: turns are a little further apart than the windows allow. */
+const MARGIN_MS = 50
+const MOST_CONVERSATIONS = 2_000
+
+export function createPacer(conversationPace = CONVERSATION_PACE, tenantPace = TENANT_PACE): Pacer {
+  const conversations = new Map<string, number[]>()
+  const tenant: number[] = []
+  return {
+    take(conversation, now, patience) {
+      const own = conversations.get(conversation) ?? []
+      const at = Math.max(now, earliest(own, conversationPace), earliest(tenant, tenantPace))
+      if (at - now > patience) return { wait: at - now, taken: false }
+      remember(own, at, conversationPace)
+      remember(tenant, at, tenantPace)
+      // Those that wrote last are kept; who is forgotten had the least to say.
+      conversations.delete(conversation)
+      conversations.set(conversation, own)
+      const oldest = conversations.size > MOST_CONVERSATIONS ? conversations.keys().next().value : undefined
+      if (oldest !== undefined) conversations.delete(oldest)
+      return { wait: at - now, taken: true }
+    },
+  }
+}
+
+/** When no window is full any more. Times are in ascending order. */
+function earliest(times: readonly number[], pace: readonly PaceWindow[]): number {
+  const ends = pace.map(({ calls, ms }) => {
+    const filling = times.at(-calls)
+    return filling === undefined || times.length < calls ? Number.NEGATIVE_INFINITY : filling + ms + MARGIN_MS
+  })
+  return Math.max(...ends)
+}
+
+function remember(times: number[], at: number, pace: readonly PaceWindow[]): void {
+  // Turns of several conversations are given out of order.
+  const place = times.findLastIndex((time) => time <= at) + 1
+  times.splice(place, 0, at)
+  const most = Math.max(...pace.map(({ calls }) => calls))
+  if (times.length > most) times.splice(0, times.length - most)
+}

@@ -1,0 +1,93 @@
+import type { CardView } from '../../src/domain/card-view.ts'
+import type { MessageRef } from '../../src/domain/chat.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { TeamsSettings } from '../../src/teams-config.ts'
+import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage } from './bot-port.ts'
+import { renderCard } from './card.ts'
+import { readPlace, writePlace } from './place-text.ts'
+import type { Places } from './places.ts'
+import { renderReply } from './reply-card.ts'
+import { smallView } from './small-view.ts'
+
+type Failed = ChatOutcome<never> & { ok: false }
+
+/** Sends cards to Teams: one tenant, one attempt a call, never an error. */
+export function createTeamsPort(
+  { tenantId }: Pick<TeamsSettings, 'tenantId'>,
+  calls: BotCalls,
+  places: Places,
+  log: FlowDeps['log'],
+): ChatPort {
+  /** What the store cannot tell now is asked again later. */
+  const told = <T>(call: () => Promise<ChatOutcome<T>>): Promise<ChatOutcome<T>> =>
+    call().catch((error: unknown) => {
+      log.warn({ error }, 'a call to Teams could not be made')
+      return { ok: false, outcome: 'failed', code: 'not_called', duration_ms: 0 } as const
+    })
+  const at = (ref: MessageRef) => (ref.tenant === tenantId ? readPlace(ref.conversation) : undefined)
+  return {
+    platform: 'teams',
+    tenantsOf: async () => [tenantId],
+    lookup: (tenant, email) =>
+      told(async () => {
+        const user = tenant === tenantId ? await places.findByEmail(email) : undefined
+        const value = user === undefined ? undefined : ({ platform: 'teams', tenant, user } as const)
+        return { ok: true, value, duration_ms: 0 }
+      }),
+    post: (to, view) =>
+      told(async () => {
+        if (to.tenant !== tenantId) return unreachable('other_tenant')
+        const address = await addressOf(places, to)
+        const sent = await fitting(view, (message) => calls.post(address, message))
+        if (!sent.ok) return sent
+        const place = placeAfter(address, sent.value)
+        if (address.kind === 'unmet') await remember(places, address.user, place, log)
+        const ref = { tenant: tenantId, conversation: writePlace(place), message: sent.value.message_id }
+        return { ...sent, value: ref }
+      }),
+    update: (ref, view) =>
+      told(async () => {
+        const place = at(ref)
+        if (place === undefined || ref.message === '') return unreachable('unknown_message')
+        return fitting(view, (message) => calls.update(place, ref.message, message))
+      }),
+    reply: (ref, view) =>
+      told(async () => {
+        const place = at(ref)
+        if (place === undefined) return unreachable('unknown_message')
+        const said = await calls.post(place, renderReply(view))
+        return said.ok ? { ...said, value: undefined } : said
+      }),
+  }
+}
+
+function addressOf(places: Places, to: ChatAddress): Promise<BotAddress> {
+  return 'user' in to ? places.ofPerson(to.user) : places.ofChannel(to.channel)
+}
+
+/** Where the message is to be edited, and answered. */
+function placeAfter(address: BotAddress, { conversation_id }: SentMessage): BotPlace {
+  const kind = address.kind === 'unmet' ? 'person' : address.kind === 'thread' ? 'channel' : address.kind
+  return { kind, service_url: address.service_url, conversation_id }
+}
+
+/** The card is out: not knowing the conversation next time only costs opening it again. */
+async function remember(places: Places, user: string, place: BotPlace, log: FlowDeps['log']): Promise<void> {
+  await places
+    .opened(user, place)
+    .catch((error: unknown) => log.warn({ error }, 'a conversation was not kept'))
+}
+
+/** Refused for its size, which says that nothing was posted, it goes out without the context. */
+async function fitting<T>(
+  view: CardView,
+  send: (message: BotMessage) => Promise<ChatOutcome<T>>,
+): Promise<ChatOutcome<T>> {
+  const answer = await send(renderCard(view))
+  return !answer.ok && answer.code === 'MessageSizeTooBig' ? send(renderCard(smallView(view))) : answer
+}
+
+function unreachable(code: string): Failed {
+  return { ok: false, outcome: 'unreachable', code, duration_ms: 0 }
+}

@@ -1,0 +1,28 @@
+import type { TeamsSettings } from '../../src/teams-config.ts'
+
+/** Hosts of Microsoft's connectors: worldwide, and the clouds of governments. */
+const EXACT = ['smba.trafficmanager.net']
+const BELOW = ['.teams.microsoft.com', '.teams.microsoft.us']
+
+/** Longer ones are no addresses of Microsoft's. */
+const LONGEST = 500
+
+/** Where a tenant is reached of which no address was ever told. */
+export const WORLDWIDE_SERVICE = 'https://smba.trafficmanager.net/teams/'
+
+/**
+ * May our bearer token be sent to this address (T38, T40)? Microsoft's own hosts over https: at the usual port, besides them
+ * what the settings of a test allow.
+ */
+export function isAllowedService(
+  address: string,
+  { serviceHosts }: Pick<TeamsSettings, 'serviceHosts'>,
+): boolean {
+  if (address.length > LONGEST || !URL.canParse(address)) return false
+  const { protocol, host, hostname, port, username, password, search, hash } = new URL(address)
+  if (username !== '' || password !== '' || search !== '' || hash !== '') return false
+  if (protocol !== 'https:' && protocol !== 'http:') return false
+  if (serviceHosts.includes(host) || serviceHosts.includes(hostname)) return true
+  const ofMicrosoft = EXACT.includes(hostname) || BELOW.some((suffix) => hostname.endsWith(suffix))
+  return protocol === 'https:' && port === '' && ofMicrosoft
+}

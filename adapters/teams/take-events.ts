@@ -1,0 +1,104 @@
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import { VERBS } from './actions.ts'
+import { renderAnswer } from './answer-card.ts'
+import { type AnsweringParts, answerMessage } from './answer-message.ts'
+import { answerPress } from './answer-press.ts'
+import type { Background } from './background.ts'
+import type { BotClick, BotEvents, BotSource, ClickAnswer } from './bot-port.ts'
+import { say } from './say.ts'
+import { NOTICES, PRESS_WORDS } from './words.ts'
+
+/** Teams gives up on a pressed button after a few seconds. */
+const PRESS_MS = 1_800
+
+/**
+ * What happens when Teams tells us something. What must not be lost is stored before Teams has its answer; what takes calls
+ * to Teams comes after it, once for each message however often it is delivered.
+ */
+export function takeEvents(parts: AnsweringParts, background: Background): BotEvents {
+  const { deps, places, tenant } = parts
+  return {
+    async onInstalled(presence) {
+      if (!presence.here) return places.leave(presence)
+      await meet(parts, background, presence, true)
+      if (!presence.new_to_person || !(await isFirst(deps, tenant, presence))) return
+      background.run(
+        () => answerMessage(parts, { ...presence, text: 'help' }),
+        'nobody was welcomed in Teams',
+      )
+    },
+    async onCommand(command) {
+      await meet(parts, background, command, false)
+      if (!(await isFirst(deps, tenant, command))) return
+      background.run(() => answerMessage(parts, command), 'a message in Teams was not answered')
+    },
+    async onClick(click) {
+      if (!click.fallback) return within(PRESS_MS, pressed(parts, click))
+      if (await isFirst(deps, tenant, click)) {
+        background.run(() => answerFallback(parts, click), 'a button in Teams was not answered')
+      }
+      return { words: '' }
+    },
+  }
+}
+
+async function pressed({ deps, tenant }: AnsweringParts, click: BotClick): Promise<ClickAnswer> {
+  try {
+    const answer = await answerPress(deps, tenant, click)
+    return 'words' in answer ? answer : { card: answer.message.card }
+  } catch (error) {
+    deps.log.error({ error }, 'a button in Teams was not answered')
+    return { words: PRESS_WORDS.wentWrong }
+  }
+}
+
+/** Clients without `Action.Execute` show no answer in place: the card itself is edited, or a message follows it. */
+async function answerFallback({ deps, calls, tenant }: AnsweringParts, click: BotClick): Promise<void> {
+  const { log, cards, clock } = deps
+  const answer = await answerPress(deps, tenant, click)
+  if ('words' in answer) {
+    const notice = { ...NOTICES.wentWrong, heading: 'Countersign shows nothing new', sentence: answer.words }
+    await say(calls, log, click.place, renderAnswer(notice, { now: clock.now() }))
+  } else if (click.verb === VERBS.refresh && answer.card?.message !== undefined) {
+    await cards.doubt(answer.card.id, clock.now())
+  } else {
+    await say(calls, log, click.place, answer.message)
+  }
+}
+
+/** Keeps where it came from; asks the directory for a person's address when it is not known, or when they begin anew. */
+async function meet(
+  { places, calls }: AnsweringParts,
+  background: Background,
+  source: BotSource,
+  anew: boolean,
+): Promise<void> {
+  const met = await places.meet(source)
+  if (met?.kind !== 'person' || (met.email !== undefined && !anew)) return
+  background.run(async () => {
+    const found = await calls.resolveUser(source.place, met.who)
+    if (found.ok) await places.describe(met, found.value)
+  }, 'a person in Teams was not looked up')
+}
+
+/** Ids of activities are counted by conversation. */
+async function isFirst(
+  { seen }: Pick<FlowDeps, 'seen'>,
+  tenant: string,
+  source: BotSource,
+): Promise<boolean> {
+  const { activity_id, place } = source
+  return activity_id === '' || seen.first(`teams:${tenant}:${place.conversation_id}:${activity_id}`)
+}
+
+async function within(ms: number, answer: Promise<ClickAnswer>): Promise<ClickAnswer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<ClickAnswer>((resolve) => {
+    timer = setTimeout(() => resolve({ words: PRESS_WORDS.slow }), ms)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

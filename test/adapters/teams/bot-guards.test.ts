@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { REFUSALS, type RefusalCode } from '../../../src/domain/errors.ts'
+import { send } from '../../support/caller.ts'
+import type { Whereabouts } from '../../support/teams-driver.ts'
+import { personNumber, startTeams, type TeamsSetting } from '../../support/teams-service.ts'
+
+let setting: Awaited<ReturnType<typeof startTeams>>
+beforeAll(async () => {
+  setting = await startTeams()
+})
+afterAll(() => setting.close())
+
+const OTHER_TENANT = '99999999-8888-4777-8666-555555555555'
+const MICROSOFT = 'https://smba.trafficmanager.net/teams/'
+
+/** An honest activity of another sender, with a token that is good for it. */
+const STRANGERS: Record<string, [reason: string, (given: TeamsSetting) => Whereabouts]> = {
+  'of another tenant': ['tenant', () => ({ activity: { channelData: { tenant: { id: OTHER_TENANT } } } })],
+  'whose conversation is of another tenant': [
+    'tenant',
+    () => ({
+      activity: { conversation: { id: 'a:1', conversationType: 'personal', tenantId: OTHER_TENANT } },
+    }),
+  ],
+  'by a guest of a shared channel': [
+    'tenant',
+    ({ people: [person] }) => ({
+      activity: { from: { id: '29:x', aadObjectId: person?.id, tenantId: OTHER_TENANT } },
+    }),
+  ],
+  'of no tenant': ['tenant', () => ({ activity: { channelData: undefined, conversation: { id: 'a:1' } } })],
+  'of another channel': ['channel', () => ({ activity: { channelId: 'webchat' } })],
+  'of the emulator': ['channel', () => ({ activity: { channelId: 'emulator' } })],
+  'of an App Service Extension, which brings keys of its own': [
+    'channel',
+    () => ({ activity: { channelId: 'AseChannel' } }),
+  ],
+  'of no channel': ['channel', () => ({ activity: { channelId: undefined } })],
+  ...Object.fromEntries(
+    [
+      'https://evil.example/',
+      'https://smba.trafficmanager.net.evil.example/teams/',
+      'https://evil.trafficmanager.net/teams/',
+      'https://teams.microsoft.com.evil.example/',
+      'https://evilteams.microsoft.com/',
+      'http://smba.trafficmanager.net/teams/',
+      'https://smba.trafficmanager.net:8443/teams/',
+      'https://user:pass@smba.trafficmanager.net/teams/',
+      'https://smba.trafficmanager.net/teams/?next=x',
+      'https://127.0.0.1/',
+      'file:///etc/passwd',
+      'smba.trafficmanager.net',
+      '',
+    ].map((serviceUrl) => [
+      `that wants its answer at ${serviceUrl || 'nowhere'}`,
+      ['service_url', () => ({ activity: { serviceUrl }, token: { claims: { serviceurl: serviceUrl } } })],
+    ]),
+  ),
+  'whose address is not the one in the token': [
+    'service_url_claim',
+    () => ({ activity: { serviceUrl: MICROSOFT } }),
+  ],
+  'whose address is the one in the token but for a slash': [
+    'service_url_claim',
+    ({ connector }) => ({ activity: { serviceUrl: connector.serviceUrl.slice(0, -1) } }),
+  ],
+}
+
+describe('an activity with a good token', () => {
+  it.each(Object.entries(STRANGERS))(
+    'is refused with 403 %s, and nobody is called',
+    async (_name, [reason, knobs]) => {
+      const { service } = setting
+      await refused(knobs(setting), 'chat_sender_refused')
+      const told = service.logged.filter(({ message }) => message === 'an activity for Teams was refused')
+      expect(told.at(-1)?.fields).toEqual({ reason })
+    },
+  )
+
+  it.each([
+    'https://smba.trafficmanager.net/emea/',
+    'https://smba.infra.gcc.teams.microsoft.com/teams/',
+    'https://smba.infra.gov.teams.microsoft.us/teams/',
+  ])('is taken when its answer goes to %s', async (serviceUrl) => {
+    const knobs = { activity: { serviceUrl }, token: { claims: { serviceurl: serviceUrl } } }
+    const reply = await setting.driver.installation(personNumber(setting, 1), 'remove', knobs)
+    expect(reply.status).toBe(200)
+  })
+})
+
+describe('a body with a good token', () => {
+  const MISSING = { field: 'type', detail: 'must be the type of a Bot Framework activity' }
+
+  it.each([
+    ['an empty object', '{}'],
+    ['an object without a type', '{"text":"help"}'],
+    ['a type that is no text', '{"type":42}'],
+    ['an empty type', '{"type":""}'],
+    ['a conversation that is none', '{"type":"message","conversation":"x"}'],
+    ['members that are no list', '{"type":"conversationUpdate","membersAdded":{"id":"x"}}'],
+  ])('that is no activity is refused with 400: %s', async (_name, raw) => {
+    await refused({ raw }, 'invalid_field', MISSING)
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['no JSON', '{"type":"message"'],
+    ['a list', '[{"type":"message"}]'],
+    ['a number', '42'],
+    ['null', 'null'],
+  ])('that is no JSON object is refused with 400: %s', async (_name, raw) => {
+    await refused({ raw }, 'invalid_json')
+  })
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp'])(
+    'of type %s is refused with 415',
+    async (contentType) => {
+      await refused({ contentType }, 'unsupported_media_type')
+    },
+  )
+
+  it('that is packed is refused with 415: it may unfold to anything', async () => {
+    await refused({ headers: { 'Content-Encoding': 'gzip' } }, 'unsupported_media_type')
+  })
+
+  it('over 256 KiB is refused with 413, up to there it is read', async () => {
+    const sized = (bytes: number) => `{"type":"${'x'.repeat(bytes - 11)}"}`
+    await refused({ raw: sized(256 * 1024 + 1) }, 'chat_body_too_large')
+    await refused({ raw: sized(256 * 1024) }, 'invalid_field', MISSING)
+  })
+
+  it('with an endless id is refused with 400', async () => {
+    await refused({ activity: { id: 'x'.repeat(1001) } }, 'invalid_field', {
+      field: 'id',
+      detail: 'is too long',
+    })
+  })
+})
+
+describe('the address', () => {
+  it.each(['GET', 'PUT', 'DELETE'])('answers %s as any path that is not there', async (method) => {
+    const answer = await send(setting.service, '/api/messages', { method })
+    expect(answer).toMatchObject({ status: 404, body: { error: 'not_found' } })
+  })
+
+  it('is not there without Teams', async () => {
+    const { useService } = await import('../../support/service.ts')
+    const service = await useService()
+    const answer = await send(service, '/api/messages', { method: 'POST', json: { type: 'message' } })
+    expect(answer).toMatchObject({ status: 404, body: { error: 'not_found' } })
+  })
+})
+
+async function refused(knobs: Whereabouts, code: RefusalCode, details: object = {}): Promise<void> {
+  const { connector, driver, identity, service } = setting
+  const conversations = service.composition.connection.collection('chat_conversations')
+  const before = { calls: connector.calls.length, tokens: identity.asked.tokens }
+  const reply = await driver.message(personNumber(setting, 2), 'help', knobs)
+  const [status, message] = REFUSALS[code]
+  expect(reply.status).toBe(status)
+  expect(reply.body).toEqual({ error: code, message, ...details })
+  expect(reply.headers.get('cache-control')).toBe('no-store')
+  expect({ calls: connector.calls.length, tokens: identity.asked.tokens }).toEqual(before)
+  expect(await conversations.countDocuments()).toBe(0)
+  expect(service.logged.filter(({ level }) => level === 'error')).toEqual([])
+}

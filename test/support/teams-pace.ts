@@ -1,0 +1,34 @@
+/** `calls` in any `ms` milliseconds, as Teams counts one bot in one conversation. */
+const WINDOWS = [
+  { calls: 7, ms: 1_000 },
+  { calls: 8, ms: 2_000 },
+  { calls: 60, ms: 30_000 },
+]
+
+/** Counts calls as Teams does, with windows of its own and no margin. */
+export interface TeamsPace {
+  /** Counts the call. @returns seconds to wait when it is one too many; it is not counted then */
+  take(conversation: string): number | undefined
+}
+
+/** @param strict 2 lets through half of what Teams does */
+export function createTeamsPace(strict = 1): TeamsPace {
+  const taken = new Map<string, number[]>()
+  return {
+    take(conversation) {
+      const now = performance.now()
+      const times = taken.get(conversation) ?? []
+      taken.set(conversation, times)
+      for (const { calls, ms } of WINDOWS) {
+        const allowed = Math.max(1, Math.floor(calls / strict))
+        const recent = times.filter((time) => time > now - ms)
+        const [oldest] = recent.slice(-allowed)
+        if (recent.length >= allowed && oldest !== undefined) {
+          return Math.max(1, Math.ceil((oldest + ms - now) / 1000))
+        }
+      }
+      times.push(now)
+      return undefined
+    },
+  }
+}
