@@ -1,5 +1,3 @@
-import { createSlack } from '../adapters/slack/slack.ts'
-import { createTeams } from '../adapters/teams/teams.ts'
 import type { Config } from './config.ts'
 import type { ChatPort } from './flow/chat-ports.ts'
 import type { FlowDeps } from './flow/deps.ts'
@@ -25,20 +23,31 @@ export interface ConnectedChat {
   receive(deps: FlowDeps): ChatReceiver
 }
 
-/** The chat platforms of the configuration, and the stores that chat alone needs. */
-export function composeChat(
+/**
+ * The chat platforms of the configuration, and the stores that chat alone needs. A platform's libraries are loaded only
+ * where it is set up: they take time and tens of megabytes.
+ */
+export async function composeChat(
   { slack, teams, baseUrl }: Config,
   connection: StoreConnection,
   given: Pick<FlowDeps, 'vault' | 'clock' | 'log'>,
-): { connected: ConnectedChat[]; stores: Pick<FlowDeps, 'chatLinks' | 'installations' | 'seen'> } {
+): Promise<{
+  connected: ConnectedChat[]
+  stores: Pick<FlowDeps, 'chatLinks' | 'installations' | 'seen'>
+}> {
   const installations = createChatInstallationStore(connection)
   const conversations = createChatConversationStore(connection)
   const chatLinks = createChatLinkStore(connection)
   const seen = createSeenStore(connection, given.clock)
   const parts = { ...given, installations, conversations, baseUrl }
-  const connected = [
-    ...(slack === undefined ? [] : [createSlack(slack, parts)]),
-    ...(teams === undefined ? [] : [createTeams(teams, parts)]),
-  ]
+  const connected: ConnectedChat[] = []
+  if (slack !== undefined) {
+    const { createSlack } = await import('../adapters/slack/slack.ts')
+    connected.push(createSlack(slack, parts))
+  }
+  if (teams !== undefined) {
+    const { createTeams } = await import('../adapters/teams/teams.ts')
+    connected.push(createTeams(teams, parts))
+  }
   return { connected, stores: { chatLinks, installations, seen } }
 }

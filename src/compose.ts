@@ -120,7 +120,7 @@ async function assemble(
   const changes = createChangeSignal({ requests, apiKeys }, clock, log)
   const people = peopleStores(connection, clock, nudge)
   const verifications = createVerificationLog(people.audit, log)
-  const chat = composeChat(config, connection, { vault, clock, log })
+  const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
     ...(await composeDelivery(config, connection, nudge)),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../../config.ts'
-import { type InstalledToken, inspectInstallations } from '../../../inspect-installations.ts'
+import type { InstalledToken } from '../../../inspect-installations.ts'
 import { redact } from '../../../log.ts'
 import { type Check, fail, ok, warn } from '../check.ts'
 import { callSlack } from './call-slack.ts'
@@ -34,6 +34,8 @@ export async function checkWorkspaces(config: Config, apiUrl: string): Promise<C
   )
   if (config.mongodbUri === undefined && !existsSync(join(config.dataDir, 'store.db'))) return [none]
   try {
+    // Slack's libraries come along, which no other command needs.
+    const { inspectInstallations } = await import('../../../inspect-installations.ts')
     const installed = await inspectInstallations(config)
     if (installed.length === 0) return [none]
     const left = installed.length - MOST
