@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { shownText } from '../../support/block-parts.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
+import { checkMessage } from '../../support/check-blocks.ts'
+import { startService, type TestService } from '../../support/service.ts'
+import { commandPayload, createSlackDriver, eventPayload } from '../../support/slack-driver.ts'
+import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
+import type { SlackBehaviour } from '../../support/slack-proxy.ts'
+import { type SlackSocket, startSlackSocket } from '../../support/slack-socket.ts'
+
+const APP_TOKEN = 'xapp-1-A0COUNTER-0123456789-abcdef'
+
+let slack: SlackEmulator
+let socket: SlackSocket
+beforeAll(async () => {
+  slack = await startSlack()
+})
+afterAll(() => slack.close())
+beforeEach(async () => {
+  socket = await startSlackSocket()
+  opensWith(() => ({ answer: { ok: true, url: socket.url } }))
+})
+afterEach(() => socket.close())
+
+/** How Slack answers whoever asks for the address of a connection. */
+function opensWith(how: () => SlackBehaviour): void {
+  slack.behave(({ method }) => {
+    if (method === 'apps.connections.open') return how()
+    return method.startsWith('chat.post') ? { answer: { ok: true } } : undefined
+  })
+}
+
+async function useSocketService(): Promise<TestService> {
+  const service = await startService({
+    env: { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: APP_TOKEN, SLACK_API_URL: slack.apiUrl },
+  })
+  onTestFinished(() => service.close())
+  return service
+}
+
+const help = () => commandPayload(slack, '/countersign', 'help', {})
+const linesOf = (service: TestService, message: string) =>
+  service.logged.filter((line) => line.message === message)
+
+describe('Socket Mode', () => {
+  it('connects with the app token at the address of the settings, and opens no address of ours', async () => {
+    const calls = slack.calls.length
+    const service = await useSocketService()
+    await socket.greeted()
+    const opened = slack.calls.slice(calls).filter(({ method }) => method === 'apps.connections.open')
+    expect(opened).toMatchObject([{ token: APP_TOKEN }])
+    const driver = createSlackDriver({ url: service.url, signingSecret: 'any', teamId: slack.teamId })
+    const answer = await driver.command('/countersign', 'help')
+    expect([answer.status, answer.body]).toMatchObject([404, { error: 'not_found' }])
+    await waitUntil(() => expect(linesOf(service, 'connected to slack in socket mode')).toHaveLength(1))
+    expect(JSON.stringify(service.logged)).not.toMatch(/xapp-|xoxb-|secret-ticket/)
+  })
+
+  it('answers a command in the acknowledgement, once', async () => {
+    const service = await useSocketService()
+    await socket.greeted()
+    const first = await socket.say('slash_commands', help(), { envelope_id: 'envelope-one' })
+    const { blocks, text } = first.payload
+    expect(first.payload.response_type).toBe('ephemeral')
+    expect(checkMessage({ blocks, text })).toEqual([])
+    expect(shownText(blocks)).toContain('Countersign in Slack')
+    const again = await socket.say('slash_commands', help(), { envelope_id: 'envelope-one' })
+    expect(again.payload).toEqual({})
+    expect(linesOf(service, 'slack said this before')).toHaveLength(1)
+  })
+
+  it('acknowledges clicks and events, and runs an event once whatever envelope it comes in', async () => {
+    const service = await useSocketService()
+    await socket.greeted()
+    const calls = slack.calls.length
+    const click = {
+      type: 'block_actions',
+      team: { id: slack.teamId },
+      user: { id: 'U0ANA' },
+      channel: { id: 'C0DEPLOYS' },
+      actions: [{ type: 'button', action_id: 'somebody_elses', block_id: 'b' }],
+    }
+    expect((await socket.say('interactive', click)).payload).toEqual({})
+    await waitUntil(() =>
+      expect(slack.calls.slice(calls).filter(({ method }) => method === 'chat.postEphemeral')).toHaveLength(
+        1,
+      ),
+    )
+    const event = eventPayload(slack, { type: 'team_rename' })
+    expect((await socket.say('events_api', event)).payload).toEqual({})
+    const retry = { retry_attempt: 1, retry_reason: 'timeout' }
+    expect((await socket.say('events_api', event, retry)).payload).toEqual({})
+    expect(linesOf(service, 'slack told of something that nobody listens to')).toHaveLength(1)
+  })
+
+  it('tells what it does not know, and people of another workspace, in words', async () => {
+    await useSocketService()
+    await socket.greeted()
+    const unknown = await socket.say('slash_commands', commandPayload(slack, '/deploy', '', {}))
+    expect(shownText(unknown.payload.blocks)).toContain('Countersign does not know this command')
+    const foreign = await socket.say('slash_commands', { ...help(), team_id: 'T0OTHER' })
+    expect(shownText(foreign.payload.blocks)).toContain('is not connected to Countersign at http://localhost')
+    expect(Math.max(unknown.ms, foreign.ms)).toBeLessThan(2_500)
+  })
+
+  it('connects again when Slack asks for it, and when the connection breaks', async () => {
+    await useSocketService()
+    await socket.greeted()
+    for (const end of [socket.refresh, socket.drop]) {
+      const before = socket.connections
+      end()
+      await waitUntil(() => expect([socket.connections, socket.open]).toEqual([before + 1, 1]))
+      const { payload } = await socket.say('slash_commands', help())
+      expect(shownText(payload.blocks)).toContain('Countersign in Slack')
+    }
+  })
+
+  it.each<[string, SlackBehaviour]>([
+    ['breaks', { status: 503 }],
+    ['cuts the connection', 'drop'],
+    ['refuses the token', { error: 'invalid_auth' }],
+    ['gives an address where nobody is', { answer: { ok: true, url: 'ws://127.0.0.1:9/' } }],
+  ])('starts while Slack %s, says so without secrets, and connects when it can', async (_what, how) => {
+    let well = false
+    opensWith(() => (well ? { answer: { ok: true, url: socket.url } } : how))
+    const service = await useSocketService()
+    await waitUntil(() =>
+      expect(linesOf(service, 'slack cannot be reached in socket mode').length).toBeGreaterThan(0),
+    )
+    well = true
+    await socket.greeted()
+    expect(JSON.stringify(service.logged)).not.toMatch(/xapp-|xoxb-|secret-ticket/)
+  })
+
+  it('stops at once: connected, while it tries, and while Slack does not answer', async () => {
+    const stopping = async (service: TestService): Promise<number> => {
+      const started = performance.now()
+      await service.close()
+      return performance.now() - started
+    }
+    const start = () =>
+      startService({
+        env: { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: APP_TOKEN, SLACK_API_URL: slack.apiUrl },
+      })
+    const connected = await start()
+    await socket.greeted()
+    expect(await stopping(connected)).toBeLessThan(3_000)
+    await waitUntil(() => expect(socket.open).toBe(0))
+
+    opensWith(() => ({ status: 503 }))
+    const trying = await start()
+    await waitUntil(() =>
+      expect(linesOf(trying, 'slack cannot be reached in socket mode').length).toBeGreaterThan(1),
+    )
+    expect(await stopping(trying)).toBeLessThan(3_000)
+
+    const calls = slack.calls.length
+    opensWith(() => 'stall')
+    const stalled = await start()
+    await waitUntil(() => expect(slack.calls.length).toBeGreaterThan(calls))
+    expect(await stopping(stalled)).toBeLessThan(3_000)
+    expect(socket.connections).toBe(1)
+  })
+})

@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { fresh } from './slack-driver.ts'
+
+/** What came back for an envelope. */
+export interface Acknowledgement {
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into payloads freely; a wrong path fails the assertion
+  payload: any
+  ms: number
+}
+
+interface Envelope {
+  envelope_id?: string
+  retry_attempt?: number
+  retry_reason?: string
+}
+
+/** The other end of Socket Mode, on 127.0.0.1: greets, sends envelopes and expects each to be acknowledged. */
+export interface SlackSocket {
+  /** What `apps.connections.open` should answer. */
+  url: string
+  /** Every connection that there ever was. */
+  readonly connections: number
+  /** Those that are open. */
+  readonly open: number
+  /** Resolves when a connection that was greeted is open. */
+  greeted(): Promise<void>
+  /** @throws when it is not acknowledged within four seconds */
+  say(type: string, payload: Record<string, unknown>, envelope?: Envelope): Promise<Acknowledgement>
+  /** Asks the client to connect again, as Slack does every few hours. */
+  refresh(): void
+  /** Cuts every connection. */
+  drop(): void
+  close(): Promise<void>
+}
+
+const ACKNOWLEDGED_WITHIN_MS = 4_000
+
+/** Starts one; close it yourself. */
+export async function startSlackSocket(): Promise<SlackSocket> {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
+  await once(server, 'listening')
+  const address: AddressInfo | string | null = server.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const sockets = new Set<WebSocket>()
+  const waiting = new Map<string, (payload: unknown) => void>()
+  let connections = 0
+  let greeted: () => void = () => undefined
+
+  server.on('connection', (socket) => {
+    connections += 1
+    socket.on('message', (data) => {
+      const { envelope_id, payload } = JSON.parse(String(data))
+      waiting.get(envelope_id)?.(payload)
+      waiting.delete(envelope_id)
+    })
+    socket.on('close', () => sockets.delete(socket))
+    const hello = { type: 'hello', num_connections: 1, connection_info: { app_id: 'A0COUNTER' } }
+    socket.send(JSON.stringify(hello), () => {
+      sockets.add(socket)
+      greeted()
+    })
+  })
+
+  return {
+    url: `ws://127.0.0.1:${port}/link/?ticket=secret-ticket`,
+    get connections() {
+      return connections
+    },
+    get open() {
+      return sockets.size
+    },
+    greeted: () =>
+      new Promise((resolve) => {
+        greeted = resolve
+        if (sockets.size > 0) resolve()
+      }),
+    say: (type, payload, { envelope_id = fresh('envelope-'), ...retry } = {}) =>
+      new Promise((resolve, reject) => {
+        const started = performance.now()
+        const late = setTimeout(() => reject(new Error('not acknowledged')), ACKNOWLEDGED_WITHIN_MS)
+        waiting.set(envelope_id, (acknowledged) => {
+          clearTimeout(late)
+          resolve({ payload: acknowledged, ms: performance.now() - started })
+        })
+        const accepts = type !== 'events_api'
+        const envelope = { envelope_id, type, payload, accepts_response_payload: accepts, ...retry }
+        for (const socket of sockets) socket.send(JSON.stringify(envelope))
+      }),
+    refresh() {
+      const message = JSON.stringify({ type: 'disconnect', reason: 'refresh_requested' })
+      for (const socket of sockets) socket.send(message)
+    },
+    drop() {
+      for (const socket of sockets) socket.terminate()
+    },
+    async close() {
+      for (const socket of server.clients) socket.terminate()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}
