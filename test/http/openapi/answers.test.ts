@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createChatPlatform } from '../../support/chat-platform.ts'
+import { askFor, inChannel, newSpeaker, proofForLink } from '../../support/chat-speaker.ts'
 import { answerSchema, documentedCodes, documentedOperations, type Method } from '../../support/documented.ts'
 import {
   assertWith,
@@ -37,6 +39,7 @@ describe('the answers of the service are those of the document', () => {
   let service: TestService
   /** Milliseconds the clock was moved on: a code counts once. */
   let later = 0
+  const chat = createChatPlatform()
   let owner: EnrolledPerson
   let live: ReturnType<typeof withKey>
   let sandbox: ReturnType<typeof withKey>
@@ -53,9 +56,12 @@ describe('the answers of the service are those of the document', () => {
   }
 
   beforeAll(async () => {
+    // Serves nobody before it is asked for: requests then have no cards.
+    chat.tenants = []
     service = await startService({
       env: { TRUST_PROXY: '1', CALLBACK_ALLOW_PRIVATE: '1' },
       localTime: () => Date.now() + later,
+      chats: [chat],
     })
     owner = await enrolWithPasskey(service, 'owner@example.com')
     const user = await service.composition.deps.users.find(owner.userId)
@@ -220,6 +226,34 @@ describe('the answers of the service are those of the document', () => {
       const log = await client.get(`/api/v1/approvals/${request}/deliveries`)
       documented('get', '/api/v1/approvals/{id}/deliveries', 200, log)
     }
+  })
+
+  it('about identities and channels in chat', async () => {
+    const look = '/api/v1/chat-links/look'
+    const use = '/api/v1/chat-links/use'
+    const person = await enrolWithPasskey(service, 'chatty@example.com')
+    const { browser } = person
+    const speaker = newSpeaker()
+    chat.tenants = ['T1']
+    const useLink = async (said: typeof speaker, command: 'link' | 'channel') => {
+      const token = await askFor(service, said, command)
+      documented('post', look, 200, await browser.post(look, { token }))
+      const proof = await proofForLink(service, person, token)
+      const answer = await browser.post(use, { token, proof })
+      refused('post', use, 404, await browser.post(use, { token, proof }), 'chat_link_invalid')
+      return documented('post', use, 200, answer)
+    }
+    const { linked } = await useLink(speaker, 'link')
+    documented('get', '/api/v1/me/chat', 200, await browser.get('/api/v1/me/chat'))
+    const { channel } = await useLink(inChannel(speaker, 'C1'), 'channel')
+    const channels = '/api/v1/account/channels'
+    documented('get', channels, 200, await browser.get(channels))
+    const remove = `${channels}/remove`
+    documented('post', remove, 200, await browser.post(remove, channel))
+    refused('post', remove, 404, await browser.post(remove, channel), 'not_found')
+    const unlink = '/api/v1/me/chat/remove'
+    documented('post', unlink, 200, await browser.post(unlink, linked))
+    refused('post', unlink, 404, await browser.post(unlink, linked), 'not_found')
   })
 
   it('about the service', async () => {
