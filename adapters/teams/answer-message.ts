@@ -15,8 +15,9 @@ export interface AnsweringParts {
 }
 
 /**
- * Answers a command where it was given, unless others read there: one-time links and what waits for somebody go to the
- * speaker's own conversation with the app, and the channel is told so. Teams has no answer that only one of them sees.
+ * Answers a command where it was given. Where others read along, they get verdicts and help; whatever is about the speaker
+ * goes to the speaker's own conversation with the app, and the others are told so: Teams has no answer that only one of them
+ * sees.
  */
 export async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
   const speaker = await speakerOf(parts, command)
@@ -32,7 +33,7 @@ export async function answerMessage(parts: AnsweringParts, command: BotCommand):
     await tell(answer)
     return
   }
-  if (answer.kind !== 'link' && answer.kind !== 'pending') {
+  if (answer.kind === 'verdict' || answer.kind === 'help' || answer === NOTICES.wentWrong) {
     await tell(forEverybody(answer))
     return
   }

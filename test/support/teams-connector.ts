@@ -44,6 +44,8 @@ export interface ConnectorOptions {
   tenantId: string
   people: readonly TeamsPerson[]
   channels?: readonly string[]
+  /** Group chats the bot is in. */
+  groups?: readonly string[]
   /** Bytes of UTF-16 that an activity may have; Teams documents 100 KB. */
   largest?: number
   /** See `createTeamsPace`; 0 counts nothing. */
@@ -214,7 +216,10 @@ function posted(it: TeamsConnector, conversation: string, activity: SentActivity
 
 function isOpen(it: TeamsConnector, options: ConnectorOptions, conversation: string): boolean {
   const [place = ''] = conversation.split(';')
-  return options.channels?.includes(place) || it.installed.has(place.replace(/^a:/, ''))
+  return (
+    [...(options.channels ?? []), ...(options.groups ?? [])].includes(place) ||
+    it.installed.has(place.replace(/^a:/, ''))
+  )
 }
 
 function notIn(): Result {

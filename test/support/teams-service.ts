@@ -22,6 +22,7 @@ export interface TeamsSetting {
   appId: string
   people: TeamsPerson[]
   channel: string
+  group: string
 }
 
 export interface TeamsOptions extends Pick<ServiceOptions, 'work' | 'env'> {
@@ -38,6 +39,7 @@ export async function startTeams(
 ): Promise<TeamsSetting & { close(): Promise<void> }> {
   const [appId, tenantId] = [randomUUID(), randomUUID()]
   const channel = `19:${randomUUID().replaceAll('-', '')}@thread.tacv2`
+  const group = '19:meeting_abc@thread.v2'
   const people = Array.from({ length: options.people ?? 3 }, (_, index) => personOf(index + 1))
   const identity = await startTeamsIdentity({ appId, appPassword: TEAMS_PASSWORD, tenantId })
   const connector = await startTeamsConnector({
@@ -45,6 +47,7 @@ export async function startTeams(
     tenantId,
     people,
     channels: [channel],
+    groups: [group],
     ...options.connector,
   })
   const service = await startService({
@@ -65,7 +68,7 @@ export async function startTeams(
     await connector.close()
     await identity.close()
   }
-  return { service, identity, connector, driver, tenantId, appId, people, channel, close }
+  return { service, identity, connector, driver, tenantId, appId, people, channel, group, close }
 }
 
 /** One that ends with the test. */

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createChatConversationStore } from '../../../src/store/chat-conversations.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
+import type { TeamsPerson } from '../../support/teams-connector.ts'
+import { BOT } from '../../support/teams-driver.ts'
+import { personNumber, startTeams } from '../../support/teams-service.ts'
+
+let setting: Awaited<ReturnType<typeof startTeams>>
+beforeAll(async () => {
+  setting = await startTeams({ people: 8 })
+})
+afterAll(() => setting.close())
+
+const stored = (who: string) =>
+  setting.service.composition.connection
+    .collection<{ _id: string; reference: string; email?: string }>('chat_conversations')
+    .findOne({ _id: `teams:${setting.tenantId}:${who}` })
+
+/** Known with an address, which comes from the directory after the answer. */
+async function knownWithEmail(person: TeamsPerson) {
+  await waitUntil(async () => expect((await stored(person.id))?.email).toBeDefined())
+  return stored(person.id)
+}
+
+const helpTo = (person: TeamsPerson) =>
+  setting.connector.in(person.id).filter(({ shown: [first] }) => JSON.stringify(first).includes('verify <id'))
+
+describe('a person', () => {
+  it('is known from installing the app: where, under which name and address', async () => {
+    const person = personNumber(setting, 1)
+    expect(await setting.driver.installation(person, 'add')).toMatchObject({ status: 200, text: '' })
+    const known = await knownWithEmail(person)
+    expect(known).toMatchObject({
+      platform: 'teams',
+      tenant: setting.tenantId,
+      who: person.id,
+      kind: 'person',
+      email: 'person-1@example.com',
+      name: 'Person 1',
+    })
+    expect(JSON.parse(known?.reference ?? '')).toEqual({
+      kind: 'person',
+      service_url: setting.connector.serviceUrl,
+      conversation_id: `a:${person.id}`,
+    })
+  })
+
+  it('is told once what the app does, however often Teams says that they installed it', async () => {
+    const person = personNumber(setting, 2)
+    const fields = { activity: { id: '1700000000001' } }
+    await setting.driver.installation(person, 'add', fields)
+    await setting.driver.installation(person, 'add', fields)
+    await setting.driver.update(person, { membersAdded: [BOT] })
+    await setting.driver.installation(person, 'add-upgrade')
+    await waitUntil(() => expect(helpTo(person)).toHaveLength(1))
+    await setting.driver.message(person, 'help')
+    await waitUntil(() => expect(helpTo(person)).toHaveLength(2))
+  })
+
+  it('is known from any message, by the id in lower case', async () => {
+    const person = personNumber(setting, 3)
+    const from = { id: `29:${person.id}`, name: person.name, aadObjectId: person.id.toUpperCase() }
+    await setting.driver.message(person, 'help', { activity: { from } })
+    expect(await knownWithEmail(person)).toMatchObject({ kind: 'person', email: 'person-3@example.com' })
+  })
+
+  it('is found by the address alone, in this tenant alone', async () => {
+    const person = personNumber(setting, 1)
+    const { chats } = setting.service.composition.deps
+    const [port] = chats
+    expect(await port?.lookup(setting.tenantId, 'person-1@example.com')).toMatchObject({
+      ok: true,
+      value: { platform: 'teams', tenant: setting.tenantId, user: person.id },
+    })
+    expect(await port?.lookup(setting.tenantId, 'stranger@example.com')).toMatchObject({
+      ok: true,
+      value: undefined,
+    })
+    expect(await port?.lookup('another-tenant', 'person-1@example.com')).toMatchObject({
+      ok: true,
+      value: undefined,
+    })
+  })
+
+  it('keeps the address when they write again and the directory does not answer', async () => {
+    const person = personNumber(setting, 1)
+    setting.connector.behave(({ what }) => (what === 'member' ? { status: 502 } : undefined))
+    await setting.driver.installation(person, 'add-upgrade')
+    await setting.driver.message(person, 'help')
+    await waitUntil(() => expect(setting.connector.refused).toContain(502))
+    setting.connector.behave(() => undefined)
+    expect(await stored(person.id)).toMatchObject({ email: 'person-1@example.com', name: 'Person 1' })
+  })
+
+  it('without a mailbox is addressed by the name they sign in with', async () => {
+    const person = personNumber(setting, 4)
+    delete person.email
+    person.userPrincipalName = 'Person.Four@Example.com'
+    await setting.driver.installation(person, 'add-upgrade')
+    expect(await knownWithEmail(person)).toMatchObject({ email: 'person.four@example.com' })
+  })
+
+  it.each(['remove', 'remove-upgrade'])('is forgotten with the app: %s', async (action) => {
+    const person = personNumber(setting, 5)
+    await setting.driver.installation(person, 'add-upgrade')
+    await knownWithEmail(person)
+    await setting.driver.installation(person, action)
+    expect(await stored(person.id)).toBeNull()
+  })
+
+  it('is forgotten when the bot is taken out of the conversation, not when somebody else is', async () => {
+    const person = personNumber(setting, 6)
+    await setting.driver.update(person, { membersAdded: [BOT] })
+    await knownWithEmail(person)
+    await setting.driver.update(person, { membersRemoved: [{ id: '29:somebody' }] })
+    expect(await stored(person.id)).not.toBeNull()
+    await setting.driver.update(person, { membersRemoved: [BOT] })
+    expect(await stored(person.id)).toBeNull()
+  })
+
+  it('is nobody without an id of the directory', async () => {
+    const person = personNumber(setting, 7)
+    for (const aadObjectId of [undefined, '', 'U1', '../../etc']) {
+      const from = {
+        id: `29:${person.id}`,
+        name: person.name,
+        ...(aadObjectId !== undefined && { aadObjectId }),
+      }
+      expect((await setting.driver.message(person, 'help', { activity: { from } })).status).toBe(200)
+    }
+    const conversations = setting.service.composition.connection.collection('chat_conversations')
+    expect(await conversations.countDocuments({ who: { $in: ['', 'U1', '../../etc', person.id] } })).toBe(0)
+    expect(setting.connector.in(person.id)).toEqual([])
+  })
+})
+
+describe('a channel', () => {
+  it('is known from the team’s installation and from messages, without the thread, and is nobody’s address', async () => {
+    const { channel, driver, connector } = setting
+    const person = personNumber(setting, 8)
+    await driver.installation(person, 'add', { channel, channelName: 'Releases', team: 'Platform' })
+    const known = await stored(channel)
+    expect(known).toMatchObject({ kind: 'channel', who: channel, name: 'Platform / Releases' })
+    expect(known).not.toHaveProperty('email')
+    expect(JSON.parse(known?.reference ?? '')).toEqual({
+      kind: 'channel',
+      service_url: connector.serviceUrl,
+      conversation_id: channel,
+    })
+    expect(await stored(person.id)).toBeNull()
+    await driver.message(person, 'help', { channel })
+    expect(await stored(channel)).toMatchObject({ name: 'Platform / Releases' })
+  })
+
+  it.each([
+    ['the team removes the app', { type: 'installationUpdate', action: 'remove' }],
+    ['the channel is deleted', { type: 'conversationUpdate', eventType: 'channelDeleted' }],
+  ])('is forgotten when %s', async (_name, { eventType, ...fields }: Record<string, unknown>) => {
+    const { channel, driver, tenantId } = setting
+    const person = personNumber(setting, 8)
+    await driver.installation(person, 'add', { channel })
+    expect(await stored(channel)).not.toBeNull()
+    const channelData = {
+      tenant: { id: tenantId },
+      channel: { id: channel },
+      ...(eventType !== undefined && { eventType }),
+    }
+    await driver.installation(person, 'x', { channel, activity: { ...fields, channelData } })
+    expect(await stored(channel)).toBeNull()
+  })
+})
+
+describe('the address of Teams', () => {
+  it('is the one that was seen last, for whoever was never met', async () => {
+    const { service, tenantId, connector } = setting
+    const conversations = createChatConversationStore(service.composition.connection)
+    const newest = await conversations.newest('teams', tenantId)
+    expect(newest?.reference).toContain(connector.serviceUrl)
+  })
+})
