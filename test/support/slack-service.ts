@@ -34,12 +34,3 @@ export async function useSlackService(
       service.logged.filter((line) => line.message === message).map(({ fields }) => fields),
   }
 }
-
-/** Resolves when a condition holds that something else brings about. @throws after ten seconds */
-export async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!holds()) {
-    if (performance.now() > end) throw new Error('it did not come about within ten seconds')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { ACTION_IDS } from '../../../adapters/slack/action-buttons.ts'
 import { shownText } from '../../support/block-parts.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
 import { checkMessage } from '../../support/check-blocks.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
-import { until, useSlackService } from '../../support/slack-service.ts'
+import { useSlackService } from '../../support/slack-service.ts'
 
 let slack: SlackEmulator
 beforeAll(async () => {
@@ -36,7 +36,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     const whispers = hearWhispers()
     const answer = await driver.interact({ type: 'block_actions', ...who(), ...place, actions: [button] })
     expect([answer.status, answer.text]).toEqual([200, ''])
-    await until(() => whispers().length === 1)
+    await waitUntil(() => expect(whispers()).toHaveLength(1))
     const [call] = whispers()
     expect(call).toMatchObject({
       method: 'chat.postEphemeral',
@@ -69,7 +69,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       await driver.post('{"hello":"world"}', { contentType: 'application/json' }),
     ]
     expect(answers.map(({ status, text }) => [status, text])).toEqual(answers.map(() => [200, '']))
-    await until(() => whispers().length === 3)
+    await waitUntil(() => expect(whispers()).toHaveLength(3))
     expect(whispers().map(({ method, args }) => [method, args.channel])).toEqual([
       ['chat.postEphemeral', 'C0DEPLOYS'],
       ['chat.postEphemeral', 'C0DEPLOYS'],
@@ -107,7 +107,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       method === 'chat.postEphemeral' ? { error: 'user_not_in_channel' } : undefined,
     )
     expect((await driver.interact(click)).status).toBe(200)
-    await until(() => logged('a person on Slack could not be told').length === 1)
+    await waitUntil(() => expect(logged('a person on Slack could not be told')).toHaveLength(1))
     expect(logged('a person on Slack could not be told')).toMatchObject([{ code: 'user_not_in_channel' }])
   })
 
@@ -157,7 +157,7 @@ describe('a verb that does not work', () => {
     expect(shownText(answer.body.blocks)).toContain('This takes longer than usual')
     expect(logged('slack waited too long for an answer')).toHaveLength(1)
     goOn()
-    await until(() => logged('the answer to slack came too late').length === 1)
+    await waitUntil(() => expect(logged('the answer to slack came too late')).toHaveLength(1))
   })
 
   it('lets Slack send an event again that could not even be looked at', async () => {
@@ -194,29 +194,7 @@ describe('T38: addresses out of a request', () => {
     await driver.command('/deploy', '', { fields })
     await driver.interact({ type: 'block_actions', ...who(), ...place, actions: [button], ...urls })
     await driver.interact({ type: 'view_submission', view: { callback_id: 'f' }, ...who(), ...urls })
-    await until(() => whispers().length === 1)
+    await waitUntil(() => expect(whispers()).toHaveLength(1))
     expect(calls).toEqual([])
-  })
-})
-
-describe('T46: the buttons of a card', () => {
-  it('are links: a click is acknowledged, says nothing and changes nothing', async () => {
-    const { driver, service, logged } = await useSlackService(slack)
-    const whispers = hearWhispers()
-    for (const id of [...Object.values(ACTION_IDS), 'countersign_open_link']) {
-      const url = `${service.url}/a/req_${'0'.repeat(26)}?d=approve`
-      const blocks = [{ type: 'actions', block_id: 'x', elements: [{ type: 'button', action_id: id, url }] }]
-      const message = { channel: 'D0ANA', ts: '1700000000.000100', blocks }
-      const answer = await driver.click(message, id, 'U0ANA')
-      const again = await driver.click(message, id, 'U0ANA')
-      expect([answer, again].map(({ status, text }) => [status, text])).toEqual([
-        [200, ''],
-        [200, ''],
-      ])
-      expect(answer.ms).toBeLessThan(1_000)
-    }
-    expect(logged('a message of slack was refused')).toEqual([])
-    expect(whispers()).toEqual([])
-    expect(await service.composition.connection.db?.collection('requests').countDocuments()).toBe(0)
   })
 })

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ChatInstallation } from '../../../src/flow/chat-ports.ts'
+import { shownText } from '../../support/block-parts.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
+import { type TestService, useService } from '../../support/service.ts'
+import { createSlackDriver, type SlackDriver } from '../../support/slack-driver.ts'
+import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
+import { SIGNING_SECRET, useSlackService } from '../../support/slack-service.ts'
+
+let slack: SlackEmulator
+beforeAll(async () => {
+  slack = await startSlack()
+})
+afterAll(() => slack.close())
+
+/** A service that workspaces install the app from; that of the emulator did, for two accounts. */
+async function useInstalled(): Promise<{ service: TestService; driver: SlackDriver }> {
+  const service = await useService({
+    env: {
+      SLACK_CLIENT_ID: slack.clientId,
+      SLACK_CLIENT_SECRET: slack.clientSecret,
+      SLACK_SIGNING_SECRET: SIGNING_SECRET,
+      SLACK_API_URL: slack.apiUrl,
+    },
+  })
+  const driver = createSlackDriver({ url: service.url, signingSecret: SIGNING_SECRET, teamId: slack.teamId })
+  await install(service)
+  return { service, driver }
+}
+
+async function install(service: TestService, installed_at = new Date(Date.now() - 60_000)): Promise<void> {
+  const { vault, installations } = service.composition.deps
+  const tokens = Buffer.from(JSON.stringify({ bot_token: slack.botToken, bot_user_id: 'U0BOT' }))
+  const installation: ChatInstallation = {
+    platform: 'slack',
+    tenant: slack.teamId,
+    workspace_name: 'Acme',
+    account_ids: [],
+    sealed: vault.seal(tokens, `slack-installation:${slack.teamId}`),
+    installed_at,
+  }
+  await installations.put({ ...installation, account_ids: ['acc_one'] })
+  await installations.put({ ...installation, account_ids: ['acc_two'] })
+}
+
+const kept = (service: TestService) => service.composition.deps.installations.find('slack', slack.teamId)
+const removals = (service: TestService) =>
+  service.logged.filter(({ message }) => message === 'a slack workspace removed the app')
+
+describe('a workspace that removes the app', () => {
+  it.each([
+    ['app_uninstalled', {}],
+    ['tokens_revoked', { tokens: { oauth: [], bot: ['U0BOT'] } }],
+  ])(
+    'is forgotten with its tokens at %s, audited for every account, and told so afterwards',
+    async (type, more) => {
+      const { service, driver } = await useInstalled()
+      const before = await driver.command('/countersign', 'help')
+      expect(shownText(before.body.blocks)).toContain('Countersign in Slack')
+      const answer = await driver.event({ type, ...more })
+      expect([answer.status, answer.text]).toEqual([200, ''])
+      await waitUntil(async () => expect(await kept(service)).toBeUndefined())
+      await waitUntil(() => expect(removals(service)).toHaveLength(1))
+      const inbox = await service.composition.connection.db?.collection('audit_inbox').find({}).toArray()
+      const entries = JSON.stringify(inbox)
+      expect(entries).toContain('chat.uninstalled')
+      expect(entries).toContain('acc_one')
+      expect(entries).toContain('acc_two')
+      const after = await driver.command('/countersign', 'help')
+      expect(shownText(after.body.blocks)).toContain('This workspace is not connected')
+    },
+  )
+
+  it('may say so twice', async () => {
+    const { service, driver } = await useInstalled()
+    await driver.event({ type: 'tokens_revoked', tokens: { bot: ['U0BOT'] } })
+    await driver.event({ type: 'app_uninstalled' })
+    await waitUntil(() => expect(removals(service)).toHaveLength(2))
+    expect(removals(service).map(({ fields }) => fields.removed)).toEqual([true, false])
+  })
+
+  it('stays when one person takes their own token back', async () => {
+    const { service, driver } = await useInstalled()
+    await driver.event({ type: 'tokens_revoked', tokens: { oauth: ['U0ANA'], bot: [] } })
+    await driver.event({ type: 'tokens_revoked' })
+    await driver.command('/countersign', 'help')
+    expect(await kept(service)).toBeDefined()
+    expect(removals(service)).toEqual([])
+  })
+
+  it('keeps an installation that is newer than the event', async () => {
+    const { service, driver } = await useInstalled()
+    await install(service, new Date())
+    const event_time = Math.floor(Date.now() / 1000) - 120
+    await driver.event({ type: 'app_uninstalled' }, { fields: { event_time } })
+    await waitUntil(() =>
+      expect(service.logged.map(({ message }) => message)).toContain(
+        'the app was installed again since it was removed',
+      ),
+    )
+    expect(await kept(service)).toBeDefined()
+  })
+
+  it('cannot be named by a stranger', async () => {
+    const { service } = await useInstalled()
+    const stranger = createSlackDriver({ url: service.url, signingSecret: 'guess', teamId: slack.teamId })
+    const answer = await stranger.event({ type: 'app_uninstalled' })
+    expect([answer.status, answer.text]).toEqual([401, ''])
+    expect(await kept(service)).toBeDefined()
+  })
+
+  it('is only noted in the log when its token comes from the environment', async () => {
+    const { driver, logged } = await useSlackService(slack)
+    expect((await driver.event({ type: 'app_uninstalled' })).status).toBe(200)
+    await waitUntil(() =>
+      expect(logged('a slack workspace removed the app')).toMatchObject([
+        { tenant: slack.teamId, removed: false },
+      ]),
+    )
+  })
+})
