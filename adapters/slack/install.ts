@@ -12,12 +12,13 @@ type InstallDeps = Pick<
 >
 
 const START = '/slack/install'
+const DONE = '/slack/installed'
 const SIGN_IN = `/signin?next=${encodeURIComponent(START)}`
 const ABOUT = { title: 'Countersign was not installed in Slack', link: { href: START, text: 'Start again' } }
 
 /**
- * `GET /slack/install` and `GET /slack/oauth_redirect`: a signed-in owner has the cards of their account go to a workspace
- * that they may install apps in. Does nothing unless `settings` say that workspaces install the app.
+ * `GET /slack/install`, `/slack/oauth_redirect` and `/slack/installed`: a signed-in owner has the cards of their account go to
+ * a workspace that they may install apps in. Does nothing unless `settings` say that workspaces install the app.
  * @param forget is told which workspace's tokens are new
  */
 export function mountInstall(
@@ -33,6 +34,7 @@ export function mountInstall(
   const flow = createOAuthFlow(settings, { clientId, clientSecret }, parts)
   app.get(START, edge.page(ABOUT, begin(deps, edge, flow)))
   app.get('/slack/oauth_redirect', edge.page(ABOUT, end(deps, edge, flow, forget)))
+  app.get(DONE, edge.page(ABOUT, done(deps, edge)))
 }
 
 type Handler = Parameters<Edge['page']>[1]
@@ -56,7 +58,22 @@ function end(deps: InstallDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: st
     const sealed = deps.vault.seal(Buffer.from(JSON.stringify(tokens)), `slack-installation:${tenant}`)
     await addInstallation(deps, visitor.owner, { platform: 'slack', tenant, workspace_name, sealed })
     forget(tenant)
-    return installedIn(workspace_name)
+    // The page must bear being loaded again; this address cannot.
+    response.redirect(303, `${DONE}?${new URLSearchParams({ workspace: tenant })}`)
+    return undefined
+  }
+}
+
+/** Tells the owner of an account which workspace it has; others learn nothing. */
+function done(deps: InstallDeps, edge: Edge): Handler {
+  return async (request, response) => {
+    const visitor = await edge.visitor(request, response)
+    if (visitor === undefined) throw refusal('not_signed_in')
+    const { workspace } = request.query
+    const installed =
+      typeof workspace === 'string' ? await deps.installations.find('slack', workspace) : undefined
+    if (!installed?.account_ids.includes(visitor.owner.accountId)) throw refusal('not_found')
+    return installedIn(installed.workspace_name)
   }
 }
 

@@ -62,13 +62,11 @@ function show(response: Response, status: number, { title, text, link }: Notice)
 </head>
 <body>
 <header><div class="bar"><a class="brand" href="/account">Countersign</a></div></header>
-<div class="columns">
-<main>
+<main class="notice">
 <h1>${title}</h1>
 <p>${text}</p>
 <p><a href="${link.href}">${link.text}</a></p>
 </main>
-</div>
 </body>
 </html>
 `

@@ -30,6 +30,7 @@ header { position: sticky; top: 0; z-index: 2; background: var(--surface); borde
 .brand span { color: var(--muted); font-weight: 400; }
 .columns { max-width: 76rem; margin: 0 auto; padding: 0 1.25rem 6rem; }
 nav.wide { display: none; }
+.notice { max-width: 76rem; margin: 0 auto; padding: 0 1.25rem 6rem; }
 h1, h2, h3, h4, h5 { line-height: 1.25; text-wrap: balance; }
 h1 { margin: 2rem 0 1rem; font-size: 2rem; letter-spacing: -0.01em; }
 h2 { margin: 3.5rem 0 0.5rem; font-size: 1.5rem; letter-spacing: -0.01em; }

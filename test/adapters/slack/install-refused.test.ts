@@ -60,7 +60,7 @@ describe('an installation is refused', () => {
   it('when it comes a second time', async () => {
     const back = await consent(slack, await startInstallation(ana.browser), 'ana')
     const cookie = ana.browser.cookies.get(STATE_COOKIE) ?? ''
-    expect((await ana.browser.get(back)).status).toBe(200)
+    expect((await ana.browser.get(back)).status).toBe(303)
     expect(ana.browser.cookies.get(STATE_COOKIE)).not.toBe(cookie)
     ana.browser.cookies.set(STATE_COOKIE, cookie)
     expectRefusal(await ana.browser.get(back), 'install_state_invalid')

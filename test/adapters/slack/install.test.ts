@@ -40,8 +40,15 @@ describe('an installation', () => {
       state: expect.stringMatching(/^[\w-]{43}$/),
     })
     const back = await consent(slack, page, 'ana')
-    const answer = await ana.browser.get(back, AS_PAGE)
+    const traded = await ana.browser.get(back)
+    const end = `/slack/installed?workspace=${slack.teamId}`
+    expect([traded.status, traded.headers.get('location')]).toEqual([303, end])
+    const answer = await ana.browser.get(end, AS_PAGE)
     expect(answer.status).toBe(200)
+    expectRefusal(await ben.browser.get(end), 'not_found')
+    expectRefusal(await createHttpClient(service.url).get(end), 'not_signed_in')
+    expectRefusal(await ana.browser.get('/slack/installed?workspace=T0'), 'not_found')
+    expectRefusal(await ana.browser.get('/slack/installed?workspace=a&workspace=b'), 'not_found')
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(answer.headers.get('cache-control')).toBe('no-store')
     expect(answer.body).toContain('<h1>Countersign is installed in Slack</h1>')
@@ -122,7 +129,7 @@ describe('an installation', () => {
         ? { answer: { ...otherTokens(), ...other } }
         : { answer: { ok: true, bot_id: 'B1' } },
     )
-    expect((await install(slack, ana.browser, 'ana')).status).toBe(200)
+    expect((await install(slack, ana.browser, 'ana')).status).toBe(303)
     const { installations: store } = service.composition.deps
     expect(await store.tenantsOf('slack', await setting.accountOf(ana))).toEqual(
       ['T0OTHER', slack.teamId].sort(),
@@ -138,7 +145,7 @@ describe('an installation', () => {
         ? { answer: { ...otherTokens(), ...organisation } }
         : { answer: { ok: true, bot_id: 'B1', url: 'https://org.enterprise.slack.example/' } },
     )
-    expect((await install(slack, ana.browser, 'ana')).status).toBe(200)
+    expect((await install(slack, ana.browser, 'ana')).status).toBe(303)
     const { installations: store } = service.composition.deps
     expect(await store.find('slack', 'E0ORG')).toMatchObject({ tenant: 'E0ORG', workspace_name: 'Org' })
   })
@@ -150,7 +157,7 @@ describe('an installation', () => {
     })
     const back = await consent(slack, await startInstallation(ana.browser), 'ana')
     const there = createHttpClient(second.url, ana.browser.cookies)
-    expect((await there.get(back)).status).toBe(200)
+    expect((await there.get(back)).status).toBe(303)
     expect(await setting.kept()).toMatchObject({ account_ids: [await setting.accountOf(ana)] })
   })
 })
@@ -162,7 +169,7 @@ describe('the addresses', () => {
     })
     const none = await useService()
     for (const { url } of [one, none])
-      for (const path of ['/slack/install', '/slack/oauth_redirect?code=a&state=b'])
+      for (const path of ['/slack/install', '/slack/oauth_redirect?code=a&state=b', '/slack/installed'])
         expectRefusal(await createHttpClient(url).get(path), 'not_found')
   })
 
