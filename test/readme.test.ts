@@ -10,10 +10,12 @@ import { expectStatus } from './support/enrolled.ts'
 import { createHttpClient, type HttpClient } from './support/http-client.ts'
 import { freePort } from './support/service.ts'
 import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
+import { useSlack } from './support/slack-emulator.ts'
 import { createSoftAuthenticator } from './support/soft-authenticator.ts'
 
 const README = readFileSync(packagePath('README.md'), 'utf8')
-const BLOCKS = [...README.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map((match) => match[1] ?? '')
+/** Those in lists are indented. */
+const BLOCKS = [...README.matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)].map((match) => match[1] ?? '')
 
 let folder: string
 let url: string
@@ -39,7 +41,7 @@ afterAll(async () => {
 /** Runs a block of the README as it stands, but for the port, in the package's folder; files go to the temporary one. */
 async function run(block: string, variables: Record<string, string> = {}): Promise<string> {
   const script = block
-    .replace(/^export \w+=.*$/gm, '')
+    .replace(/^ *export \w+=.*$/gm, '')
     .replaceAll('http://localhost:3000', url)
     .replace(/(?<![/\w])(decision|jwks)\.json/g, join(folder, '$1.json'))
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment, ...variables }
@@ -67,6 +69,8 @@ describe('README', () => {
       'TEST_KEY',
       'webhook-secret', // this and the receivers: test/examples
       'examples/receiver',
+      'slack manifest',
+      'doctor slack',
       'npm ci && npm test',
       // test/deploy/readme-commands.test.ts
       'countersign store',
@@ -80,7 +84,8 @@ describe('README', () => {
   })
 
   it('links only to files that exist', () => {
-    const links = [...README.matchAll(/\]\((?!https?:|#)([^)]+)\)/g)].map((match) => match[1] ?? '')
+    const found = README.matchAll(/(?:\]\(|src(?:set)?=")(?!https?:|#)([^)"]+)[)"]/g)
+    const links = [...found].map((match) => match[1] ?? '')
     expect(links.length).toBeGreaterThan(5)
     expect(links.filter((link) => !existsSync(packagePath(link)))).toEqual([])
   })
@@ -116,6 +121,17 @@ describe('README', () => {
     expect(output).toMatch(/approved/)
     const saved = JSON.parse(readFileSync(join(folder, 'decision.json'), 'utf8'))
     expect(saved).toMatchObject({ id: ID, status: 'approved' })
+  }, 60_000)
+
+  it('prints the manifest of a Slack app, and examines the connection to Slack', async () => {
+    const manifest = JSON.parse(await run(block('slack manifest')))
+    expect(manifest.settings).toMatchObject({ socket_mode_enabled: true })
+    const slack = await useSlack({ scopes: manifest.oauth_config.scopes.bot })
+    slack.behave(({ method }) => (method === 'apps.connections.open' ? { answer: { ok: true } } : undefined))
+    const tokens = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: 'xapp-1', SLACK_API_URL: slack.apiUrl }
+    const said = await run(block('doctor slack'), tokens)
+    expect(said).toMatch(/\nEverything is in order\.\n$/)
+    expect(slack.calls.at(-1)).toMatchObject({ method: 'apps.connections.open', token: 'xapp-1' })
   }, 60_000)
 
   it('makes a sandbox key and a sandbox request', async () => {
