@@ -1,5 +1,6 @@
 import { ExpressReceiver } from '@slack/bolt'
 import { refusal } from '../../src/domain/errors.ts'
+import { warnSeldom } from '../../src/flow/delivery/warn-seldom.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import { findForgery } from './request-guard.ts'
@@ -18,10 +19,12 @@ export function mountEvents(
   { log, clock }: Pick<FlowDeps, 'log' | 'clock'>,
   connect: (receiver: ExpressReceiver) => SlackApp,
 ): void {
+  // Anybody can post here: they must not fill the log.
+  const refused = warnSeldom(log, 'a request that is not from slack was refused')
   app.post(PATH, (request, _response, next) => {
     const forgery = findForgery(request.headers, clock.now())
     if (forgery === undefined) return next()
-    log.warn({ reason: forgery }, 'a request that is not from slack was refused')
+    refused.failed(forgery)
     next(refusal('chat_signature_refused'))
   })
   connect(
@@ -30,7 +33,7 @@ export function mountEvents(
       signingSecret,
       endpoints: { events: PATH },
       bodyLimit: BODY_LIMIT,
-      logger: createSlackLog(log),
+      logger: { ...createSlackLog(log), warn: (...said) => refused.failed(said.map(String).join(' ')) },
       customPropertiesExtractor: ({ headers, res }) => ({
         delivery: String(headers['x-slack-signature']),
         request_id: String(res?.getHeader('X-Request-Id') ?? ''),

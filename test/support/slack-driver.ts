@@ -14,7 +14,7 @@ export interface SlackReply {
 }
 
 /** Where a request differs from an honest one. */
-export interface Knobs {
+interface Knobs {
   /** Unix seconds that are signed and sent; now unless named. */
   timestamp?: number | string
   /** Sent instead of the true signature; null leaves the header out. */
@@ -113,7 +113,7 @@ export function commandPayload(
 }
 
 /** The payload of a pressed button. @throws when the message has no such button */
-export function clickPayload(
+function clickPayload(
   { teamId, teamDomain = 'acme' }: Pick<DriverOptions, 'teamId' | 'teamDomain'>,
   message: ReadMessage,
   actionId: string,

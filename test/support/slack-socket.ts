@@ -4,7 +4,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { fresh } from './slack-driver.ts'
 
 /** What came back for an envelope. */
-export interface Acknowledgement {
+interface Acknowledgement {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into payloads freely; a wrong path fails the assertion
   payload: any
   ms: number
