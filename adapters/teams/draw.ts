@@ -19,8 +19,8 @@ const DOUBLED = /[{$](?=\{)/g
  * moments such braces are drawn apart (T42).
  */
 function plainText(text: string): string {
-  // Clients that draw HTML make one blank of many: what leads a line or follows a blank must not break or vanish.
-  return text.replace(DOUBLED, '$& ').replace(/(?<=^| ) /gm, '\u00a0')
+  // Clients that draw HTML make one blank of many, and none at the beginning of a line.
+  return text.replace(DOUBLED, '$& ').replace(/(?<=[ \n]) /g, '\u00a0')
 }
 
 /** Whether some braces of these parts are drawn apart: then the card says so. */
@@ -56,7 +56,9 @@ function momentText(at: Date): string {
 
 /** A line is a block of its own, so that no client can run two together. */
 export function drawLine(line: readonly Piece[], spacing: Spacing): RichTextBlock {
-  return { type: 'RichTextBlock', inlines: line.map(drawPiece), spacing }
+  const [first, ...rest] = line.map(drawPiece)
+  const inlines = first === undefined ? [] : [{ ...first, text: first.text.replace(/^ /, '\u00a0') }, ...rest]
+  return { type: 'RichTextBlock', inlines, spacing }
 }
 
 export function drawLines(lines: readonly Piece[][], first: Spacing): RichTextBlock[] {

@@ -54,6 +54,7 @@ function hostConfig(theme: Theme): object {
   ])
   return {
     supportsInteractivity: true,
+    textBlock: { headingLevel: 2 },
     spacing: { small: 8, default: 12, medium: 16, large: 20, extraLarge: 24, padding: 16 },
     separator: { lineThickness: 1, lineColor: line },
     fontTypes: { default: font('"Segoe UI", system-ui, sans-serif'), monospace: font('monospace') },
@@ -95,8 +96,9 @@ const PAINT = `const walker = document.createTreeWalker(document.body, NodeFilte
     }`
 
 /**
- * A page on which Microsoft's own renderer draws cards, in colours like those of Teams. `window.drawn` then tells what it
- * took for Markdown, and what it complained of. `painted`: for pictures.
+ * A page on which Microsoft's own renderer draws cards, in colours like those of Teams. What it takes for Markdown is made
+ * HTML as it is: a caller's text that got there would be seen to run. `window.drawn` tells what that was, what the renderer
+ * complained of, and which buttons were pressed. `painted`: for pictures.
  */
 export function cardPage(cards: readonly object[], theme: Theme, painted = false): string {
   const data = JSON.stringify({ cards, config: hostConfig(theme), signs: Object.entries(EMOJI) }).replaceAll(
@@ -106,10 +108,14 @@ export function cardPage(cards: readonly object[], theme: Theme, painted = false
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Cards</title><style>${css(theme)}</style>
     <body><script>${renderer}</script><script>
     const { cards, config, signs } = ${data}
-    window.drawn = { markdown: [], complaints: [] }
+    window.drawn = { markdown: [], complaints: [], pressed: [] }
     AdaptiveCards.AdaptiveCard.onProcessMarkdown = (text, result) => {
       drawn.markdown.push(text)
-      result.didProcess = false
+      result.outputHtml = text
+      result.didProcess = true
+    }
+    AdaptiveCards.AdaptiveCard.onExecuteAction = ({ title, url, verb, data }) => {
+      drawn.pressed.push({ title, url, verb, data })
     }
     for (const json of cards) {
       const card = new AdaptiveCards.AdaptiveCard()

@@ -1,0 +1,138 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { renderAnswer } from '../../../adapters/teams/answer-card.ts'
+import { renderCard, renderDetails } from '../../../adapters/teams/card.ts'
+import { renderReply } from '../../../adapters/teams/reply-card.ts'
+import { renderVerdict } from '../../../adapters/teams/verdict-card.ts'
+import { visibleString } from '../../../src/domain/text.ts'
+import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import { viewVerdict } from '../../../src/flow/chat/view-verdict.ts'
+import { axeViolations, describeInBrowser, launchBrowser, overflow } from '../../support/browser.ts'
+import { decidedRequest, SIX_VIEWS, sampleRequest, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
+import { cardPage, type Theme } from '../../support/draw-card.ts'
+import { HOSTILE, hostileView } from '../../support/hostile-view.ts'
+import { BASE, payload, stored } from '../../support/verdict-samples.ts'
+
+const now = new Date('2026-09-14T13:20:00Z')
+const warned = { action: 'Pay p\u0430ypal \u202e', sandbox: true, high_impact: false }
+
+/** Every kind of card there is. */
+const EVERY_CARD = [
+  ...SIX_VIEWS.map(({ name, view }) => ({ name, card: renderCard(view).card })),
+  { name: 'details', card: renderDetails(viewCard(sampleRequest(), TO_ANA)).card },
+  { name: 'warned sandbox', card: renderCard(viewCard(sampleRequest(warned, {}), TO_ANA)).card },
+  { name: 'channel', card: renderCard(viewCard(sampleRequest(), TO_CHANNEL)).card },
+  { name: 'decided channel', card: renderCard(viewCard(decidedRequest(), TO_CHANNEL)).card },
+  { name: 'verdict', card: renderVerdict(viewVerdict(payload.rid, stored(), BASE)).card },
+  {
+    name: 'reminder',
+    card: renderReply({
+      kind: 'reminder',
+      request_id: 'req_x',
+      action: 'Pay',
+      expires_at: now,
+      automatic: true,
+      details: `${BASE}/a/req_x`,
+    }).card,
+  },
+  {
+    name: 'link',
+    card: renderAnswer({ kind: 'link', purpose: 'link', url: `${BASE}/link#x`, expires_at: now }, { now })
+      .card,
+  },
+]
+
+describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchBrowser()
+  })
+  afterAll(() => browser.close())
+
+  async function show(
+    cards: object[],
+    theme: Theme,
+    width: number,
+  ): Promise<{ page: Page; incidents: string[] }> {
+    const page = await browser.newPage({
+      viewport: { width, height: 800 },
+      locale: 'en-GB',
+      timezoneId: 'Asia/Tokyo',
+    })
+    const incidents: string[] = []
+    page.on('dialog', (dialog) => {
+      incidents.push(dialog.message())
+      void dialog.dismiss()
+    })
+    page.on('pageerror', ({ message }) => incidents.push(message))
+    page.on('request', (request) => incidents.push(request.url()))
+    await page.setContent(cardPage(cards, theme))
+    return { page, incidents }
+  }
+
+  it.each([
+    ['light', 360],
+    ['light', 800],
+    ['dark', 360],
+    ['dark', 800],
+  ] as const)('are complete, legible and within the window: %s, %d pixels wide', async (theme, width) => {
+    const { page, incidents } = await show(
+      EVERY_CARD.map(({ card }) => card),
+      theme,
+      width,
+    )
+    expect(await page.evaluate('drawn.complaints')).toEqual([])
+    expect(await page.locator('.card').count()).toBe(EVERY_CARD.length)
+    expect(await overflow(page)).toBe(0)
+    // Headings of many cards on one page repeat each other, and a card alone has no landmarks.
+    const rules = (await axeViolations(page)).filter(
+      (line) => !/^(region|page-has-heading-one|landmark-one-main|heading-order)/.test(line),
+    )
+    expect(rules).toEqual([])
+    expect(incidents).toEqual([])
+    await page.close()
+  })
+
+  it('give our moments in the reader’s own zone, and in UTC', async () => {
+    const { page } = await show([EVERY_CARD[0]?.card ?? {}], 'light', 360)
+    const shown = await page.locator('.card').innerText()
+    expect(shown).toContain('Open until: Mon, 14 Sept 2026, 23:15 (2026-09-14 14:15 UTC) · 1 h to decide')
+    expect(shown).not.toContain('{{')
+    await page.close()
+  })
+
+  it('have buttons that open the approval page or ask the bot, by mouse and by keyboard', async () => {
+    const { page } = await show([EVERY_CARD[0]?.card ?? {}], 'light', 360)
+    for (const name of ['Approve…', 'Reject…']) await page.getByRole('link', { name }).click()
+    await page.getByRole('button', { name: 'Details' }).click()
+    await page.getByRole('button', { name: 'Refresh' }).press('Enter')
+    const request_id = 'req_7k2m9q4r8s1t6w5x0yzabcdefg'
+    expect(await page.evaluate('drawn.pressed')).toEqual([
+      { title: 'Approve…', url: `${BASE}/a/${request_id}?d=approve` },
+      { title: 'Reject…', url: `${BASE}/a/${request_id}?d=reject` },
+      { title: 'Details', verb: 'countersign.details', data: { request_id } },
+      { title: 'Refresh', verb: 'countersign.refresh', data: { request_id } },
+    ])
+    await page.close()
+  })
+
+  it('T42: make no link, picture, date or script of what anybody else wrote', async () => {
+    const cards = HOSTILE.map(({ text }) => renderDetails(hostileView(text)).card)
+    const { page, incidents } = await show(cards, 'light', 800)
+    expect(await page.evaluate('drawn.complaints')).toEqual([])
+    expect([...new Set(await page.evaluate<string[]>('drawn.markdown'))]).toEqual([
+      'Approve or reject this action?',
+    ])
+    expect(await page.locator('.card a, .card img, .card script, .card iframe, .card at').count()).toBe(0)
+    const shown = await page.locator('.card').allInnerTexts()
+    HOSTILE.forEach(({ text }, index) => {
+      const visible = visibleString(text).replace(/([{$])(?=\{)/g, '$1 ')
+      const plain = (shown[index] ?? '').replaceAll('\u00a0', ' ')
+      expect(plain).toContain(visible)
+      // Ours: the end, and when it was asked.
+      expect(plain.match(/14 Sept 2026/g)?.length).toBe(2)
+    })
+    expect(incidents).toEqual([])
+    await page.close()
+  })
+})

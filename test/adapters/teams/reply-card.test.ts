@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { renderReply } from '../../../adapters/teams/reply-card.ts'
+import type { ReplyView } from '../../../src/domain/card-view.ts'
+import { type CardAudience, viewCard } from '../../../src/flow/chat/view-card.ts'
+import { cardText } from '../../support/card-lines.ts'
+import { decidedRequest, sampleVote, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
+import { checkCard } from '../../support/check-card.ts'
+
+const page = 'https://approve.example.com/a/req_7k2m9q4r8s1t6w5x0yzabcdefg'
+
+function decided(to: CardAudience): ReplyView {
+  const request = decidedRequest(sampleVote({ decision: 'rejected', comment: 'Not now.' }))
+  const { status, request_id, links } = viewCard(request, to)
+  if (status.kind !== 'rejected') throw new Error('the sample is rejected')
+  return { kind: 'decided', status: { ...status, kind: status.kind }, request_id, details: links.details }
+}
+
+describe('the message after a decision', () => {
+  it('names decision, decider, receipt and how to check it', () => {
+    const message = renderReply(decided(TO_ANA))
+    expect(checkCard(message)).toEqual([])
+    const shown = cardText(message.card)
+    for (const line of ['❌ Rejected', 'Decided by: Ben Okafor', 'Method: Passkey'])
+      expect(shown.split('\n')).toContain(line)
+    expect(shown).toContain(`Anybody can check it: verify ${sampleVote().decision_id}`)
+    expect(message.text).toBe(`Rejected. Receipt ${sampleVote().decision_id}`)
+    expect(message.card.actions).toEqual([
+      { type: 'Action.OpenUrl', title: 'Details on the approval page', url: page },
+    ])
+  })
+
+  it('names no person in a channel, and quotes no comment', () => {
+    const said = JSON.stringify(renderReply(decided(TO_CHANNEL)))
+    expect(said).toContain('20c4be11f7a59d3e')
+    expect(said).not.toMatch(/Ben Okafor|Not now/)
+  })
+})
+
+describe('a reminder', () => {
+  it('says what waits until when, who reminds and how much of the action is missing', () => {
+    const view: ReplyView = {
+      kind: 'reminder',
+      request_id: 'req_x',
+      action: 'a'.repeat(1540),
+      expires_at: new Date('2026-09-14T14:15:00Z'),
+      automatic: false,
+      details: page,
+    }
+    const message = renderReply(view)
+    expect(checkCard(message)).toEqual([])
+    const shown = cardText(message.card)
+    for (const part of [
+      'the caller asks again\n',
+      '\n… 1 240 more characters on the approval page',
+      'Open until: {{DATE(2026-09-14T14:15:00Z,SHORT)}}',
+    ])
+      expect(shown).toContain(part)
+    expect(message.card.actions?.map(({ title }) => title)).toEqual(['Open the approval page'])
+    expect(message.text).toBe('Reminder: a request waits for your decision, the caller asks again.')
+    expect(renderReply({ ...view, automatic: true }).text).toContain('sent by Countersign')
+  })
+})
