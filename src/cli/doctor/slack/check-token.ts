@@ -20,7 +20,7 @@ export async function checkBotToken(apiUrl: string, token: string): Promise<Chec
 }
 
 /** Of the answer to auth.test. */
-export function workspaceOf({ body }: SlackAnswer): string {
+function workspaceOf({ body }: SlackAnswer): string {
   return `${printable(body.team)} (${printable(body.team_id)})`
 }
 
