@@ -4,7 +4,7 @@ import type { ChatAnswer } from './chat-answer.ts'
 type Notice = ChatAnswer & { kind: 'notice' }
 
 /** How a command is written where it is said. */
-export function commandLine(platform: ChatPlatform, command: string): string {
+function commandLine(platform: ChatPlatform, command: string): string {
   return platform === 'slack' ? `/countersign ${command}` : `“${command}”`
 }
 

@@ -18,7 +18,17 @@ const version = z
   .parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))).version
 
 /** Routes that people open or browsers fetch; they are no part of the interface. */
-const PAGES = ['/docs', '/assets/:name', '/a/:id', '/account', '/enroll', '/setup', '/signin']
+const PAGES = [
+  '/docs',
+  '/assets/:name',
+  '/a/:id',
+  '/b/:id',
+  '/account',
+  '/enroll',
+  '/link',
+  '/setup',
+  '/signin',
+]
 
 describe('the OpenAPI document', () => {
   it('is committed as the schemas say it', () => {
