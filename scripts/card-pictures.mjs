@@ -1,4 +1,5 @@
-// Draws docs/cards: a card in its six states, light and dark, as an independent renderer of Slack's blocks shows it.
+// Draws docs/cards: a card in its six states, light and dark, as an independent renderer of Slack's blocks and Microsoft's
+// renderer of Adaptive Cards show it.
 // docs/cards/drawn.json remembers what was drawn; a test compares it with what the code draws now.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -22,8 +23,8 @@ const browser = await chromium.launch({
 })
 mkdirSync(`${root}docs/cards`, { recursive: true })
 let bytes = 0
-for (const { file, html } of module.cardPictures()) {
-  const page = await browser.newPage({ viewport: { width: 640, height: 400 } })
+for (const { file, html, width } of [...module.slackPictures(), ...module.teamsPictures()]) {
+  const page = await browser.newPage({ viewport: { width, height: 400 } })
   await page.setContent(html)
   const picture = smallPng(await page.locator('body').screenshot())
   writeFileSync(`${root}docs/cards/${file}`, picture)

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { packagePath } from '../../../src/package-path.ts'
-import { cardPictures, drawnNow } from '../../support/card-pictures.ts'
+import { packagePath } from '../../src/package-path.ts'
+import { drawnNow, slackPictures, teamsPictures } from '../support/card-pictures.ts'
 
 const folder = packagePath('docs/cards')
-const pictures = cardPictures()
+const slack = slackPictures()
+const pictures = [...slack, ...teamsPictures()]
 
 describe('the pictures in the documentation', () => {
   it('show the cards as they are drawn now; else run: node scripts/card-pictures.mjs', () => {
@@ -16,17 +17,20 @@ describe('the pictures in the documentation', () => {
     expect(files.sort()).toEqual(pictures.map(({ file }) => file).sort())
     const contents = files.map((file) => readFileSync(`${folder}/${file}`))
     for (const content of contents) expect(content.subarray(1, 4).toString('latin1')).toBe('PNG')
-    expect(contents.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(400_000)
+    expect(contents.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(800_000)
   })
 
-  it('are all named in the page about cards', () => {
-    const page = readFileSync(packagePath('docs/slack-cards.md'), 'utf8')
-    expect(pictures.filter(({ file }) => !page.includes(`cards/${file}`))).toEqual([])
+  it.each([
+    ['docs/slack-cards.md', slack],
+    ['docs/teams-cards.md', teamsPictures()],
+  ])('are all named in %s', (path, shown) => {
+    const page = readFileSync(packagePath(path), 'utf8')
+    expect(shown.filter(({ file }) => !page.includes(`cards/${file}`))).toEqual([])
   })
 })
 
 describe('an independent renderer of Slack’s blocks', () => {
-  it.each(pictures)('draws $file with everything on it', ({ file, html }) => {
+  it.each(slack)('draws $file with everything on it', ({ file, html }) => {
     expect(html).toContain('High impact')
     expect(html).toContain('Delete 18 204 invoices older than ten years')
     const open = /^(pending|partly)/.test(file)
