@@ -1,0 +1,68 @@
+import { webApi } from '@slack/bolt'
+import { expect, it } from 'vitest'
+import { isBadMessage, troubleOf } from '../../../adapters/slack/outcome.ts'
+
+const refused = (error: string) => troubleOf(new webApi.WebAPIPlatformError({ ok: false, error }))
+
+it.each([
+  'channel_not_found',
+  'user_not_found',
+  'user_disabled',
+  'is_archived',
+  'not_in_channel',
+  'cannot_dm_bot',
+  'message_not_found',
+  'cant_update_message',
+  'thread_not_found',
+  'account_inactive',
+  'token_revoked',
+  'invalid_auth',
+  'missing_scope',
+])('does not try %s again, and keeps the code for the log', (code) => {
+  expect(refused(code)).toEqual({ outcome: 'unreachable', code })
+})
+
+it.each([
+  'internal_error',
+  'fatal_error',
+  'service_unavailable',
+  'invalid_blocks',
+  'team_added_to_org',
+  'new_one',
+])('tries %s again', (code) => {
+  expect(refused(code)).toEqual({ outcome: 'failed', code })
+})
+
+it('waits as long as Slack asks, at least a second, and ten when it names none', () => {
+  expect(troubleOf(new webApi.WebAPIRateLimitedError(30))).toMatchObject({ retry_after: 30 })
+  expect(troubleOf(new webApi.WebAPIRateLimitedError(0))).toMatchObject({ retry_after: 1 })
+  expect(refused('ratelimited')).toEqual({ outcome: 'rate_limited', code: 'ratelimited', retry_after: 10 })
+  expect(refused('rate_limited')).toMatchObject({ outcome: 'rate_limited', retry_after: 10 })
+})
+
+it('tells a time-out from a connection that was cut, and either from an HTTP failure', () => {
+  const late = new DOMException('The operation was aborted due to timeout', 'TimeoutError')
+  expect(troubleOf(new webApi.WebAPIRequestError(late))).toEqual({ outcome: 'timeout', code: 'timeout' })
+  expect(troubleOf(new webApi.WebAPIRequestError(new TypeError('fetch failed')))).toEqual({
+    outcome: 'failed',
+    code: 'connection',
+  })
+  expect(troubleOf(new webApi.WebAPIHTTPError(502, 'Bad Gateway', {}))).toEqual({
+    outcome: 'failed',
+    code: 'http_502',
+  })
+  expect(troubleOf('what')).toEqual({ outcome: 'failed', code: 'unexpected' })
+})
+
+it('keeps what a proxy wrote out of the log', () => {
+  expect(refused('<html>Sign in as ana@example.com</html>')).toEqual({
+    outcome: 'failed',
+    code: 'unreadable',
+  })
+})
+
+it('knows which refusals are about the blocks', () => {
+  expect(isBadMessage(refused('invalid_blocks'))).toBe(true)
+  expect(isBadMessage(refused('msg_blocks_too_long'))).toBe(true)
+  expect(isBadMessage(refused('is_archived'))).toBe(false)
+})

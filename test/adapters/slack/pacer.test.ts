@@ -1,0 +1,90 @@
+import { expect, it, vi } from 'vitest'
+import { createPacer, type PacedCall } from '../../../adapters/slack/pacer.ts'
+import { SLACK_RATES, type SlackRates } from '../../../adapters/slack/rates.ts'
+
+/** Twenty times the real pace. */
+const QUICK: SlackRates = {
+  conversation: { every: 50, burst: 1 },
+  posts: { every: 12, burst: 20 },
+  method: { every: 66, burst: 5 },
+}
+
+const postTo = (conversation: string, tenant = 'T1'): PacedCall => ({
+  tenant,
+  method: 'chat.postMessage',
+  conversation,
+})
+const EDIT: PacedCall = { tenant: 'T1', method: 'chat.update' }
+
+/** Lets calls take their turns at once and tells when each began, in milliseconds after the first. */
+async function turns(pacer: ReturnType<typeof createPacer>, calls: PacedCall[], patience = 60_000) {
+  const started = performance.now()
+  return Promise.all(
+    calls.map(async (call) => {
+      const sentAway = await pacer.turn(call, started + patience)
+      return sentAway === undefined ? performance.now() - started : `in ${sentAway} s`
+    }),
+  )
+}
+
+it('floods no conversation: messages to one keep their distance, others go meanwhile', async () => {
+  const pacer = createPacer(QUICK)
+  const [one, other] = await Promise.all([
+    turns(pacer, [postTo('D1'), postTo('D1'), postTo('D1'), postTo('D1')]),
+    turns(pacer, [postTo('D2')]),
+  ])
+  const sorted = one.map(Number).sort((a, b) => a - b)
+  // Timers may fire a millisecond early, and late ones make the next gap smaller.
+  for (const [index, time] of sorted.entries()) expect(time).toBeGreaterThanOrEqual(50 * index - 2)
+  expect(Number(other[0])).toBeLessThan(Math.max(...one.map(Number)))
+})
+
+it('edits no faster than Slack allows, whatever the message, after a short burst', async () => {
+  const times = (
+    await turns(
+      createPacer(QUICK),
+      Array.from({ length: 9 }, () => EDIT),
+    )
+  ).map(Number)
+  const sorted = times.sort((a, b) => a - b)
+  expect(sorted[8]).toBeGreaterThanOrEqual(4 * 66 - 2)
+})
+
+it('never makes more than 50 edits in any minute at the real pace', () => {
+  const { every, burst } = SLACK_RATES.method
+  expect(burst + 60_000 / every).toBeLessThanOrEqual(50)
+  expect(SLACK_RATES.conversation).toEqual({ every: 1_000, burst: 1 })
+  expect(SLACK_RATES.posts.burst + 60_000 / SLACK_RATES.posts.every).toBeLessThanOrEqual(300)
+})
+
+it('holds nobody longer than allowed, and has those sent away come again one after the other', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const pacer = createPacer({ ...QUICK, method: { every: 2_000, burst: 1 } })
+    const [first, ...others] = await turns(
+      pacer,
+      Array.from({ length: 5 }, () => EDIT),
+      1_000,
+    )
+    expect(first).toBe(0)
+    expect(others).toEqual(['in 2 s', 'in 4 s', 'in 6 s', 'in 8 s'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+it('asks nothing of a method that Slack wants to rest, and other methods and workspaces go on', async () => {
+  const pacer = createPacer(QUICK)
+  pacer.rest(postTo('D1'), 30)
+  expect(await turns(pacer, [postTo('D2')], 5_000)).toEqual(['in 30 s'])
+  expect(Number((await turns(pacer, [EDIT], 5_000))[0])).toBeLessThan(1_000)
+  expect(Number((await turns(pacer, [postTo('D2', 'T2')], 5_000))[0])).toBeLessThan(1_000)
+})
+
+it('lets who waits for a turn notice that a rest has begun meanwhile', async () => {
+  const pacer = createPacer(QUICK)
+  await pacer.turn(postTo('D1'), performance.now() + 1_000)
+  const waiting = turns(pacer, [postTo('D1')], 200)
+  pacer.rest(postTo('D9'), 20)
+  expect(await waiting).toEqual(['in 20 s'])
+})

@@ -1,0 +1,95 @@
+import { createSlackPort } from '../../../adapters/slack/port.ts'
+import type { SlackRates } from '../../../adapters/slack/rates.ts'
+import { createWorkspaces, type Workspaces } from '../../../adapters/slack/workspaces.ts'
+import type { ChatInstallation, ChatInstallationStore, ChatPort } from '../../../src/flow/chat-ports.ts'
+import type { Log, Vault } from '../../../src/flow/ports.ts'
+import type { SlackSettings } from '../../../src/slack-config.ts'
+import type { SlackEmulator } from '../../support/slack-emulator.ts'
+
+/** Twenty times as fast as Slack would allow. */
+export const QUICK_RATES: SlackRates = ratesTimes(20)
+
+/** The real pace, on a clock that goes that many times faster. */
+export function ratesTimes(speed: number): SlackRates {
+  return {
+    conversation: { every: 1_000 / speed, burst: 1 },
+    posts: { every: 250 / speed, burst: 20 },
+    method: { every: 60_000 / 45 / speed, burst: 5 },
+  }
+}
+
+export interface LogLine {
+  level: string
+  message: string
+  fields: Record<string, unknown>
+}
+
+export interface PortSetting {
+  port: ChatPort
+  workspaces: Workspaces
+  logged: LogLine[]
+}
+
+/** The sending half by itself, with the one token of that workspace. */
+export function portTo(
+  slack: Pick<SlackEmulator, 'apiUrl' | 'botToken'>,
+  rates: SlackRates = QUICK_RATES,
+): PortSetting {
+  const kind = { kind: 'one', botToken: slack.botToken } as const
+  return assemble(slack.apiUrl, kind, [], rates)
+}
+
+/** The same with workspaces that installed the app; `installed` may change meanwhile. */
+export function portToMany(apiUrl: string, installed: ChatInstallation[]): PortSetting {
+  const kind = { kind: 'many', clientId: 'id', clientSecret: 'secret' } as const
+  return assemble(apiUrl, kind, installed, QUICK_RATES)
+}
+
+function assemble(
+  apiUrl: string,
+  kind: SlackSettings['workspaces'],
+  installed: ChatInstallation[],
+  rates: SlackRates,
+): PortSetting {
+  const logged: LogLine[] = []
+  const log = logInto(logged)
+  const settings: SlackSettings = {
+    apiUrl,
+    workspaces: kind,
+    receive: { kind: 'http', signingSecret: 'unused' },
+  }
+  const parts = { installations: storeOf(installed), vault: OPEN_VAULT, log }
+  const workspaces = createWorkspaces(settings, parts)
+  return { port: createSlackPort(workspaces, { log, rates }), workspaces, logged }
+}
+
+export function logInto(lines: LogLine[]): Log {
+  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push({ level, message, fields })
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** Reads a list as the store reads its collection. */
+function storeOf(installed: ChatInstallation[]): ChatInstallationStore {
+  const find = (tenant: string) => installed.find((one) => one.tenant === tenant)
+  return {
+    put: async (installation) => void installed.push(installation),
+    find: async (_platform, tenant) => find(tenant),
+    list: async () => installed,
+    tenantsOf: async (_platform, accountId) =>
+      installed.filter(({ account_ids }) => account_ids.includes(accountId)).map(({ tenant }) => tenant),
+    remove: async (_platform, tenant) => find(tenant),
+  }
+}
+
+/** Seals by writing down what the text belongs to: enough to see that the right one is opened. */
+export const OPEN_VAULT: Vault = {
+  hash: (purpose, value) => `${purpose} ${value}`,
+  seal: (plaintext, aad) => JSON.stringify({ aad, text: Buffer.from(plaintext).toString('utf8') }),
+  open(sealed, aad) {
+    const read = Object(JSON.parse(sealed))
+    if (read.aad !== aad) throw new Error('sealed for something else')
+    return Buffer.from(String(read.text), 'utf8')
+  },
+  webhookSecret: () => '',
+}

@@ -1,0 +1,128 @@
+import { expect, it, vi } from 'vitest'
+import type { User } from '../../../src/domain/user.ts'
+import { newPerson } from '../../../src/flow/people/new-person.ts'
+import { vote } from '../../flow/chat/card-setting.ts'
+import { newRequester, useWorker, type Worker } from '../../jobs/worker.ts'
+import { type SlackEmulator, useSlack } from '../../support/slack-emulator.ts'
+import type { SlackCall } from '../../support/slack-proxy.ts'
+import { portTo, ratesTimes } from './port-setting.ts'
+import { emailOf } from './send-setting.ts'
+
+const NAMES = ['ana', 'ben', 'cyd']
+
+interface ManySetting {
+  slack: SlackEmulator
+  workers: Worker[]
+  requester: Awaited<ReturnType<typeof newRequester>>
+  people: User[]
+}
+
+/**
+ * So many processes on one database, all sending to one workspace that keeps Slack's limits.
+ * @param speed how much faster than the real clock these limits and our pace go
+ */
+async function useMany(processes: number, speed: number): Promise<ManySetting> {
+  const slack = await useSlack({
+    users: NAMES.map((name) => ({ name, email: emailOf(name) })),
+    limits: speed,
+  })
+  const port = () => portTo(slack, ratesTimes(speed)).port
+  const first = await useWorker({ chats: [port()] })
+  const workers = [first]
+  while (workers.length < processes) workers.push(await useWorker({ chats: [port()], beside: first }))
+  const requester = await newRequester(first)
+  const people: User[] = []
+  for (const name of NAMES) {
+    const { user, account } = newPerson(first.deps, { email: emailOf(name), name })
+    await first.deps.accounts.insert(account)
+    await first.deps.users.insert(user)
+    people.push(user)
+  }
+  const policy = { approvers: people.map(({ id }) => id), quorum: 1, passkey_only: false }
+  await first
+    .stored('accounts')
+    .updateOne({ _id: requester.account.id }, { $set: { policy, monthly_quota: 0 } })
+  for (const worker of workers) await worker.start()
+  return { slack, workers, requester, people }
+}
+
+/** Looks seldom: the store has enough to do. */
+function waitUntil(check: () => Promise<void>): Promise<void> {
+  return vi.waitFor(check, { timeout: 150_000, interval: 300 })
+}
+
+/** Asks so many times at once, and decides all as soon as every card has been posted. */
+async function askAndDecide({ workers, requester, people }: ManySetting, count: number): Promise<number[]> {
+  const [worker, person] = [workers[0] ?? expect.unreachable(), people[0] ?? expect.unreachable()]
+  const posted = { 'message.message': { $exists: true } }
+  const started = performance.now()
+  const ids = await Promise.all(Array.from({ length: count }, () => requester.request()))
+  await waitUntil(async () => {
+    expect(await worker.stored('cards').countDocuments(posted)).toBe(count * NAMES.length)
+  })
+  const asked = performance.now()
+  await Promise.all(ids.map((id) => vote({ worker }, id, person, 'approved')))
+  await waitUntil(async () => {
+    expect(await worker.stored('requests').countDocuments({ relay: { $gt: '' } })).toBe(0)
+    expect(await worker.stored('cards').countDocuments({ state: { $ne: 'idle' } })).toBe(0)
+  })
+  return [asked - started, performance.now() - asked].map(Math.round)
+}
+
+/** Every person has one card of each request, and each shows the decision and was told of it once. */
+async function expectAllShown(slack: SlackEmulator, count: number): Promise<void> {
+  for (const name of NAMES) {
+    const messages = await slack.dmOf(slack.user(name))
+    const requests = messages.map((message) => /req_\w+/.exec(JSON.stringify(message.blocks))?.[0])
+    expect(messages).toHaveLength(count)
+    expect(new Set(requests).size).toBe(count)
+    expect(messages.filter(({ text }) => !text.startsWith('Approved.'))).toEqual([])
+    expect(messages.filter(({ reply_count }) => reply_count !== 1)).toEqual([])
+  }
+}
+
+function outcomes(calls: readonly SlackCall[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { method, outcome } of calls) {
+    const key = `${method} ${outcome}`
+    counts[key] = (counts[key] ?? 0) + 1
+  }
+  return counts
+}
+
+it('keeps 600 cards of 200 requests at once within the limits of Slack: no duplicate, no lost edit, no storm of 429s', async () => {
+  const setting = await useMany(1, 30)
+  const times = await askAndDecide(setting, 200)
+  await expectAllShown(setting.slack, 200)
+  const counts = outcomes(setting.slack.calls)
+  console.info(`200 requests × 3 at 30 times the pace: posted, decided after ${times.join(', ')} ms`, counts)
+  expect(counts).toMatchObject({
+    'users.lookupByEmail ok': 3,
+    'conversations.open ok': 3,
+    'chat.postMessage ok': 1_200,
+    'chat.update ok': 600,
+  })
+  const refused = setting.slack.calls.filter(({ outcome }) => outcome === 'ratelimited')
+  expect(refused.length).toBeLessThanOrEqual(10)
+}, 400_000)
+
+it('posts no card twice and loses no edit when two processes share the work, and heeds the 429s they cause together', async () => {
+  const setting = await useMany(2, 10)
+  // Each post or edit that is the 20th of its kind is one too many.
+  setting.slack.behave(({ method, nth }) =>
+    method.startsWith('chat.') && nth % 20 === 0
+      ? { status: 429, headers: { 'retry-after': '1' } }
+      : undefined,
+  )
+  const times = await askAndDecide(setting, 40)
+  await expectAllShown(setting.slack, 40)
+  const counts = outcomes(setting.slack.calls)
+  console.info(
+    `40 requests × 3 by two processes at 10 times the pace: posted, decided after ${times.join(', ')} ms`,
+    counts,
+  )
+  expect(counts).toMatchObject({ 'chat.postMessage ok': 240, 'chat.update ok': 120 })
+  const refused = setting.slack.calls.filter(({ outcome }) => outcome === 'HTTP 429')
+  expect(refused.length).toBeGreaterThanOrEqual(15)
+  expect(refused.length).toBeLessThan(60)
+}, 300_000)

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { SIX_VIEWS } from '../../support/card-samples.ts'
+import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
+import { portTo } from './port-setting.ts'
+
+let slack: SlackEmulator
+
+beforeAll(async () => {
+  slack = await startSlack({
+    users: [
+      { name: 'ana', email: 'ana@example.com' },
+      { name: 'ben', email: 'ben@example.com' },
+    ],
+  })
+})
+beforeEach(() => slack.behave(() => undefined))
+afterAll(() => slack.close())
+
+const view = SIX_VIEWS[0]?.view ?? expect.unreachable()
+const person = (name: string) => ({
+  platform: 'slack' as const,
+  tenant: slack.teamId,
+  user: slack.user(name),
+})
+
+it('addresses a card to the member with that address, and to nobody when there is none', async () => {
+  const { port } = portTo(slack)
+  expect(await port.lookup(slack.teamId, 'ana@example.com')).toMatchObject({ ok: true, value: person('ana') })
+  expect(await port.lookup(slack.teamId, 'nobody@example.com')).toMatchObject({ ok: true, value: undefined })
+})
+
+it.each([
+  ['a bot', { is_bot: true }],
+  ['somebody who left', { deleted: true }],
+  ['a stranger of a shared channel', { is_stranger: true }],
+  ['a member of another workspace', { team_id: 'T0ELSEWHERE' }],
+  ['an account without a workspace', { team_id: undefined }],
+])('T37: addresses no card to %s, although the address is right', async (_who, fields) => {
+  const user = { id: 'U0123', team_id: slack.teamId, ...fields }
+  slack.behave(({ method }) =>
+    method === 'users.lookupByEmail' ? { answer: { ok: true, user } } : undefined,
+  )
+  const answer = await portTo(slack).port.lookup(slack.teamId, 'ana@example.com')
+  expect(answer).toMatchObject({ ok: true, value: undefined })
+})
+
+it('finds members of an organisation that installed the app for all of it', async () => {
+  const { port } = portTo(slack)
+  const user = {
+    id: 'U0123',
+    team_id: 'T0OTHER',
+    enterprise_user: { enterprise_id: 'E01', teams: [slack.teamId] },
+  }
+  slack.behave(({ method }) =>
+    method === 'users.lookupByEmail' ? { answer: { ok: true, user } } : undefined,
+  )
+  const answer = await port.lookup(slack.teamId, 'ana@example.com')
+  expect(answer).toMatchObject({ ok: true, value: { user: 'U0123', tenant: slack.teamId } })
+})
+
+it('opens the direct message once and posts there ever after', async () => {
+  const { port } = portTo(slack)
+  const before = slack.calls.length
+  const first = await port.post(person('ana'), view)
+  const second = await port.post(person('ana'), { ...view, version: view.version + 1 })
+  const made = slack.calls.slice(before).map(({ method }) => method)
+  expect(made.filter((method) => method === 'conversations.open')).toHaveLength(1)
+  expect(made.filter((method) => method === 'chat.postMessage')).toHaveLength(2)
+  const ref = { tenant: slack.teamId, conversation: expect.stringMatching(/^D/), message: expect.any(String) }
+  expect([first, second]).toMatchObject([
+    { ok: true, value: ref },
+    { ok: true, value: ref },
+  ])
+})
+
+it('opens it again after it was gone', async () => {
+  const { port } = portTo(slack)
+  await port.post(person('ana'), view)
+  slack.behave(({ method }) => (method === 'chat.postMessage' ? { error: 'channel_not_found' } : undefined))
+  expect(await port.post(person('ana'), view)).toMatchObject({ ok: false, outcome: 'unreachable' })
+  slack.behave(() => undefined)
+  const before = slack.calls.length
+  expect(await port.post(person('ana'), view)).toMatchObject({ ok: true })
+  expect(slack.calls.slice(before).map(({ method }) => method)).toEqual([
+    'conversations.open',
+    'chat.postMessage',
+  ])
+})
+
+it('gives the same card of the same version the same id, and no other card that one', async () => {
+  const { port } = portTo(slack)
+  const before = slack.calls.length
+  const newer = { ...view, version: view.version + 1 }
+  for (const [name, shown] of [
+    ['ana', view],
+    ['ana', view],
+    ['ana', newer],
+    ['ben', view],
+  ] as const) {
+    expect(await port.post(person(name), shown)).toMatchObject({ ok: true })
+  }
+  const ids = slack.calls
+    .slice(before)
+    .filter(({ method }) => method === 'chat.postMessage')
+    .map(({ args }) => args.client_msg_id)
+  expect(ids[1]).toBe(ids[0])
+  expect(new Set(ids).size).toBe(3)
+})
+
+it('ends within 15 s although every call takes as long as it may', async () => {
+  const { port } = portTo(slack)
+  expect(await port.tenantsOf('acc_1')).toEqual([slack.teamId])
+  // Opening answers at the last moment, the post never does.
+  slack.behave(({ method }) =>
+    method === 'conversations.open'
+      ? { late: new Promise((resolve) => setTimeout(resolve, 4_500)) }
+      : 'stall',
+  )
+  const started = performance.now()
+  const answer = await port.post(person('ben'), view)
+  const took = performance.now() - started
+  expect(answer).toMatchObject({ ok: false, outcome: 'timeout', code: 'timeout' })
+  expect(took).toBeLessThan(15_000)
+  expect(answer.duration_ms).toBeGreaterThan(9_000)
+})
+
+it('answers at once while a method rests, and asks Slack nothing', async () => {
+  const { port } = portTo(slack)
+  await port.post(person('ana'), view)
+  slack.behave(() => ({ status: 429, headers: { 'retry-after': '40' } }))
+  const first = await port.post(person('ana'), view)
+  expect(first).toMatchObject({ ok: false, outcome: 'rate_limited', retry_after: 40, code: 'ratelimited' })
+  const before = slack.calls.length
+  const second = await port.post(person('ana'), view)
+  expect(second).toMatchObject({ ok: false, outcome: 'rate_limited', code: 'paced' })
+  expect(Object(second).retry_after).toBeGreaterThan(35)
+  expect(second.duration_ms).toBeLessThan(1_000)
+  expect(slack.calls.length).toBe(before)
+})
+
+it('says what failed even when an answer makes no sense', async () => {
+  const { port } = portTo(slack)
+  await port.tenantsOf('acc_1')
+  slack.behave(() => ({ answer: { ok: true, surprise: 1 } }))
+  const unreadable = { ok: false, outcome: 'failed', code: 'unreadable' }
+  expect(await port.lookup(slack.teamId, 'ana@example.com')).toMatchObject(unreadable)
+  expect(await port.post(person('ana'), view)).toMatchObject(unreadable)
+})
+
+it('sends nothing with its token to a workspace it is not for', async () => {
+  const { port } = portTo(slack)
+  await port.tenantsOf('acc_1')
+  const before = slack.calls.length
+  const elsewhere = { ...person('ana'), tenant: 'T0ELSEWHERE' }
+  expect(await port.post(elsewhere, view)).toMatchObject({
+    ok: false,
+    outcome: 'unreachable',
+    code: 'not_installed',
+  })
+  expect(slack.calls.length).toBe(before)
+})
