@@ -116,7 +116,6 @@ async function assemble(
   const keys = createKeyKeeper({ store: createSigningKeyStore(connection, nudge), vault, clock, random, log })
   const requests = createRequestStore(connection, nudge)
   const apiKeys = createApiKeyStore(connection, nudge)
-  const bootstraps = createBootstrapStore(connection, nudge)
   const changes = createChangeSignal({ requests, apiKeys }, clock, log)
   const people = peopleStores(connection, clock, nudge)
   const verifications = createVerificationLog(people.audit, log)
@@ -130,7 +129,6 @@ async function assemble(
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
     requests,
     apiKeys,
-    bootstraps,
     verifications,
     changes,
     signer: createSigner(keys, clock),
@@ -189,6 +187,7 @@ function peopleStores(connection: StoreConnection, clock: Clock, nudge: Nudge) {
     sessions: createSessionStore(connection, nudge),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
+    bootstraps: createBootstrapStore(connection, nudge),
     accounts: createAccountStore(connection, nudge),
     audit: createAuditInbox(connection, nudge),
   }
