@@ -1,5 +1,6 @@
 import type { types } from '@slack/bolt'
 import { shortLine } from '../../src/domain/cut-text.ts'
+import { helpHeading, linkTimeLeft, linkWords, NOTICE_SIGNS } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer } from '../../src/flow/chat/chat-answer.ts'
 import { escapeMrkdwn } from './escape.ts'
 import { renderPending } from './pending-blocks.ts'
@@ -42,8 +43,9 @@ export function renderAnswer(
   }
 }
 
-function renderHelp({ unknown, linked_as, commands }: ChatAnswer & { kind: 'help' }): SlackMessage {
-  const heading = unknown ? 'Countersign does not know this command' : 'Countersign in Slack'
+function renderHelp(answer: ChatAnswer & { kind: 'help' }): SlackMessage {
+  const { unknown, linked_as, commands } = answer
+  const heading = helpHeading(answer, 'Slack')
   const who: Inline[] =
     linked_as === undefined
       ? [words('You are not linked yet: type '), code('/countersign link'), words('.')]
@@ -62,34 +64,10 @@ function renderHelp({ unknown, linked_as, commands }: ChatAnswer & { kind: 'help
   }
 }
 
-const LINKS: Record<
-  (ChatAnswer & { kind: 'link' })['purpose'],
-  { heading: string; does: string; button: string; advice: string }
-> = {
-  link: {
-    heading: 'Link your Slack identity',
-    does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
-    button: 'Link my identity…',
-    advice: 'For you alone. Never share this link: whoever confirms it would pass for you here.',
-  },
-  browser: {
-    heading: 'Make a browser known',
-    does: 'Open this link in the browser that should be known. Signing in there still takes your e-mail and a code.',
-    button: 'Make this browser known…',
-    advice: 'For you alone. Never share this link: it would make a stranger’s browser known as yours.',
-  },
-  channel: {
-    heading: 'Have this channel told of requests',
-    does: 'Open this link in a browser and sign in as the owner of the account. The channel then sees action, requester and outcome of every request, never the context.',
-    button: 'Connect this channel…',
-    advice: 'For you alone. Never share this link.',
-  },
-}
-
-function renderLink({ purpose, url, expires_at }: ChatAnswer & { kind: 'link' }, now: Date): SlackMessage {
-  const { heading, does, button, advice } = LINKS[purpose]
-  const minutes = Math.max(1, Math.round((expires_at.getTime() - now.getTime()) / 60_000))
-  const left = minutes === 1 ? 'one minute' : `${minutes} minutes`
+function renderLink(answer: ChatAnswer & { kind: 'link' }, now: Date): SlackMessage {
+  const { url, expires_at } = answer
+  const { heading, does, button, advice } = linkWords(answer, 'Slack')
+  const left = linkTimeLeft(answer, now)
   const open: types.Button = {
     type: 'button',
     action_id: OPEN_LINK_ID,
@@ -113,11 +91,9 @@ function renderLink({ purpose, url, expires_at }: ChatAnswer & { kind: 'link' },
   }
 }
 
-const TONE_SIGNS = { done: '✅', refused: '⛔', problem: '⚠️' } as const
-
 function renderNotice({ tone, heading, sentence }: ChatAnswer & { kind: 'notice' }): SlackMessage {
   return {
-    blocks: [header(`${TONE_SIGNS[tone]} ${heading}`), richText([section([words(sentence)])])],
+    blocks: [header(`${NOTICE_SIGNS[tone]} ${heading}`), richText([section([words(sentence)])])],
     text: escapeMrkdwn(`${heading}. ${sentence}`),
   }
 }

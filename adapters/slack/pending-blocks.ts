@@ -1,6 +1,7 @@
 import type { types } from '@slack/bolt'
 import { framed } from '../../src/domain/caller-parts.ts'
 import { more, shortLine } from '../../src/domain/cut-text.ts'
+import { pendingHeading } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
 import { fits } from './blocks.ts'
 import {
@@ -24,13 +25,11 @@ const ACTION_LENGTHS = [300, 150, 80] as const
 const LEAST = 80
 
 /** Draws what waits for the reader; pure, within Slack's limits. What is left out is counted. */
-export function renderPending({ rows, more: further, open }: ChatAnswer & { kind: 'pending' }): SlackMessage {
-  if (rows.length === 0) {
-    const heading = 'Nothing waits for your decision'
-    return { blocks: [header(`✅ ${heading}`)], text: heading }
-  }
+export function renderPending(answer: ChatAnswer & { kind: 'pending' }): SlackMessage {
+  const { rows, more: further, open } = answer
+  const heading = pendingHeading(answer)
+  if (rows.length === 0) return { blocks: [header(`✅ ${heading}`)], text: heading }
   const total = rows.length + further
-  const heading = total === 1 ? 'One request waits for you' : `${total} requests wait for you`
   const draw = (shown: readonly PendingRow[], length: number): types.KnownBlock[] => [
     header(`⏳ ${heading}`),
     richText([

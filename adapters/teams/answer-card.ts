@@ -1,6 +1,6 @@
 import { bold, code, moment, ours, words } from '../../src/domain/card-parts.ts'
 import { shortLine } from '../../src/domain/cut-text.ts'
-import { helpHeading, LINK_WORDS, linkTimeLeft, NOTICE_SIGNS } from '../../src/flow/chat/answer-words.ts'
+import { helpHeading, linkTimeLeft, linkWords, NOTICE_SIGNS } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer } from '../../src/flow/chat/chat-answer.ts'
 import { openUrl } from './actions.ts'
 import { band, drawParts, heading, message, note } from './draw.ts'
@@ -37,13 +37,14 @@ function renderHelp(answer: ChatAnswer & { kind: 'help' }): TeamsMessage {
   const body = [
     heading(unknown ? `❔ ${title}` : title),
     ...drawParts([ours(who), ...lines]),
-    note('Nothing is decided in Teams: decisions are made on the approval page.', 'Default'),
+    note('In a channel, mention the app before the command.', 'Default'),
+    note('Nothing is decided in Teams: decisions are made on the approval page.'),
   ]
   return message(unknown ? `${title}. Write “help” to see what there is.` : title, body)
 }
 
 function renderLink(answer: ChatAnswer & { kind: 'link' }, now: Date): TeamsMessage {
-  const { heading: title, does, button, advice } = LINK_WORDS[answer.purpose]
+  const { heading: title, does, button, advice } = linkWords(answer, 'Teams')
   const left = linkTimeLeft(answer, now)
   const body = [
     heading(title),

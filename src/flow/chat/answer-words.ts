@@ -1,13 +1,22 @@
-import { durationWords } from '../../domain/card-words.ts'
 import type { ChatAnswer } from './chat-answer.ts'
 
 type Answer<Kind extends ChatAnswer['kind']> = ChatAnswer & { kind: Kind }
 
-/** What a one-time link is for, in our words, on every platform. */
-export const LINK_WORDS: Record<
-  Answer<'link'>['purpose'],
-  { heading: string; does: string; button: string; advice: string }
-> = {
+/** What a one-time link is for, in our words. */
+export interface LinkWords {
+  heading: string
+  does: string
+  button: string
+  advice: string
+}
+
+/** The words around a one-time link; `platform` is its name for people. */
+export function linkWords({ purpose }: Answer<'link'>, platform: string): LinkWords {
+  const known = LINKS[purpose]
+  return purpose === 'link' ? { ...known, heading: `Link your ${platform} identity` } : known
+}
+
+const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
   link: {
     heading: 'Link your identity',
     does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
@@ -28,11 +37,12 @@ export const LINK_WORDS: Record<
   },
 }
 
-const LEAST_LEFT_MS = 60_000
+const MINUTE_MS = 60_000
 
-/** How long a one-time link still works; clocks differ, so never less than a minute. */
+/** How long a one-time link still works, in whole minutes; clocks differ, so never less than one. */
 export function linkTimeLeft({ expires_at }: Answer<'link'>, now: Date): string {
-  return durationWords(Math.max(LEAST_LEFT_MS, expires_at.getTime() - now.getTime()))
+  const minutes = Math.max(1, Math.round((expires_at.getTime() - now.getTime()) / MINUTE_MS))
+  return minutes === 1 ? 'one minute' : `${minutes} minutes`
 }
 
 /** The first line of the answer to `pending`. */

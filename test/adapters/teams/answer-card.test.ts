@@ -40,6 +40,7 @@ describe('help', () => {
         'You are Ana Pereira (ana@example.com)',
         'verify <id or receipt> · Check an approval.',
         'pending · What waits for your decision.',
+        'In a channel, mention the app before the command.',
         'Nothing is decided in Teams: decisions are made on the approval page.',
       ].join('\n'),
     )
@@ -66,9 +67,9 @@ describe('a one-time link', () => {
       const lines = cardLines(message.card)
       expect(lines.find(({ ground }) => ground === 'warning')?.text).toMatch(/^⚠️ For you alone\. Never share/)
       expect(cardText(message.card)).toContain(
-        'Works once, for 10 min · until {{DATE(2026-09-14T13:30:00Z,SHORT)}}',
+        'Works once, for 10 minutes · until {{DATE(2026-09-14T13:30:00Z,SHORT)}}',
       )
-      expect(message.text).toMatch(/: a link for you alone, for 10 min\.$/)
+      expect(message.text).toMatch(/: a link for you alone, for 10 minutes\.$/)
       // Notifications and chat lists are read by bystanders.
       expect(message.text + message.card.fallbackText).not.toContain('secret')
     },
