@@ -56,11 +56,11 @@ export function section(...lines: Inline[][]): types.RichTextSection {
 }
 
 /** The frame around what others wrote. */
-export function quote(...lines: Inline[][]): types.RichTextQuote {
+function quote(...lines: Inline[][]): types.RichTextQuote {
   return { type: 'rich_text_quote', elements: section(...lines).elements }
 }
 
-export function preformatted(text: string): types.RichTextPreformatted {
+function preformatted(text: string): types.RichTextPreformatted {
   return { type: 'rich_text_preformatted', elements: [words(text)] }
 }
 

@@ -3,7 +3,7 @@ import type { CardView } from '../../src/domain/card-view.ts'
 /** What `Action.Execute` and, on old clients, `Action.Submit` tell the bot. Neither decides anything (T46). */
 export const VERBS = { refresh: 'countersign.refresh', details: 'countersign.details' } as const
 
-export type Verb = (typeof VERBS)[keyof typeof VERBS]
+type Verb = (typeof VERBS)[keyof typeof VERBS]
 
 /** Opens the browser; the bot never hears of it. */
 export interface OpenUrlAction {

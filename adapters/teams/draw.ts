@@ -55,7 +55,7 @@ function momentText(at: Date): string {
 }
 
 /** A line is a block of its own, so that no client can run two together. */
-export function drawLine(line: readonly Piece[], spacing: Spacing): RichTextBlock {
+function drawLine(line: readonly Piece[], spacing: Spacing): RichTextBlock {
   const [first, ...rest] = line.map(drawPiece)
   const inlines = first === undefined ? [] : [{ ...first, text: first.text.replace(/^ /, '\u00a0') }, ...rest]
   return { type: 'RichTextBlock', inlines, spacing }

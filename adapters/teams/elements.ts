@@ -39,7 +39,7 @@ export interface Container {
   items: (RichTextBlock | TextBlock)[]
 }
 
-export interface ActionSet {
+interface ActionSet {
   type: 'ActionSet'
   spacing: Spacing
   actions: Action[]
@@ -48,7 +48,7 @@ export interface ActionSet {
 export type CardElement = RichTextBlock | TextBlock | Container | ActionSet
 
 /** An Adaptive Card of ours (adaptivecards.io, schema 1.5): of its elements only those that clients of version 1.2 draw. */
-export interface AdaptiveCard {
+interface AdaptiveCard {
   type: 'AdaptiveCard'
   version: '1.5'
   /** For clients that know no card of this version. */
