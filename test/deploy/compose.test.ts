@@ -103,7 +103,8 @@ describe('the service under docker compose', () => {
 
   it('is given every setting but those of its image and the switches that production refuses', () => {
     const ofTheImage = ['HOST', 'PORT', 'DATA_DIR']
-    const refused = /^(NODE_TLS_REJECT_UNAUTHORIZED|NODE_USE_ENV_PROXY|\w+_PROXY)$/
+    const refused =
+      /^(NODE_TLS_REJECT_UNAUTHORIZED|NODE_USE_ENV_PROXY|\w+_PROXY|TEAMS_(OPENID_URL|LOGIN_URL|SERVICE_HOSTS|ALLOW_UNAUTHENTICATED))$/
     const wanted = VARIABLES.filter((name) => name === 'TRUST_PROXY' || !refused.test(name))
     expect(Object.keys(environment).sort()).toEqual(
       wanted.filter((name) => !ofTheImage.includes(name)).sort(),
