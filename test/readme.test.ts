@@ -67,6 +67,7 @@ describe('README', () => {
       'countersign verify',
       'key create',
       'TEST_KEY',
+      'api/v1/bootstrap',
       'webhook-secret', // this and the receivers: test/examples
       'examples/receiver',
       'slack manifest',
@@ -121,6 +122,19 @@ describe('README', () => {
     expect(output).toMatch(/approved/)
     const saved = JSON.parse(readFileSync(join(folder, 'decision.json'), 'utf8'))
     expect(saved).toMatchObject({ id: ID, status: 'approved' })
+  }, 60_000)
+
+  it('leads an agent from its question over the consent of the owner to a key', async () => {
+    const asked = JSON.parse(await run(block('"client_name"')))
+    const [code] = /[B-Z]{4}-[B-Z]{4}/.exec(asked.message) ?? []
+    const { data } = expectStatus(await browser.get('/api/v1/account/bootstrap'), 200)
+    const path = `/api/v1/account/bootstrap/${data[0].id}/decision`
+    const said = { decision: 'approved', code }
+    const { options } = expectStatus(await browser.post(`${path}/options`, said), 200)
+    const passkey = authenticator.authenticate(options, { origin: url })
+    expectStatus(await browser.post(path, { ...said, passkey }), 200)
+    const collected = JSON.parse(await run(block('BOOTSTRAP_ID'), { BOOTSTRAP_ID: asked.bootstrap_id }))
+    expect(collected).toEqual({ status: 'approved', api_key: expect.stringMatching(/^sa_live_/) })
   }, 60_000)
 
   it('prints the manifest of a Slack app, and examines the connection to Slack', async () => {

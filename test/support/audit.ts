@@ -17,6 +17,7 @@ const SOURCES = [
   'sessions',
   'webhooks',
   'deliveries',
+  'bootstraps',
   'audit_inbox',
 ]
 

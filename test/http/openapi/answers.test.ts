@@ -203,6 +203,34 @@ describe('the answers of the service are those of the document', () => {
     expect(documented('get', secret, 200, await owner.browser.get(secret))).toHaveProperty('keys')
   })
 
+  it('when an agent asks for a key of its own', async () => {
+    const path = '/api/v1/bootstrap'
+    const agent = createHttpClient(service.url)
+    const asked = await agent.post(path, { email: owner.email, client_name: 'Agent' }, { origin: null })
+    const { bootstrap_id } = documented('post', path, 202, asked)
+    const status = () => agent.get(`${path}/${bootstrap_id}/status`)
+    documented('get', `${path}/{id}/status`, 200, await status())
+    refused('get', `${path}/{id}/status`, 429, await status(), 'slow_down')
+    const [, code] = /code (\S+):/.exec(asked.body.message) ?? []
+    const consents = '/api/v1/account/bootstrap'
+    const { data } = documented('get', consents, 200, await owner.browser.get(consents))
+    const mine = `${consents}/${data[0].id}`
+    documented('get', `${consents}/{id}`, 200, await owner.browser.get(mine))
+    const decision = `${consents}/{id}/decision`
+    const wrong = { decision: 'approved', code: code?.startsWith('B') ? 'CCCCCCCC' : 'BBBBBBBB' }
+    const guessed = await owner.browser.post(`${mine}/decision/options`, wrong)
+    refused('post', `${decision}/options`, 403, guessed, 'wrong_matching_code')
+    const said = { decision: 'approved', code }
+    const started = await owner.browser.post(`${mine}/decision/options`, said)
+    const { options } = documented('post', `${decision}/options`, 200, started)
+    const proof = { ...said, passkey: assertWith(owner, service, options) }
+    documented('post', decision, 200, await owner.browser.post(`${mine}/decision`, proof))
+    refused('post', decision, 409, await owner.browser.post(`${mine}/decision`, proof), 'not_pending')
+    later += 3_000
+    expect(documented('get', `${path}/{id}/status`, 200, await status())).toHaveProperty('api_key')
+    documented('get', `${consents}/{id}`, 200, await owner.browser.get(mine))
+  })
+
   it('about webhooks and their deliveries', async () => {
     const path = '/api/v1/account/webhooks'
     const one = `${path}/{id}`

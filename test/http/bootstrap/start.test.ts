@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { begin, codeChallenge, pollOnce, pollRested, setStored, stored } from '../../support/bootstraps.ts'
+import { createHttpClient } from '../../support/http-client.ts'
+import { addPerson } from '../../support/people.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ env: { TRUST_PROXY: '1' } })
+})
+afterAll(() => service.close())
+
+function post(body: unknown, headers: Record<string, string> = {}) {
+  return createHttpClient(service.url).post('/api/v1/bootstrap', body, { origin: null, headers })
+}
+
+let attempts = 0
+const valid = { email: 'a@example.com', client_name: 'Release agent' }
+
+describe('POST /api/v1/bootstrap', () => {
+  it('answers 202 with a secret of 256 bits, the matching code in a sentence, and ten minutes', async () => {
+    await addPerson(service, 'zoe@example.com')
+    const { secret, code, answer } = await begin(service, ' Zoe@Example.com ')
+    expect(secret).toMatch(/^boot_[A-Za-z0-9_-]{43}$/)
+    expect(Object.keys(answer.body)).toEqual(['bootstrap_id', 'status', 'message', 'expires_at', 'interval'])
+    expect(answer.body).toMatchObject({ status: 'pending', interval: 3 })
+    expect(answer.body.message).toContain(`confirm the code ${code}: signed in at ${service.url}/account`)
+    expect(answer.headers.get('Cache-Control')).toBe('no-store')
+    const bootstrap = await stored(service, secret)
+    expect(bootstrap.expires_at.getTime() - bootstrap.created_at.getTime()).toBe(600_000)
+    expect(bootstrap).toMatchObject({
+      client_name: 'Release agent',
+      account_id: expect.stringMatching(/^acc_/),
+    })
+    expect(bootstrap.outbox.map(({ body }) => JSON.parse(body).data)).toEqual([
+      {
+        consent_id: bootstrap.id,
+        unverified_client_name: 'Release agent',
+        scopes: ['approval:create', 'approval:read'],
+        requested_from: bootstrap.requester.address,
+        created_at: bootstrap.created_at.toISOString(),
+        expires_at: bootstrap.expires_at.toISOString(),
+        review_url: `${service.url}/b/${bootstrap.id}`,
+      },
+    ])
+    expect(JSON.stringify(bootstrap.outbox)).not.toContain(bootstrap.code)
+  })
+
+  it.each([
+    [{ client_name: 'x' }, 'email required', 'email'],
+    [{ email: 'a@example.com' }, 'client_name required', 'client_name'],
+    [{ ...valid, email: 'nobody' }, 'invalid_field', 'email'],
+    [{ ...valid, email: { $ne: '' } }, 'invalid_field', 'email'],
+    [{ ...valid, client_name: '   ' }, 'invalid_field', 'client_name'],
+    [{ ...valid, client_name: 'x'.repeat(61) }, 'invalid_field', 'client_name'],
+    [{ ...valid, client_name: 'two\nlines' }, 'invalid_field', 'client_name'],
+    [{ ...valid, client_name: 'right\u202eleft' }, 'invalid_field', 'client_name'],
+    [{ ...valid, client_name: 'zero\u200bwidth' }, 'invalid_field', 'client_name'],
+    [{ ...valid, code_challenge: 'short' }, 'invalid_field', 'code_challenge'],
+    [{ ...valid, code_challenge_method: 'plain' }, 'invalid_field', 'code_challenge_method'],
+  ])('refuses %j', async (body, error, field) => {
+    const { status, body: said } = await post(body)
+    expect(status).toBe(400)
+    expect(said).toMatchObject({ error, field, message: expect.any(String) })
+  })
+
+  it('takes names of 60 characters in any script', async () => {
+    expect((await post({ ...valid, client_name: '🜁'.repeat(60) })).status).toBe(202)
+    expect((await post({ ...valid, client_name: 'Агент выпуска' })).status).toBe(202)
+  })
+
+  it.each(['known', 'unknown'])(
+    'allows 5 an hour for a %s e-mail address, however it is spelled',
+    // The hour of the clock can end in between.
+    { retry: 1 },
+    async (kind) => {
+      attempts += 1
+      const email = `${kind}-five-${attempts}@example.com`
+      if (kind === 'known') await addPerson(service, email)
+      for (let count = 0; count < 5; count += 1)
+        await begin(service, count % 2 === 0 ? email : email.toUpperCase())
+      const sixth = await post({ email, client_name: 'x' })
+      expect(sixth.status).toBe(429)
+      expect(sixth.body).toMatchObject({ error: 'rate limit exceeded' })
+      expect(sixth.body.retry_after).toBeLessThanOrEqual(3_600)
+      expect(sixth.body.retry_after).toBeGreaterThanOrEqual(1)
+      expect(sixth.headers.get('Retry-After')).toBe(String(sixth.body.retry_after))
+    },
+  )
+
+  it.each(['known', 'unknown'])(
+    'lets 3 wait for a %s e-mail address: a fourth ends the oldest',
+    async (kind) => {
+      const email = `${kind}-three@example.com`
+      if (kind === 'known') await addPerson(service, email)
+      const begun = []
+      for (let count = 0; count < 4; count += 1) begun.push(await begin(service, email))
+      const statuses = await Promise.all(begun.map(({ secret }) => pollOnce(service, secret)))
+      expect(statuses.map(({ body }) => body)).toEqual([
+        { status: 'expired' },
+        { status: 'pending' },
+        { status: 'pending' },
+        { status: 'pending' },
+      ])
+      const ended = await stored(service, begun[0]?.secret ?? '')
+      expect(ended.audit.at(-1)).toMatchObject({ type: 'bootstrap.expired', detail: { superseded: true } })
+    },
+  )
+
+  it('never lets more than 3 wait, however many come at once', async () => {
+    const email = 'crowd@example.com'
+    await addPerson(service, email)
+    const answers = await Promise.all(Array.from({ length: 12 }, () => post({ email, client_name: 'crowd' })))
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(5)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
+    const { connection } = service.composition
+    const waiting = { client_name: 'crowd', status: 'pending' }
+    expect(await connection.collection('bootstraps').countDocuments(waiting)).toBe(3)
+  })
+
+  it('allows 20 a minute from an address, whomever they name', async () => {
+    const headers = { 'X-Forwarded-For': '198.51.100.200' }
+    const statuses = []
+    for (let count = 0; count < 21; count += 1)
+      statuses.push((await post({ ...valid, email: `n${count}@example.com` }, headers)).status)
+    expect(statuses).toEqual([...Array(20).fill(202), 429])
+  })
+
+  it('T51: an e-mail address that nobody has is answered alike all the way: fields, headers, statuses', async () => {
+    await addPerson(service, 'real@example.com')
+    const lives = []
+    for (const email of ['real@example.com', 'nobody@example.com']) {
+      const { code_challenge, verifier } = codeChallenge()
+      const headers = { 'X-Forwarded-For': `192.0.2.${lives.length + 1}` }
+      const begun = await begin(service, email, { code_challenge })
+      const seen = [shapeOf(begun.answer)]
+      const poll = async (proof?: string) => {
+        seen.push(shapeOf(await pollRested(service, begun.secret, proof)))
+      }
+      await poll(verifier)
+      await poll()
+      await poll(verifier)
+      seen.push(shapeOf(await pollOnce(service, begun.secret, verifier)))
+      await setStored(service, begun.secret, { expires_at: new Date(Date.now() - 1) })
+      await poll(verifier)
+      seen.push(shapeOf(await post({ email: 7 }, headers)))
+      lives.push(seen)
+    }
+    expect(lives[0]).toEqual(lives[1])
+    expect(lives[0]?.map(({ status }) => status)).toEqual([202, 200, 403, 200, 429, 200, 400])
+  })
+
+  it('T51: the medians of 200 answers each differ by less than noise', async () => {
+    const known = Array.from({ length: 40 }, (_, index) => `known${index}@example.com`)
+    for (const email of known) await addPerson(service, email)
+    const unknown = known.map((email) => `un${email}`)
+    for (let round = 0; round < 10; round += 1) await begin(service, `warm${round}@example.com`)
+    const times: Record<'known' | 'unknown', number[]> = { known: [], unknown: [] }
+    for (let round = 0; round < 5; round += 1) {
+      for (const [index, email] of known.entries()) {
+        const pair = [['known', email] as const, ['unknown', unknown[index] ?? ''] as const]
+        for (const [kind, address] of index % 2 === 0 ? pair : pair.reverse()) {
+          const started = performance.now()
+          await begin(service, address)
+          times[kind].push(performance.now() - started)
+        }
+      }
+    }
+    const [one, other] = [median(times.known), median(times.unknown)]
+    console.info(`bootstrap, ms, median of 200: known ${one.toFixed(2)}, unknown ${other.toFixed(2)}`)
+    expect(times.known).toHaveLength(200)
+    expect(Math.abs(one - other)).toBeLessThan(Math.max(1, 0.2 * Math.min(one, other)))
+  })
+
+  it('T49: the bootstrap_id is in no line of the log, in whatever coding it comes', async () => {
+    const { secret } = await begin(service, 'logged@example.com')
+    const coded = `%62oot_${secret.slice('boot_'.length)}`
+    await pollOnce(service, secret)
+    await pollOnce(service, coded)
+    await createHttpClient(service.url).get(`/api/v1/bootstrap/${secret}`)
+    const lines = JSON.stringify(service.logged)
+    expect(lines).toContain('/api/v1/bootstrap/[redacted]/status')
+    expect(lines).not.toContain(secret.slice('boot_'.length))
+  })
+})
+
+/** What can be told from an answer, without what is drawn at random or depends on the moment. */
+function shapeOf({ status, headers, body }: Awaited<ReturnType<typeof post>>) {
+  const fixed = [...headers].filter(([name]) => !/^(date|x-request-id|x-ratelimit-reset)$/.test(name))
+  const { bootstrap_id, message, expires_at, retry_after, ...rest } = body
+  const [words] = String(message).split(/[B-Z]{4}-[B-Z]{4}/)
+  return {
+    status,
+    headers: fixed.map(([name, value]) => (name === 'retry-after' ? name : `${name}: ${value}`)),
+    fields: Object.keys(body),
+    words,
+    length: JSON.stringify(body).length - String(retry_after ?? '').length,
+    rest,
+    has: [bootstrap_id, expires_at].map((value) => typeof value),
+  }
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}

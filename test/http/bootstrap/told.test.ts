@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { EventType } from '../../../src/domain/event.ts'
+import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
+import { eventBody } from '../../../src/http/schemas/events.ts'
+import { createStateSurvey } from '../../../src/store/state-survey.ts'
+import { begin, codeChallenge, consent, pollOnce, pollRested, stored } from '../../support/bootstraps.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let receiver: Receiver
+let owner: EnrolledPerson
+beforeAll(async () => {
+  receiver = await startReceiver()
+  service = await startService({ env: { TRUST_PROXY: '1', CALLBACK_ALLOW_PRIVATE: '1' }, work: true })
+  owner = await enrolWithPasskey(service, 'owner@example.com')
+})
+afterAll(async () => {
+  await service.close()
+  await receiver.close()
+})
+
+async function heard(path: string, type: EventType) {
+  const bodies = () =>
+    receiver.received
+      .filter((arrival) => arrival.path === path)
+      .map(({ body }) => JSON.parse(String(body)))
+      .filter((body) => body.type === type)
+  await receiver.until(`${type} at ${path}`, () => bodies().length > 0)
+  const [body] = bodies()
+  // What comes back unchanged holds no field that is not written down.
+  expect(eventBody(type).parse(body)).toEqual(body)
+  return body.data
+}
+
+describe('what is told of a bootstrap', () => {
+  it('webhooks of the account hear who asks, that the owner consented, and who collected', async () => {
+    const made = await owner.browser.post('/api/v1/account/webhooks', { url: receiver.url('/owner') })
+    receiver.trust('/owner', expectStatus(made, 201).secret)
+    const begun = await begin(service, owner.email)
+    const { id, requester } = await stored(service, begun.secret)
+    const facts = {
+      consent_id: id,
+      unverified_client_name: 'Release agent',
+      scopes: ['approval:create', 'approval:read'],
+    }
+    expect(await heard('/owner', 'bootstrap.requested')).toMatchObject({
+      ...facts,
+      requested_from: requester.address,
+      review_url: `${service.url}/b/${id}`,
+    })
+    await consent(service, owner, begun)
+    expect(await heard('/owner', 'bootstrap.approved')).toEqual({ ...facts, approved_at: expect.any(String) })
+    expectStatus(await pollOnce(service, begun.secret), 200)
+    expect(await heard('/owner', 'key.created')).toMatchObject({
+      name: 'Release agent',
+      consent_id: id,
+      collected_from: expect.stringMatching(/^10\./),
+    })
+    const all = receiver.received.map(({ body }) => String(body)).join()
+    for (const secret of [begun.secret, begun.code, begun.code.replace('-', '')])
+      expect(all).not.toContain(secret)
+  })
+
+  it('nobody hears of a decoy', async () => {
+    const before = receiver.received.length
+    const { secret } = await begin(service, 'nobody@example.com')
+    await vi.waitFor(async () => expect((await stored(service, secret)).outbox).toEqual([]))
+    expect(receiver.received).toHaveLength(before)
+  })
+
+  it('the audit trail bears every state out, and finds one that was made by hand', async () => {
+    const { verifier, code_challenge } = codeChallenge()
+    const replaced = await begin(service, owner.email, { code_challenge })
+    await consent(service, owner, replaced)
+    expect((await pollOnce(service, replaced.secret, verifier)).body.api_key).toMatch(/^sa_live_/)
+    await vi.waitFor(async () => expect((await stored(service, replaced.secret)).collected).toBeDefined())
+    expect((await pollRested(service, replaced.secret, verifier)).body.api_key).toMatch(/^sa_live_/)
+    const rejected = await begin(service, owner.email)
+    await consent(service, owner, rejected, 'rejected')
+    const { deps, connection } = service.composition
+    const check = () => checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+    expect((await check()).findings).toEqual([])
+    const { id } = await stored(service, rejected.secret)
+    await vi.waitFor(async () => expect((await stored(service, rejected.secret)).audit).toEqual([]))
+    const bootstraps = connection.collection<{ _id: string }>('bootstraps')
+    await bootstraps.updateOne({ _id: id }, { $set: { status: 'approved', key_id: 'key_x' } })
+    const facts = { collection: 'bootstraps', id }
+    expect((await check()).findings).toMatchObject([
+      { ...facts, code: 'not_told', type: 'bootstrap.approved' },
+      { ...facts, code: 'contradicted', type: 'bootstrap.rejected' },
+    ])
+  })
+})
