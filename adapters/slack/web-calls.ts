@@ -7,7 +7,7 @@ import { CALL_MS } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 
 /** What came of one call: Slack's answer, unread, or why there is none. */
-export type WebAnswer = { ok: true; value: unknown } | ({ ok: false } & Trouble)
+type WebAnswer = { ok: true; value: unknown } | ({ ok: false } & Trouble)
 
 /** Calls that belong together: finding a conversation, then posting. */
 export interface WebCalls {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { webApi } from '@slack/bolt'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createWebClient } from '../../adapters/slack/web-client.ts'
 import { type SlackEmulator, startSlack, useSlack } from './slack-emulator.ts'
 
 const BLOCKS = [{ type: 'section', text: { type: 'plain_text', text: 'Hello' } }]
@@ -18,13 +18,11 @@ beforeAll(async () => {
 afterAll(() => slack.close())
 beforeEach(() => slack.behave(() => undefined))
 
+const nothing = () => undefined
+const QUIET = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+
 function client(of = slack, token = of.botToken) {
-  return new webApi.WebClient(token, {
-    slackApiUrl: of.apiUrl,
-    retryConfig: { retries: 0 },
-    timeout: 5_000,
-    rejectRateLimitedCalls: true,
-  })
+  return createWebClient(of.apiUrl, token, QUIET)
 }
 
 function refusal(call: Promise<unknown>): Promise<unknown> {

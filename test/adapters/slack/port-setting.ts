@@ -1,5 +1,5 @@
 import { createSlackPort } from '../../../adapters/slack/port.ts'
-import type { SlackRates } from '../../../adapters/slack/rates.ts'
+import { type Rate, SLACK_RATES, type SlackRates } from '../../../adapters/slack/rates.ts'
 import { createWorkspaces, type Workspaces } from '../../../adapters/slack/workspaces.ts'
 import type { ChatInstallation, ChatInstallationStore, ChatPort } from '../../../src/flow/chat-ports.ts'
 import type { Log, Vault } from '../../../src/flow/ports.ts'
@@ -7,18 +7,16 @@ import type { SlackSettings } from '../../../src/slack-config.ts'
 import type { SlackEmulator } from '../../support/slack-emulator.ts'
 
 /** Twenty times as fast as Slack would allow. */
-export const QUICK_RATES: SlackRates = ratesTimes(20)
+const QUICK_RATES = ratesTimes(20)
 
 /** The real pace, on a clock that goes that many times faster. */
 export function ratesTimes(speed: number): SlackRates {
-  return {
-    conversation: { every: 1_000 / speed, burst: 1 },
-    posts: { every: 250 / speed, burst: 20 },
-    method: { every: 60_000 / 45 / speed, burst: 5 },
-  }
+  const faster = ({ every, burst }: Rate): Rate => ({ every: every / speed, burst })
+  const { conversation, posts, method } = SLACK_RATES
+  return { conversation: faster(conversation), posts: faster(posts), method: faster(method) }
 }
 
-export interface LogLine {
+interface LogLine {
   level: string
   message: string
   fields: Record<string, unknown>
@@ -63,7 +61,7 @@ function assemble(
   return { port: createSlackPort(workspaces, { log, rates }), workspaces, logged }
 }
 
-export function logInto(lines: LogLine[]): Log {
+function logInto(lines: LogLine[]): Log {
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push({ level, message, fields })
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }

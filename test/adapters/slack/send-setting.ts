@@ -64,7 +64,7 @@ export async function startSending(options: SendOptions = {}): Promise<SendSetti
   return { ...owner, slack, people, close }
 }
 
-export async function accountOf({ service, owner }: LiveSetting): Promise<string> {
+async function accountOf({ service, owner }: LiveSetting): Promise<string> {
   const user = await service.composition.deps.users.find(owner.userId)
   return user?.account_id ?? expect.unreachable()
 }
