@@ -135,3 +135,27 @@ it('stays below every limit that Teams ever documented for a bot’s message', (
   expect(TEAMS_LIMITS.activityBytes).toBeLessThan(28 * 1024)
   expect(CARD_BUDGET * 2 + TEAMS_LIMITS.envelopeBytes).toBe(TEAMS_LIMITS.activityBytes)
 })
+
+it('keeps room for what stands around a card, with the longest ids and names', () => {
+  const uuid = '00000000-0000-0000-0000-000000000000'
+  const activity = {
+    type: 'message',
+    channelId: 'msteams',
+    serviceUrl: `https://smba.trafficmanager.net/emea/${uuid}/`,
+    from: { id: `28:${uuid}`, name: 'n'.repeat(200) },
+    recipient: { id: `29:${'x'.repeat(200)}`, name: 'n'.repeat(200), aadObjectId: uuid, role: 'user' },
+    conversation: {
+      id: `19:${'x'.repeat(300)}@thread.tacv2;messageid=1789391940000`,
+      name: 'n'.repeat(200),
+      conversationType: 'channel',
+      tenantId: uuid,
+      isGroup: true,
+    },
+    channelData: { tenant: { id: uuid }, team: { id: 'x'.repeat(200) }, channel: { id: 'x'.repeat(200) } },
+    replyToId: '1789391940000',
+    inputHint: 'acceptingInput',
+    attachmentLayout: 'list',
+    attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', content: {} }],
+  }
+  expect(Buffer.byteLength(JSON.stringify(activity), 'utf16le')).toBeLessThan(TEAMS_LIMITS.envelopeBytes)
+})
