@@ -11,3 +11,6 @@ net.Server.prototype.listen = function (first, ...rest) {
   const named = typeof first === 'object' && first !== null && 'port' in first
   return listen.call(this, named ? { ...first, host: '127.0.0.1' } : first, ...rest)
 }
+
+// Whoever started it is gone, however that came: so is this.
+process.once('disconnect', () => process.exit(0))

@@ -204,13 +204,13 @@ async function startEmulator(seed: object): Promise<{ url: string; close(): Prom
   const child = spawn(process.execPath, arguments_, {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', HOME: folder },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let output = ''
-  child.stdout.on('data', (chunk) => {
+  child.stdout?.on('data', (chunk) => {
     output += chunk
   })
-  child.stderr.on('data', (chunk) => {
+  child.stderr?.on('data', (chunk) => {
     output += chunk
   })
   const close = async (): Promise<void> => {

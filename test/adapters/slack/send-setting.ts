@@ -50,6 +50,9 @@ export async function startSending(options: SendOptions = {}): Promise<SendSetti
     work: true,
     ...options.service,
     env: { ...slackEnv(slack), ...options.service?.env },
+  }).catch(async (error: unknown) => {
+    await slack.close()
+    throw error
   })
   const owner = await setUpOwner(service, emailOf('owner'))
   const people = new Map([['owner', owner.owner.userId]])
