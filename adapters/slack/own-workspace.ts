@@ -38,7 +38,7 @@ export function createOwnWorkspace(
       known = { tenant, name: said.team ?? tenant, token: botToken, botUserId: said.user_id, client }
     } catch (error) {
       notBefore = performance.now() + NOT_AGAIN_MS
-      log.error({ code: troubleOf(error).code }, 'slack did not say which workspace the bot token is for')
+      log.error({ reason: troubleOf(error).code }, 'slack did not say which workspace the bot token is for')
     }
     asking = undefined
     return known

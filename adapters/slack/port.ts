@@ -75,7 +75,7 @@ async function say(
   if (answer.ok || !isBadMessage(answer)) return answer
   const { tenant, method } = target
   log.error(
-    { platform: 'slack', tenant, method, code: answer.code },
+    { platform: 'slack', tenant, method, reason: answer.code },
     'slack refused a card; sent plain words',
   )
   // An edit without blocks would leave the old ones.

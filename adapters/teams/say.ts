@@ -25,7 +25,7 @@ export async function say(
       await wait(retry_after * 1000)
       continue
     }
-    log.warn({ outcome, code }, 'an answer could not be given in Teams')
+    log.warn({ outcome, reason: code }, 'an answer could not be given in Teams')
     return said
   }
 }

@@ -108,7 +108,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     )
     expect((await driver.interact(click)).status).toBe(200)
     await waitUntil(() => expect(logged('a person on Slack could not be told')).toHaveLength(1))
-    expect(logged('a person on Slack could not be told')).toMatchObject([{ code: 'user_not_in_channel' }])
+    expect(logged('a person on Slack could not be told')).toMatchObject([{ reason: 'user_not_in_channel' }])
   })
 
   it('logs an unknown event and answers it once, whatever Slack thinks of the first answer', async () => {

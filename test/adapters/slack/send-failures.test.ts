@@ -170,7 +170,7 @@ it('shows a card in plain words when Slack refuses the blocks, and draws it agai
       platform: 'slack',
       tenant: setting.slack.teamId,
       method: 'chat.postMessage',
-      code: 'invalid_blocks',
+      reason: 'invalid_blocks',
     },
   })
   await decideByPasskey(setting, id, 'approved')
@@ -232,7 +232,7 @@ it.each(['token_revoked', 'account_inactive', 'invalid_auth'])(
     expect(said).toContainEqual({
       level: 'warn',
       message: 'slack did not accept a call',
-      fields: expect.objectContaining({ code: error, outcome: 'unreachable' }),
+      fields: expect.objectContaining({ reason: error, outcome: 'unreachable' }),
     })
   },
 )

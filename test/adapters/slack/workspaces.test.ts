@@ -56,7 +56,7 @@ it('does not call people unreachable while Slack is away at the start, and knows
     {
       level: 'error',
       message: 'slack did not say which workspace the bot token is for',
-      fields: { code: 'http_503' },
+      fields: { reason: 'http_503' },
     },
   ])
   slack.behave(() => undefined)
