@@ -17,6 +17,7 @@ type LibraryActivity = Parameters<Authentication['authenticateRequest']>[0]
 type Connector = Awaited<ReturnType<ReturnType<Authentication['createConnectorFactory']>['create']>>
 
 const SCOPE = 'https://api.botframework.com'
+const CHECK_MS = 5_000
 
 /**
  * The bot on botbuilder, which is past its end of life: this file is all there is of it. The library checks tokens once more
@@ -96,10 +97,12 @@ class Adapter extends CloudAdapter {
     events: BotEvents,
   ): Promise<BotAnswer> {
     if (!isActivity(body)) return { status: 400 }
-    const authentic = await this.inbound.authenticateRequest(body, authorization).catch((error: unknown) => {
-      log.warn({ error }, 'the bot library refused a token that had passed the guard')
-      throw refusal('chat_token_refused')
-    })
+    const authentic = await withDeadline(this.inbound.authenticateRequest(body, authorization)).catch(
+      (error: unknown) => {
+        log.warn({ error }, 'the bot library did not accept a token that had passed the guard')
+        throw refusal(isRefusal(error) ? 'chat_token_refused' : 'chat_keys_unavailable')
+      },
+    )
     const answer = await this.processActivity(authentic, body, (context) => dispatch(context, events))
     return answer === undefined ? { status: 200 } : { status: answer.status, body: answer.body }
   }
@@ -108,6 +111,23 @@ class Adapter extends CloudAdapter {
   connector(appId: string, serviceUrl: string): Promise<Connector> {
     return this.inbound.createConnectorFactory(this.createClaimsIdentity(appId)).create(serviceUrl, SCOPE)
   }
+}
+
+/** The library reads the keys for itself, without a deadline. */
+async function withDeadline<T>(checking: Promise<T>): Promise<T> {
+  const signal = AbortSignal.timeout(CHECK_MS)
+  return Promise.race([
+    checking,
+    new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    }),
+  ])
+}
+
+/** The library's word for a bad token, and that of what it checks signatures with; anything else is no verdict. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return error.name === 'JsonWebTokenError' || Reflect.get(error, 'statusCode') === 401
 }
 
 /** Ours is the check that counts: the library's type demands much that activities do not have. */

@@ -64,6 +64,6 @@ function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'dur
 export function readRetryAfter(header: string | null, now: Date): number | undefined {
   if (header === null) return undefined
   if (/^\d{1,6}$/.test(header.trim())) return Number(header)
-  const at = Date.parse(header)
+  const at = header.endsWith(' GMT') ? Date.parse(header) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now.getTime()) / 1000))
 }

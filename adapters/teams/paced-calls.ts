@@ -16,21 +16,25 @@ export function paceCalls(calls: BotCalls): BotCalls {
     conversation: string,
     call: () => Promise<ChatOutcome<T>>,
   ): Promise<ChatOutcome<T>> {
-    const { wait: ms, taken } = pacer.take(conversation, performance.now(), PATIENCE_MS)
+    const now = performance.now()
+    const { at, taken } = pacer.take(conversation, now, PATIENCE_MS)
     if (!taken) {
-      return {
-        ok: false,
-        outcome: 'rate_limited',
-        retry_after: Math.ceil(ms / 1000),
-        code: 'own_pace',
-        duration_ms: 0,
-      }
+      const retry_after = Math.ceil((at - now) / 1000)
+      return { ok: false, outcome: 'rate_limited', retry_after, code: 'own_pace', duration_ms: 0 }
     }
-    if (ms > 0) await wait(Math.ceil(ms))
-    return call()
+    if (at > now) await wait(Math.ceil(at - now))
+    try {
+      return await call()
+    } finally {
+      pacer.ended(conversation, at, performance.now())
+    }
   }
   return {
-    post: (to, message) => inTurn(keyOf(to), () => calls.post(to, message)),
+    async post(to, message) {
+      const sent = await inTurn(keyOf(to), () => calls.post(to, message))
+      if (sent.ok && to.kind === 'unmet') pacer.count(sent.value.conversation_id, performance.now())
+      return sent
+    },
     update: (place, id, message) => inTurn(keyOf(place), () => calls.update(place, id, message)),
     resolveUser: (place, user) => inTurn(`members of ${keyOf(place)}`, () => calls.resolveUser(place, user)),
   }

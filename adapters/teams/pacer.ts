@@ -19,9 +19,16 @@ export const TENANT_PACE: readonly PaceWindow[] = [{ calls: 30, ms: 1_000 }]
 export interface Pacer {
   /**
    * Takes the next turn of this conversation if it comes within `patience` ms.
-   * @returns how long to wait for it; when it comes later, nothing is taken
+   * @returns when it comes; when that is later, nothing is taken
    */
-  take(conversation: string, now: number, patience: number): { wait: number; taken: boolean }
+  take(conversation: string, now: number, patience: number): { at: number; taken: boolean }
+  /**
+   * The call of a turn that came at `at` has ended: Teams may have counted it as late as now. Without this a slow first call
+   * (a token, opening a conversation) would let more into a window than it allows.
+   */
+  ended(conversation: string, at: number, now: number): void
+  /** The call turned out to count in this conversation as well. */
+  count(conversation: string, now: number): void
 }
 
 /** Networks deliver unevenly: turns are a little further apart than the windows allow. */
@@ -31,20 +38,33 @@ const MOST_CONVERSATIONS = 2_000
 export function createPacer(conversationPace = CONVERSATION_PACE, tenantPace = TENANT_PACE): Pacer {
   const conversations = new Map<string, number[]>()
   const tenant: number[] = []
+  /** Those that wrote last are kept; who is forgotten had the least to say. */
+  const timesOf = (conversation: string): number[] => {
+    const own = conversations.get(conversation) ?? []
+    conversations.delete(conversation)
+    conversations.set(conversation, own)
+    const oldest = conversations.size > MOST_CONVERSATIONS ? conversations.keys().next().value : undefined
+    if (oldest !== undefined) conversations.delete(oldest)
+    return own
+  }
   return {
     take(conversation, now, patience) {
       const own = conversations.get(conversation) ?? []
       const at = Math.max(now, earliest(own, conversationPace), earliest(tenant, tenantPace))
-      if (at - now > patience) return { wait: at - now, taken: false }
-      remember(own, at, conversationPace)
+      if (at - now > patience) return { at, taken: false }
+      remember(timesOf(conversation), at, conversationPace)
       remember(tenant, at, tenantPace)
-      // Those that wrote last are kept; who is forgotten had the least to say.
-      conversations.delete(conversation)
-      conversations.set(conversation, own)
-      const oldest = conversations.size > MOST_CONVERSATIONS ? conversations.keys().next().value : undefined
-      if (oldest !== undefined) conversations.delete(oldest)
-      return { wait: at - now, taken: true }
+      return { at, taken: true }
     },
+    ended(conversation, at, now) {
+      for (const times of [timesOf(conversation), tenant]) {
+        const place = times.indexOf(at)
+        if (place === -1) continue
+        times.splice(place, 1)
+        insert(times, now)
+      }
+    },
+    count: (conversation, now) => remember(timesOf(conversation), now, conversationPace),
   }
 }
 
@@ -58,9 +78,12 @@ function earliest(times: readonly number[], pace: readonly PaceWindow[]): number
 }
 
 function remember(times: number[], at: number, pace: readonly PaceWindow[]): void {
-  // Turns of several conversations are given out of order.
-  const place = times.findLastIndex((time) => time <= at) + 1
-  times.splice(place, 0, at)
+  insert(times, at)
   const most = Math.max(...pace.map(({ calls }) => calls))
   if (times.length > most) times.splice(0, times.length - most)
+}
+
+/** Turns of several conversations are given out of order. */
+function insert(times: number[], at: number): void {
+  times.splice(times.findLastIndex((time) => time <= at) + 1, 0, at)
 }

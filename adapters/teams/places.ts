@@ -1,9 +1,10 @@
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { ChatConversation, ChatConversationStore } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { TeamsSettings } from '../../src/teams-config.ts'
 import type { BotAddress, BotPlace, BotSource, BotUser } from './bot-port.ts'
 import { readPlace, writePlace } from './place-text.ts'
-import { WORLDWIDE_SERVICE } from './service-address.ts'
+import { firstService } from './service-address.ts'
 
 /** Where people and channels of the tenant are written to, as far as Teams has told. */
 export interface Places {
@@ -26,7 +27,12 @@ const PLATFORM = 'teams'
 const LONGEST_NAME = 200
 
 /** Over the store of conversations of one tenant. Throws only what the store throws. */
-export function createPlaces(tenant: string, store: ChatConversationStore, clock: FlowDeps['clock']): Places {
+export function createPlaces(
+  settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
+  store: ChatConversationStore,
+  clock: FlowDeps['clock'],
+): Places {
+  const { tenantId: tenant } = settings
   const put = async (
     fresh: Pick<ChatConversation, 'who' | 'kind' | 'reference'> & { name?: string | undefined },
   ): Promise<ChatConversation> => {
@@ -43,7 +49,7 @@ export function createPlaces(tenant: string, store: ChatConversationStore, clock
   }
   const serviceUrl = async (): Promise<string> => {
     const newest = await store.newest(PLATFORM, tenant)
-    return (newest && readPlace(newest.reference)?.service_url) ?? WORLDWIDE_SERVICE
+    return (newest && readPlace(newest.reference)?.service_url) ?? firstService(settings)
   }
   const placeOf = async (who: string): Promise<BotPlace | undefined> => {
     const known = await store.find(PLATFORM, tenant, who)

@@ -79,13 +79,18 @@ async function remember(places: Places, user: string, place: BotPlace, log: Flow
     .catch((error: unknown) => log.warn({ error }, 'a conversation was not kept'))
 }
 
+/** Two calls must not take longer than one may. */
+const SECOND_WITHIN_MS = 1_000
+
 /** Refused for its size, which says that nothing was posted, it goes out without the context. */
 async function fitting<T>(
   view: CardView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
+  const started = performance.now()
   const answer = await send(renderCard(view))
-  return !answer.ok && answer.code === 'MessageSizeTooBig' ? send(renderCard(smallView(view))) : answer
+  if (answer.ok || answer.code !== 'MessageSizeTooBig') return answer
+  return performance.now() - started > SECOND_WITHIN_MS ? answer : send(renderCard(smallView(view)))
 }
 
 function unreachable(code: string): Failed {

@@ -7,8 +7,12 @@ const BELOW = ['.teams.microsoft.com', '.teams.microsoft.us']
 /** Longer ones are no addresses of Microsoft's. */
 const LONGEST = 500
 
-/** Where a tenant is reached of which no address was ever told. */
-export const WORLDWIDE_SERVICE = 'https://smba.trafficmanager.net/teams/'
+const WORLDWIDE = 'https://smba.trafficmanager.net/teams/'
+
+/** Where a tenant is reached that has not told any address yet. Tests never reach for Microsoft's. */
+export function firstService({ serviceHosts: [host] }: Pick<TeamsSettings, 'serviceHosts'>): string {
+  return host === undefined ? WORLDWIDE : `http://${host}/teams/`
+}
 
 /**
  * May our bearer token be sent to this address (T38, T40)? Microsoft's own hosts over https: at the usual port, besides them

@@ -24,14 +24,14 @@ export function createTeams(
   receive(deps: FlowDeps): { mount?: Mount; start(): Promise<void>; stop(): Promise<void> }
 } {
   const { bot, load } = lazyBot(settings, parts)
-  const places = createPlaces(settings.tenantId, parts.conversations, parts.clock)
+  const places = createPlaces(settings, parts.conversations, parts.clock)
   return {
     port: createTeamsPort(settings, bot, places, parts.log),
     receive: (deps) => ({ ...createTeamsReceiver(settings, bot, places, deps), start: load }),
   }
 }
 
-/** The library takes the better part of a second to load, which whoever has no Teams, and every command, is spared. */
+/** The library takes the better part of a second to load, which commands are spared. */
 function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; load(): Promise<void> } {
   let loading: Promise<TeamsBot> | undefined
   const loaded = (): Promise<TeamsBot> => {

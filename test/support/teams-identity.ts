@@ -40,8 +40,9 @@ export interface TeamsIdentity {
   /** Takes back every token that was granted. */
   revokeAll(): void
   mood: TokenMood
-  /** Does the OpenID document answer? */
-  keysAnswer: boolean
+  /** How often the OpenID document still answers; then 500, or nothing at all. */
+  keysAnswer: number
+  keysHang: boolean
   /** How often each address was asked. */
   asked: { metadata: number; keys: number; tokens: number }
   close(): Promise<void>
@@ -67,7 +68,9 @@ export async function startTeamsIdentity(options: IdentityOptions): Promise<Team
     const { pathname } = new URL(request.url ?? '/', url)
     if (pathname === '/openid') {
       it.asked.metadata += 1
-      if (!it.keysAnswer) return sendJson(response, 500, { error: 'down' })
+      it.keysAnswer -= 1
+      if (it.keysAnswer < 0 && it.keysHang) return
+      if (it.keysAnswer < 0) return sendJson(response, 500, { error: 'down' })
       return sendJson(response, 200, { issuer: BOT_ISSUER, jwks_uri: `${url}/keys` })
     }
     if (pathname === '/keys') {
@@ -94,7 +97,8 @@ export async function startTeamsIdentity(options: IdentityOptions): Promise<Team
     isGranted: (token) => granted.has(token),
     revokeAll: () => granted.clear(),
     mood: 'grant',
-    keysAnswer: true,
+    keysAnswer: Number.POSITIVE_INFINITY,
+    keysHang: false,
     asked: { metadata: 0, keys: 0, tokens: 0 },
     close: () => closeServer(server),
   }

@@ -26,9 +26,11 @@ export interface TeamsSetting {
 }
 
 export interface TeamsOptions extends Pick<ServiceOptions, 'work' | 'env'> {
+  /** Activities without a token are believed, as with a local test client. */
+  unauthenticated?: boolean
   /** How many people the tenant has; `person-1@example.com` and so on. */
   people?: number
-  connector?: Partial<Pick<ConnectorOptions, 'largest' | 'strict'>>
+  connector?: Partial<Pick<ConnectorOptions, 'largest' | 'strict' | 'open'>>
 }
 
 export const TEAMS_PASSWORD = 'a client secret of the bot'
@@ -53,8 +55,9 @@ export async function startTeams(
   const service = await startService({
     work: options.work ?? false,
     env: {
-      TEAMS_APP_ID: appId,
-      TEAMS_APP_PASSWORD: TEAMS_PASSWORD,
+      ...(options.unauthenticated
+        ? { TEAMS_ALLOW_UNAUTHENTICATED: '1' }
+        : { TEAMS_APP_ID: appId, TEAMS_APP_PASSWORD: TEAMS_PASSWORD }),
       TEAMS_TENANT_ID: tenantId,
       TEAMS_OPENID_URL: identity.openIdUrl,
       TEAMS_LOGIN_URL: identity.loginUrl,

@@ -120,19 +120,28 @@ describe('the token of an activity', () => {
 })
 
 describe('without the keys', () => {
-  it('an activity is put off, not believed, and taken once they answer', async () => {
+  const PUT_OFF = {
+    status: 503,
+    body: {
+      error: 'chat_keys_unavailable',
+      message: 'The keys that tokens are checked with cannot be read; try again later.',
+    },
+  }
+
+  it.each([
+    ['our guard', 0, false],
+    ['our guard, which waits for five seconds', 0, true],
+    ['the library behind it', 1, false],
+    ['the library behind it, which would wait for ever', 1, true],
+  ])('an activity is put off, not believed, and taken once they answer: %s', async (_name, answers, hang) => {
     const fresh = await useTeams()
-    fresh.identity.keysAnswer = false
-    const put = () => fresh.driver.installation(personNumber(fresh, 1), 'remove')
-    expect(await put()).toMatchObject({
-      status: 503,
-      body: {
-        error: 'chat_keys_unavailable',
-        message: 'The keys that tokens are checked with cannot be read; try again later.',
-      },
-    })
-    fresh.identity.keysAnswer = true
-    expect((await put()).status).toBe(200)
+    Object.assign(fresh.identity, { keysAnswer: answers, keysHang: hang })
+    const deliver = () => fresh.driver.installation(personNumber(fresh, 1), 'remove')
+    const reply = await deliver()
+    expect(reply).toMatchObject(PUT_OFF)
+    expect(reply.ms).toBeLessThan(8_000)
+    Object.assign(fresh.identity, { keysAnswer: 9, keysHang: false })
+    expect((await deliver()).status).toBe(200)
   })
 })
 

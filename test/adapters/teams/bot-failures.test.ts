@@ -1,0 +1,260 @@
+import { createServer } from 'node:http'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { createTeams } from '../../../adapters/teams/teams.ts'
+import type { ChatIdentity, MessageRef } from '../../../src/domain/chat.ts'
+import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import type { ChatPort } from '../../../src/flow/chat-ports.ts'
+import type { TeamsSettings } from '../../../src/teams-config.ts'
+import { sampleRequest, TO_ANA } from '../../support/card-samples.ts'
+import { closeServer, listenLocally } from '../../support/local-server.ts'
+import type { ConnectorMood } from '../../support/teams-connector.ts'
+import {
+  personNumber,
+  startTeams,
+  TEAMS_PASSWORD,
+  type TeamsSetting,
+  useTeams,
+} from '../../support/teams-service.ts'
+
+const VIEW = viewCard(sampleRequest(), TO_ANA)
+
+let setting: Awaited<ReturnType<typeof startTeams>>
+beforeAll(async () => {
+  setting = await startTeams({ people: 2, connector: { strict: 0 } })
+  await setting.driver.installation(personNumber(setting, 1), 'add-upgrade')
+})
+afterAll(() => setting.close())
+beforeEach(() => {
+  setting.connector.behave(() => undefined)
+  setting.identity.mood = 'grant'
+})
+
+function port(given: TeamsSetting = setting): ChatPort {
+  const [found] = given.service.composition.deps.chats
+  if (found === undefined) throw new Error('no port')
+  return found
+}
+
+function to(n: number, given: TeamsSetting = setting): ChatIdentity {
+  return { platform: 'teams', tenant: given.tenantId, user: personNumber(given, n).id }
+}
+
+/** A posted card. */
+async function posted(given: TeamsSetting = setting): Promise<MessageRef> {
+  const answer = await port(given).post(to(1, given), VIEW)
+  if (!answer.ok) throw new Error(`not posted: ${answer.code}`)
+  return answer.value
+}
+
+/** How Teams takes the call, and what comes of it. */
+const FAILURES: Record<string, [mood: ConnectorMood, outcome: object]> = {
+  '429 with Retry-After': [
+    { status: 429, retryAfter: 7 },
+    { outcome: 'rate_limited', retry_after: 7 },
+  ],
+  '429 without it': [{ status: 429 }, { outcome: 'rate_limited' }],
+  '412': [
+    { status: 412, code: 'PreconditionFailed' },
+    { outcome: 'failed', code: 'PreconditionFailed' },
+  ],
+  '412 with Retry-After': [
+    { status: 412, retryAfter: 3 },
+    { outcome: 'rate_limited', retry_after: 3 },
+  ],
+  '502': [{ status: 502 }, { outcome: 'failed' }],
+  '503 with Retry-After': [
+    { status: 503, retryAfter: 20 },
+    { outcome: 'rate_limited', retry_after: 20 },
+  ],
+  '504': [{ status: 504 }, { outcome: 'failed' }],
+  '500': [
+    { status: 500, code: 'ServiceError' },
+    { outcome: 'failed', code: 'ServiceError' },
+  ],
+  '400': [
+    { status: 400, code: 'BadSyntax' },
+    { outcome: 'failed', code: 'BadSyntax' },
+  ],
+  '403': [
+    { status: 403, code: 'BotNotInConversationRoster' },
+    { outcome: 'unreachable', code: 'BotNotInConversationRoster' },
+  ],
+  '404': [
+    { status: 404, code: 'ConversationNotFound' },
+    { outcome: 'unreachable', code: 'ConversationNotFound' },
+  ],
+  'a redirect': [{ status: 307, headers: { Location: 'http://127.0.0.1:9/stolen' } }, { outcome: 'failed' }],
+  'a connection cut after it was taken': ['lost', { outcome: 'failed', code: 'UND_ERR_SOCKET' }],
+}
+
+describe('a call that Teams answers with', () => {
+  it.each(Object.entries(FAILURES))(
+    '%s is one attempt, and says what came of it',
+    async (_name, [mood, outcome]) => {
+      const message = await posted()
+      setting.connector.behave(() => mood)
+      const { calls } = setting.connector
+      for (const [what, call] of [
+        ['post', () => port().post(to(1), VIEW)],
+        ['update', () => port().update(message, VIEW)],
+      ] as const) {
+        const before = calls.length
+        expect(await call()).toMatchObject({ ok: false, ...outcome, duration_ms: expect.any(Number) })
+        expect(calls.slice(before).map((each) => each.what)).toEqual([what])
+      }
+    },
+  )
+
+  it('a date to wait for says the seconds until then', async () => {
+    const retryAfter = new Date(Date.now() + 90_000).toUTCString()
+    setting.connector.behave(() => ({ status: 429, retryAfter }))
+    const answer = await port().post(to(1), VIEW)
+    if (answer.ok) throw new Error('accepted')
+    expect(answer.retry_after).toBeGreaterThan(80)
+    expect(answer.retry_after).toBeLessThanOrEqual(91)
+  })
+
+  it.each(['soon', '-5', '1e9', ''])('“%s” to wait for says nothing', async (retryAfter) => {
+    setting.connector.behave(() => ({ status: 429, retryAfter }))
+    const answer = await port().post(to(1), VIEW)
+    expect(answer).toMatchObject({ ok: false, outcome: 'rate_limited' })
+    expect(answer).not.toHaveProperty('retry_after')
+  })
+
+  it('nothing at all ends after ten seconds, post and update alike', async () => {
+    const message = await posted()
+    setting.connector.behave(() => 'hang')
+    const started = performance.now()
+    const answers = await Promise.all([port().post(to(1), VIEW), port().update(message, VIEW)])
+    for (const answer of answers) expect(answer).toMatchObject({ ok: false, outcome: 'timeout' })
+    expect(performance.now() - started).toBeGreaterThan(9_000)
+    expect(performance.now() - started).toBeLessThan(13_000)
+  })
+
+  it('that the message is not there is nothing to try again', async () => {
+    const message = { ...(await posted()), message: '1' }
+    expect(await port().update(message, VIEW)).toMatchObject({
+      ok: false,
+      outcome: 'unreachable',
+      code: 'ActivityNotFoundInConversation',
+    })
+  })
+
+  it('that it has never heard of the token asks for another one, and says so first', async () => {
+    await posted()
+    setting.identity.revokeAll()
+    const before = setting.identity.asked.tokens
+    expect(await port().post(to(1), VIEW)).toMatchObject({
+      ok: false,
+      outcome: 'failed',
+      code: 'Unauthorized',
+    })
+    expect(await port().post(to(1), VIEW)).toMatchObject({ ok: true })
+    expect(setting.identity.asked.tokens - before).toBe(1)
+  })
+})
+
+describe('the bot’s own token', () => {
+  it('is asked for once, and kept', async () => {
+    const fresh = await useTeams({ connector: { strict: 0 } })
+    for (let n = 0; n < 4; n += 1) await posted(fresh)
+    expect(fresh.identity.asked.tokens).toBe(1)
+  })
+
+  it.each([
+    ['refuses the password', 'refuse', { outcome: 'failed', code: 'invalid_client' }],
+    ['is down', { status: 503, body: {} }, { outcome: 'failed', code: 'http_error' }],
+    ['says something else', { status: 200, body: { ok: true } }, { outcome: 'failed' }],
+    ['answers with a page', { status: 200, body: '<html>' }, { outcome: 'failed' }],
+  ] as const)('is missing when the sign-in %s: nothing is sent', async (_name, mood, outcome) => {
+    const fresh = await useTeams()
+    fresh.identity.mood = mood
+    expect(await port(fresh).post(to(1, fresh), VIEW)).toMatchObject({ ok: false, ...outcome })
+    expect(fresh.connector.calls).toEqual([])
+    expect(JSON.stringify(fresh.service.logged)).not.toContain(TEAMS_PASSWORD)
+  })
+
+  it('is waited for ten seconds', async () => {
+    const fresh = await useTeams()
+    fresh.identity.mood = 'hang'
+    const started = performance.now()
+    expect(await port(fresh).post(to(1, fresh), VIEW)).toMatchObject({ ok: false, outcome: 'timeout' })
+    expect(performance.now() - started).toBeLessThan(13_000)
+  })
+
+  it('is never sent to an address that is not allowed, whatever the store says', async () => {
+    const thieves: string[] = []
+    const thief = createServer((request, response) => {
+      thieves.push(request.headers.authorization ?? '')
+      response.end('{"id":"1"}')
+    })
+    const url = await listenLocally(thief)
+    onTestFinished(() => closeServer(thief))
+    const conversation = JSON.stringify({
+      kind: 'person',
+      service_url: `${url}/teams/`,
+      conversation_id: 'a:1',
+    })
+    const message = { tenant: setting.tenantId, conversation, message: '1' }
+    expect(await port().update(message, VIEW)).toMatchObject({
+      ok: false,
+      outcome: 'unreachable',
+      code: 'service_not_allowed',
+    })
+    expect(thieves).toEqual([])
+  })
+})
+
+describe('what is not sent at all', () => {
+  it.each([
+    ['to another tenant', () => port().post({ ...to(1), tenant: 'another' }, VIEW)],
+    [
+      'to a message of another tenant',
+      () => port().update({ tenant: 'another', conversation: '{}', message: '1' }, VIEW),
+    ],
+    [
+      'to a conversation we did not write',
+      () => port().update({ tenant: setting.tenantId, conversation: 'x', message: '1' }, VIEW),
+    ],
+    ['to a message without an id', async () => port().update({ ...(await posted()), message: '' }, VIEW)],
+  ])('%s', async (_name, call) => {
+    const answer = await call()
+    expect(answer).toMatchObject({ ok: false, outcome: 'unreachable', duration_ms: 0 })
+  })
+
+  it('to somebody who is not in the tenant', async () => {
+    const stranger = { ...to(1), user: '0a0a0a0a-1b1b-4c4c-8d8d-0e0e0e0e0e0e' }
+    expect(await port().post(stranger, VIEW)).toMatchObject({
+      ok: false,
+      outcome: 'failed',
+      code: 'BadSyntax',
+    })
+  })
+
+  it('while the store does not answer: never an error', async () => {
+    const gone = async () => {
+      throw new Error('the store is gone')
+    }
+    const conversations = { put: gone, find: gone, findByEmail: gone, newest: gone, remove: gone }
+    const { clock, log } = setting.service.composition.deps
+    const teams = createTeams(SETTINGS, { conversations, clock, log, baseUrl: setting.service.url })
+    const address = { ...to(1), tenant: SETTINGS.tenantId }
+    const answers = [
+      await teams.port.post(address, VIEW),
+      await teams.port.lookup(SETTINGS.tenantId, 'person-1@example.com'),
+    ]
+    for (const answer of answers) {
+      expect(answer).toEqual({ ok: false, outcome: 'failed', code: 'not_called', duration_ms: 0 })
+    }
+  })
+})
+
+const SETTINGS: TeamsSettings = {
+  appId: '11111111-2222-4333-8444-555555555555',
+  appPassword: 'never used',
+  tenantId: '99999999-8888-4777-8666-555555555555',
+  openIdUrl: 'http://127.0.0.1:9/openid',
+  loginUrl: 'http://127.0.0.1:9',
+  serviceHosts: ['127.0.0.1:9'],
+  unauthenticated: false,
+}

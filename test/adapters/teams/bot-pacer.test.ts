@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import {
+  CONVERSATION_PACE,
+  createPacer,
+  type PaceWindow,
+  TENANT_PACE,
+} from '../../../adapters/teams/pacer.ts'
+
+/** Takes turns at once and says when they come. */
+function turns(
+  count: number,
+  conversation: (n: number) => string,
+  patience = Number.POSITIVE_INFINITY,
+): number[] {
+  const pacer = createPacer()
+  return Array.from({ length: count }, (_, n) => pacer.take(conversation(n), 0, patience).at)
+}
+
+function mostIn(times: readonly number[], { ms }: PaceWindow): number {
+  return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + ms).length))
+}
+
+describe('turns in one conversation', () => {
+  it('never fill a window of Teams further than it allows, however many are wanted', () => {
+    const times = turns(400, () => 'a')
+    for (const window of CONVERSATION_PACE) expect(mostIn(times, window)).toBeLessThanOrEqual(window.calls)
+    expect([...times].sort((a, b) => a - b)).toEqual(times)
+  })
+
+  it('come at once as long as there is room', () => {
+    expect(turns(7, () => 'a')).toEqual([0, 0, 0, 0, 0, 0, 0])
+    expect(turns(8, () => 'a').at(-1)).toBeGreaterThan(1_000)
+  })
+
+  it('come again when a window has passed', () => {
+    const pacer = createPacer()
+    for (let n = 0; n < 8; n += 1) pacer.take('a', 0, 10_000)
+    expect(pacer.take('a', 10_000, 0)).toEqual({ at: 10_000, taken: true })
+  })
+
+  it('count from the end of a call, which may have been slow', () => {
+    const pacer = createPacer()
+    for (let n = 0; n < 7; n += 1) pacer.take('a', 0, 0)
+    for (let n = 0; n < 7; n += 1) pacer.ended('a', 0, 900)
+    expect(pacer.take('a', 1_500, 0)).toMatchObject({ taken: false })
+    expect(pacer.take('a', 2_000, 0)).toEqual({ at: 2_000, taken: true })
+    pacer.count('b', 2_000)
+    for (let n = 0; n < 6; n += 1) pacer.take('b', 2_000, 0)
+    expect(pacer.take('b', 2_000, 0).taken).toBe(false)
+  })
+
+  it('that nobody waits for are not taken', () => {
+    const pacer = createPacer()
+    for (let n = 0; n < 7; n += 1) pacer.take('a', 0, 0)
+    const refused = pacer.take('a', 0, 500)
+    expect(refused.taken).toBe(false)
+    expect(refused.at).toBeGreaterThan(1_000)
+    expect(pacer.take('a', 0, 500)).toEqual(refused)
+  })
+})
+
+describe('turns in many conversations', () => {
+  it('do not wait for each other, until the tenant as a whole has had its share', () => {
+    const times = turns(100, (n) => `conversation ${n}`)
+    for (const window of TENANT_PACE) expect(mostIn(times, window)).toBeLessThanOrEqual(window.calls)
+    expect(times.filter((time) => time === 0)).toHaveLength(30)
+    expect(Math.max(...times)).toBeLessThan(4_000)
+  })
+
+  it('are forgotten for whoever was silent longest, after two thousand others', () => {
+    const pacer = createPacer(CONVERSATION_PACE, [])
+    for (let n = 0; n < 7; n += 1) pacer.take('first', 0, 0)
+    for (let n = 0; n < 2_000; n += 1) pacer.take(`other ${n}`, 0, 0)
+    expect(pacer.take('first', 0, 0)).toEqual({ at: 0, taken: true })
+  })
+})
