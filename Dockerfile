@@ -33,6 +33,7 @@ COPY --from=build /app/dist dist/
 COPY package.json openapi.json LICENSE ./
 COPY bin bin/
 COPY deploy/healthcheck.mjs deploy/
+COPY deploy/teams deploy/teams/
 RUN ln -s /app/bin/countersign.mjs /usr/local/bin/countersign \
  && install -d -o node -g node -m 0700 /data
 # The embedded store, where MONGODB_URI is not set.

@@ -1,6 +1,6 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 
-const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+export const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 const COMMON_COLOURS = 96
 const MOST_COLOURS = 256
@@ -108,7 +108,8 @@ function encode(width, height, colours, rows) {
   ])
 }
 
-function chunk(type, data) {
+/** A chunk as it stands in the file (PNG, third edition, §5.3). */
+export function chunk(type, data) {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
   const framed = Buffer.alloc(body.length + 8)
   framed.writeUInt32BE(data.length, 0)

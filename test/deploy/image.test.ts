@@ -86,6 +86,7 @@ describe('.dockerignore', () => {
     'src/main.ts',
     'bin/countersign.mjs',
     'deploy/healthcheck.mjs',
+    'deploy/teams/color.png',
     'package-lock.json',
     'tsconfig.json',
   ])('lets %s in', (path) => expect(ignores(dockerignore, path)).toBe(false))

@@ -1,0 +1,86 @@
+/** Which of Microsoft's manifests: the published version, or the developer preview, which knows commands typed after a slash. */
+export type TeamsEdition = 'published' | 'preview'
+
+/** The app's own version. Teams takes a changed package only with a higher one: raise it with whatever changes below. */
+const APP_VERSION = '1.0.0'
+
+/** As the files are called in the package. */
+export const ICON_FILES = { color: 'color.png', outline: 'outline.png' } as const
+
+const VERSIONS = { published: '1.19', preview: 'devPreview' } as const
+
+/**
+ * The app's manifest (https://learn.microsoft.com/microsoftteams/platform/resources/schema/manifest-schema). No
+ * `webApplicationInfo` and no resource-specific consent: people sign in on the hosted page, and the app reads no messages but
+ * those that are sent to it.
+ * @param baseUrl the service's public https: origin, without a slash at the end
+ * @param appId of the bot, a UUID
+ */
+export function teamsManifest(baseUrl: string, appId: string, edition: TeamsEdition) {
+  const manifestVersion = VERSIONS[edition]
+  const bot = {
+    botId: appId,
+    scopes: [...PERSONAL, ...SHARED],
+    supportsFiles: false,
+    isNotificationOnly: false,
+  }
+  const lists = [
+    { scopes: PERSONAL, commands: [...COMMANDS, BROWSER, HELP] },
+    { scopes: SHARED, commands: [...COMMANDS, CHANNEL, HELP] },
+  ]
+  return {
+    $schema: `https://developer.microsoft.com/json-schemas/teams/v${upperFirst(manifestVersion)}/MicrosoftTeams.schema.json`,
+    manifestVersion,
+    version: APP_VERSION,
+    id: appId,
+    developer: {
+      name: 'Countersign',
+      websiteUrl: baseUrl,
+      // Whoever runs the service has pages of their own for these, or none: the service is where they would be found.
+      privacyUrl: baseUrl,
+      termsOfUseUrl: baseUrl,
+    },
+    name: { short: 'Countersign', full: 'Countersign: approvals for agents and applications' },
+    description: { short: SHORT_DESCRIPTION, full: LONG_DESCRIPTION },
+    icons: ICON_FILES,
+    accentColor: '#0f5c46',
+    defaultInstallScope: 'personal',
+    bots: [
+      edition === 'preview'
+        ? { ...bot, supportsTargetedMessages: true, commandLists: lists.map(alsoBySlash) }
+        : { ...bot, commandLists: lists },
+    ],
+    permissions: ['identity', 'messageTeamMembers'],
+    validDomains: [new URL(baseUrl).host],
+  }
+}
+
+const PERSONAL = ['personal']
+const SHARED = ['team', 'groupChat']
+
+function alsoBySlash<List extends object>(list: List) {
+  return { ...list, triggers: ['mention', 'slash'] }
+}
+
+function upperFirst(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** Of `src/flow/chat/answer-help.ts`. A title is written into the message when it is chosen, so it is what is typed. */
+const COMMANDS = [
+  { title: 'verify', description: 'Check an approval: add req_…, dec_… or a pasted receipt' },
+  { title: 'pending', description: 'What waits for your decision' },
+  { title: 'link', description: 'Say who you are in Countersign' },
+  { title: 'unlink', description: 'Take that back' },
+]
+const BROWSER = { title: 'browser', description: 'Make a browser known, so that codes sign you in there' }
+const CHANNEL = { title: 'channel', description: 'Have this channel told of every request of your account' }
+const HELP = { title: 'help', description: 'List the commands' }
+
+const SHORT_DESCRIPTION = 'Approvals for agents and applications, confirmed with a passkey or a code'
+
+const LONG_DESCRIPTION = [
+  'Agents and applications ask Countersign before they act. Whoever may approve gets a card here: who asks, what for,',
+  'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
+  'decided in Teams. The card follows the request until it is decided, expired or withdrawn.',
+].join(' ')
