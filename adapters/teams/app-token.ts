@@ -3,7 +3,8 @@ import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { TeamsSettings } from '../../src/teams-config.ts'
 import { fetchJson } from './fetch-json.ts'
 
-const SCOPE = 'https://api.botframework.com/.default'
+/** What the bot asks tokens for. */
+export const BOT_SCOPE = 'https://api.botframework.com/.default'
 /** A token is not used in its last minutes: it must last for the call, and clocks differ. */
 const LEFT_MS = 5 * 60_000
 
@@ -31,7 +32,7 @@ export function createAppTokens(
       grant_type: 'client_credentials',
       client_id: appId,
       client_secret: appPassword,
-      scope: SCOPE,
+      scope: BOT_SCOPE,
     })
     const askedAt = clock.now().getTime()
     const url = `${loginUrl}/${tenantId}/oauth2/v2.0/token`

@@ -44,7 +44,7 @@ export function createTokenKeys(
   const read = async (): Promise<void> => {
     askedAt = clock.now().getTime()
     try {
-      keys = await readKeys(openIdUrl)
+      keys = await readTokenKeys(openIdUrl)
     } catch (error) {
       log.warn({ error }, 'the keys of Teams could not be read')
       if (keys !== undefined) return
@@ -67,7 +67,11 @@ export function createTokenKeys(
   }
 }
 
-async function readKeys(openIdUrl: string): Promise<Map<string, TokenKey>> {
+/**
+ * Reads the document and its keys, by key id.
+ * @throws FetchFailure, ZodError or Error when there is no such document, or it leads to keys over http:
+ */
+export async function readTokenKeys(openIdUrl: string): Promise<Map<string, TokenKey>> {
   const signal = AbortSignal.timeout(DEADLINE_MS)
   const { jwks_uri } = metadataSchema.parse(await fetchJson(openIdUrl, { signal }))
   if (!jwks_uri.startsWith('https:') && openIdUrl.startsWith('https:'))

@@ -8,6 +8,7 @@ import { type AuditListOptions, runAuditList } from './audit-list.ts'
 import { type CreateKeyOptions, runCreateKey } from './create-key.ts'
 import { runDoctor } from './doctor/run-doctor.ts'
 import { runSlackDoctor } from './doctor/run-slack-doctor.ts'
+import { runTeamsDoctor } from './doctor/run-teams-doctor.ts'
 import { type InviteOptions, runInviteUser } from './invite-user.ts'
 import { runListKeys } from './list-keys.ts'
 import { runListUsers } from './list-users.ts'
@@ -15,6 +16,7 @@ import { runRevokeKey } from './revoke-key.ts'
 import { type RotateOptions, runRotateKeys } from './rotate-keys.ts'
 import { runStore } from './run-store.ts'
 import { type ManifestOptions, runSlackManifest } from './slack-manifest.ts'
+import { type PackageOptions, runTeamsPackage } from './teams-package.ts'
 import { tell } from './tell.ts'
 import { runVerifyReceipt, type VerifyOptions } from './verify-receipt.ts'
 
@@ -41,6 +43,7 @@ export function createProgram(json: boolean): Command {
   )
   addVerifyCommand(program)
   addSlackCommands(program.command('slack').description('cards in Slack'))
+  addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
   return program
 }
 
@@ -71,6 +74,13 @@ function addDoctor(program: Command): void {
     // The command above knows the option too, and takes it.
     .action(async (_options: Json, command: Command) =>
       tell(await runSlackDoctor(), command.optsWithGlobals<Json>().json),
+    )
+  doctor
+    .command('teams')
+    .description('check the connection to Teams: secret, keys, addresses')
+    .option(...JSON_OPTION)
+    .action(async (_options: Json, command: Command) =>
+      tell(await runTeamsDoctor(), command.optsWithGlobals<Json>().json),
     )
 }
 
@@ -165,6 +175,16 @@ function addSlackCommands(slack: Command): void {
     .option('--socket', 'for Socket Mode: no public address, the service connects to Slack')
     .option(...JSON_OPTION)
     .action((options: ManifestOptions) => tell(runSlackManifest(options), options.json))
+}
+
+function addTeamsCommands(teams: Command): void {
+  teams
+    .command('package')
+    .description('write the app package that is uploaded to Teams, for this BASE_URL and TEAMS_APP_ID')
+    .option('--out <file>', 'where to', 'countersign-teams.zip')
+    .option('--preview', 'by the developer preview of the manifest: commands also after a slash')
+    .option(...JSON_OPTION)
+    .action(async (options: PackageOptions) => tell(await runTeamsPackage(options), options.json))
 }
 
 function version(): string {

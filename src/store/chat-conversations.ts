@@ -1,4 +1,5 @@
 import { Schema } from 'mongoose'
+import type { ChatPlatform } from '../domain/chat.ts'
 import type { ChatConversation, ChatConversationStore } from '../flow/chat-ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
@@ -24,8 +25,16 @@ const conversationSchema = new Schema<ConversationDocument>(
 conversationSchema.index({ platform: 1, tenant: 1, email: 1 })
 conversationSchema.index({ platform: 1, tenant: 1, seen_at: 1 })
 
+/** How many of a tenant are known. */
+export interface ConversationCounts {
+  people: number
+  channels: number
+}
+
 /** Conversations that a platform has to be told of, on mongoose: one document each, replaced whenever it is seen again. */
-export function createChatConversationStore(connection: StoreConnection): ChatConversationStore {
+export function createChatConversationStore(
+  connection: StoreConnection,
+): ChatConversationStore & { count(platform: ChatPlatform, tenant: string): Promise<ConversationCounts> } {
   const model = connection.model<ConversationDocument>(
     'ChatConversation',
     conversationSchema,
@@ -53,6 +62,11 @@ export function createChatConversationStore(connection: StoreConnection): ChatCo
     },
     async remove(platform, tenant, who) {
       await model.deleteOne({ _id: keyOf(platform, tenant, who) })
+    },
+    async count(platform, tenant) {
+      const of = (kind: ChatConversation['kind']) => model.countDocuments({ platform, tenant, kind })
+      const [people, channels] = await Promise.all([of('person'), of('channel')])
+      return { people, channels }
     },
   }
 }
