@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Card } from '../../src/domain/chat.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { readIncoming } from './incoming.ts'
 
@@ -21,7 +22,7 @@ const CARD_LINK = /\/a\/(req_[0-9a-z]{1,40})(?:\?|$)/
 
 /**
  * Somebody pressed a button of ours that a card of a decided request does not have: the message shows an older state than
- * we believe. Has it edited again; changes nothing else (T46).
+ * we believe, or editing it was given up. Has it edited again; changes nothing else (T46).
  */
 export async function healCard(
   { cards, requests, clock, log }: Pick<FlowDeps, 'cards' | 'requests' | 'clock' | 'log'>,
@@ -40,9 +41,14 @@ export async function healCard(
       message?.conversation === click.channel.id &&
       message?.message === click.message.ts,
   )
-  if (card === undefined || card.shown < card.wanted) return
+  if (card === undefined || isComing(card)) return
   await cards.doubt(card.id, clock.now())
   log.info({ card: card.id, request: requestId }, 'a card on slack was out of date and is edited again')
+}
+
+/** The newest state is on its way by itself. A card that was given up is not: nobody would ever edit it again. */
+function isComing({ shown, wanted, state }: Card): boolean {
+  return shown < wanted && (state === 'due' || state === 'leased')
 }
 
 /** Slack reports the link with the click, or at least the message with the button in it. */

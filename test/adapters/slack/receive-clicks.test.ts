@@ -74,6 +74,22 @@ describe('T46: the buttons of a card', () => {
     expect(request?.status).toBe('rejected')
   })
 
+  it('have a card edited again that was given up while it showed an older state', async () => {
+    const id = await ask(setting)
+    const asked = await cardOf(id)
+    setting.slack.behave(({ method }) => (method === 'chat.update' ? { error: 'team_not_found' } : undefined))
+    expect((await decideByPasskey(setting, id, 'rejected')).status).toBe(200)
+    const { cards } = setting.service.composition.deps
+    await waitUntil(async () =>
+      expect(await cards.ofRequest(id)).toMatchObject([{ state: 'unreachable', shown: 1, wanted: 2 }]),
+    )
+    setting.slack.behave(() => undefined)
+    expect((await driver.click(asked, ACTION_IDS.approve, owner())).status).toBe(200)
+    await waitUntil(async () =>
+      expect(shownText((await cardTo(setting, 'owner', id)).blocks)).toContain('Rejected'),
+    )
+  })
+
   it('look at no card but the one that was pressed, and at none for a forged link', async () => {
     const id = await ask(setting)
     const asked = await cardOf(id)
