@@ -71,7 +71,7 @@ async function answerOne(
     const refused = await findRefusal(parts, incoming, delivery, reply)
     if (refused === 'repeat') parts.log.info(about, 'slack said this before')
     else if (refused !== undefined) await logAndTell(parts, about, tell, refused)
-    else await runListeners(parts, { event, run, incoming, reply, about, tell })
+    else await runListeners(parts, { event, run, incoming, delivery, reply, about, tell })
   } catch (error) {
     parts.log.error({ error, ...about }, 'a message of slack could not be handled')
     if (kind === 'event' && !reply.given()) throw error
@@ -98,9 +98,12 @@ async function findRefusal(
   delivery: string,
   reply: ReplyOnce,
 ): Promise<Notice | 'repeat' | undefined> {
-  const ids = [`slack:${delivery}`, ...(eventId === undefined ? [] : [`slack:event:${eventId}`])]
-  for (const id of ids) {
-    if (await seen.first(id)) continue
+  // Of an event only what came to its end counts. Slack may send the same bytes again within the same second.
+  const repeat =
+    kind === 'event'
+      ? await seen.known(seenEvent(eventId ?? delivery))
+      : !(await seen.first(`slack:${delivery}`))
+  if (repeat) {
     await reply.give()
     return 'repeat'
   }
@@ -115,17 +118,34 @@ interface Run {
   event: ReceiverEvent
   run: (event: ReceiverEvent) => Promise<void>
   incoming: Incoming
+  delivery: string
   reply: ReplyOnce
   about: Record<string, unknown>
   tell: (notice: Notice) => Promise<void>
 }
 
-async function runListeners(parts: AnsweringParts, { event, run, incoming, reply, about, tell }: Run) {
+async function runListeners(parts: AnsweringParts, running: Run): Promise<void> {
+  const { event, run, incoming, reply, about, tell } = running
+  if (incoming.kind === 'event') return runEvent(parts, running)
   const ack = async (body?: unknown) => {
     if (!(await reply.give(body))) parts.log.info(about, 'the answer to slack came too late')
   }
   await run({ ...event, ack })
   if (!reply.given()) await logAndTell(parts, about, tell, unknownOf(incoming))
+}
+
+/** Bolt would acknowledge it before anybody has done anything: what then fails would be lost, as Slack sends it no more. */
+async function runEvent(
+  { seen }: AnsweringParts,
+  { event, run, incoming, delivery, reply }: Run,
+): Promise<void> {
+  await run({ ...event, ack: async () => undefined })
+  await seen.first(seenEvent(incoming.eventId ?? delivery))
+  await reply.give()
+}
+
+function seenEvent(id: string): string {
+  return `slack:event:${id}`
 }
 
 function unknownOf({ kind }: Incoming): Notice {

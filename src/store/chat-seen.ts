@@ -30,5 +30,6 @@ export function createSeenStore(connection: StoreConnection, clock: Clock): Seen
         throw error
       }
     },
+    known: async (id) => (await model.exists({ _id: id })) !== null,
   }
 }

@@ -3,7 +3,7 @@ import type { ChatInstallation } from '../../../src/flow/chat-ports.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { type TestService, useService } from '../../support/service.ts'
-import { createSlackDriver, type SlackDriver } from '../../support/slack-driver.ts'
+import { createSlackDriver, eventPayload, type SlackDriver } from '../../support/slack-driver.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
 import { SIGNING_SECRET, useSlackService } from '../../support/slack-service.ts'
 
@@ -77,6 +77,27 @@ describe('a workspace that removes the app', () => {
     await driver.event({ type: 'app_uninstalled' })
     await waitUntil(() => expect(removals(service)).toHaveLength(2))
     expect(removals(service).map(({ fields }) => fields.removed)).toEqual([true, false])
+  })
+
+  it('is forgotten when Slack says it again, whatever stood in the way the first time', async () => {
+    const { service, driver } = await useInstalled()
+    const { installations } = service.composition.deps
+    const { remove } = installations
+    installations.remove = async () => {
+      throw new Error('no store')
+    }
+    const said = JSON.stringify(eventPayload(slack, { type: 'app_uninstalled' }))
+    // The very same bytes: Slack's first repeat comes within the same second.
+    const sent = { contentType: 'application/json', timestamp: Math.floor(Date.now() / 1000) }
+    const failed = await driver.post(said, sent)
+    expect([failed.status, failed.text]).toEqual([503, ''])
+    expect(await kept(service)).toBeDefined()
+    installations.remove = remove
+    const again = await driver.post(said, { ...sent, retry: { num: 1, reason: 'http_error' } })
+    expect([again.status, again.text]).toEqual([200, ''])
+    expect(await kept(service)).toBeUndefined()
+    expect((await driver.post(said, sent)).status).toBe(200)
+    expect(removals(service)).toHaveLength(1)
   })
 
   it('stays when one person takes their own token back', async () => {
