@@ -2,13 +2,18 @@ import { z } from 'zod'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
+/** Of a stand-in for Microsoft's sign-in. */
+const address = z
+  .string()
+  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), 'must be an address')
+
 /** The Teams part of the environment; all unset = no Teams. */
 export const teamsVariables = {
   TEAMS_APP_ID: z.string().regex(UUID, 'must be the application (client) id of the bot, a UUID').optional(),
   TEAMS_APP_PASSWORD: z.string().optional(),
   TEAMS_TENANT_ID: z.string().regex(UUID, 'must be the directory (tenant) id, a UUID').optional(),
-  TEAMS_OPENID_URL: z.string().optional(),
-  TEAMS_LOGIN_URL: z.string().optional(),
+  TEAMS_OPENID_URL: address.optional(),
+  TEAMS_LOGIN_URL: address.optional(),
   TEAMS_SERVICE_HOSTS: z.string().optional(),
   TEAMS_ALLOW_UNAUTHENTICATED: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
 }
@@ -67,11 +72,12 @@ export function readTeams(
   if (TEAMS_TENANT_ID === undefined) problems.push('TEAMS_TENANT_ID: must be set, the tenant that is served')
   if (problems.length > before) return undefined
   return Object.freeze({
-    appId: unauthenticated ? '' : (TEAMS_APP_ID ?? ''),
+    // As tokens name it.
+    appId: unauthenticated ? '' : (TEAMS_APP_ID ?? '').toLowerCase(),
     appPassword: unauthenticated ? '' : (TEAMS_APP_PASSWORD ?? ''),
     tenantId: (TEAMS_TENANT_ID ?? '').toLowerCase(),
     openIdUrl: values.TEAMS_OPENID_URL ?? OPENID_URL,
-    loginUrl: values.TEAMS_LOGIN_URL ?? LOGIN_URL,
+    loginUrl: (values.TEAMS_LOGIN_URL ?? LOGIN_URL).replace(/\/+$/, ''),
     serviceHosts: Object.freeze(
       (values.TEAMS_SERVICE_HOSTS ?? '')
         .split(',')

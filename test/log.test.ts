@@ -176,6 +176,7 @@ describe('redact', () => {
     ['a Slack bot token', 'token=xoxb-0123456789abcdef-abc.def, and more'],
     ['a Slack token that rotates', '"xoxe.xoxb-1-0123456789abcdef"'],
     ['a Slack app-level token', 'xapp-1-A0123456789abcdef-abc'],
+    ['a client secret of Entra', 'client_secret=Abc8Q~0123456789abcdef.x_y-z~0123456789abc&x=1'],
   ])('replaces %s inside text', (_what, text) => {
     const safe = String(redact(text))
     expect(safe).toContain('[redacted]')
@@ -199,9 +200,10 @@ describe('redact', () => {
         error,
         webhook_secret: 'x1',
         slack: { signingSecret: 'x2', clientSecret: 'x3', botToken: 'x4', bot_token: 'x5' },
+        teams: { appPassword: 'x6', TEAMS_APP_PASSWORD: 'x7' },
       }),
     )
-    for (const secret of [key, 'c=1', '123456', '"x1"', '"x2"', '"x3"', '"x4"', '"x5"'])
+    for (const secret of [key, 'c=1', '123456', '"x1"', '"x2"', '"x3"', '"x4"', '"x5"', '"x6"', '"x7"'])
       expect(safe).not.toContain(secret)
     expect(safe).toContain('TypeError')
   })
@@ -242,6 +244,7 @@ describe('redact', () => {
       'boot_',
       'xoxb-',
       'xapp-',
+      'aaa8Q~',
       ':',
       ' ',
       'a.',
