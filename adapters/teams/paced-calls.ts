@@ -1,18 +1,35 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { BotAddress, BotCalls } from './bot-port.ts'
 import { createPacer } from './pacer.ts'
 
 /** A turn that comes later is not waited for: the card is due again then. Together with a call's deadline below its lease. */
 const PATIENCE_MS = 4_000
 
+const OWN_PACE = 'own_pace'
+
 /**
  * The same calls at the pace that Teams takes, per conversation and for the tenant. Being refused for pace counts against the
  * app; other processes' calls are not seen here, so that Teams may still ask for patience.
  */
-export function paceCalls(calls: BotCalls): BotCalls {
+export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
   const pacer = createPacer()
   async function inTurn<T>(
+    what: keyof BotCalls,
+    conversation: string,
+    call: () => Promise<ChatOutcome<T>>,
+  ): Promise<ChatOutcome<T>> {
+    const answer = await whenItsTurn(conversation, call)
+    if (!answer.ok) {
+      const { outcome, code, retry_after } = answer
+      const said = { platform: 'teams', what, outcome, reason: code, retry_after }
+      if (code === OWN_PACE) log.debug(said, 'a call to Teams waits')
+      else log.warn(said, 'Teams did not accept a call')
+    }
+    return answer
+  }
+  async function whenItsTurn<T>(
     conversation: string,
     call: () => Promise<ChatOutcome<T>>,
   ): Promise<ChatOutcome<T>> {
@@ -20,7 +37,7 @@ export function paceCalls(calls: BotCalls): BotCalls {
     const { at, taken } = pacer.take(conversation, now, PATIENCE_MS)
     if (!taken) {
       const retry_after = Math.ceil((at - now) / 1000)
-      return { ok: false, outcome: 'rate_limited', retry_after, code: 'own_pace', duration_ms: 0 }
+      return { ok: false, outcome: 'rate_limited', retry_after, code: OWN_PACE, duration_ms: 0 }
     }
     if (at > now) await wait(Math.ceil(at - now))
     try {
@@ -31,12 +48,13 @@ export function paceCalls(calls: BotCalls): BotCalls {
   }
   return {
     async post(to, message) {
-      const sent = await inTurn(keyOf(to), () => calls.post(to, message))
+      const sent = await inTurn('post', keyOf(to), () => calls.post(to, message))
       if (sent.ok && to.kind === 'unmet') pacer.count(sent.value.conversation_id, performance.now())
       return sent
     },
-    update: (place, id, message) => inTurn(keyOf(place), () => calls.update(place, id, message)),
-    resolveUser: (place, user) => inTurn(`members of ${keyOf(place)}`, () => calls.resolveUser(place, user)),
+    update: (place, id, message) => inTurn('update', keyOf(place), () => calls.update(place, id, message)),
+    resolveUser: (place, user) =>
+      inTurn('resolveUser', `members of ${keyOf(place)}`, () => calls.resolveUser(place, user)),
   }
 }
 

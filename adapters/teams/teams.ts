@@ -2,7 +2,7 @@ import type { ChatConversationStore, ChatPort } from '../../src/flow/chat-ports.
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { TeamsSettings } from '../../src/teams-config.ts'
-import type { TeamsBot } from './bot-port.ts'
+import type { BotCalls, TeamsBot } from './bot-port.ts'
 import { paceCalls } from './paced-calls.ts'
 import { createPlaces } from './places.ts'
 import { createTeamsPort } from './port.ts'
@@ -38,13 +38,13 @@ function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; l
     loading ??= import('./bot.ts').then(({ createBot }) => createBot(settings, parts))
     return loading
   }
-  const calls = paceCalls({
+  const calls: BotCalls = {
     post: async (to, message) => (await loaded()).post(to, message),
     update: async (place, messageId, message) => (await loaded()).update(place, messageId, message),
     resolveUser: async (place, user) => (await loaded()).resolveUser(place, user),
-  })
+  }
   return {
-    bot: { ...calls, receive: async (...given) => (await loaded()).receive(...given) },
+    bot: { ...paceCalls(calls, parts.log), receive: async (...given) => (await loaded()).receive(...given) },
     // Loaded before the first button is pressed: whoever presses it waits for seconds at most.
     load: async () => void (await loaded()),
   }
