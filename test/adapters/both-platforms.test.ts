@@ -1,0 +1,70 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { shownText } from '../support/block-parts.ts'
+import { waitUntil } from '../support/chat-platform.ts'
+import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
+import { createSlackDriver } from '../support/slack-driver.ts'
+import { type SlackMessage, useSlack } from '../support/slack-emulator.ts'
+import { personNumber, startTeams } from '../support/teams-service.ts'
+
+const SIGNING_SECRET = 'f00df00df00df00df00df00df00df00d'
+
+it('shows a person with Slack and Teams a card in each; one decision changes both, and both verify it alike', async () => {
+  const slack = await useSlack({ users: [{ name: 'ana', email: 'person-1@example.com' }] })
+  const teams = await startTeams({
+    work: true,
+    people: 1,
+    env: {
+      SLACK_API_URL: slack.apiUrl,
+      SLACK_BOT_TOKEN: slack.botToken,
+      SLACK_SIGNING_SECRET: SIGNING_SECRET,
+    },
+  })
+  onTestFinished(() => teams.close())
+  const { service, driver, connector } = teams
+  const ana = personNumber(teams, 1)
+  const setting = await setUpOwner(service, 'person-1@example.com')
+  await driver.installation(ana, 'add-upgrade')
+  await waitUntil(() => expect(connector.installed.has(ana.id)).toBe(true))
+
+  const id = await ask(setting, { context: { reason: 'Invoices may go' } })
+  const inSlack = async (): Promise<SlackMessage[]> =>
+    (await slack.dmOf(slack.user('ana'))).filter((message) => JSON.stringify(message).includes(id))
+  const inTeams = () => connector.in(ana.id).filter((message) => JSON.stringify(message.shown).includes(id))
+  await waitUntil(async () => {
+    const [card, ...others] = await inSlack()
+    expect(others).toEqual([])
+    expect(shownText(card?.blocks)).toContain('Invoices may go')
+    expect(inTeams()).toHaveLength(1)
+    expect(JSON.stringify(inTeams()[0]?.shown.at(-1))).toContain('Invoices may go')
+  })
+
+  expect((await decideByPasskey(setting, id, 'approved')).status).toBe(200)
+  await waitUntil(async () => {
+    const [card] = await inSlack()
+    expect(shownText(card?.blocks)).toContain('Approved')
+    expect(JSON.stringify(card?.blocks)).not.toContain('d=approve')
+    const shown = JSON.stringify(inTeams()[0]?.shown.at(-1))
+    expect(shown).toContain('Approved')
+    expect(shown).not.toContain('d=approve')
+  })
+  const cards = await service.composition.deps.cards.ofRequest(id)
+  expect(cards.map(({ platform }) => platform).sort()).toEqual(['slack', 'teams'])
+
+  const read: unknown = await (await callWithKey(service, setting.key, `/${id}`)).json()
+  const decisionId = String(Object(Object(read).decision).id)
+  const typed = await createSlackDriver({
+    url: service.url,
+    signingSecret: SIGNING_SECRET,
+    teamId: slack.teamId,
+  }).command('/verify', decisionId, { user: slack.user('ana') })
+  const said = connector.in(ana.id).length
+  await driver.message(ana, `verify ${decisionId}`)
+  await waitUntil(() => expect(connector.in(ana.id).length).toBe(said + 1))
+  for (const verdict of [
+    shownText(typed.body.blocks),
+    JSON.stringify(connector.in(ana.id).at(-1)?.shown.at(-1)),
+  ]) {
+    expect(verdict).toContain('The receipt is valid: a person approved this.')
+    expect(verdict).toContain(decisionId)
+  }
+})
