@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { CardView } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
+import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
 import type { ChatAddress, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import { renderCard } from './blocks.ts'
+import { plainConsent, renderConsent } from './consent-blocks.ts'
 import { createDirectMessages, type DirectMessages } from './direct-messages.ts'
 import { isBadMessage } from './outcome.ts'
 import { plainCard, plainReply } from './plain-card.ts'
@@ -37,7 +40,7 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
         const id = messageId(view.request_id, view.version, tenant, conversation)
         const target = { tenant, method: 'chat.postMessage', conversation }
         const base = { channel: conversation, client_msg_id: id, ...QUIET }
-        const sent = await say({ calls, log }, target, base, renderCard(view), plainCard(view))
+        const sent = await say({ calls, log }, target, base, ...drawn(view))
         if (!sent.ok && sent.code === 'channel_not_found') direct.forget(to)
         return sent.ok ? refOf(tenant, sent.value) : sent
       }),
@@ -45,7 +48,7 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
       within(async (calls) => {
         const target = { tenant, method: 'chat.update' }
         const base = { channel: conversation, ts: message, ...UNPARSED }
-        return silent(await say({ calls, log }, target, base, renderCard(view), plainCard(view)))
+        return silent(await say({ calls, log }, target, base, ...drawn(view)))
       }),
     reply: ({ tenant, conversation, message }, view) =>
       within(async (calls) => {
@@ -54,6 +57,12 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
         return silent(await say({ calls, log }, target, base, renderReply(view), plainReply(view)))
       }),
   }
+}
+
+/** The card, and what stands in for it. */
+function drawn(view: CardView | ConsentView): [SlackMessage, string] {
+  if (isConsentView(view)) return [renderConsent(view), plainConsent(view)]
+  return [renderCard(view), plainCard(view)]
 }
 
 /** Nothing in the `text` becomes a mention or a link. */

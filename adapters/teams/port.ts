@@ -1,10 +1,12 @@
 import type { CardView } from '../../src/domain/card-view.ts'
 import type { MessageRef } from '../../src/domain/chat.ts'
+import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { TeamsSettings } from '../../src/teams-config.ts'
 import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage } from './bot-port.ts'
 import { renderCard } from './card.ts'
+import { renderConsent } from './consent-card.ts'
 import { readPlace, writePlace } from './place-text.ts'
 import type { Places } from './places.ts'
 import { renderReply } from './reply-card.ts'
@@ -84,9 +86,10 @@ const SECOND_WITHIN_MS = 1_000
 
 /** Refused for its size, which says that nothing was posted, it goes out without the context. */
 async function fitting<T>(
-  view: CardView,
+  view: CardView | ConsentView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
+  if (isConsentView(view)) return send(renderConsent(view))
   const started = performance.now()
   const answer = await send(renderCard(view))
   if (answer.ok || answer.code !== 'MessageSizeTooBig') return answer

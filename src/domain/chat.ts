@@ -85,8 +85,9 @@ export interface CardAttempt {
 export const CARD_ATTEMPTS_KEPT = 50
 
 /**
- * One message about a request: to one recipient on one platform there is exactly one. `wanted` is the version of the request
- * that it should show, `shown` the one it shows: who is behind is edited, and a late edit never shows less than a newer one.
+ * One message about a request, or about an agent's request for a key (`bst_…`): to one recipient on one platform there is
+ * exactly one. `wanted` is the version of the request that it should show, `shown` the one it shows: who is behind is edited,
+ * and a late edit never shows less than a newer one.
  */
 export interface Card {
   /** `crd_…` */

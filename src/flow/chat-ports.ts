@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { CardView, ReplyView } from '../domain/card-view.ts'
+import type { ConsentView } from '../domain/consent-view.ts'
 import type {
   Card,
   CardAttempt,
@@ -37,8 +38,8 @@ export interface ChatPort {
   tenantsOf(accountId: string): Promise<string[]>
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
-  post(to: ChatAddress, view: CardView): Promise<ChatOutcome<MessageRef>>
-  update(message: MessageRef, view: CardView): Promise<ChatOutcome<void>>
+  post(to: ChatAddress, view: CardView | ConsentView): Promise<ChatOutcome<MessageRef>>
+  update(message: MessageRef, view: CardView | ConsentView): Promise<ChatOutcome<void>>
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
 }
 

@@ -1,6 +1,7 @@
 import { vi } from 'vitest'
 import type { CardView, ReplyView } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
+import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 
 /** A message as people on the platform see it, with everything it ever showed. */
@@ -9,6 +10,8 @@ export interface PlatformMessage {
   /** The person's or the channel's id. */
   to: string
   shown: CardView[]
+  /** The same for a card of an agent that asks for a key. */
+  consents: ConsentView[]
   replies: ReplyView[]
 }
 
@@ -101,14 +104,13 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
         made += 1
         const to = recipientOf(address)
         const ref = { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
-        it.messages.push({ ref, to, shown: [view], replies: [] })
+        const message: PlatformMessage = { ref, to, shown: [], consents: [], replies: [] }
+        it.messages.push(message)
+        show(message, view)
         return ref
       }),
     update: (ref, view) =>
-      take(
-        { what: 'update', to: toOf(ref), request: view.request_id },
-        () => void find(ref).shown.push(view),
-      ),
+      take({ what: 'update', to: toOf(ref), request: view.request_id }, () => show(find(ref), view)),
     reply: (ref, view) =>
       take(
         { what: 'reply', to: toOf(ref), request: view.request_id },
@@ -116,6 +118,11 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
       ),
   }
   return it
+}
+
+function show(message: PlatformMessage, view: CardView | ConsentView): void {
+  if (isConsentView(view)) message.consents.push(view)
+  else message.shown.push(view)
 }
 
 function recipientOf(address: ChatAddress): string {

@@ -24,7 +24,8 @@ export async function addressCards(deps: AddressDeps, requests: readonly Approva
   )
 }
 
-async function servedBy(deps: AddressDeps, accountId: string) {
+/** The platforms that serve the account, with its channels there. */
+export async function servedBy(deps: Pick<AddressDeps, 'accounts' | 'chats'>, accountId: string) {
   const tenants = await Promise.all(deps.chats.map((chat) => chat.tenantsOf(accountId)))
   if (tenants.every(({ length }) => length === 0)) return []
   const account = await deps.accounts.find(accountId)
@@ -39,9 +40,10 @@ async function servedBy(deps: AddressDeps, accountId: string) {
   })
 }
 
-function newCard(
-  deps: AddressDeps,
-  request: ApprovalRequest,
+/** A card that was not posted yet. */
+export function newCard(
+  deps: Pick<AddressDeps, 'clock' | 'random'>,
+  request: Pick<ApprovalRequest, 'id' | 'account_id' | 'version'>,
   platform: ChatPlatform,
   recipient: CardRecipient,
 ): Card {

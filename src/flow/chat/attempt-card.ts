@@ -5,11 +5,11 @@ import type { FlowDeps } from '../deps.ts'
 import { findAddresses } from './find-addresses.ts'
 import type { Lookup } from './lookup-cache.ts'
 import { type CardFailure, type CardProgress, type CardReport, recordCard } from './record-card.ts'
-import { isOver, type Showing, showCard, showReply } from './show-card.ts'
+import { findSubject, isOver, type Showing, showReply, showSubject } from './show-card.ts'
 
 type AttemptDeps = Pick<
   FlowDeps,
-  'cards' | 'requests' | 'users' | 'settings' | 'clock' | 'random' | 'log'
+  'cards' | 'requests' | 'bootstraps' | 'users' | 'settings' | 'clock' | 'random' | 'log'
 > & { lookup: Lookup }
 
 /** One claimed card in the hands of this process. */
@@ -43,13 +43,13 @@ export async function attemptCard(
   if (card.message !== undefined) progress.message = card.message
   if (interrupted) note(progress, deps, whatOf(card), 'interrupted', 0)
   const job = { deps, chat, card, progress, lastCall: new Date(card.next_at.getTime() - CALL_MS) }
-  const request = await deps.requests.find(card.request_id)
+  const request = await findSubject(deps, card)
   if (request === undefined || (card.message === undefined && isOver(request, deps.clock.now()))) {
     progress.shown = Math.max(card.wanted, request?.version ?? 0)
     progress.dropped = dueReplies(card).map(({ id }) => id)
     return recordCard(deps, card, progress, restingState(card))
   }
-  const showing = await showCard(deps, card, request)
+  const showing = await showSubject(deps, card, request)
   if (card.message === undefined) await post(job, showing)
   else if (card.shown < card.wanted || card.stale) await update(job, showing, card.message)
   if (progress.failure === undefined) await sayReplies(job, showing)

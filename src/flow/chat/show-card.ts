@@ -1,16 +1,31 @@
+import type { Bootstrap } from '../../domain/bootstrap.ts'
 import type { CardView, ReplyView } from '../../domain/card-view.ts'
 import type { Card, CardReply } from '../../domain/chat.ts'
+import { type ConsentView, isConsentView } from '../../domain/consent-view.ts'
+import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { viewCard } from './view-card.ts'
+import { viewConsent } from './view-consent.ts'
+
+/** What a card is about. */
+export type CardSubject = ApprovalRequest | Bootstrap
 
 /** What a card has to say about the request as it is stored now. */
 export interface Showing {
-  request: ApprovalRequest
+  request: CardSubject
   /** Whose card it is; undefined for a channel's, and for somebody who is gone. */
   person: User | undefined
-  view: CardView
+  view: CardView | ConsentView
+}
+
+/** The request, or an agent's request for a key. */
+export async function findSubject(
+  { requests, bootstraps }: Pick<FlowDeps, 'requests' | 'bootstraps'>,
+  { request_id }: Pick<Card, 'request_id'>,
+): Promise<CardSubject | undefined> {
+  return isId('bst', request_id) ? bootstraps.find(request_id) : requests.find(request_id)
 }
 
 /** Reads who is named on the card and draws it. */
@@ -18,7 +33,7 @@ export async function showCard(
   deps: Pick<FlowDeps, 'users' | 'settings'>,
   card: Pick<Card, 'recipient'>,
   request: ApprovalRequest,
-): Promise<Showing> {
+): Promise<Showing & { view: CardView }> {
   const personId = card.recipient.kind === 'approver' ? card.recipient.user_id : undefined
   const named = [
     ...request.votes.map(({ user_id }) => user_id),
@@ -34,13 +49,29 @@ export async function showCard(
   return { request, person: people.find(({ id }) => id === personId), view }
 }
 
+/** As `showCard`, whatever the card is about. */
+export async function showSubject(
+  deps: Pick<FlowDeps, 'users' | 'settings'>,
+  card: Pick<Card, 'recipient'>,
+  subject: CardSubject,
+): Promise<Showing> {
+  if (!('client_name' in subject)) return showCard(deps, card, subject)
+  const { recipient } = card
+  const person = recipient.kind === 'approver' ? await deps.users.find(recipient.user_id) : undefined
+  return { request: subject, person, view: viewConsent(subject, deps.settings.baseUrl) }
+}
+
 /** Nobody is asked any more. Past its time counts, although nobody may have written it down yet (T75). */
-export function isOver({ status, expires_at }: ApprovalRequest, now: Date): boolean {
+export function isOver(
+  { status, expires_at }: Pick<CardSubject, 'status' | 'expires_at'>,
+  now: Date,
+): boolean {
   return status !== 'pending' || expires_at <= now
 }
 
 /** A line under the card. @returns undefined when it need not be said any more: decided, lapsed, or voted already */
 export function showReply({ request, view }: Showing, reply: CardReply, now: Date): ReplyView | undefined {
+  if (isConsentView(view)) return undefined
   const { request_id, links, status } = view
   if (reply.kind === 'decided') {
     if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined

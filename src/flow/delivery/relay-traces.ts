@@ -3,6 +3,7 @@ import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { plainEntry } from '../../signing/audit-content.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
 import { followCards } from '../chat/follow-cards.ts'
+import { followConsents } from '../chat/follow-consents.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { coalesce } from './coalesce.ts'
@@ -12,7 +13,8 @@ import { warnSeldom } from './warn-seldom.ts'
 const BATCH = 100
 
 type RelayDeps = Pick<FlowDeps, 'sources' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
-  Parameters<typeof followCards>[0]
+  Parameters<typeof followCards>[0] &
+  Parameters<typeof followConsents>[0]
 
 /** Whom to tell that there is something to send. */
 export interface Senders {
@@ -89,7 +91,8 @@ async function handOver(
   }
   await deps.deliveries.insertNew(deliveries)
   if (deliveries.length > 0 || traces.some(isReplay)) senders.deliveries()
-  if (await followCards(deps, sound)) senders.cards()
+  const told = [await followCards(deps, sound), await followConsents(deps, sound)]
+  if (told.includes(true)) senders.cards()
   return sound
 }
 
