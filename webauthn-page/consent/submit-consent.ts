@@ -18,10 +18,7 @@ export interface Word {
 }
 
 /** What is on the screen and the button that was pressed: the only statement the passkey may sign. */
-export function shownConsent(
-  consent: Consent,
-  { decision, code, approver }: Word,
-): Omit<ConsentIntent, 'salt'> {
+function shownConsent(consent: Consent, { decision, code, approver }: Word): Omit<ConsentIntent, 'salt'> {
   return {
     typ: 'human-approval/bootstrap/v1',
     aud: audience(),
