@@ -1,5 +1,7 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { ChatPlatform } from '../../domain/chat.ts'
+import { ID_BYTES, newId } from '../../domain/identifier.ts'
+import { sha256Hex } from '../../signing/encoding.ts'
 import type { ChatInstallation } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Owner, ownerAudit } from '../webhooks/own-webhook.ts'
@@ -24,7 +26,8 @@ export async function addInstallation(
 }
 
 /**
- * Forgets a workspace whose people removed the app, for every account, and its tokens with it.
+ * Forgets a workspace whose people removed the app, for every account, and its tokens with it. Here, too, the trail is told
+ * first; whoever was interrupted may begin again.
  * @returns false when it was not known (any more): platforms tell of one removal more than once
  */
 export async function removeInstallation(
@@ -32,14 +35,21 @@ export async function removeInstallation(
   platform: ChatPlatform,
   tenant: string,
 ): Promise<boolean> {
-  const removed = await deps.installations.remove(platform, tenant)
-  if (removed === undefined) return false
+  const known = await deps.installations.find(platform, tenant)
+  if (known === undefined) return false
   const at = deps.clock.now()
-  const entries = removed.account_ids.map((accountId) =>
-    entryOf(deps, 'chat.uninstalled', { accountId, actor: { kind: 'service' } }, removed, at),
-  )
-  if (entries.length > 0) await deps.audit.append(...entries)
-  return true
+  const entries = known.account_ids.map((accountId) => {
+    const entry = entryOf(deps, 'chat.uninstalled', { accountId, actor: { kind: 'service' } }, known, at)
+    return { ...entry, eid: removalId(known, accountId) }
+  })
+  await deps.audit.append(...entries)
+  return (await deps.installations.remove(platform, tenant)) !== undefined
+}
+
+/** The same whenever this removal is told of, so that the trail has it once. */
+function removalId({ platform, tenant, installed_at }: ChatInstallation, accountId: string): string {
+  const digest = sha256Hex(JSON.stringify([platform, tenant, installed_at, accountId]))
+  return newId('evt', Buffer.from(digest, 'hex').subarray(0, ID_BYTES))
 }
 
 function entryOf(

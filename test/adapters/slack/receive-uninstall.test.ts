@@ -79,26 +79,35 @@ describe('a workspace that removes the app', () => {
     expect(removals(service).map(({ fields }) => fields.removed)).toEqual([true, false])
   })
 
-  it('is forgotten when Slack says it again, whatever stood in the way the first time', async () => {
-    const { service, driver } = await useInstalled()
-    const { installations } = service.composition.deps
-    const { remove } = installations
-    installations.remove = async () => {
-      throw new Error('no store')
-    }
-    const said = JSON.stringify(eventPayload(slack, { type: 'app_uninstalled' }))
-    // The very same bytes: Slack's first repeat comes within the same second.
-    const sent = { contentType: 'application/json', timestamp: Math.floor(Date.now() / 1000) }
-    const failed = await driver.post(said, sent)
-    expect([failed.status, failed.text]).toEqual([503, ''])
-    expect(await kept(service)).toBeDefined()
-    installations.remove = remove
-    const again = await driver.post(said, { ...sent, retry: { num: 1, reason: 'http_error' } })
-    expect([again.status, again.text]).toEqual([200, ''])
-    expect(await kept(service)).toBeUndefined()
-    expect((await driver.post(said, sent)).status).toBe(200)
-    expect(removals(service)).toHaveLength(1)
-  })
+  it.each(['installations', 'audit'] as const)(
+    'is forgotten when Slack says it again, although %s failed the first time',
+    async (what) => {
+      const { service, driver } = await useInstalled()
+      const { installations, audit } = service.composition.deps
+      const { remove } = installations
+      const { append } = audit
+      const fail = async () => {
+        throw new Error('no store')
+      }
+      if (what === 'audit') audit.append = fail
+      else installations.remove = fail
+      const said = JSON.stringify(eventPayload(slack, { type: 'app_uninstalled' }))
+      // The very same bytes: Slack's first repeat comes within the same second.
+      const sent = { contentType: 'application/json', timestamp: Math.floor(Date.now() / 1000) }
+      const failed = await driver.post(said, sent)
+      expect([failed.status, failed.text]).toEqual([503, ''])
+      expect(await kept(service)).toBeDefined()
+      Object.assign(installations, { remove })
+      Object.assign(audit, { append })
+      const again = await driver.post(said, { ...sent, retry: { num: 1, reason: 'http_error' } })
+      expect([again.status, again.text]).toEqual([200, ''])
+      expect(await kept(service)).toBeUndefined()
+      expect((await driver.post(said, sent)).status).toBe(200)
+      expect(removals(service)).toHaveLength(1)
+      const inbox = await service.composition.connection.db?.collection('audit_inbox').find({}).toArray()
+      expect(JSON.stringify(inbox).match(/chat\.uninstalled/g)).toHaveLength(2)
+    },
+  )
 
   it('stays when one person takes their own token back', async () => {
     const { service, driver } = await useInstalled()
