@@ -136,12 +136,13 @@ async function runListeners(parts: AnsweringParts, running: Run): Promise<void> 
 
 /** Bolt would acknowledge it before anybody has done anything: what then fails would be lost, as Slack sends it no more. */
 async function runEvent(
-  { seen }: AnsweringParts,
-  { event, run, incoming, delivery, reply }: Run,
+  { seen, log }: AnsweringParts,
+  { event, run, incoming, delivery, reply, about }: Run,
 ): Promise<void> {
   await run({ ...event, ack: async () => undefined })
   await seen.first(seenEvent(incoming.eventId ?? delivery))
-  await reply.give()
+  // Who gave up waiting sends it again, and it is a repeat.
+  await reply.give().catch(() => log.info(about, 'the answer to slack came too late'))
 }
 
 function seenEvent(id: string): string {
