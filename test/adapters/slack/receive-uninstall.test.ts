@@ -109,6 +109,43 @@ describe('a workspace that removes the app', () => {
     },
   )
 
+  it('is forgotten, without a word of failure, when that takes longer than Slack waits', async () => {
+    const { service, driver } = await useInstalled()
+    const { installations } = service.composition.deps
+    const { remove } = installations
+    let goOn = (): void => undefined
+    const gate = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    installations.remove = async (...which) => {
+      await gate
+      return remove(...which)
+    }
+    const where = { fields: { event_id: 'Ev0SLOW' } }
+    expect((await driver.event({ type: 'app_uninstalled' }, where)).status).toBe(503)
+    goOn()
+    const said = () => service.logged.map(({ message }) => message)
+    await waitUntil(() => expect(said()).toContain('the answer to slack came too late'))
+    const again = await driver.event(
+      { type: 'app_uninstalled' },
+      { ...where, retry: { num: 1, reason: 'x' } },
+    )
+    expect([again.status, await kept(service)]).toEqual([200, undefined])
+    expect(said()).toContain('slack said this before')
+    expect(service.logged.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  it('is the one whose installation the event is for', async () => {
+    const { service, driver } = await useInstalled()
+    const authorizedBy = (team_id: string) => [{ enterprise_id: null, team_id, is_enterprise_install: false }]
+    await driver.event({ type: 'app_uninstalled' }, { fields: { authorizations: authorizedBy('T0OTHER') } })
+    await waitUntil(() => expect(removals(service)).toMatchObject([{ fields: { tenant: 'T0OTHER' } }]))
+    expect(await kept(service)).toBeDefined()
+    const fields = { team_id: 'T0OTHER', authorizations: authorizedBy(slack.teamId) }
+    await driver.event({ type: 'app_uninstalled' }, { fields })
+    expect(await kept(service)).toBeUndefined()
+  })
+
   it('stays when one person takes their own token back', async () => {
     const { service, driver } = await useInstalled()
     await driver.event({ type: 'tokens_revoked', tokens: { oauth: ['U0ANA'], bot: [] } })
