@@ -1,17 +1,21 @@
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../src/package-path.ts'
 import { expectStatus } from './support/enrolled.ts'
 import { createHttpClient, type HttpClient } from './support/http-client.ts'
+import { readZip } from './support/read-zip.ts'
 import { freePort } from './support/service.ts'
 import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
 import { useSlack } from './support/slack-emulator.ts'
 import { createSoftAuthenticator } from './support/soft-authenticator.ts'
+import { startTeamsIdentity } from './support/teams-identity.ts'
+import { makeCertificate, receive } from './webhooks/receiver.ts'
 
 const README = readFileSync(packagePath('README.md'), 'utf8')
 /** Those in lists are indented. */
@@ -44,6 +48,7 @@ async function run(block: string, variables: Record<string, string> = {}): Promi
     .replace(/^ *export \w+=.*$/gm, '')
     .replaceAll('http://localhost:3000', url)
     .replace(/(?<![/\w])(decision|jwks)\.json/g, join(folder, '$1.json'))
+    .replace('teams package', `teams package --out ${join(folder, 'countersign-teams.zip')}`)
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment, ...variables }
   const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euc', script], {
     cwd: packagePath('.'),
@@ -72,6 +77,8 @@ describe('README', () => {
       'examples/receiver',
       'slack manifest',
       'doctor slack',
+      'teams package',
+      'doctor teams',
       'npm ci && npm test',
       // test/deploy/readme-commands.test.ts
       'countersign store',
@@ -146,6 +153,35 @@ describe('README', () => {
     const said = await run(block('doctor slack'), tokens)
     expect(said).toMatch(/\nEverything is in order\.\n$/)
     expect(slack.calls.at(-1)).toMatchObject({ method: 'apps.connections.open', token: 'xapp-1' })
+  }, 60_000)
+
+  it('writes the package of a Teams app, and examines the connection to Teams', async () => {
+    const [TEAMS_APP_ID, TEAMS_TENANT_ID] = [randomUUID(), randomUUID()]
+    const bot = { TEAMS_APP_ID, TEAMS_APP_PASSWORD: 'secret', TEAMS_TENANT_ID }
+    const BASE_URL = 'https://approvals.example.com'
+    expect(await run(block('teams package'), { ...bot, BASE_URL })).toContain('valid by Microsoft’s schema')
+    const [manifest] = readZip(join(folder, 'countersign-teams.zip'))
+    expect(JSON.parse(String(manifest?.content))).toMatchObject({ id: TEAMS_APP_ID })
+
+    const microsoft = await startTeamsIdentity({
+      appId: TEAMS_APP_ID,
+      appPassword: 'secret',
+      tenantId: TEAMS_TENANT_ID,
+    })
+    onTestFinished(() => microsoft.close())
+    const certificate = await makeCertificate('localhost')
+    const authority = join(folder, 'authority.pem')
+    await writeFile(authority, certificate.cert)
+    const proxy = await receive((_request, response) => void response.writeHead(401).end(), certificate)
+    const said = await run(block('doctor teams'), {
+      ...bot,
+      TEAMS_OPENID_URL: microsoft.openIdUrl,
+      TEAMS_LOGIN_URL: microsoft.loginUrl,
+      BASE_URL: `https://localhost:${proxy.port}`,
+      NODE_EXTRA_CA_CERTS: authority,
+    })
+    expect(said).toMatch(/\nUsable, with 1 warning\.\n$/)
+    expect(proxy.requests.map(({ url }) => url)).toEqual(['/api/messages'])
   }, 60_000)
 
   it('makes a sandbox key and a sandbox request', async () => {
