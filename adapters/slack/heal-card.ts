@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Card } from '../../src/domain/chat.ts'
+import { findSubject } from '../../src/flow/chat/show-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { readIncoming } from './incoming.ts'
 
@@ -17,21 +18,22 @@ const clickSchema = z.object({
   actions: z.array(element).min(1),
 })
 
-/** The last of a card's link: `<BASE_URL>/a/<request id>?d=approve`. */
-const CARD_LINK = /\/a\/(req_[0-9a-z]{1,40})(?:\?|$)/
+type HealDeps = Pick<FlowDeps, 'cards' | 'requests' | 'bootstraps' | 'clock' | 'log'>
+
+/** The last of a card's link: `<BASE_URL>/a/<request id>?d=approve`, and `/b/<bst id>` for an agent that asks for a key. */
+const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$)/
 
 /**
  * Somebody pressed a button of ours that a card of a decided request does not have: the message shows an older state than
- * we believe, or editing it was given up. Has it edited again; changes nothing else (T46).
+ * we believe, or editing it was given up. Has it edited again; changes nothing else (T46). Only the message that is the card
+ * counts, so nobody but those it was posted to can have it edited: for an agent that asks for a key, the owner alone.
  */
-export async function healCard(
-  { cards, requests, clock, log }: Pick<FlowDeps, 'cards' | 'requests' | 'clock' | 'log'>,
-  body: unknown,
-): Promise<void> {
+export async function healCard(deps: HealDeps, body: unknown): Promise<void> {
+  const { cards, clock, log } = deps
   const click = clickSchema.safeParse(body).data
   const requestId = click === undefined ? undefined : requestOf(click)
   if (click === undefined || requestId === undefined) return
-  const request = await requests.find(requestId)
+  const request = await findSubject(deps, { request_id: requestId })
   if (request === undefined || request.status === 'pending') return
   const { tenant } = readIncoming(body)
   const card = (await cards.ofRequest(requestId)).find(

@@ -34,6 +34,11 @@ function execute(title: string, verb: Verb, request_id: string): ExecuteAction {
   return { type: 'Action.Execute', title, verb, data: { request_id }, fallback }
 }
 
+/** Asks what is true now. */
+export function refresh(request_id: string): ExecuteAction {
+  return execute('Refresh', VERBS.refresh, request_id)
+}
+
 /**
  * Buttons below a card. `Approve…` and `Reject…` are links to the hosted page, where the decision is made; whoever voted, a
  * channel and a dry run get a link to look at it. `Details` shows more of the context here, so a channel has none. Once
@@ -59,6 +64,6 @@ export function cardActions(view: CardView, shows: 'card' | 'details'): (OpenUrl
   return [
     ...page,
     ...(approver && shows === 'card' ? [execute('Details', VERBS.details, request_id)] : []),
-    execute('Refresh', VERBS.refresh, request_id),
+    refresh(request_id),
   ]
 }

@@ -3,12 +3,16 @@ import { type Card, type CardRecipient, identityKey } from '../../src/domain/cha
 import { isNamed } from '../../src/domain/eligibility.ts'
 import { isId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
-import { showCard } from '../../src/flow/chat/show-card.ts'
+import type { User } from '../../src/domain/user.ts'
+import { findOwnBootstrap } from '../../src/flow/bootstrap/review-consent.ts'
+import { type CardSubject, showCard } from '../../src/flow/chat/show-card.ts'
+import { viewConsent } from '../../src/flow/chat/view-consent.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
 import { VERBS } from './actions.ts'
 import type { BotClick } from './bot-port.ts'
 import { renderCard, renderDetails } from './card.ts'
+import { renderConsent } from './consent-card.ts'
 import type { TeamsMessage } from './elements.ts'
 import { PRESS_WORDS } from './words.ts'
 
@@ -26,6 +30,7 @@ export async function answerPress(deps: FlowDeps, tenant: string, click: BotClic
   const { verb, data } = click
   if (verb !== VERBS.refresh && verb !== VERBS.details) return { words: PRESS_WORDS.unknown }
   const id = dataSchema.safeParse(data).data?.request_id ?? ''
+  if (isId('bst', id)) return answerConsentPress(deps, tenant, click, id)
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
   const recipient = await recipientOf(deps, tenant, click, found)
   if ('words' in recipient) return recipient
@@ -38,22 +43,51 @@ export async function answerPress(deps: FlowDeps, tenant: string, click: BotClic
   return { message: inFull ? renderDetails(view) : renderCard(view), card }
 }
 
+/** The same for an agent that asks for a key: the owner alone, in their own conversation. There are no details to show. */
+async function answerConsentPress(
+  deps: FlowDeps,
+  tenant: string,
+  click: BotClick,
+  id: string,
+): Promise<PressAnswer> {
+  if (click.place.kind !== 'person') return { words: PRESS_WORDS.notHere }
+  const person = await personOf(deps, tenant, click)
+  if (person === undefined) return { words: PRESS_WORDS.notLinked }
+  const bootstrap = await findOwnBootstrap(deps, person, id)
+  if (bootstrap === undefined) return { words: PRESS_WORDS.notYours }
+  const owner = { kind: 'approver', user_id: person.id } as const
+  const card = (await deps.cards.ofRequest(id)).find((each) => isFor(each, owner))
+  await heal(deps, card, bootstrap)
+  return { message: renderConsent(viewConsent(bootstrap, deps.settings.baseUrl)), card }
+}
+
 async function recipientOf(
   deps: FlowDeps,
   tenant: string,
-  { user, channel, place }: BotClick,
+  click: BotClick,
   request: ApprovalRequest | undefined,
 ): Promise<CardRecipient | { words: string }> {
+  const { channel, place } = click
   if (place.kind !== 'person') {
     const recipient = { kind: 'channel', tenant, channel: channel ?? '' } as const
     const cards = request === undefined ? [] : await deps.cards.ofRequest(request.id)
     return cards.some((card) => isFor(card, recipient)) ? recipient : { words: PRESS_WORDS.notHere }
   }
-  const identity = user === undefined ? undefined : identityKey({ platform: 'teams', tenant, user })
-  const person = identity === undefined ? undefined : await deps.users.findByIdentity(identity)
+  const person = await personOf(deps, tenant, click)
   if (person === undefined) return { words: PRESS_WORDS.notLinked }
   if (request === undefined || !isNamed(request, person.id)) return { words: PRESS_WORDS.notYours }
   return { kind: 'approver', user_id: person.id }
+}
+
+/** Who linked the presser's identity. */
+async function personOf(
+  { users }: Pick<FlowDeps, 'users'>,
+  tenant: string,
+  { user }: Pick<BotClick, 'user'>,
+): Promise<User | undefined> {
+  return user === undefined
+    ? undefined
+    : users.findByIdentity(identityKey({ platform: 'teams', tenant, user }))
 }
 
 function isFor({ platform, recipient }: Card, to: CardRecipient): boolean {
@@ -66,7 +100,7 @@ function isFor({ platform, recipient }: Card, to: CardRecipient): boolean {
 async function heal(
   { cards, clock }: Pick<FlowDeps, 'cards' | 'clock'>,
   card: Card | undefined,
-  request: ApprovalRequest,
+  request: CardSubject,
 ): Promise<void> {
   if (card?.message === undefined || request.status === 'pending' || card.shown < card.wanted) return
   await cards.doubt(card.id, clock.now())

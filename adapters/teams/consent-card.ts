@@ -7,7 +7,7 @@ import {
   consentSummary,
 } from '../../src/domain/consent-parts.ts'
 import type { ConsentStatus, ConsentView } from '../../src/domain/consent-view.ts'
-import { openUrl } from './actions.ts'
+import { openUrl, refresh } from './actions.ts'
 import { drawParts, drawsApart, type Ground, message, note, titled } from './draw.ts'
 import type { TeamsMessage } from './elements.ts'
 
@@ -23,8 +23,8 @@ const GROUNDS: Partial<Record<ConsentStatus['kind'], Ground>> = {
 }
 
 /**
- * Draws the card of an agent that asks for a key as Adaptive Card 1.5; pure, and far below the size that Teams takes. Its one
- * button opens the consent page.
+ * Draws the card of an agent that asks for a key as Adaptive Card 1.5; pure, and far below the size that Teams takes. One
+ * button opens the consent page; as long as there is something to decide, another asks what is true now.
  */
 export function renderConsent(view: ConsentView): TeamsMessage {
   const open = view.status.kind === 'pending'
@@ -42,5 +42,6 @@ export function renderConsent(view: ConsentView): TeamsMessage {
     view.links.details,
     open ? { style: 'positive', tooltip } : { tooltip },
   )
-  return message(consentSummary(view), body, [button], view.links.details)
+  const actions = open ? [button, refresh(view.request_id)] : [button]
+  return message(consentSummary(view), body, actions, view.links.details)
 }

@@ -35,9 +35,19 @@ export async function readOwnBootstrap(
   person: User,
   id: string,
 ): Promise<Bootstrap> {
+  const found = await findOwnBootstrap(deps, person, id)
+  if (found === undefined) throw refusal('not_found')
+  return found
+}
+
+/** The same for who has no use for a refusal. @returns undefined for everybody but the owner, as for unknown ids */
+export async function findOwnBootstrap(
+  deps: ReviewConsentDeps,
+  person: User,
+  id: string,
+): Promise<Bootstrap | undefined> {
   const found = isId('bst', id) ? await deps.bootstraps.find(id) : undefined
-  if (found === undefined || found.account_id !== person.account_id) throw refusal('not_found')
-  return settleBootstrap(deps, found)
+  return found?.account_id === person.account_id ? settleBootstrap(deps, found) : undefined
 }
 
 /** How this person can confirm. */
