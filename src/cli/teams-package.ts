@@ -65,13 +65,16 @@ function textOf(
   { manifestVersion, version, id, validDomains }: ReturnType<typeof teamsManifest>,
   edition: TeamsEdition,
 ): string {
-  const preview = [
-    'The developer preview is for trying out: Teams takes it only where custom apps may be uploaded, not for a whole organisation.',
-  ]
   return [
     `Wrote ${file}`,
     `App ${id}, version ${version}, for ${validDomains.join(', ')}; manifest ${manifestVersion}, valid by Microsoft’s schema.`,
-    ...(edition === 'preview' ? preview : []),
-    'Upload it in Teams under Apps, Manage your apps, Upload an app; or for everybody in the Teams admin center, Manage apps.',
+    UPLOAD[edition],
   ].join('\n')
+}
+
+const UPLOAD: Record<TeamsEdition, string> = {
+  published:
+    'Upload it in Teams under Apps, Manage your apps, Upload an app; or for everybody in the Teams admin center, Manage apps.',
+  preview:
+    'The developer preview is for trying out: upload it in Teams under Apps, Manage your apps, Upload an app; not for everybody.',
 }

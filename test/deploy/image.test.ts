@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { packagePath } from '../../src/package-path.ts'
+import { readZip } from '../support/read-zip.ts'
 import { freePort } from '../support/service.ts'
 import { startProcess } from './child.ts'
 import { execForm, ignores, pairs, parseDockerfile } from './dockerfile.ts'
@@ -115,6 +116,20 @@ describe('what the Dockerfile builds', () => {
     expect(Object.keys(dependencies).filter((name) => !installed(name))).toEqual([])
     expect(['typescript', 'vite', 'vitest', 'playwright-core'].filter(installed)).toEqual([])
     expect(Object.keys(devDependencies)).toContain('typescript')
+  })
+
+  it('can write the package of the Teams app', async () => {
+    const out = join(folder, 'teams.zip')
+    const env = {
+      PATH: process.env.PATH ?? '',
+      BASE_URL: 'https://approvals.example.com',
+      TEAMS_APP_ID: '00000000-0000-0000-0000-000000000000',
+      TEAMS_APP_PASSWORD: 'secret',
+      TEAMS_TENANT_ID: '11111111-1111-1111-1111-111111111111',
+    }
+    const command = [join(image.root, 'app/bin/countersign.mjs'), 'teams', 'package', '--out', out]
+    await promisify(execFile)(process.execPath, command, { cwd: folder, env })
+    expect(readZip(out).map(({ name }) => name)).toEqual(['manifest.json', 'color.png', 'outline.png'])
   })
 
   it('starts with its production install, is healthy once it answers, and ends cleanly on SIGTERM', async () => {
