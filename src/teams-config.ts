@@ -77,7 +77,7 @@ export function readTeams(
     appPassword: unauthenticated ? '' : (TEAMS_APP_PASSWORD ?? ''),
     tenantId: (TEAMS_TENANT_ID ?? '').toLowerCase(),
     openIdUrl: values.TEAMS_OPENID_URL ?? OPENID_URL,
-    loginUrl: (values.TEAMS_LOGIN_URL ?? LOGIN_URL).replace(/\/+$/, ''),
+    loginUrl: withoutSlash(values.TEAMS_LOGIN_URL ?? LOGIN_URL),
     serviceHosts: Object.freeze(
       (values.TEAMS_SERVICE_HOSTS ?? '')
         .split(',')
@@ -86,4 +86,8 @@ export function readTeams(
     ),
     unauthenticated,
   })
+}
+
+function withoutSlash(address: string): string {
+  return address.endsWith('/') ? withoutSlash(address.slice(0, -1)) : address
 }

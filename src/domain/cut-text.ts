@@ -4,11 +4,15 @@ export interface Cut {
   left: number
 }
 
+/** What must not stand at the end: half a surrogate pair, and joiners and blanks, which nobody would see. */
+const LEFT_OVER = /^(?:[\ud800-\udbff]|\u200d|\s)$/
+
 /** Cuts a text to at most `max` UTF-16 units, as Slack counts, between characters. */
 export function cutText(text: string, max: number): Cut {
   if (text.length <= max) return { text, left: 0 }
-  // Not within a surrogate pair, and not after a joiner, which would be left over as an invisible character.
-  const shown = text.slice(0, Math.max(0, max)).replace(/(?:[\ud800-\udbff]|\u200d|\s)+$/, '')
+  let end = Math.max(0, max)
+  while (end > 0 && LEFT_OVER.test(text.charAt(end - 1))) end -= 1
+  const shown = text.slice(0, end)
   return { text: shown, left: [...text.slice(shown.length)].length }
 }
 
@@ -25,7 +29,11 @@ export function shortLine(text: string, max: number): string {
 
 /** Thousands apart, as people read them: 1 240. */
 function spaced(count: number): string {
-  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ' ')
+  const digits = String(count)
+  const head = digits.length % 3 || 3
+  const groups = [digits.slice(0, head)]
+  for (let at = head; at < digits.length; at += 3) groups.push(digits.slice(at, at + 3))
+  return groups.join(' ')
 }
 
 /**
