@@ -4,7 +4,7 @@ import { drawParts, link, richText, type SlackMessage, section } from './rich-te
 
 /** Draws a line for the thread under a card: the decision with the receipt's id, or a reminder. Pure. */
 export function renderReply(view: ReplyView): SlackMessage {
-  const reply = replyParts(view, '/verify')
+  const reply = replyParts(view, { verify: '/verify', apart: false })
   const blocks = [richText([...drawParts(reply.parts), section([link(reply.link, view.details)])])]
   return { blocks, text: reply.text }
 }

@@ -5,6 +5,7 @@ import { cardHeading, cardSummary, STATUS_SIGNS } from '../../src/domain/card-wo
 import { type HeadParts, headParts } from '../../src/domain/head-parts.ts'
 import { cardActions } from './actions.ts'
 import {
+  BRACES,
   band,
   drawLines,
   drawParts,
@@ -132,8 +133,6 @@ function closed(view: CardView, head: HeadParts, caller: CallerParts): CardEleme
     note(view.request_id),
   ]
 }
-
-const BRACES = 'Braces are drawn apart here: “{ {” and “$ {” were written without the blank.'
 
 /** Everything the caller wrote, between two lines of ours (T44). */
 function callerBox({ action, details, end }: CallerParts): CardElement[] {

@@ -33,6 +33,9 @@ export function drawsApart(parts: readonly CardPart[]): boolean {
   return texts.some((text) => text.search(DOUBLED) >= 0)
 }
 
+/** Said where `drawsApart`. */
+export const BRACES = 'Braces are drawn apart here: “{ {” and “$ {” were written without the blank.'
+
 function drawPiece(piece: Piece): TextRun {
   switch (piece.kind) {
     case 'moment':

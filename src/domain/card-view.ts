@@ -76,6 +76,7 @@ export type ReplyView =
       kind: 'decided'
       status: CardStatus & { kind: 'approved' | 'rejected' }
       request_id: string
+      action: string
       details: string
     }
   | {

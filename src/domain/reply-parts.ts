@@ -5,6 +5,7 @@ import { STATUS_SIGNS } from './card-words.ts'
 import { decisionLines } from './head-parts.ts'
 
 const ACTION_LENGTH = 300
+const ACTION_TITLE = [bold('Requested action'), italic(' · written by the caller')]
 
 /** A line below a card, for every platform. */
 export interface ReplyParts {
@@ -15,19 +16,30 @@ export interface ReplyParts {
   text: string
 }
 
-/** The decision with the receipt's id, or a reminder. `verify`: how the command is called on the platform. */
-export function replyParts(view: ReplyView, verify: string): ReplyParts {
-  return view.kind === 'decided' ? decided(view, verify) : reminder(view)
+/** Where a line is read. */
+export interface ReplyPlace {
+  /** How the command is called on the platform. */
+  verify: string
+  /** It stands among the cards of other requests, not below its own: then it says what was decided. */
+  apart: boolean
 }
 
-function decided({ status }: ReplyView & { kind: 'decided' }, verify: string): ReplyParts {
+/** The decision with the receipt's id, or a reminder. */
+export function replyParts(view: ReplyView, place: ReplyPlace): ReplyParts {
+  return view.kind === 'decided' ? decided(view, place) : reminder(view)
+}
+
+function decided(
+  { status, action }: ReplyView & { kind: 'decided' },
+  { verify, apart }: ReplyPlace,
+): ReplyParts {
   const word = status.kind === 'approved' ? 'Approved' : 'Rejected'
-  const lines = ours([bold(`${STATUS_SIGNS[status.kind]} ${word}`)], ...decisionLines(status), [
-    words('Anybody can check it: '),
-    code(`${verify} ${status.decision_id}`),
-  ])
+  const title = [bold(`${STATUS_SIGNS[status.kind]} ${word}`)]
+  const about = [ours(title, ACTION_TITLE), ...framed(action, ACTION_LENGTH)]
+  const check = [words('Anybody can check it: '), code(`${verify} ${status.decision_id}`)]
+  const lines = [...decisionLines(status), check]
   return {
-    parts: [lines],
+    parts: apart ? [...about, ours(...lines)] : [ours(title, ...lines)],
     link: 'Details on the approval page',
     text: `${word}. Receipt ${status.decision_id}`,
   }
@@ -40,7 +52,7 @@ function reminder({ action, expires_at, automatic }: ReplyView & { kind: 'remind
     ours(
       [bold(`🔔 ${heading}`), italic(` · ${by}`)],
       [bold('Open until: '), moment(expires_at)],
-      [bold('Requested action'), italic(' · written by the caller')],
+      ACTION_TITLE,
     ),
     ...framed(action, ACTION_LENGTH),
   ]

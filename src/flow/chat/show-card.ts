@@ -72,16 +72,17 @@ export function isOver(
 /** A line under the card. @returns undefined when it need not be said any more: decided, lapsed, or voted already */
 export function showReply({ request, view }: Showing, reply: CardReply, now: Date): ReplyView | undefined {
   if (isConsentView(view)) return undefined
-  const { request_id, links, status } = view
+  const { request_id, action, links, status } = view
   if (reply.kind === 'decided') {
     if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined
-    return { kind: 'decided', status: { ...status, kind: status.kind }, request_id, details: links.details }
+    const decided = { ...status, kind: status.kind }
+    return { kind: 'decided', status: decided, request_id, action, details: links.details }
   }
   if (isOver(request, now) || view.voted !== undefined) return undefined
   return {
     kind: 'reminder',
     request_id,
-    action: view.action,
+    action,
     expires_at: view.expires_at,
     automatic: reply.automatic === true,
     details: links.details,

@@ -147,12 +147,13 @@ describe('words of an approver', () => {
       const message = renderCard(viewCard(request, TO_ANA))
       const place = placedTexts(message.blocks).find((placed) => placed.text === visibleString(text))
       expect(place?.within).toEqual(['rich_text', 'rich_text_quote', 'text'])
-      const { status } = viewCard(request, TO_CHANNEL)
+      const { status, action } = viewCard(request, TO_CHANNEL)
       if (status.kind !== 'approved') throw new Error('the sample is approved')
       const reply = renderReply({
         kind: 'decided',
         status,
         request_id: request.id,
+        action,
         details: 'https://a.example/a/x',
       })
       expect(JSON.stringify(reply)).not.toContain(JSON.stringify(text).slice(1, -1))

@@ -39,7 +39,8 @@ describe('no card breaks a limit of Slack', () => {
         const view = viewCard(decidedRequest(sampleVote({ comment }), { action }), TO_ANA)
         if (view.status.kind !== 'approved') throw new Error('the sample is approved')
         const { request_id, expires_at, links, status } = view
-        const decided = renderReply({ kind: 'decided', status, request_id, details: links.details })
+        const about = { request_id, action: view.action, details: links.details }
+        const decided = renderReply({ kind: 'decided', status, ...about })
         const reminder = renderReply({
           kind: 'reminder',
           request_id,

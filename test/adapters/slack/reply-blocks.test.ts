@@ -8,9 +8,10 @@ import { checkMessage } from '../../support/check-blocks.ts'
 
 function decided(to: CardAudience): ReplyView {
   const request = decidedRequest(sampleVote({ decision: 'rejected', comment: 'Not now.' }))
-  const { status, request_id, links } = viewCard(request, to)
+  const { status, request_id, action, links } = viewCard(request, to)
   if (status.kind !== 'rejected') throw new Error('the sample is rejected')
-  return { kind: 'decided', status: { ...status, kind: status.kind }, request_id, details: links.details }
+  const decided = { ...status, kind: status.kind }
+  return { kind: 'decided', status: decided, request_id, action, details: links.details }
 }
 
 describe('the line below a decided card', () => {
@@ -25,6 +26,8 @@ describe('the line below a decided card', () => {
       'Details on',
     ])
       expect(shown).toContain(part)
+    // The thread stands below its card, which says what was asked.
+    expect(shown).not.toContain('Requested action')
     expect(message.text).toBe(`Rejected. Receipt ${sampleVote().decision_id}`)
   })
 

@@ -40,7 +40,7 @@ describe('no card is larger than Teams takes', () => {
         if (view.status.kind !== 'approved') throw new Error('the sample is approved')
         const { request_id, expires_at, links, status } = view
         const { details } = links
-        const decided = renderReply({ kind: 'decided', status, request_id, details })
+        const decided = renderReply({ kind: 'decided', status, request_id, action: view.action, details })
         const reminder = renderReply({
           kind: 'reminder',
           request_id,

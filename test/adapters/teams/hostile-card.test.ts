@@ -155,10 +155,10 @@ describe('words of an approver', () => {
     const shown = apart(visibleString(text.toWellFormed()))
     const place = cardLines(message.card).find((line) => line.text === (shown || 'empty text'))
     expect(place).toMatchObject({ ground: 'emphasis', type: 'RichTextBlock' })
-    const { status } = viewCard(request, TO_CHANNEL)
+    const { status, action } = viewCard(request, TO_CHANNEL)
     if (status.kind !== 'approved') throw new Error('the sample is approved')
     const details = 'https://a.example/a/x'
-    const reply = renderReply({ kind: 'decided', status, request_id: request.id, details })
+    const reply = renderReply({ kind: 'decided', status, request_id: request.id, action, details })
     expect(checkCard(reply)).toEqual([])
     expect(cardText(reply.card)).not.toContain(shown)
   })

@@ -10,9 +10,10 @@ const page = 'https://approve.example.com/a/req_7k2m9q4r8s1t6w5x0yzabcdefg'
 
 function decided(to: CardAudience): ReplyView {
   const request = decidedRequest(sampleVote({ decision: 'rejected', comment: 'Not now.' }))
-  const { status, request_id, links } = viewCard(request, to)
+  const { status, request_id, action, links } = viewCard(request, to)
   if (status.kind !== 'rejected') throw new Error('the sample is rejected')
-  return { kind: 'decided', status: { ...status, kind: status.kind }, request_id, details: links.details }
+  const decided = { ...status, kind: status.kind }
+  return { kind: 'decided', status: decided, request_id, action, details: links.details }
 }
 
 describe('the message after a decision', () => {
@@ -27,6 +28,23 @@ describe('the message after a decision', () => {
     expect(message.card.actions).toEqual([
       { type: 'Action.OpenUrl', title: 'Details on the approval page', url: page },
     ])
+  })
+
+  it('says what was decided: it may stand below the card of another request', () => {
+    const view = {
+      ...decided(TO_ANA),
+      action: `Pay {{DATE(2026-01-01T00:00:00Z,SHORT)}} ${'a'.repeat(1500)}`,
+    }
+    const message = renderReply(view)
+    expect(checkCard(message)).toEqual([])
+    const lines = cardText(message.card).split('\n')
+    expect(lines[1]).toBe('Requested action · written by the caller')
+    const frame = message.card.body[2]
+    expect(frame).toMatchObject({ type: 'Container', style: 'emphasis' })
+    expect(JSON.stringify(frame)).toContain('Pay { {DATE(')
+    expect(lines.join(' ')).toContain('more characters on the approval page')
+    expect(lines.at(-1)).toContain('Braces are drawn apart here')
+    expect(message.text).not.toContain('Pay')
   })
 
   it('names no person in a channel, and quotes no comment', () => {

@@ -49,9 +49,8 @@ it('edits every card as approvals come in, 0, 1 and 2 of 2, and says the decisio
       method: 'passkey',
       comment: 'Checked the invoice.',
     })
-    expect(replies).toEqual([
-      { kind: 'decided', status: shown[2]?.status, request_id: id, details: shown[2]?.links.details },
-    ])
+    const { status, action, links } = shown[2] ?? expect.unreachable()
+    expect(replies).toEqual([{ kind: 'decided', status, request_id: id, action, details: links.details }])
   }
   // Who has voted is asked nothing more; the others still are.
   expect(chat.one('U1', id).shown[1]?.voted).toBe('approved')
