@@ -88,6 +88,7 @@ function sourceOf({ id, conversation, serviceUrl, from, channelData }: Activity)
     place: { kind, service_url: serviceUrl, conversation_id: conversation.id },
     activity_id: id ?? '',
     ...(user !== undefined && UUID.test(user) ? { user } : {}),
+    ...(from?.id ? { member: from.id } : {}),
     ...(from?.name ? { user_name: from.name } : {}),
     ...(kind === 'person' ? {} : { channel }),
     ...(kind === 'person' || name === '' ? {} : { channel_name: name }),

@@ -22,7 +22,8 @@ export function guardActivity(
 ): Activity {
   const activity = readActivity(body)
   if (activity === undefined) throw invalidField('type', 'must be the type of a Bot Framework activity')
-  if ((activity.conversation?.id?.length ?? 0) > LONGEST_ID || (activity.id?.length ?? 0) > LONGEST_ID) {
+  const { id, conversation, from } = activity
+  if ([id, conversation?.id, from?.id].some((one) => (one?.length ?? 0) > LONGEST_ID)) {
     throw invalidField('id', 'is too long')
   }
   const reason = whyRefused(activity, claims, settings)

@@ -26,6 +26,8 @@ export interface BotSource {
   activity_id: string
   /** `aadObjectId` in lower case; absent for whatever is no person of the tenant. */
   user?: string
+  /** What the same person is called among the members of the conversation; it means nothing elsewhere. */
+  member?: string
   user_name?: string
   /** Group chats and channels: the id without that of a thread. */
   channel?: string
@@ -80,7 +82,8 @@ export interface BotUser {
 export interface BotCalls {
   post(to: BotAddress, message: BotMessage): Promise<ChatOutcome<SentMessage>>
   update(place: BotPlace, messageId: string, message: BotMessage): Promise<ChatOutcome<void>>
-  resolveUser(place: BotPlace, user: string): Promise<ChatOutcome<BotUser>>
+  /** @param member as `BotSource.member` */
+  resolveUser(place: BotPlace, member: string): Promise<ChatOutcome<BotUser>>
 }
 
 /**

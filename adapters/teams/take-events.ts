@@ -68,7 +68,7 @@ async function answerFallback({ deps, calls, tenant }: AnsweringParts, click: Bo
 
 /** Keeps where it came from; asks the directory for a person's address when it is not known, or when they begin anew. */
 async function meet(
-  { places, calls }: AnsweringParts,
+  { deps, places, calls }: AnsweringParts,
   background: Background,
   source: BotSource,
   anew: boolean,
@@ -76,8 +76,9 @@ async function meet(
   const met = await places.meet(source)
   if (met?.kind !== 'person' || (met.email !== undefined && !anew)) return
   background.run(async () => {
-    const found = await calls.resolveUser(source.place, met.who)
+    const found = await calls.resolveUser(source.place, source.member ?? met.who)
     if (found.ok) await places.describe(met, found.value)
+    else deps.log.warn({ code: found.code }, 'a person in Teams is not known by e-mail address')
   }, 'a person in Teams was not looked up')
 }
 

@@ -193,7 +193,8 @@ function take(it: TeamsConnector, options: ConnectorOptions, call: AskedCall): R
       return { status: 200, body: { id: message.id } }
     }
     case 'member': {
-      const person = options.people.find(({ id }) => id === call.message)
+      // By the id of the conversation's members alone: clients differ in whether the directory's will do.
+      const person = options.people.find(({ id }) => `29:${id}` === call.message)
       if (person === undefined) return { status: 404, code: 'MemberNotFoundInConversation' }
       const { id, ...told } = person
       const account = { id: `29:${id}`, aadObjectId: id, objectId: id, tenantId: options.tenantId, ...told }

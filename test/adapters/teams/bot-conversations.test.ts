@@ -64,6 +64,17 @@ describe('a person', () => {
     expect(await knownWithEmail(person)).toMatchObject({ kind: 'person', email: 'person-3@example.com' })
   })
 
+  it('is looked up under the name that Teams gives them in the conversation', async () => {
+    const person = personNumber(setting, 6)
+    const from = { id: '29:somebody', aadObjectId: person.id }
+    const refused = setting.connector.refused.length
+    await setting.driver.message(person, 'help', { activity: { from } })
+    await waitUntil(() => expect(setting.connector.refused.slice(refused)).toEqual([404]))
+    expect(await stored(person.id)).not.toHaveProperty('email')
+    await setting.driver.message(person, 'help')
+    expect(await knownWithEmail(person)).toMatchObject({ email: 'person-6@example.com' })
+  })
+
   it('is found by the address alone, in this tenant alone', async () => {
     const person = personNumber(setting, 1)
     const { chats } = setting.service.composition.deps

@@ -129,11 +129,12 @@ describe('a body with a good token', () => {
     await refused({ raw: sized(256 * 1024) }, 'invalid_field', MISSING)
   })
 
-  it('with an endless id is refused with 400', async () => {
-    await refused({ activity: { id: 'x'.repeat(1001) } }, 'invalid_field', {
-      field: 'id',
-      detail: 'is too long',
-    })
+  it.each([
+    ['of its own', { id: 'x'.repeat(1001) }],
+    ['of its sender', { from: { id: `29:${'x'.repeat(1000)}` } }],
+    ['of its conversation', { conversation: { id: 'x'.repeat(1001) } }],
+  ])('with an endless id %s is refused with 400', async (_, activity) => {
+    await refused({ activity }, 'invalid_field', { field: 'id', detail: 'is too long' })
   })
 })
 
