@@ -1,7 +1,7 @@
 import type { types } from '@slack/bolt'
 import { framed } from '../../src/domain/caller-parts.ts'
 import { more, shortLine } from '../../src/domain/cut-text.ts'
-import { pendingHeading } from '../../src/flow/chat/answer-words.ts'
+import { pendingHeading, waitingAgents } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
 import { fits } from './blocks.ts'
 import {
@@ -28,12 +28,17 @@ const LEAST = 80
 export function renderPending(answer: ChatAnswer & { kind: 'pending' }): SlackMessage {
   const { rows, more: further, open } = answer
   const heading = pendingHeading(answer)
-  if (rows.length === 0) return { blocks: [header(`✅ ${heading}`)], text: heading }
+  const agents = waitingAgents(answer)
+  if (rows.length === 0) {
+    const blocks = agents === undefined ? [header(`✅ ${heading}`)] : onlyAgents(heading, open)
+    return { blocks, text: heading }
+  }
   const total = rows.length + further
   const draw = (shown: readonly PendingRow[], length: number): types.KnownBlock[] => [
     header(`⏳ ${heading}`),
     richText([
       ...shown.flatMap((row, index) => rowParts(row, index, length)),
+      ...(agents === undefined ? [] : [section([words(`🔑 ${agents}. `), link('Your account page', open)])]),
       ...tail(total - shown.length, open),
     ]),
   ]
@@ -61,6 +66,13 @@ function rowParts(row: PendingRow, index: number, length: number): Part[] {
       [bold('Requested action'), italic(' · written by the caller')],
     ),
     ...drawParts(framed(row.action, length)),
+  ]
+}
+
+function onlyAgents(heading: string, open: string): types.KnownBlock[] {
+  return [
+    header(`🔑 ${heading}`),
+    richText([section([words('Look and decide on '), link('your account page', open)])]),
   ]
 }
 

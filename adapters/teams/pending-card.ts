@@ -1,7 +1,7 @@
 import { framed } from '../../src/domain/caller-parts.ts'
 import { bold, italic, moment, ours, words } from '../../src/domain/card-parts.ts'
 import { more, shortLine } from '../../src/domain/cut-text.ts'
-import { pendingHeading } from '../../src/flow/chat/answer-words.ts'
+import { pendingHeading, waitingAgents } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
 import { openUrl } from './actions.ts'
 import { drawParts, fits, heading, message } from './draw.ts'
@@ -18,9 +18,13 @@ const LEAST = 80
 export function renderPending(answer: ChatAnswer & { kind: 'pending' }): TeamsMessage {
   const { rows, more: further, open } = answer
   const title = pendingHeading(answer)
+  const agents = waitingAgents(answer)
+  const all = openUrl('All that waits for you', open)
+  const agentsLine = agents === undefined ? [] : drawParts([ours([words(`🔑 ${agents}.`)])])
   if (rows.length === 0) {
-    const [sign, actions] = further === 0 ? ['✅', []] : ['⏳', [openUrl('All that waits for you', open)]]
-    return message(title, [heading(`${sign} ${title}`)], actions)
+    if (further === 0 && agents === undefined) return message(title, [heading(`✅ ${title}`)])
+    const [sign, lines] = further === 0 ? ['🔑', []] : ['⏳', agentsLine]
+    return message(title, [heading(`${sign} ${title}`), ...lines], [all], open)
   }
   const draw = (count: number, length: number) =>
     message(
@@ -28,9 +32,10 @@ export function renderPending(answer: ChatAnswer & { kind: 'pending' }): TeamsMe
       [
         heading(`⏳ ${title}`),
         ...rows.slice(0, count).flatMap((row, index) => drawRow(row, index, length)),
+        ...agentsLine,
         ...drawParts(leftOut(rows.length - count + further)),
       ],
-      [openUrl('All that waits for you', open)],
+      [all],
       open,
     )
   let count = Math.min(rows.length, TEAMS_LIMITS.pendingRows)

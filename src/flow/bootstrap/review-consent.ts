@@ -25,8 +25,11 @@ export async function reviewConsent(
 }
 
 /** What waits for this person's consent, the oldest first: `PENDING_SLOTS` at most. */
-export function waitingConsents(deps: ReviewConsentDeps, person: User): Promise<Bootstrap[]> {
-  return deps.bootstraps.waitingFor(person.account_id)
+export function waitingConsents(
+  { bootstraps }: Pick<FlowDeps, 'bootstraps'>,
+  { account_id }: Pick<User, 'account_id'>,
+): Promise<Bootstrap[]> {
+  return bootstraps.waitingFor(account_id)
 }
 
 /** The bootstrap, up to date, for the owner of the account it asks for. @throws Refusal `not_found` */

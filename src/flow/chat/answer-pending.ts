@@ -1,22 +1,30 @@
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
+import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { ChatAnswer, PendingRow } from './chat-answer.ts'
 
 const MOST_ROWS = 10
 
-/** `pending`: what waits for this person, the oldest first, with the places to decide. Deciding happens there. */
+/**
+ * `pending`: what waits for this person, the oldest first, with the places to decide. Deciding happens there. Of agents that
+ * ask for a key of the person's own account it says how many: their names are their own word.
+ */
 export async function answerPending(
-  { requests, settings }: Pick<FlowDeps, 'requests' | 'settings'>,
-  { id }: User,
+  deps: Pick<FlowDeps, 'requests' | 'bootstraps' | 'settings'>,
+  person: User,
 ): Promise<ChatAnswer> {
+  const { requests, settings } = deps
+  const { id } = person
+  const { length: agents } = await waitingConsents(deps, person)
   const shown = await requests.pendingFor(id, MOST_ROWS)
   const all = shown.length < MOST_ROWS ? shown.length : await requests.countPendingFor(id)
   return {
     kind: 'pending',
     rows: shown.map((request) => rowOf(request, settings.baseUrl)),
     more: Math.max(0, all - shown.length),
+    ...(agents === 0 ? {} : { agents }),
     open: `${settings.baseUrl}/account`,
   }
 }

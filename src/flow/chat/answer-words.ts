@@ -46,10 +46,18 @@ export function linkTimeLeft({ expires_at }: Answer<'link'>, now: Date): string 
 }
 
 /** The first line of the answer to `pending`. */
-export function pendingHeading({ rows, more }: Answer<'pending'>): string {
-  const total = rows.length + more
-  if (total === 0) return 'Nothing waits for your decision'
+export function pendingHeading(answer: Answer<'pending'>): string {
+  const total = answer.rows.length + answer.more
+  if (total === 0) return waitingAgents(answer) ?? 'Nothing waits for your decision'
   return total === 1 ? 'One request waits for you' : `${total} requests wait for you`
+}
+
+/** How many agents wait for a key, without a full stop. @returns undefined when none does */
+export function waitingAgents({ agents = 0 }: Answer<'pending'>): string | undefined {
+  if (agents === 0) return undefined
+  return agents === 1
+    ? 'One agent waits for a key of your account'
+    : `${agents} agents wait for a key of your account`
 }
 
 /** Signs beside the words of a notice, never instead of them. */

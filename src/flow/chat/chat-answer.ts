@@ -33,6 +33,14 @@ export type ChatAnswer =
     }
   /** A one-time link; `purpose` words are ours. */
   | { kind: 'link'; purpose: 'link' | 'browser' | 'channel'; url: string; expires_at: Date }
-  | { kind: 'pending'; rows: PendingRow[]; more: number; open: string }
+  | {
+      kind: 'pending'
+      rows: PendingRow[]
+      more: number
+      /** Agents that ask for a key of the speaker's account; absent when none does. */
+      agents?: number
+      /** The account page, where all of it is listed. */
+      open: string
+    }
   /** Our words alone: nothing of a caller is in them. */
   | { kind: 'notice'; tone: 'done' | 'refused' | 'problem'; heading: string; sentence: string }

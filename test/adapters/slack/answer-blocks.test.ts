@@ -44,11 +44,27 @@ describe('what waits', () => {
     expect(shownText(drawn(pending([])).blocks)).toContain('Nothing waits for your decision')
   })
 
+  it('says how many agents wait for a key, with a link to the account page', () => {
+    const { open } = pending([])
+    const alone = drawn({ ...pending([]), agents: 1 })
+    expect(shownText(alone.blocks)).toContain('🔑 One agent waits for a key of your account')
+    expect(alone.text).toBe('One agent waits for a key of your account')
+    const beside = drawn({ ...pending([row()]), agents: 3 })
+    expect(shownText(beside.blocks)).toContain('One request waits for you')
+    expect(shownText(beside.blocks)).toContain(
+      '🔑 3 agents wait for a key of your account. Your account page',
+    )
+    for (const { blocks } of [alone, beside]) expect(JSON.stringify(blocks)).toContain(`"url":"${open}"`)
+    for (const message of [drawn(pending([])), drawn(pending([row()]))])
+      expect(shownText(message.blocks)).not.toMatch(/agent/)
+  })
+
   it.each([1, 5, 20, 60, 300])(
     'stays within Slack’s limits with %i long ones, and counts what is missing',
     (count) => {
       const rows = Array.from({ length: count }, () => row({ action: '🧨 x'.repeat(400), high_impact: true }))
-      const shown = shownText(drawn(pending(rows, 7)).blocks)
+      const shown = shownText(drawn({ ...pending(rows, 7), agents: 3 }).blocks)
+      expect(shown).toContain('3 agents wait for a key')
       expect(shown).toContain(`${count + 7} requests wait for you`)
       const numbers = [...shown.matchAll(/(\d+)\. Open the approval page/g)].map(([, number]) =>
         Number(number),

@@ -107,14 +107,33 @@ describe('what waits', () => {
     expect(message.card.actions).toBeUndefined()
   })
 
+  it('says how many agents wait for a key, with a button to the account page', () => {
+    const open = `${BASE}/account`
+    const alone = drawn({ kind: 'pending', rows: [], more: 0, agents: 1, open })
+    expect(cardText(alone.card)).toBe('🔑 One agent waits for a key of your account')
+    expect(alone.text).toBe('One agent waits for a key of your account')
+    const beside = drawn({ kind: 'pending', rows: [row({})], more: 0, agents: 2, open })
+    expect(cardText(beside.card)).toMatch(/^⏳ One request waits for you\n/)
+    expect(cardText(beside.card)).toContain('\n🔑 2 agents wait for a key of your account.')
+    const unlisted = drawn({ kind: 'pending', rows: [], more: 2, agents: 1, open })
+    expect(cardText(unlisted.card)).toBe(
+      '⏳ 2 requests wait for you\n🔑 One agent waits for a key of your account.',
+    )
+    for (const message of [alone, beside, unlisted]) {
+      expect(checkCard(message)).toEqual([])
+      expect(message.card.actions).toMatchObject([{ type: 'Action.OpenUrl', url: open }])
+    }
+  })
+
   it('is never too large, and counts what it leaves out', () => {
     const anyRow = fc
       .record({ action: anyText(500), requested_by: anyText(80), high_impact: fc.boolean() })
       .map((changes) => row({ ...changes, action: visibleString(changes.action) }))
     fc.assert(
       fc.property(fc.array(anyRow, { minLength: 1, maxLength: 25 }), fc.nat(200), (rows, more) => {
-        const message = drawn({ kind: 'pending', rows, more, open: `${BASE}/` })
+        const message = drawn({ kind: 'pending', rows, more, agents: 3, open: `${BASE}/` })
         expect(checkCard(message)).toEqual([])
+        expect(cardText(message.card)).toContain('🔑 3 agents wait for a key of your account.')
         const listed = JSON.stringify(message.card).match(/"title":"Open request \d+"/g)?.length ?? 0
         expect(listed).toBeGreaterThan(0)
         expect(listed).toBeLessThanOrEqual(TEAMS_LIMITS.pendingRows)
