@@ -1,6 +1,7 @@
 import { identityKey, type LinkedIdentity, laneOf } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { User } from '../../domain/user.ts'
+import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { ChatLink } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
 import { changeUser } from '../people/change-user.ts'
@@ -49,20 +50,22 @@ export async function linkIdentity(
 const MOST_CARDS = 100
 
 /**
- * What waits for the person and found nobody before is posted now, and what was addressed by e-mail no longer asks to link.
- * The link stands without that, too.
+ * What waits for the person and found nobody before is posted now, and what was addressed by e-mail no longer asks to link:
+ * requests, and agents that ask for a key of the person's account. The link stands without that, too.
  */
 async function bringWhatWaits(
-  { cards, requests, clock, log }: Pick<FlowDeps, 'cards' | 'requests' | 'clock' | 'log'>,
-  { id }: User,
+  deps: Pick<FlowDeps, 'cards' | 'requests' | 'bootstraps' | 'clock' | 'log'>,
+  person: User,
   { platform }: LinkedIdentity,
 ): Promise<void> {
+  const { cards, requests, clock, log } = deps
+  const { id } = person
   try {
-    const waiting = await requests.pendingFor(id, MOST_CARDS)
+    const waiting = [...(await requests.pendingFor(id, MOST_CARDS)), ...(await waitingConsents(deps, person))]
     if (waiting.length === 0) return
     const lane = laneOf({ platform, recipient: { kind: 'approver', user_id: id } })
     await cards.renew(
-      waiting.map((request) => request.id),
+      waiting.map((each) => each.id),
       lane,
       clock.now(),
     )

@@ -1,11 +1,13 @@
 import { generateSync } from 'otplib'
 import { expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
+import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
 import { answerCommand } from '../../../src/flow/chat/answer-command.ts'
 import { linkIdentity } from '../../../src/flow/chat/link-identity.ts'
 import { openChatLink } from '../../../src/flow/chat/open-link.ts'
 import { startSession } from '../../../src/flow/people/start-session.ts'
-import { nowShown } from '../../support/chat-platform.ts'
+import type { Worker } from '../../jobs/worker.ts'
+import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newSpeaker } from '../../support/chat-speaker.ts'
 import { linkToken } from '../../support/enrolled.ts'
 import { type CardSetting, untilAtRest, useCardSetting } from './card-setting.ts'
@@ -65,6 +67,52 @@ it('T37: edits the card that was addressed by e-mail: it no longer asks to link'
   await untilAtRest(worker, id)
   expect(card.shown).toHaveLength(2)
   expect(nowShown(card)).not.toHaveProperty('invite_to_link')
+})
+
+/** An agent asks for a key of the account of the setting's only approver; its card is at rest. */
+async function askForKey({ worker }: CardSetting, owner: User) {
+  const requester = { address: '192.0.2.1', user_agent: 'curl' }
+  const input = { email: owner.email, clientName: 'Agent', requester }
+  const { id } = (await startBootstrap(worker.deps, input)).bootstrap
+  await untilConsentRests(worker, id)
+  return id
+}
+
+async function untilConsentRests({ deps }: Pick<Worker, 'deps'>, id: string): Promise<void> {
+  await waitUntil(async () => {
+    expect(await deps.bootstraps.find(id)).toMatchObject({ outbox: [], audit: [] })
+    const [card, ...others] = await deps.cards.ofRequest(id)
+    expect(others).toEqual([])
+    expect(['idle', 'unreachable']).toContain(card?.state)
+  })
+}
+
+it('brings an owner who links late the agents that wait for a key and found nobody before', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, chat, people } = setting
+  chat.members.clear()
+  await worker.start()
+  const id = await askForKey(setting, first(setting))
+  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'unreachable' }])
+  await link(setting, people[1] ?? expect.unreachable(), 'UOTHER')
+  await link(setting, first(setting), 'ULATE')
+  await waitUntil(() => expect(chat.of('ULATE')).toHaveLength(1))
+  await untilConsentRests(worker, id)
+  expect(chat.messages.map(({ to }) => to)).toEqual(['ULATE'])
+  expect(chat.of('ULATE')[0]?.consents).toMatchObject([{ request_id: id }])
+  expect(chat.of('ULATE')[0]?.consents[0]).not.toHaveProperty('invite_to_link')
+})
+
+it('T37: edits the card of an agent that was addressed by e-mail: it no longer asks to link', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat } = setting
+  await worker.start()
+  const id = await askForKey(setting, first(setting))
+  const shown = () => chat.of('U1')[0]?.consents ?? []
+  expect(shown()).toMatchObject([{ request_id: id, invite_to_link: true }])
+  await link(setting, first(setting), 'U1')
+  await waitUntil(() => expect(shown()).toHaveLength(2))
+  expect(shown()[1]).not.toHaveProperty('invite_to_link')
 })
 
 it('posts nothing about what is over', async () => {
