@@ -18,6 +18,11 @@ type Connector = Awaited<ReturnType<ReturnType<Authentication['createConnectorFa
 
 const SCOPE = 'https://api.botframework.com'
 const CHECK_MS = 5_000
+/**
+ * The library throws away the keys it has when it cannot read them anew, so that an outage of Microsoft's would end ours. Which
+ * keys still count is for our guard to say; the library reads them once more only for a key that it has not got.
+ */
+const KEYS_LAST_HOURS = Number.POSITIVE_INFINITY
 
 /**
  * The bot on botbuilder, which is past its end of life: this file is all there is of it. The library checks tokens once more
@@ -53,7 +58,7 @@ function authentication(settings: TeamsSettings, parts: Parts): Authentication {
     },
     { requiredEndorsements: ['msteams'] },
     undefined,
-    { httpClient: httpClient(settings, parts) },
+    { httpClient: httpClient(settings, parts), tokenRefreshInterval: KEYS_LAST_HOURS },
   )
 }
 

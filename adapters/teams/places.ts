@@ -67,7 +67,9 @@ export function createPlaces(
     },
     async describe(met, { email, name }) {
       const normalised = email === undefined ? undefined : normaliseEmail(email)
-      const known = (await store.find(PLATFORM, tenant, met.who)) ?? met
+      const known = await store.find(PLATFORM, tenant, met.who)
+      // Gone again while the directory was asked: nobody brings them back but themselves.
+      if (known === undefined) return
       await store.put({
         ...known,
         ...(normalised === undefined ? {} : { email: normalised }),

@@ -1,0 +1,144 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:http'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createBot } from '../../../adapters/teams/bot.ts'
+import type { BotEvents } from '../../../adapters/teams/bot-port.ts'
+import { createPlaces } from '../../../adapters/teams/places.ts'
+import { createTokenKeys } from '../../../adapters/teams/token-keys.ts'
+import type { ChatConversation, ChatConversationStore } from '../../../src/flow/chat-ports.ts'
+import { closeServer, listenLocally, sendJson } from '../../support/local-server.ts'
+import { startTeamsIdentity } from '../../support/teams-identity.ts'
+
+const nothing = () => undefined
+const QUIET = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Documents of keys under these ids; counts how often they were read. */
+async function useKeyServer(...ids: string[]) {
+  const it = { ids, up: true, read: 0, now: Date.parse('2026-09-14T12:00:00Z'), url: '' }
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const server = createServer((request, response) => {
+    if (!it.up) return sendJson(response, 503, { error: 'down' })
+    if (request.url === '/openid') return sendJson(response, 200, { jwks_uri: `${it.url}/keys` })
+    it.read += 1
+    const keys = it.ids.map((kid) => ({ ...publicKey.export({ format: 'jwk' }), kid }))
+    sendJson(response, 200, { keys })
+  })
+  it.url = await listenLocally(server)
+  onTestFinished(() => closeServer(server))
+  const clock = { now: () => new Date(it.now) }
+  return { it, keys: createTokenKeys(`${it.url}/openid`, { clock, log: QUIET }) }
+}
+
+describe('the keys of Teams', () => {
+  it('are read again for one that is not there, five minutes after the last time and not before', async () => {
+    const { it, keys } = await useKeyServer('old')
+    expect(await keys.find('old')).toBeDefined()
+    it.ids = ['old', 'new']
+    it.now += 5 * MINUTE
+    expect(await keys.find('new')).toBeUndefined()
+    expect(it.read).toBe(1)
+    it.now += 1
+    expect(await keys.find('new')).toBeDefined()
+    expect(it.read).toBe(2)
+  })
+
+  it('are read again after a day: one that Microsoft took back counts no more', async () => {
+    const { it, keys } = await useKeyServer('old')
+    expect(await keys.find('old')).toBeDefined()
+    it.ids = ['new']
+    it.now += 24 * HOUR
+    expect(await keys.find('old')).toBeDefined()
+    expect(it.read).toBe(1)
+    it.now += 1
+    expect(await keys.find('old')).toBeUndefined()
+    expect(it.read).toBe(2)
+  })
+
+  it('still count while they cannot be read again, and are then not asked for at every activity', async () => {
+    const { it, keys } = await useKeyServer('old')
+    expect(await keys.find('old')).toBeDefined()
+    it.up = false
+    it.now += 24 * HOUR + 1
+    expect(await keys.find('old')).toBeDefined()
+    it.up = true
+    it.now += MINUTE
+    expect(await keys.find('old')).toBeDefined()
+    expect(it.read).toBe(1)
+  })
+
+  it('are read once for many who ask at the same time', async () => {
+    const { it, keys } = await useKeyServer('old')
+    const found = await Promise.all(Array.from({ length: 20 }, () => keys.find('old')))
+    expect(found.every((key) => key !== undefined)).toBe(true)
+    expect(it.read).toBe(1)
+  })
+})
+
+describe('the library behind the guard', () => {
+  it('takes activities a day later, while Microsoft’s keys cannot be read', async () => {
+    const names = { appId: '11111111-2222-4333-8444-555555555555', appPassword: 'never used' }
+    const tenantId = '99999999-8888-4777-8666-555555555555'
+    const identity = await startTeamsIdentity({ ...names, tenantId })
+    onTestFinished(() => identity.close())
+    const { openIdUrl, loginUrl } = identity
+    const settings = { ...names, tenantId, openIdUrl, loginUrl, serviceHosts: [], unauthenticated: false }
+    const bot = createBot(settings, { clock: { now: () => new Date() }, log: QUIET })
+    const serviceUrl = 'https://smba.trafficmanager.net/teams/'
+    const conversation = { id: 'a:1', conversationType: 'personal' }
+    const activity = {
+      type: 'installationUpdate',
+      action: 'add',
+      channelId: 'msteams',
+      serviceUrl,
+      conversation,
+    }
+    let installed = 0
+    const events: BotEvents = {
+      onInstalled: async () => {
+        installed += 1
+      },
+      onCommand: async () => undefined,
+      onClick: async () => ({ words: '' }),
+    }
+    const receive = () => bot.receive(`Bearer ${identity.tokenFor(serviceUrl)}`, { ...activity }, events)
+    expect(await receive()).toEqual({ status: 200 })
+    identity.keysAnswer = 0
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * HOUR })
+    expect(await receive()).toEqual({ status: 200 })
+    expect(installed).toBe(2)
+  })
+})
+
+describe('a person who leaves while the directory is asked about them', () => {
+  it('stays forgotten', async () => {
+    const kept = new Map<string, ChatConversation>()
+    const store: ChatConversationStore = {
+      put: async (met) => void kept.set(met.who, met),
+      find: async (_platform, _tenant, who) => kept.get(who),
+      findByEmail: async () => undefined,
+      newest: async () => undefined,
+      remove: async (_platform, _tenant, who) => void kept.delete(who),
+    }
+    const settings = { tenantId: '99999999-8888-4777-8666-555555555555', serviceHosts: [] }
+    const places = createPlaces(settings, store, { now: () => new Date() })
+    const place = {
+      kind: 'person',
+      service_url: 'https://smba.trafficmanager.net/teams/',
+      conversation_id: 'a:1',
+    } as const
+    const source = { place, activity_id: '1', user: '0a0a0a0a-1b1b-4c4c-8d8d-0e0e0e0e0e0e' }
+    const met = await places.meet(source)
+    if (met === undefined) throw new Error('not met')
+    await places.describe(met, { email: 'person@example.com' })
+    expect(kept.get(source.user)).toMatchObject({ email: 'person@example.com' })
+    await places.leave(source)
+    await places.describe(met, { email: 'person@example.com' })
+    expect(kept.size).toBe(0)
+  })
+})
