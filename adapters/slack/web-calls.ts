@@ -78,7 +78,14 @@ export type WebOutcome<T> = { ok: true; value: T } | ({ ok: false } & Trouble)
 /** Waiting is everyday business, and so is somebody who is not in the workspace. */
 function tell(log: Log, { tenant, method }: PacedCall, { outcome, code, retry_after }: Trouble): void {
   if (code === 'users_not_found') return
-  const said = { platform: 'slack', tenant, method, outcome, reason: code, ...(retry_after && { retry_after }) }
+  const said = {
+    platform: 'slack',
+    tenant,
+    method,
+    outcome,
+    reason: code,
+    ...(retry_after && { retry_after }),
+  }
   if (code === 'paced') log.debug(said, 'a call to slack waits')
   else log.warn(said, 'slack did not accept a call')
 }

@@ -1,6 +1,5 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { CardView, ReplyView } from '../domain/card-view.ts'
-import type { ConsentView } from '../domain/consent-view.ts'
 import type {
   Card,
   CardAttempt,
@@ -10,6 +9,7 @@ import type {
   ChatPlatform,
   MessageRef,
 } from '../domain/chat.ts'
+import type { ConsentView } from '../domain/consent-view.ts'
 
 /** What became of one call to a platform. */
 export type ChatOutcome<T> =

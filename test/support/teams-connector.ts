@@ -23,7 +23,7 @@ export interface TeamsMessageState {
   shown: SentActivity[]
 }
 
-export interface ConnectorCall {
+interface ConnectorCall {
   what: 'create' | 'post' | 'update' | 'member'
   /** The conversation's id, or of a new one the person or channel. */
   to: string

@@ -13,7 +13,7 @@ export interface TeamsReply {
 }
 
 /** Where a delivery differs from an honest one. */
-export interface Knobs {
+interface Knobs {
   token?: TokenKnobs
   /** The whole header instead; null leaves it out. */
   authorization?: string | null

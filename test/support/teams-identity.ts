@@ -2,13 +2,13 @@ import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } fro
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bodyOf, closeServer, listenLocally, sendJson } from './local-server.ts'
 
-export const BOT_ISSUER = 'https://api.botframework.com'
+const BOT_ISSUER = 'https://api.botframework.com'
 
 /**
  * Keys by what the published document says of them: endorsed for Teams, for another channel, without any endorsement, too
  * small, not RSA. `stranger` signs under the id of the endorsed key, and is published nowhere.
  */
-export type KeyName = 'endorsed' | 'webchat' | 'bare' | 'small' | 'curve' | 'stranger'
+type KeyName = 'endorsed' | 'webchat' | 'bare' | 'small' | 'curve' | 'stranger'
 
 /** Where a token differs from an honest one. */
 export interface TokenKnobs {
