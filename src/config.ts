@@ -189,15 +189,24 @@ export function readConfig(env: Environment): Config {
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
     slack,
     teams,
-    warnings: Object.freeze([...token.warnings, ...privateWarnings(values)]),
+    warnings: Object.freeze([...token.warnings, ...openWarnings(values)]),
   })
 }
 
-function privateWarnings({ CALLBACK_ALLOW_PRIVATE }: z.infer<typeof environmentSchema>): string[] {
-  if (CALLBACK_ALLOW_PRIVATE === '0') return []
-  return [
-    'CALLBACK_ALLOW_PRIVATE: lets callers have this machine and private networks called, also over http:; for development only',
-  ]
+/** What opens the service further than production would let it. */
+function openWarnings(values: z.infer<typeof environmentSchema>): string[] {
+  const warnings: string[] = []
+  if (values.CALLBACK_ALLOW_PRIVATE === '1') {
+    warnings.push(
+      'CALLBACK_ALLOW_PRIVATE: lets callers have this machine and private networks called, also over http:; for development only',
+    )
+  }
+  if (values.TEAMS_ALLOW_UNAUTHENTICATED === '1') {
+    warnings.push(
+      'TEAMS_ALLOW_UNAUTHENTICATED: believes whoever says that they are Teams, as any person; for local test clients only',
+    )
+  }
+  return warnings
 }
 
 /** Too short is off, as the interface has it; said, since whoever set it believes that it works. */

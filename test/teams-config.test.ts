@@ -133,6 +133,14 @@ describe('the Teams part of the configuration', () => {
     })
   })
 
+  it('warns at every start that activities without a token are believed', () => {
+    const { warnings } = readConfig({ ...OPEN, TEAMS_TENANT_ID: TENANT })
+    expect(warnings).toEqual([
+      'TEAMS_ALLOW_UNAUTHENTICATED: believes whoever says that they are Teams, as any person; for local test clients only',
+    ])
+    expect(readConfig(OWN).warnings).toEqual([])
+  })
+
   it('forgets id and secret where nobody is asked for a token', () => {
     expect(readConfig({ ...OWN, ...OPEN }).teams).toMatchObject({
       appId: '',
