@@ -59,7 +59,7 @@ export const notices = {
     ),
   verifyWhat: (platform: ChatPlatform) =>
     problem(
-      'Verify what?',
+      'Say what to verify',
       `Type ${commandLine(platform, 'verify')} with the id of a request (req_…) or a receipt (dec_…) behind it, or paste the receipt.`,
     ),
   nothingToVerify: (platform: ChatPlatform) =>

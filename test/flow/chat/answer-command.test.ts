@@ -140,7 +140,7 @@ describe('verify', () => {
 
   it('says what to do when there is nothing to verify', async () => {
     const speaker = newSpeaker()
-    expect(await say(service, speaker, 'verify')).toMatchObject({ heading: 'Verify what?', tone: 'problem' })
+    expect(await say(service, speaker, 'verify')).toMatchObject({ heading: 'Say what to verify', tone: 'problem' })
     const odd = await say(service, speaker, 'verify my work')
     expect(odd).toMatchObject({ kind: 'notice', heading: 'That is nothing to verify' })
     const broken = await say(service, speaker, 'verify {"signed_payload": ')
