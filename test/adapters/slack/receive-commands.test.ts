@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { unescapeText } from '../../../adapters/slack/escape.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { checkMessage } from '../../support/check-blocks.ts'
+import { addPerson } from '../../support/people.ts'
 import { createSlackDriver, type SlackReply, slackIdentity } from '../../support/slack-driver.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
 import { SIGNING_SECRET, useSlackService } from '../../support/slack-service.ts'
@@ -77,10 +78,28 @@ describe('a slash command', () => {
   })
 
   it('knows a channel by its id, also a private one, and takes no direct message for one', async () => {
-    const { driver } = await useSlackService(slack)
+    const { driver, service } = await useSlackService(slack)
+    const ana = await addPerson(service, 'ana@example.com')
+    const chat = [{ ...slackIdentity(slack.teamId), linked_at: new Date() }]
+    await service.composition.deps.users.change(ana.id, ana.version, { chat }, [])
     const direct = await driver.command('/countersign', 'channel')
-    expect(direct.body.response_type).toBe('ephemeral')
-    expect(JSON.stringify(direct.body)).not.toContain('/link#')
+    expect(ephemeral(direct)).toContain('Which channel?')
+    const links = service.composition.connection.db?.collection('chat_links')
+    for (const [channel, channelName, shown] of [
+      ['C0DEPLOYS', 'deploys', 'deploys'],
+      ['G0SECRET', 'privategroup', 'a private channel'],
+    ] as const) {
+      const answer = await driver.command('/countersign', 'channel', { channel, channelName })
+      expect(ephemeral(answer)).toContain('Have this channel told of requests')
+      expect(await links?.find({}).toArray()).toMatchObject([
+        {
+          kind: 'channel',
+          user_id: ana.id,
+          channel: { platform: 'slack', tenant: slack.teamId, channel },
+          shown_as: { channel: shown },
+        },
+      ])
+    }
   })
 })
 

@@ -99,8 +99,10 @@ describe('a link for a browser', () => {
     const holder = await users.find(two.person.userId)
     const chat = [{ ...one.speaker.identity, linked_at: new Date() }]
     await users.change(two.person.userId, holder?.version ?? -1, { chat }, [])
-    const stolen = await browser.post(USE, { token })
-    expect([stolen.status, stolen.body]).toEqual([404, INVALID])
+    for (const path of [LOOK, USE]) {
+      const stolen = await browser.post(path, { token })
+      expect([stolen.status, stolen.body]).toEqual([404, INVALID])
+    }
     expect(browser.cookies.size).toBe(0)
   })
 
