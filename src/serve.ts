@@ -15,8 +15,9 @@ export interface RunningService {
   /** Delivery and everything timed; undefined when switched off. */
   work: Work | undefined
   /**
-   * Stops taking requests, answers those under way, finishes attempts under way (`Work.stop`), closes the store. Whoever
-   * supervises the process must give it longer than both together may take: 5 s, and `CALLBACK_TIMEOUT_SECONDS` with 12 s.
+   * Stops taking requests, answers those under way, and what was asked in chat, finishes attempts under way (`Work.stop`),
+   * closes the store. Whoever supervises the process must give it longer than all together may take: 5 s, another 5 s, and
+   * `CALLBACK_TIMEOUT_SECONDS` with 12 s.
    */
   close(): Promise<void>
 }
