@@ -35,7 +35,7 @@ export const notices = {
   unlinked: (platform: ChatPlatform) =>
     done(
       'Unlinked',
-      `Requests no longer come to this account because of the link. Type ${commandLine(platform, 'link')} to link it again.`,
+      `Countersign no longer knows you here. Requests may still find you by your e-mail address. Type ${commandLine(platform, 'link')} to link it again.`,
     ),
   wasNotLinked: () => done('Not linked', 'Nobody has linked this account, so there is nothing to take back.'),
   noCodes: () =>

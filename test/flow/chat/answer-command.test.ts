@@ -140,7 +140,10 @@ describe('verify', () => {
 
   it('says what to do when there is nothing to verify', async () => {
     const speaker = newSpeaker()
-    expect(await say(service, speaker, 'verify')).toMatchObject({ heading: 'Say what to verify', tone: 'problem' })
+    expect(await say(service, speaker, 'verify')).toMatchObject({
+      heading: 'Say what to verify',
+      tone: 'problem',
+    })
     const odd = await say(service, speaker, 'verify my work')
     expect(odd).toMatchObject({ kind: 'notice', heading: 'That is nothing to verify' })
     const broken = await say(service, speaker, 'verify {"signed_payload": ')
@@ -272,6 +275,8 @@ describe('somebody who is linked', () => {
       'Not linked',
       'Unlinked',
     ])
+    const sentences = answers.map((answer) => 'sentence' in answer && answer.sentence)
+    expect(sentences.join(' ')).toContain('may still find you by your e-mail address')
     expect(await say(service, speaker, 'pending')).toEqual(NOT_LINKED)
     expect(await auditOf(service, { type: 'chat.unlinked', subject: person.userId })).toMatchObject([
       { actor: { kind: 'chat', id: `slack:T1:${speaker.identity.user}` } },
