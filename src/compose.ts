@@ -45,8 +45,8 @@ export interface Composition {
   chats: readonly ConnectedChat[]
   /** Resolves when the embedded store ends by itself: nothing can be served any more. */
   storeFailed: Promise<Error>
-  /** Names who carries traces on: called after each write that left one. */
-  onTrace(listener: () => void): void
+  /** Names who carries traces on, and cards: called after each write that left one, or made some due. */
+  onTrace(listener: Nudge): void
   /** Answers everybody who waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
@@ -110,8 +110,8 @@ async function assemble(
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened } = parts
-  let heard = noNudge
-  const nudge = () => heard()
+  let heard: Nudge = noNudge
+  const nudge: Nudge = (what) => heard(what)
   const clock = await createStoreClock(connection, log, localTime)
   const keys = createKeyKeeper({ store: createSigningKeyStore(connection, nudge), vault, clock, random, log })
   const requests = createRequestStore(connection, nudge)

@@ -65,7 +65,7 @@ export async function startWork(
   const dispatcher = createDispatcher(deps, soon, limits)
   const updater = createCardUpdater(deps, jobs.wakeups, { total: CARDS, leaseMs: CARD_LEASE_MS })
   const relay = createRelay(deps, { deliveries: () => dispatcher.wake(), cards: () => updater.wake() })
-  onTrace(() => relay.nudge())
+  onTrace((what) => (what === 'cards' ? updater.wake() : relay.nudge()))
   // What an earlier process left behind.
   relay.nudge()
   dispatcher.wake()

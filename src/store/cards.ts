@@ -78,12 +78,13 @@ export function createCardStore(connection: StoreConnection, nudge: Nudge = noNu
     async doubt(id, at) {
       await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
       await model.updateOne({ _id: id, state: RESTING }, { $set: { state: 'due', next_at: at } })
+      nudge('cards')
     },
     async renew(requestIds, lane, at) {
       const cards = { request_id: trusted({ $in: [...requestIds] }), lane: String(lane) }
       await model.updateMany(cards, { $set: { stale: true }, $inc: { news: 1 } })
       await model.updateMany({ ...cards, state: RESTING }, { $set: { state: 'due', next_at: at, tries: 0 } })
-      nudge()
+      nudge('cards')
     },
   }
 }

@@ -5,10 +5,10 @@ import type { Trace, TraceSource } from '../flow/delivery-ports.ts'
 import type { StoreConnection } from './connect.ts'
 
 /**
- * Tells the relay that a write left a trace. Stores call it after each such write, so that no verb can forget it; losing it
- * costs only time.
+ * Tells the relay that a write left a trace, or the updater that it made cards due. Stores call it after each such write, so
+ * that no verb can forget it; losing it costs only time.
  */
-export type Nudge = () => void
+export type Nudge = (what?: 'cards') => void
 
 /** For stores nobody relays from at once: a command beside the service, a test. */
 export const noNudge: Nudge = () => undefined

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import type { Card } from '../../src/domain/chat.ts'
+import { type Card, laneOf } from '../../src/domain/chat.ts'
 import type { CardNews, CardResult } from '../../src/flow/chat-ports.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -190,6 +190,17 @@ it('has a card edited again when it is in doubt, until an edit was accepted', as
   expect(last.card.stale).toBe(true)
   expect(await store().finish('crd_1', 4, result({ news: last.card.news }))).toBe('idle')
   expect(await find(1)).not.toHaveProperty('stale')
+})
+
+it('wakes the updater at once for a card in doubt, and for cards made due again by a link', async () => {
+  await posted()
+  const woken: (string | undefined)[] = []
+  service.composition.onTrace((what) => woken.push(what))
+  await store().doubt('crd_1', at(50))
+  expect(woken).toEqual(['cards'])
+  await store().renew(['req_1'], laneOf(card(1)), at(51))
+  expect(woken).toEqual(['cards', 'cards'])
+  expect(await find(1)).toMatchObject({ state: 'due', next_at: at(50) })
 })
 
 it('remembers the last fifty attempts and replies', async () => {
