@@ -9,9 +9,12 @@ const PATIENCE_MS = 4_000
 
 const OWN_PACE = 'own_pace'
 
+/** Teams asked for patience and did not say how much. */
+const SHORT_REST_S = 1
+
 /**
  * The same calls at the pace that Teams takes, per conversation and for the tenant. Being refused for pace counts against the
- * app; other processes' calls are not seen here, so that Teams may still ask for patience.
+ * app; other processes' calls are not seen here, so that Teams may still ask for patience: it gets it, in that conversation.
  */
 export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
   const pacer = createPacer()
@@ -35,13 +38,16 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
   ): Promise<ChatOutcome<T>> {
     const now = performance.now()
     const { at, taken } = pacer.take(conversation, now, PATIENCE_MS)
-    if (!taken) {
-      const retry_after = Math.ceil((at - now) / 1000)
-      return { ok: false, outcome: 'rate_limited', retry_after, code: OWN_PACE, duration_ms: 0 }
-    }
+    if (!taken) return later(at - now)
     if (at > now) await wait(Math.ceil(at - now))
+    const rest = pacer.restsUntil(conversation) - performance.now()
+    if (rest > 0) return later(rest)
     try {
-      return await call()
+      const answer = await call()
+      if (!answer.ok && answer.outcome === 'rate_limited') {
+        pacer.rest(conversation, performance.now(), answer.retry_after ?? SHORT_REST_S)
+      }
+      return answer
     } finally {
       pacer.ended(conversation, at, performance.now())
     }
@@ -56,6 +62,11 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
     resolveUser: (place, user) =>
       inTurn('resolveUser', `members of ${keyOf(place)}`, () => calls.resolveUser(place, user)),
   }
+}
+
+function later(ms: number): ChatOutcome<never> {
+  const retry_after = Math.ceil(ms / 1000)
+  return { ok: false, outcome: 'rate_limited', retry_after, code: OWN_PACE, duration_ms: 0 }
 }
 
 /** Threads count with their channel. */

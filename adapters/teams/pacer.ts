@@ -29,6 +29,10 @@ export interface Pacer {
   ended(conversation: string, at: number, now: number): void
   /** The call turned out to count in this conversation as well. */
   count(conversation: string, now: number): void
+  /** Teams refused a call of this conversation for so many seconds: the others wait as long. */
+  rest(conversation: string, now: number, seconds: number): void
+  /** Until when it rests; long ago when it does not. Who waited for a turn asks once more: a rest may have begun. */
+  restsUntil(conversation: string): number
 }
 
 /** Networks deliver unevenly: turns are a little further apart than the windows allow. */
@@ -37,6 +41,8 @@ const MOST_CONVERSATIONS = 2_000
 
 export function createPacer(conversationPace = CONVERSATION_PACE, tenantPace = TENANT_PACE): Pacer {
   const conversations = new Map<string, number[]>()
+  const resting = new Map<string, number>()
+  const restsUntil = (conversation: string) => resting.get(conversation) ?? Number.NEGATIVE_INFINITY
   const tenant: number[] = []
   /** Those that wrote last are kept; who is forgotten had the least to say. */
   const timesOf = (conversation: string): number[] => {
@@ -50,7 +56,8 @@ export function createPacer(conversationPace = CONVERSATION_PACE, tenantPace = T
   return {
     take(conversation, now, patience) {
       const own = conversations.get(conversation) ?? []
-      const at = Math.max(now, earliest(own, conversationPace), earliest(tenant, tenantPace))
+      const rested = Math.max(now, restsUntil(conversation))
+      const at = Math.max(rested, earliest(own, conversationPace), earliest(tenant, tenantPace))
       if (at - now > patience) return { at, taken: false }
       remember(timesOf(conversation), at, conversationPace)
       remember(tenant, at, tenantPace)
@@ -65,7 +72,16 @@ export function createPacer(conversationPace = CONVERSATION_PACE, tenantPace = T
       }
     },
     count: (conversation, now) => remember(timesOf(conversation), now, conversationPace),
+    rest(conversation, now, seconds) {
+      if (resting.size >= MOST_CONVERSATIONS) forgetRested(resting, now)
+      resting.set(conversation, Math.max(now + seconds * 1000, restsUntil(conversation)))
+    },
+    restsUntil,
   }
+}
+
+function forgetRested(resting: Map<string, number>, now: number): void {
+  for (const [conversation, until] of resting) if (until <= now) resting.delete(conversation)
 }
 
 /** When no window is full any more. Times are in ascending order. */

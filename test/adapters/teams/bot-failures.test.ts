@@ -20,7 +20,7 @@ const VIEW = viewCard(sampleRequest(), TO_ANA)
 
 let setting: Awaited<ReturnType<typeof startTeams>>
 beforeAll(async () => {
-  setting = await startTeams({ people: 2, connector: { strict: 0 } })
+  setting = await startTeams({ people: 40, connector: { strict: 0 } })
   await setting.driver.installation(personNumber(setting, 1), 'add-upgrade')
 })
 afterAll(() => setting.close())
@@ -39,9 +39,17 @@ function to(n: number, given: TeamsSetting = setting): ChatIdentity {
   return { platform: 'teams', tenant: given.tenantId, user: personNumber(given, n).id }
 }
 
+let asked = 1
+/** Somebody with the app in whose conversation Teams has asked for no patience yet. */
+function another(): number {
+  asked += 1
+  setting.connector.installed.add(personNumber(setting, asked).id)
+  return asked
+}
+
 /** A posted card. */
-async function posted(given: TeamsSetting = setting): Promise<MessageRef> {
-  const answer = await port(given).post(to(1, given), VIEW)
+async function posted(given: TeamsSetting = setting, n = 1): Promise<MessageRef> {
+  const answer = await port(given).post(to(n, given), VIEW)
   if (!answer.ok) throw new Error(`not posted: ${answer.code}`)
   return answer.value
 }
@@ -91,11 +99,13 @@ describe('a call that Teams answers with', () => {
   it.each(Object.entries(FAILURES))(
     '%s is one attempt, and says what came of it',
     async (_name, [mood, outcome]) => {
-      const message = await posted()
+      const person = another()
+      await posted(setting, person)
+      const message = await posted(setting, another())
       setting.connector.behave(() => mood)
       const { calls } = setting.connector
       for (const [what, call] of [
-        ['post', () => port().post(to(1), VIEW)],
+        ['post', () => port().post(to(person), VIEW)],
         ['update', () => port().update(message, VIEW)],
       ] as const) {
         const before = calls.length
@@ -108,7 +118,7 @@ describe('a call that Teams answers with', () => {
   it('a date to wait for says the seconds until then', async () => {
     const retryAfter = new Date(Date.now() + 90_000).toUTCString()
     setting.connector.behave(() => ({ status: 429, retryAfter }))
-    const answer = await port().post(to(1), VIEW)
+    const answer = await port().post(to(another()), VIEW)
     if (answer.ok) throw new Error('accepted')
     expect(answer.retry_after).toBeGreaterThan(80)
     expect(answer.retry_after).toBeLessThanOrEqual(91)
@@ -116,7 +126,7 @@ describe('a call that Teams answers with', () => {
 
   it.each(['soon', '-5', '1e9', ''])('“%s” to wait for says nothing', async (retryAfter) => {
     setting.connector.behave(() => ({ status: 429, retryAfter }))
-    const answer = await port().post(to(1), VIEW)
+    const answer = await port().post(to(another()), VIEW)
     expect(answer).toMatchObject({ ok: false, outcome: 'rate_limited' })
     expect(answer).not.toHaveProperty('retry_after')
   })

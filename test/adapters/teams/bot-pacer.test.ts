@@ -59,6 +59,26 @@ describe('turns in one conversation', () => {
   })
 })
 
+describe('a conversation in which Teams refused a call for thirty seconds', () => {
+  it('has no turn before they are over, and others go on', () => {
+    const pacer = createPacer()
+    pacer.rest('a', 0, 30)
+    pacer.rest('a', 0, 5)
+    expect(pacer.take('a', 1_000, 4_000)).toEqual({ at: 30_000, taken: false })
+    expect(pacer.take('b', 1_000, 0)).toEqual({ at: 1_000, taken: true })
+    expect(pacer.take('a', 30_000, 0)).toEqual({ at: 30_000, taken: true })
+  })
+
+  it('keeps its rest however many others rested meanwhile', () => {
+    const pacer = createPacer()
+    for (let n = 0; n < 2_000; n += 1) pacer.rest(`other ${n}`, 0, 1)
+    pacer.rest('a', 0, 30)
+    pacer.rest('b', 2_000, 1)
+    expect(pacer.restsUntil('a')).toBe(30_000)
+    expect(pacer.restsUntil('other 1')).toBeLessThan(0)
+  })
+})
+
 describe('turns in many conversations', () => {
   it('do not wait for each other, until the tenant as a whole has had its share', () => {
     const times = turns(100, (n) => `conversation ${n}`)
