@@ -1,12 +1,14 @@
 import type { CardView } from '../../src/domain/card-view.ts'
 import type { MessageRef } from '../../src/domain/chat.ts'
 import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
+import { isMovedView, type MovedView } from '../../src/domain/moved-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { TeamsSettings } from '../../src/teams-config.ts'
 import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage } from './bot-port.ts'
 import { renderCard } from './card.ts'
 import { renderConsent } from './consent-card.ts'
+import { renderMoved } from './moved-card.ts'
 import { readPlace, writePlace } from './place-text.ts'
 import type { Places } from './places.ts'
 import { renderReply } from './reply-card.ts'
@@ -30,6 +32,7 @@ export function createTeamsPort(
   const at = (ref: MessageRef) => (ref.tenant === tenantId ? readPlace(ref.conversation) : undefined)
   return {
     platform: 'teams',
+    lookupIsLocal: true,
     tenantsOf: async () => [tenantId],
     lookup: (tenant, email) =>
       told(async () => {
@@ -86,9 +89,10 @@ const SECOND_WITHIN_MS = 1_000
 
 /** Refused for its size, which says that nothing was posted, it goes out without the context. */
 async function fitting<T>(
-  view: CardView | ConsentView,
+  view: CardView | ConsentView | MovedView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
+  if (isMovedView(view)) return send(renderMoved())
   if (isConsentView(view)) return send(renderConsent(view))
   const started = performance.now()
   const answer = await send(renderCard(view))

@@ -56,6 +56,10 @@ export interface MessageRef {
   conversation: string
   /** Slack `ts`; Teams activity id. */
   message: string
+  /** The person it was posted to; absent for channels. */
+  user?: string
+  /** That person was found by e-mail address alone. */
+  by_email?: true
 }
 
 /** A line to be said under a card, once. */

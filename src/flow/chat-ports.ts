@@ -10,6 +10,7 @@ import type {
   MessageRef,
 } from '../domain/chat.ts'
 import type { ConsentView } from '../domain/consent-view.ts'
+import type { MovedView } from '../domain/moved-view.ts'
 
 /** What became of one call to a platform. */
 export type ChatOutcome<T> =
@@ -31,6 +32,8 @@ export type ChatAddress = ChatIdentity | ChatChannel
 /** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface ChatPort {
   readonly platform: ChatPlatform
+  /** `lookup` reads our own store alone: its answers cost nothing, and hold for the moment only. */
+  readonly lookupIsLocal?: true
   /**
    * Workspaces whose cards of this account go through here: all of them with one token, else those it installed. Holds
    * `UNKNOWN_TENANT` while the platform has not said which it is: cards are made meanwhile, and wait.
@@ -39,7 +42,7 @@ export interface ChatPort {
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
   post(to: ChatAddress, view: CardView | ConsentView): Promise<ChatOutcome<MessageRef>>
-  update(message: MessageRef, view: CardView | ConsentView): Promise<ChatOutcome<void>>
+  update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
 }
 
@@ -202,6 +205,7 @@ export interface ChatConversationStore {
   /** Inserts or replaces. */
   put(conversation: ChatConversation): Promise<void>
   find(platform: ChatPlatform, tenant: string, who: string): Promise<ChatConversation | undefined>
+  /** @returns the one person with that address; undefined as well when there are several: nobody's guess gets a card */
   findByEmail(platform: ChatPlatform, tenant: string, email: string): Promise<ChatConversation | undefined>
   /** The one seen last: tells by which service address the tenant is reached. */
   newest(platform: ChatPlatform, tenant: string): Promise<ChatConversation | undefined>

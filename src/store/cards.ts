@@ -17,7 +17,10 @@ const number = { type: Number, required: true } as const
 const part = { _id: false, strict: 'throw' } as const
 
 const recipientFields = new Schema({ kind: text, user_id: String, tenant: String, channel: String }, part)
-const messageFields = new Schema({ tenant: text, conversation: text, message: text }, part)
+const messageFields = new Schema(
+  { tenant: text, conversation: text, message: text, user: String, by_email: Boolean },
+  part,
+)
 const replyFields = new Schema({ id: text, kind: text, at: date, automatic: Boolean, state: text }, part)
 const attemptFields = new Schema({ at: date, what: text, outcome: text, duration_ms: number }, part)
 

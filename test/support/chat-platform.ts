@@ -2,6 +2,7 @@ import { vi } from 'vitest'
 import type { CardView, ReplyView } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
 import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
+import { isMovedView } from '../../src/domain/moved-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 
 /** A message as people on the platform see it, with everything it ever showed. */
@@ -12,6 +13,8 @@ export interface PlatformMessage {
   shown: CardView[]
   /** The same for a card of an agent that asks for a key. */
   consents: ConsentView[]
+  /** Nothing of the card is shown there any more. */
+  moved: boolean
   replies: ReplyView[]
 }
 
@@ -104,13 +107,20 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
         made += 1
         const to = recipientOf(address)
         const ref = { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
-        const message: PlatformMessage = { ref, to, shown: [], consents: [], replies: [] }
+        const message: PlatformMessage = { ref, to, shown: [], consents: [], moved: false, replies: [] }
         it.messages.push(message)
         show(message, view)
         return ref
       }),
     update: (ref, view) =>
-      take({ what: 'update', to: toOf(ref), request: view.request_id }, () => show(find(ref), view)),
+      isMovedView(view)
+        ? take({ what: 'update', to: toOf(ref) }, () => {
+            find(ref).moved = true
+          })
+        : take({ what: 'update', to: toOf(ref), request: view.request_id }, () => {
+            find(ref).moved = false
+            show(find(ref), view)
+          }),
     reply: (ref, view) =>
       take(
         { what: 'reply', to: toOf(ref), request: view.request_id },

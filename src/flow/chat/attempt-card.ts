@@ -6,6 +6,7 @@ import { findAddresses } from './find-addresses.ts'
 import type { Lookup } from './lookup-cache.ts'
 import { type CardFailure, type CardProgress, type CardReport, recordCard } from './record-card.ts'
 import { findSubject, isOver, type Showing, showReply, showSubject } from './show-card.ts'
+import { isTheirs } from './whose-message.ts'
 
 type AttemptDeps = Pick<
   FlowDeps,
@@ -50,9 +51,12 @@ export async function attemptCard(
     return recordCard(deps, card, progress, restingState(card))
   }
   const showing = await showSubject(deps, card, request)
-  if (card.message === undefined) await post(job, showing)
-  else if (card.shown < card.wanted || card.stale) await update(job, showing, card.message)
-  if (progress.failure === undefined) await sayReplies(job, showing)
+  const { message } = card
+  if (message === undefined) await post(job, showing)
+  else if (!isTheirs(card, chat.platform, message, showing.person, await chat.tenantsOf(card.account_id)))
+    await move(job, showing, message, isOver(request, deps.clock.now()))
+  else if (card.shown < card.wanted || card.stale) await update(job, showing, message)
+  if (progress.failure === undefined && progress.dropped.length === 0) await sayReplies(job, showing)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
   const { outcome, retry_after } = progress.failure
   return recordCard(deps, card, progress, cardStepAfter(outcome, card.tries, retry_after))
@@ -78,7 +82,7 @@ async function post(job: Job, showing: Showing): Promise<void> {
     const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
     const answer = await call(job, () => chat.post(address, invited))
     if (answer.ok) {
-      progress.message = answer.value
+      progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
       progress.posted_at = deps.clock.now()
       return accept(job, 'post', view.version, answer.duration_ms)
     }
@@ -87,6 +91,24 @@ async function post(job: Job, showing: Showing): Promise<void> {
     forget(deps.lookup, address)
   }
   fail(job, 'post', last)
+}
+
+function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'user' | 'by_email'> {
+  if (!('user' in address)) return {}
+  return byEmail ? { user: address.user, by_email: true } : { user: address.user }
+}
+
+/** Takes the card out of a chat that is not the person's (any more), and posts it where they are while it is asked. */
+async function move(job: Job, showing: Showing, message: MessageRef, over: boolean): Promise<void> {
+  const { deps, chat, card, progress } = job
+  const answer = await call(job, () => chat.update(message, { kind: 'moved' }))
+  if (!answer.ok && answer.outcome !== 'unreachable') return fail(job, 'update', answer)
+  if (!over) {
+    note(progress, deps, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+    return post(job, showing)
+  }
+  accept(job, 'update', showing.view.version, answer.duration_ms)
+  progress.dropped = dueReplies(card).map(({ id }) => id)
 }
 
 function forget(lookup: Lookup, address: ChatAddress): void {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { renderMoved } from '../../../adapters/slack/moved-blocks.ts'
 import { renderReply } from '../../../adapters/slack/reply-blocks.ts'
 import type { ReplyView } from '../../../src/domain/card-view.ts'
+import { MOVED_HEADING, MOVED_SENTENCE } from '../../../src/domain/moved-view.ts'
 import { type CardAudience, viewCard } from '../../../src/flow/chat/view-card.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { decidedRequest, sampleVote, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
@@ -13,6 +15,12 @@ function decided(to: CardAudience): ReplyView {
   const decided = { ...status, kind: status.kind }
   return { kind: 'decided', status: decided, request_id, action, details: links.details }
 }
+
+it('leaves two sentences of ours where a card was that is not the reader’s any more', () => {
+  const message = renderMoved()
+  expect(checkMessage(message)).toEqual([])
+  expect(shownText(message.blocks)).toBe(`${MOVED_HEADING}${MOVED_SENTENCE}`)
+})
 
 describe('the line below a decided card', () => {
   it('names decision, decider, receipt and how to check it', () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { renderMoved } from '../../../adapters/teams/moved-card.ts'
 import { renderReply } from '../../../adapters/teams/reply-card.ts'
 import type { ReplyView } from '../../../src/domain/card-view.ts'
+import { MOVED_HEADING, MOVED_SENTENCE } from '../../../src/domain/moved-view.ts'
 import { type CardAudience, viewCard } from '../../../src/flow/chat/view-card.ts'
 import { cardText } from '../../support/card-lines.ts'
 import { decidedRequest, sampleVote, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
@@ -77,4 +79,12 @@ describe('a reminder', () => {
     expect(message.text).toBe('Reminder: a request waits for your decision, the caller asks again.')
     expect(renderReply({ ...view, automatic: true }).text).toContain('sent by Countersign')
   })
+})
+
+it('leaves two sentences of ours, and no button, where a card was that is not the reader’s any more', () => {
+  const message = renderMoved()
+  expect(checkCard(message)).toEqual([])
+  expect(cardText(message.card)).toContain(MOVED_HEADING)
+  expect(cardText(message.card)).toContain(MOVED_SENTENCE)
+  expect(message.card).not.toHaveProperty('actions')
 })

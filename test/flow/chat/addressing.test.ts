@@ -55,6 +55,56 @@ it('T37: sends who is only known by e-mail the card with an invitation, which go
   expect(chat.one('U1', id).shown.map((view) => view.invite_to_link)).toEqual([true, undefined])
 })
 
+it('T37: takes a card out of the chat of somebody whom the person unlinked, and tells that chat nothing more', async () => {
+  const setting = await useCardSetting({ quorum: 1 })
+  const { worker, chat, requester } = setting
+  await link(setting, first(setting), ['T1', 'UTHIEF'])
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  await link(setting, first(setting), ['T1', 'UNEW'])
+  await vote(setting, id, requester.user, 'approved', { closes: false })
+  await untilAtRest(worker, id)
+  expect(chat.one('UTHIEF', id)).toMatchObject({ moved: true, replies: [] })
+  expect(chat.one('UTHIEF', id).shown).toHaveLength(1)
+  expect(chat.one('UNEW', id).moved).toBe(false)
+
+  await link(setting, first(setting))
+  await vote(setting, id, first(setting), 'rejected', { comment: 'Not for thieves' })
+  await untilAtRest(worker, id)
+  for (const user of ['UTHIEF', 'UNEW']) {
+    expect(chat.one(user, id)).toMatchObject({ moved: true, replies: [] })
+    expect(JSON.stringify(chat.one(user, id))).not.toContain('Not for thieves')
+  }
+})
+
+it('T37: takes a card back from whom the e-mail address led to once the person says who they are', async () => {
+  const setting = await useCardSetting({ quorum: 1 })
+  const { worker, chat, requester } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id).shown[0]).toMatchObject({ invite_to_link: true })
+  await link(setting, first(setting), ['T1', 'UREAL'])
+  await vote(setting, id, first(setting), 'approved')
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id)).toMatchObject({ moved: true, replies: [] })
+  expect(chat.of('UREAL')).toEqual([])
+})
+
+it('leaves a card where it is while its workspace is away or gone', async () => {
+  const setting = await useCardSetting({ quorum: 1 })
+  const { worker, chat, requester } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  await link(setting, first(setting), ['T9', 'UELSEWHERE'])
+  chat.tenants = ['T9']
+  await vote(setting, id, first(setting), 'approved')
+  await untilAtRest(worker, id)
+  expect(chat.messages.map(({ to, moved }) => [to, moved])).toEqual([['U1', false]])
+})
+
 it('asks a platform once for an address, and again when nobody is there any more', async () => {
   const setting = await useCardSetting()
   const { worker, chat, requester } = setting
