@@ -36,8 +36,10 @@ export async function followCards(deps: FollowDeps, traces: readonly RequestTrac
     const request = live.get(trace.id)
     return request === undefined ? [] : [{ trace, request }]
   })
-  // Nobody is asked any more about what is over already.
-  const made = about.filter(({ trace, request }) => isMade(trace) && request.status === 'pending')
+  // Nobody is asked any more about what is over already. A reminder also reaches who had no chat when the request was made.
+  const made = about.filter(
+    ({ trace, request }) => (isMade(trace) || isReminder(trace)) && request.status === 'pending',
+  )
   await deps.cards.insertNew(
     await addressCards(
       deps,
@@ -56,6 +58,10 @@ function newsOf(trace: RequestTrace, request: ApprovalRequest, at: Date): CardNe
 
 function isMade({ events }: RequestTrace): boolean {
   return events.some(({ type }) => type === 'approval.created')
+}
+
+function isReminder({ events }: RequestTrace): boolean {
+  return events.some(({ type }) => type === 'approval.reminded')
 }
 
 function isShown({ audit }: RequestTrace): boolean {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { remindAutomatically } from '../../../src/flow/remind-automatically.ts'
 import { newRequester } from '../../jobs/worker.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
 import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const remind = ({ worker, requester }: CardSetting, id: string) =>
@@ -43,6 +44,20 @@ it('counts the card as the message when both come together, and does not remind 
   expect((await reminding).pushSent).toBe(true)
   await untilAtRest(worker, id)
   expect(chat.one('U1', id)).toMatchObject({ shown: [{ version: 2 }], replies: [] })
+})
+
+it('brings a card to who had no chat when the request was made', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, chat, requester } = setting
+  chat.tenants = []
+  await worker.start()
+  const id = await requester.request()
+  await waitUntil(async () => expect(await worker.deps.requests.find(id)).toMatchObject({ outbox: [] }))
+  expect(await worker.deps.cards.ofRequest(id)).toEqual([])
+  chat.tenants = ['T1']
+  expect((await remind(setting, id)).pushSent).toBe(true)
+  await untilAtRest(worker, id, 2)
+  for (const user of ['U1', 'U2']) expect(chat.one(user, id)).toMatchObject({ shown: [{}], replies: [] })
 })
 
 it('reminds automatically, too, and says so', async () => {
