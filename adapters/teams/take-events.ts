@@ -42,20 +42,28 @@ export function takeEvents(parts: AnsweringParts, background: Background): BotEv
   }
 }
 
-async function pressed({ deps, tenant }: AnsweringParts, click: BotClick): Promise<ClickAnswer> {
+async function pressed(parts: AnsweringParts, click: BotClick): Promise<ClickAnswer> {
+  const answer = await answerOrWords(parts, click)
+  return 'words' in answer ? answer : { card: answer.message.card }
+}
+
+/** Whatever happens, the presser is told something. */
+async function answerOrWords({ deps, tenant }: AnsweringParts, click: BotClick): Promise<PressAnswer> {
   try {
-    const answer = await answerPress(deps, tenant, click)
-    return 'words' in answer ? answer : { card: answer.message.card }
+    return await answerPress(deps, tenant, click)
   } catch (error) {
     deps.log.error({ error }, 'a button in Teams was not answered')
     return { words: PRESS_WORDS.wentWrong }
   }
 }
 
+type PressAnswer = Awaited<ReturnType<typeof answerPress>>
+
 /** Clients without `Action.Execute` show no answer in place: the card itself is edited, or a message follows it. */
-async function answerFallback({ deps, calls, tenant }: AnsweringParts, click: BotClick): Promise<void> {
+async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<void> {
+  const { deps, calls } = parts
   const { log, cards, clock } = deps
-  const answer = await answerPress(deps, tenant, click)
+  const answer = await answerOrWords(parts, click)
   if ('words' in answer) {
     const notice = { ...NOTICES.wentWrong, heading: 'Countersign shows nothing new', sentence: answer.words }
     await say(calls, log, click.place, renderAnswer(notice, { now: clock.now() }))

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { lapse, newCaller, type TestCaller } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { setPolicy } from '../../support/deciders.ts'
@@ -219,5 +219,23 @@ describe('a store that does not answer', () => {
     expect(expectAnswer(reply, MESSAGE)).toContain('Something went wrong on our side')
     expect(expectAnswer(late, MESSAGE)).toContain('This takes longer than usual')
     expect(reply.text).not.toMatch(/the store is gone|at .*\.ts/)
+  })
+
+  it('leaves nobody with an older client without the same sentence', async () => {
+    const id = await askFor()
+    const before = setting.connector.in(approver.id).length
+    const { deps } = setting.service.composition
+    const { find } = deps.requests
+    deps.requests.find = async () => {
+      throw new Error('the store is gone')
+    }
+    onTestFinished(() => {
+      deps.requests.find = find
+    })
+    await setting.driver.submit(approver, { verb: DETAILS, request_id: id })
+    await waitUntil(() => expect(setting.connector.in(approver.id)).toHaveLength(before + 1))
+    const answer = JSON.stringify(setting.connector.in(approver.id).at(-1))
+    expect(answer).toContain('Something went wrong on our side; nothing was decided. Try again in a moment.')
+    expect(answer).not.toContain('the store is gone')
   })
 })
