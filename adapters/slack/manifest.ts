@@ -24,11 +24,11 @@ export function slackManifest(baseUrl: string, reach: SlackReach) {
       background_color: '#0f5c46',
     },
     features: {
-      // Cards arrive in the messages tab. Nobody reads what is typed there, so it takes nothing.
+      // Cards arrive in the messages tab. A read-only one would take no commands either.
       app_home: {
         home_tab_enabled: false,
         messages_tab_enabled: true,
-        messages_tab_read_only_enabled: true,
+        messages_tab_read_only_enabled: false,
       },
       bot_user: { display_name: 'Countersign', always_online: true },
       slash_commands: COMMANDS.map((command) => ({ ...command, ...toUs, should_escape: false })),

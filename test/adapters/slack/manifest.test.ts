@@ -44,7 +44,7 @@ describe('the manifest of the Slack app', () => {
     expect(features.app_home).toEqual({
       home_tab_enabled: false,
       messages_tab_enabled: true,
-      messages_tab_read_only_enabled: true,
+      messages_tab_read_only_enabled: false,
     })
   })
 
