@@ -51,7 +51,8 @@ export function createChatConversationStore(
     },
     async findByEmail(platform, tenant, email) {
       const people = { platform, tenant, email, kind: 'person' as const }
-      return present(await model.findOne(people).lean<ConversationDocument>())
+      const [found, ...others] = await model.find(people).limit(2).lean<ConversationDocument[]>()
+      return found === undefined || others.length > 0 ? undefined : present(found)
     },
     async newest(platform, tenant) {
       const found = await model

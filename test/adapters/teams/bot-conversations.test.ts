@@ -83,6 +83,7 @@ describe('a person', () => {
       ok: true,
       value: { platform: 'teams', tenant: setting.tenantId, user: person.id },
     })
+    expect(port?.lookupIsLocal).toBe(true)
     expect(await port?.lookup(setting.tenantId, 'stranger@example.com')).toMatchObject({
       ok: true,
       value: undefined,
@@ -91,6 +92,21 @@ describe('a person', () => {
       ok: true,
       value: undefined,
     })
+  })
+
+  it('is nobody by an address that somebody else has too, until only one of them is left', async () => {
+    const { service, tenantId } = setting
+    const conversations = createChatConversationStore(service.composition.connection)
+    const [port] = service.composition.deps.chats
+    const address = 'shared@example.com'
+    for (const who of ['one', 'other']) {
+      const known = { who, kind: 'person' as const, reference: '{}', email: address, seen_at: new Date(0) }
+      await conversations.put({ platform: 'teams', tenant: tenantId, ...known })
+    }
+    expect(await port?.lookup(tenantId, address)).toEqual({ ok: true, value: undefined, duration_ms: 0 })
+    await conversations.remove('teams', tenantId, 'one')
+    expect(await port?.lookup(tenantId, address)).toMatchObject({ ok: true, value: { user: 'other' } })
+    await conversations.remove('teams', tenantId, 'other')
   })
 
   it('keeps the address when they write again and the directory does not answer', async () => {
