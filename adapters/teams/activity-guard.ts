@@ -1,10 +1,13 @@
 import { invalidField, refusal } from '../../src/domain/errors.ts'
+import { visibleString } from '../../src/domain/text.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { TeamsSettings } from '../../src/teams-config.ts'
 import { type Activity, readActivity } from './read-activity.ts'
 import { isAllowedService } from './service-address.ts'
 import type { TokenClaims } from './token-guard.ts'
 
+/** A tenant's id has 36. */
+const LONGEST_SHOWN = 64
 /** Longer ids are none of Teams'. */
 const LONGEST_ID = 1000
 
@@ -26,9 +29,9 @@ export function guardActivity(
   if ([id, conversation?.id, from?.id].some((one) => (one?.length ?? 0) > LONGEST_ID)) {
     throw invalidField('id', 'is too long')
   }
-  const reason = whyRefused(activity, claims, settings)
-  if (reason === undefined) return activity
-  log.warn({ reason }, 'an activity for Teams was refused')
+  const refused = whyRefused(activity, claims, settings)
+  if (refused === undefined) return activity
+  log.warn(refused, 'an activity for Teams was refused')
   throw refusal('chat_sender_refused')
 }
 
@@ -36,14 +39,22 @@ function whyRefused(
   { channelId, channelData, conversation, from, serviceUrl }: Activity,
   claims: TokenClaims | undefined,
   settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
-): string | undefined {
-  if (channelId !== 'msteams') return 'channel'
+): { reason: string; tenant?: string } | undefined {
+  if (channelId !== 'msteams') return { reason: 'channel' }
   const tenants = [channelData?.tenant?.id, conversation?.tenantId, from?.tenantId].filter(
     (id) => typeof id === 'string',
   )
   // Guests of shared channels bring a tenant of their own, in which their ids mean somebody else.
-  if (tenants.length === 0 || tenants.some((id) => id.toLowerCase() !== settings.tenantId)) return 'tenant'
-  if (!serviceUrl || !isAllowedService(serviceUrl, settings)) return 'service_url'
-  if (claims !== undefined && claims.serviceUrl !== serviceUrl) return 'service_url_claim'
+  const stranger = tenants.find((id) => id.toLowerCase() !== settings.tenantId)
+  if (stranger !== undefined) return { reason: 'tenant', tenant: shown(stranger) }
+  if (tenants.length === 0) return { reason: 'tenant' }
+  if (!serviceUrl || !isAllowedService(serviceUrl, settings)) return { reason: 'service_url' }
+  if (claims !== undefined && claims.serviceUrl !== serviceUrl) return { reason: 'service_url_claim' }
   return undefined
+}
+
+/** For the log: whoever sends it may write anything there. */
+function shown(tenant: string): string {
+  const visible = visibleString(tenant.slice(0, LONGEST_SHOWN)).replace(/\s+/g, ' ')
+  return [...visible].slice(0, LONGEST_SHOWN).join('')
 }

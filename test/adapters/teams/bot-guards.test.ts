@@ -73,13 +73,27 @@ const STRANGERS: Record<string, [reason: string, (given: TeamsSetting) => Wherea
 describe('an activity with a good token', () => {
   it.each(Object.entries(STRANGERS))(
     'is refused with 403 %s, and nobody is called',
-    async (_name, [reason, knobs]) => {
+    async (name, [reason, knobs]) => {
       const { service } = setting
       await refused(knobs(setting), 'chat_sender_refused')
       const told = service.logged.filter(({ message }) => message === 'an activity for Teams was refused')
-      expect(told.at(-1)?.fields).toEqual({ reason })
+      const named = reason === 'tenant' && name !== 'of no tenant'
+      expect(told.at(-1)?.fields).toEqual({ reason, ...(named && { tenant: OTHER_TENANT }) })
     },
   )
+
+  it('names a tenant that came in the log at most 64 visible characters long', async () => {
+    const tenant = `\u202e\n${'x'.repeat(300)}`
+    await refused({ activity: { channelData: { tenant: { id: tenant } } } }, 'chat_sender_refused')
+    const told = setting.service.logged.filter(
+      ({ message }) => message === 'an activity for Teams was refused',
+    )
+    const shown = String(told.at(-1)?.fields.tenant)
+    expect(shown).toHaveLength(64)
+    expect(shown).toMatch(/x{40}$/)
+    expect(shown).not.toContain('\u202e')
+    expect(shown).not.toContain('\n')
+  })
 
   it.each([
     'https://smba.trafficmanager.net/emea/',
