@@ -165,6 +165,19 @@ describe('countersign doctor teams', () => {
     })
   })
 
+  it('says so when something that is not Microsoft’s sign-in answers in its place', async () => {
+    const server = createHttpServer((_request, response) => response.end('<html>Welcome to the proxy'))
+    const url = await listenLocally(server)
+    onTestFinished(() => closeServer(server))
+    const { run, of } = await examine({ ...bot, TEAMS_LOGIN_URL: url })
+    expect(run.code).toBe(1)
+    expect(of('Client secret')).toMatchObject({
+      status: 'fail',
+      detail: `what answers at ${url} is not Microsoft’s sign-in`,
+      fix: 'Something else answers there: a proxy, or a wrong TEAMS_LOGIN_URL.',
+    })
+  })
+
   it('is not satisfied with keys of other channels, or with none', async () => {
     const keys = [{ kty: 'RSA', kid: 'a', n: 'AQAB'.repeat(90), e: 'AQAB', endorsements: ['webchat'] }]
     const server = createHttpServer((request, response) => {

@@ -24,18 +24,23 @@ export async function checkSecret(teams: TeamsSettings): Promise<Check> {
     client_secret: appPassword,
     scope: BOT_SCOPE,
   }
-  const body: unknown = await fetch(address, {
+  const answer: { body: unknown } | undefined = await fetch(address, {
     method: 'POST',
     redirect: 'manual',
     body: new URLSearchParams(form),
     signal: AbortSignal.timeout(TIMEOUT_MS),
   })
-    .then((response) => response.json())
+    .then(async (response) => ({ body: await response.json().catch(() => undefined) }))
     .catch(() => undefined)
+  if (answer === undefined) {
+    return fail(NAME, `nobody answers at ${loginUrl}`, 'Let this machine reach it over https, directly.')
+  }
+  const { body } = answer
   if (tokenSchema.safeParse(body).success) return ok(NAME, 'the tenant gives the bot tokens')
   const refused = errorSchema.safeParse(body)
   if (!refused.success) {
-    return fail(NAME, `nobody answers at ${loginUrl}`, 'Let this machine reach it over https, directly.')
+    const fix = 'Something else answers there: a proxy, or a wrong TEAMS_LOGIN_URL.'
+    return fail(NAME, `what answers at ${loginUrl} is not Microsoft’s sign-in`, fix)
   }
   const code = codeOf(refused.data)
   return fail(NAME, `Microsoft refuses it: ${code}`, FIXES[code] ?? OTHERWISE)
