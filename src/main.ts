@@ -18,6 +18,11 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
     'Countersign is running',
   )
   for (const warning of config.warnings) log.warn({}, warning)
+  for (const { port } of service.composition.chats) {
+    log.info({ platform: port.platform }, 'approvers get cards in chat')
+    // The first question to the platform: wrong settings are told now, not with the first request.
+    port.tenantsOf('').catch((error: unknown) => log.warn({ error }, 'a chat platform could not be asked'))
+  }
   if (config.mongodbUri === undefined && config.production) {
     log.warn(
       {},

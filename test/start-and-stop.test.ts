@@ -1,9 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { Server } from 'node:http'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { useWorker } from './jobs/worker.ts'
 import { freePort, startService, useService } from './support/service.ts'
+import { startServiceProcess } from './support/service-process.ts'
 
 /** Whether somebody listens on that port of 127.0.0.1. */
 function answers(port: number): Promise<boolean> {
@@ -44,4 +48,21 @@ it('lets go of the store also when something else cannot be closed, and tells wh
   }
   await expect(service.close()).rejects.toThrow('the sender does not close')
   expect(connection.readyState).toBe(0)
+})
+
+it('tells at the start that cards go to Slack, and that the token does not work, before anybody asks', async () => {
+  const [port, nobody] = [String(await freePort()), await freePort()]
+  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-chat-start-'))
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+  const service = await startServiceProcess({
+    PORT: port,
+    BASE_URL: `http://localhost:${port}`,
+    DATA_DIR: dataDir,
+    SLACK_BOT_TOKEN: 'xoxb-wrong',
+    SLACK_SIGNING_SECRET: 'b'.repeat(32),
+    SLACK_API_URL: `http://127.0.0.1:${nobody}/api/`,
+  })
+  onTestFinished(() => service.end('SIGTERM'))
+  await service.line(/approvers get cards in chat/)
+  await service.line(/slack did not say which workspace the bot token is for/)
 })
