@@ -30,6 +30,9 @@ interface Lane {
 /** Conversations remembered; those whose turn is over are forgotten beyond it. */
 const MOST_LANES = 10_000
 
+/** Slack may ask for patience, but not park a workspace until the next restart. */
+const LONGEST_REST_SECONDS = 3600
+
 export function createPacer(rates: SlackRates, now: () => number = () => performance.now()): Pacer {
   const lanes = new Map<string, Lane>()
   const resting = new Map<string, number>()
@@ -61,7 +64,7 @@ export function createPacer(rates: SlackRates, now: () => number = () => perform
       }
     },
     rest(call, seconds) {
-      const until = now() + seconds * 1000
+      const until = now() + Math.min(seconds, LONGEST_REST_SECONDS) * 1000
       resting.set(restKey(call), Math.max(until, resting.get(restKey(call)) ?? 0))
     },
   }

@@ -88,3 +88,9 @@ it('lets who waits for a turn notice that a rest has begun meanwhile', async () 
   pacer.rest(postTo('D9'), 20)
   expect(await waiting).toEqual(['in 20 s'])
 })
+
+it('is parked for an hour at most, whatever Slack asks for', async () => {
+  const pacer = createPacer(QUICK)
+  pacer.rest(EDIT, 1e9)
+  expect(await pacer.turn(EDIT, performance.now())).toBeLessThanOrEqual(3600)
+})
