@@ -65,7 +65,7 @@ function readWorkspaces(values: Values, problems: string[]): SlackSettings['work
   if (clientId !== undefined && clientSecret !== undefined) return { kind: 'many', clientId, clientSecret }
   if (clientId === undefined && clientSecret === undefined) {
     problems.push(
-      'SLACK_BOT_TOKEN: set it for one workspace, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET for many',
+      'SLACK_BOT_TOKEN: must be set for one workspace, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET for many',
     )
   } else {
     const missing = clientId === undefined ? 'SLACK_CLIENT_ID' : 'SLACK_CLIENT_SECRET'

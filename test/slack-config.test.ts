@@ -26,7 +26,7 @@ function problemsOf(env: Record<string, string | undefined>): readonly string[] 
 }
 
 const NO_WORKSPACES =
-  'SLACK_BOT_TOKEN: set it for one workspace, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET for many'
+  'SLACK_BOT_TOKEN: must be set for one workspace, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET for many'
 const BOTH =
   'SLACK_BOT_TOKEN: is for one workspace; leave it out when SLACK_CLIENT_ID and SLACK_CLIENT_SECRET let workspaces install the app'
 const NO_ID = 'SLACK_CLIENT_ID: must be set as well, to let workspaces install the app'

@@ -51,6 +51,19 @@ describe('countersign doctor slack, where workspaces install the app', () => {
       fix: `Sign in, and open ${setting.service.url}/slack/install`,
     })
     expect(of('Events address')).toMatchObject({ status: 'ok' })
+    expect(of('Signing secret')).toMatchObject({ status: 'ok' })
+  })
+
+  it('tells that the running service has another signing secret', async () => {
+    const { run, of } = await examine({ SLACK_SIGNING_SECRET: 'hunter2' })
+    expect(of('Events address')).toMatchObject({ status: 'ok' })
+    expect(of('Signing secret')).toMatchObject({
+      status: 'fail',
+      detail: 'the running service has another SLACK_SIGNING_SECRET',
+      fix: expect.stringContaining('Basic Information'),
+    })
+    expect(run.code).toBe(1)
+    expect(run.stdout).not.toContain('hunter2')
   })
 
   it('tells of a client that Slack does not know', async () => {

@@ -28,11 +28,12 @@ async function examine(env: Record<string, string>) {
   return { run, checks, of: (name: string) => checks.find((check) => check.name === name) }
 }
 
-/** Stands where BASE_URL leads, and answers /slack/events with that status. @returns its origin */
-async function somethingAt(status: number): Promise<string> {
-  const server = createServer((request, response) => {
-    const asked = request.method === 'POST' && request.url === '/slack/events'
-    response.writeHead(asked ? status : 500).end()
+/** Stands where BASE_URL leads, and answers /slack/events with a status for what is signed or not. @returns its origin */
+async function somethingAt(status: number, signed = status): Promise<string> {
+  const server = createServer(({ method, url, headers }, response) => {
+    const asked = method === 'POST' && url === '/slack/events'
+    const called = headers['x-slack-signature'] === undefined ? status : signed
+    response.writeHead(asked ? called : 500).end()
   })
   onTestFinished(() => void server.close())
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -53,16 +54,24 @@ describe('countersign doctor slack', () => {
         name: 'Slack',
         status: 'fail',
         detail: 'not set up: no SLACK_ variable is set',
-        fix: 'Make the app: countersign slack manifest. Then set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET.',
+        fix: 'Make the app: npx countersign slack manifest --socket\nThen set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README.md).',
       },
     ])
+    const { of } = await examine({ BASE_URL: 'https://approvals.example.com' })
+    expect(of('Slack')?.fix).toBe(
+      'Make the app: npx countersign slack manifest\nThen set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET (docs/slack.md).',
+    )
   })
 
   it('names what is wrong with the configuration', async () => {
     const { run, checks } = await examine({ SLACK_BOT_TOKEN: slack.botToken })
     expect(run.code).toBe(1)
     expect(checks).toMatchObject([
-      { status: 'fail', detail: 'SLACK_SIGNING_SECRET: must be set, or SLACK_APP_TOKEN for Socket Mode' },
+      {
+        status: 'fail',
+        detail: 'SLACK_SIGNING_SECRET: must be set, or SLACK_APP_TOKEN for Socket Mode',
+        fix: 'Change SLACK_SIGNING_SECRET in the environment or in .env; .env.example explains it.',
+      },
     ])
   })
 
@@ -95,7 +104,7 @@ describe('countersign doctor slack', () => {
     expect(of('Scopes')).toMatchObject({
       status: 'fail',
       detail: 'missing: im:write, users:read, users:read.email',
-      fix: expect.stringContaining('countersign slack manifest'),
+      fix: expect.stringContaining('npx countersign slack manifest'),
     })
     expect(of('Look-up')).toMatchObject({
       status: 'fail',
@@ -141,6 +150,20 @@ describe('countersign doctor slack', () => {
     expect(run.code).toBe(1)
   })
 
+  it('says once that Slack does not answer', async () => {
+    slack.behave(() => 'drop')
+    const { run, checks } = await examine({ ...oneBy(slack), ...socket })
+    expect(checks.slice(1)).toEqual([
+      {
+        name: 'Slack API',
+        status: 'fail',
+        detail: `nobody answers at ${slack.apiUrl}`,
+        fix: expect.stringContaining('SLACK_API_URL'),
+      },
+    ])
+    expect(run.error().message).toBe('1 of 2 checks failed.')
+  })
+
   it.each([
     [401, 'ok', /refuses what is not signed$/, undefined],
     [404, 'fail', /answers 404$/, /^Restart the service/],
@@ -158,6 +181,18 @@ describe('countersign doctor slack', () => {
       fix: expect.stringContaining('SLACK_APP_TOKEN'),
     })
     expect(run.code).toBe(1)
+  })
+
+  it.each([
+    [200, 'ok', 'the running service takes what is signed with it', undefined],
+    [401, 'fail', 'the running service has another SLACK_SIGNING_SECRET', /^Copy the Signing Secret anew/],
+    [503, 'fail', 'what is signed with it is answered 503 instead of 200', /a proxy must pass requests on/],
+  ])('looks whether what is signed is taken: %i is %s', async (status, found, detail, fix) => {
+    const origin = await somethingAt(401, status)
+    const env = { ...oneBy(slack), SLACK_SIGNING_SECRET: 'emulated', BASE_URL: origin }
+    const { of } = await examine(env)
+    expect(of('Signing secret')).toMatchObject({ status: found, detail })
+    if (fix !== undefined) expect(of('Signing secret')?.fix).toMatch(fix)
   })
 
   it('says so when nobody answers at BASE_URL, and takes an https: address', async () => {

@@ -32,6 +32,10 @@ function warned(warning: string): Check {
 /** A problem reads `NAME: what is wrong`. */
 function told(problem: string): Check {
   const cut = problem.indexOf(': ')
-  const [name, wrong] = cut < 0 ? ['', problem] : [problem.slice(0, cut), problem.slice(cut + 2)]
-  return fail('Configuration', problem, `Set ${name || 'it'} in the environment or in .env: it ${wrong}.`)
+  const name = cut < 0 ? 'it' : problem.slice(0, cut)
+  return fail(
+    'Configuration',
+    problem,
+    `Change ${name} in the environment or in .env; .env.example explains it.`,
+  )
 }

@@ -33,7 +33,12 @@ export async function checkUnsigned(call: UnsignedCall): Promise<Check> {
   }
 }
 
-async function statusOf({ address, body, headers = {} }: UnsignedCall): Promise<number | undefined> {
+/** @returns undefined when nobody answers */
+export async function statusOf({
+  address,
+  body,
+  headers = {},
+}: Pick<UnsignedCall, 'address' | 'body' | 'headers'>): Promise<number | undefined> {
   try {
     const response = await fetch(address, {
       method: 'POST',

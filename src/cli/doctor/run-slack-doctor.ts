@@ -18,10 +18,22 @@ async function examine(): Promise<Check[]> {
   if (config === undefined) return checks
   const { slack } = config
   if (slack === undefined) {
-    const fix = 'Make the app: countersign slack manifest. Then set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET.'
-    return [fail('Slack', 'not set up: no SLACK_ variable is set', fix)]
+    return [fail('Slack', 'not set up: no SLACK_ variable is set', howToBegin(config.baseUrl))]
   }
-  return [describe(slack), ...(await checkSending(config, slack)), ...(await checkReceiving(config, slack))]
+  const called = [...(await checkSending(config, slack)), ...(await checkReceiving(config, slack))]
+  return [describe(slack), ...called.filter(isNew)]
+}
+
+/** Slack sends only to https: addresses. */
+function howToBegin(baseUrl: string): string {
+  return baseUrl.startsWith('https:')
+    ? 'Make the app: npx countersign slack manifest\nThen set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET (docs/slack.md).'
+    : 'Make the app: npx countersign slack manifest --socket\nThen set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README.md).'
+}
+
+/** Each question finds by itself that Slack does not answer. Told once is enough. */
+function isNew({ name, detail }: Check, index: number, all: readonly Check[]): boolean {
+  return all.findIndex((other) => other.name === name && other.detail === detail) === index
 }
 
 function describe({ workspaces, receive, apiUrl }: SlackSettings): Check {
@@ -38,5 +50,5 @@ async function checkSending(config: Config, { apiUrl, workspaces }: SlackSetting
 
 async function checkReceiving(config: Config, { apiUrl, receive }: SlackSettings): Promise<Check[]> {
   if (receive.kind === 'socket') return [await checkAppToken(apiUrl, receive.appToken)]
-  return checkEventsAddress(config.baseUrl)
+  return checkEventsAddress(config.baseUrl, receive.signingSecret)
 }

@@ -1,10 +1,11 @@
 import { type Check, fail, ok } from '../check.ts'
 import { checkUnsigned } from '../check-unsigned.ts'
 import { callSlack } from './call-slack.ts'
+import { checkSigned } from './check-signed.ts'
 import { noAnswer } from './check-token.ts'
 
-/** Can Slack send to us, and is what nobody signed refused? */
-export async function checkEventsAddress(baseUrl: string): Promise<Check[]> {
+/** Can Slack send to us, is what nobody signed refused, and what is signed with our secret taken? */
+export async function checkEventsAddress(baseUrl: string, signingSecret: string): Promise<Check[]> {
   const secure = baseUrl.startsWith('https:')
     ? ok('BASE_URL', baseUrl)
     : fail(
@@ -14,7 +15,10 @@ export async function checkEventsAddress(baseUrl: string): Promise<Check[]> {
       )
   const address = `${baseUrl}/slack/events`
   const body = new URLSearchParams({ payload: '{}' })
-  return [secure, await checkUnsigned({ name: 'Events address', platform: 'Slack', address, body })]
+  const unsigned = await checkUnsigned({ name: 'Events address', platform: 'Slack', address, body })
+  return unsigned.status === 'ok'
+    ? [secure, unsigned, await checkSigned(address, signingSecret)]
+    : [secure, unsigned]
 }
 
 /** Would Slack let us connect? The address it hands out is not used, and ends by itself. */

@@ -35,7 +35,7 @@ export function checkScopes({ scopes }: SlackAnswer): Check {
   if (missing.length === 0) return ok(name, `all ${BOT_SCOPES.length} that are needed`)
   const fix = [
     'Add them under OAuth & Permissions, Bot Token Scopes, at https://api.slack.com/apps, and install the app again;',
-    'or give the app the manifest that this prints: countersign slack manifest',
+    'or give the app the manifest that this prints: npx countersign slack manifest',
   ]
   return fail(name, `missing: ${missing.join(', ')}`, fix.join('\n'))
 }

@@ -43,7 +43,7 @@ export async function checkWorkspaces(config: Config, apiUrl: string): Promise<C
     return [...(await Promise.all(installed.slice(0, MOST).map((one) => checkOne(apiUrl, one)))), ...more]
   } catch (error) {
     const reason = String(redact(error instanceof Error ? error.message : String(error)))
-    return [fail(name, reason, 'Run: countersign doctor')]
+    return [fail(name, reason, 'Run: npx countersign doctor')]
   }
 }
 
