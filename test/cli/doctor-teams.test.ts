@@ -160,7 +160,7 @@ describe('countersign doctor teams', () => {
     expect(of('Client secret')).toMatchObject({ status: 'fail', detail: `nobody answers at ${nowhere}` })
     expect(of('Keys of Teams')).toMatchObject({
       status: 'fail',
-      detail: 'cannot be read: no document: 0 ECONNREFUSED',
+      detail: 'cannot be reached (ECONNREFUSED)',
       fix: `Let this machine reach ${nowhere}/openid directly.`,
     })
   })
@@ -197,7 +197,7 @@ describe('countersign doctor teams', () => {
     const down = await examine(bot)
     expect(down.of('Keys of Teams')).toMatchObject({
       status: 'fail',
-      detail: 'cannot be read: no document: 500 down',
+      detail: 'cannot be read: status 500 (down)',
     })
   })
 
@@ -270,7 +270,7 @@ describe('countersign doctor teams', () => {
     expect(of('Conversations')).toMatchObject({
       status: 'fail',
       detail: expect.stringContaining('not a database'),
-      fix: 'Run: countersign doctor',
+      fix: 'Run: npx countersign doctor',
     })
   })
 

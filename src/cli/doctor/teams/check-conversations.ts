@@ -10,7 +10,7 @@ const NOBODY = warn(
   NAME,
   'nobody has the app yet, as far as Teams has told',
   [
-    'Upload what this writes, and install it for people: countersign teams package',
+    'Upload what this writes, and install it for people: npx countersign teams package',
     'If some have it: in Azure, the bot’s type must be Single Tenant, its messaging endpoint BASE_URL/api/messages,',
     'and the channel Microsoft Teams must be on. Then have one of them write “help” to the app.',
   ].join('\n'),
@@ -27,7 +27,7 @@ export async function checkConversations(config: Config, tenantId: string): Prom
     return ok(NAME, `${counted(people, 'person', 'people')}, ${counted(channels, 'channel', 'channels')}`)
   } catch (error) {
     const reason = String(redact(error instanceof Error ? error.message : String(error)))
-    return fail(NAME, reason, 'Run: countersign doctor')
+    return fail(NAME, reason, 'Run: npx countersign doctor')
   }
 }
 

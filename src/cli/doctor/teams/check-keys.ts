@@ -1,3 +1,4 @@
+import { FetchFailure } from '../../../../adapters/teams/fetch-json.ts'
 import { readTokenKeys } from '../../../../adapters/teams/token-keys.ts'
 import { redact } from '../../../log.ts'
 import { type Check, fail, ok } from '../check.ts'
@@ -14,7 +15,17 @@ export async function checkKeys(openIdUrl: string): Promise<Check> {
     const fix = `Something else answers at ${openIdUrl}: a proxy, or a wrong TEAMS_OPENID_URL.`
     return fail(NAME, `none of ${keys.length} is endorsed for Teams`, fix)
   } catch (error) {
-    const reason = String(redact(error instanceof Error ? error.message : String(error))).slice(0, 200)
-    return fail(NAME, `cannot be read: ${reason}`, `Let this machine reach ${openIdUrl} directly.`)
+    return fail(NAME, whyNot(error), `Let this machine reach ${openIdUrl} directly.`)
   }
+}
+
+function whyNot(error: unknown): string {
+  if (!(error instanceof FetchFailure)) {
+    const reason = redact(error instanceof Error ? error.message : String(error))
+    return `cannot be read: ${String(reason).slice(0, 200)}`
+  }
+  const { status, code } = error
+  // The code may be the other side's, and is printed to a terminal.
+  const shown = /^[\w.]{1,60}$/.test(code) ? code : 'an unknown error'
+  return status === 0 ? `cannot be reached (${shown})` : `cannot be read: status ${status} (${shown})`
 }
