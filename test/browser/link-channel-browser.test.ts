@@ -50,7 +50,9 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     expect((await asked).postDataJSON()).toEqual({ operation: 'chat.channel', target: sampleLink().id })
     await page.getByRole('heading', { name: 'The channel will be told' }).waitFor()
     expect(await page.locator('#announcements').innerText()).toBe('The channel will be told')
-    expect(await main()).toContain('Nothing arrives? Then add the Countersign app to the channel.')
+    expect(await main()).toContain(
+      'Nothing arrives? Then add the Countersign app to the channel: type /invite @Countersign in it.',
+    )
     await page.getByRole('link', { name: 'Go to your account' }).click()
     await page.getByRole('heading', { name: 'Channels told of every request' }).waitFor()
   })

@@ -45,11 +45,18 @@ export function showChannelAdded(link: ChatLink): void {
       'ul',
       { class: 'next-steps' },
       el('li', {}, 'From the next request on, it reads action, requester and status, never the details.'),
-      el('li', {}, 'Nothing arrives? Then add the Countersign app to the channel.'),
+      el('li', {}, ...nothingArrives(link.platform)),
       el('li', {}, 'Your account page shows the channel under “Chat”; remove it there to end this.'),
     ),
     ACCOUNT(),
   )
+}
+
+function nothingArrives(platform: ChatLink['platform']): Child[] {
+  const said = 'Nothing arrives? Then add the Countersign app to the channel'
+  return platform === 'slack'
+    ? [`${said}: type `, el('code', {}, '/invite @Countersign'), ' in it.']
+    : [`${said}.`]
 }
 
 /** `user` is whoever is signed in on this browser already. */
