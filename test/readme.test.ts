@@ -91,11 +91,11 @@ describe('README', () => {
     expect(ci).toContain('npm test')
   })
 
-  it('links only to files that exist', () => {
+  it('links only to files, and headings in them, that exist', () => {
     const found = README.matchAll(/(?:\]\(|src(?:set)?=")(?!https?:|#)([^)"]+)[)"]/g)
     const links = [...found].map((match) => match[1] ?? '')
     expect(links.length).toBeGreaterThan(5)
-    expect(links.filter((link) => !existsSync(packagePath(link)))).toEqual([])
+    expect(links.filter((link) => !leadsSomewhere(link))).toEqual([])
   })
 
   it('leads a newcomer from the set-up link over the curl to a verified receipt', async () => {
@@ -198,3 +198,18 @@ describe('README', () => {
     })
   }, 60_000)
 })
+
+/** `docs/slack.md#another-base_url`: the file is there, and the heading, as GitHub makes anchors of headings. */
+function leadsSomewhere(link: string): boolean {
+  const [path = '', anchor] = link.split('#')
+  if (!existsSync(packagePath(path))) return false
+  if (anchor === undefined) return true
+  const headings = readFileSync(packagePath(path), 'utf8').matchAll(/^#+ (.+)$/gm)
+  const anchors = [...headings].map(([, text = '']) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+  return anchors.includes(anchor)
+}
