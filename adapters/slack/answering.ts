@@ -1,5 +1,6 @@
 import type { ReceiverEvent } from '@slack/bolt'
 import { z } from 'zod'
+import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { type Incoming, readIncoming } from './incoming.ts'
 import { type ReplyOnce, replyOnce } from './reply-once.ts'
@@ -18,7 +19,6 @@ export interface Answering {
 
 /** Slack gives up after three seconds and shows an error of its own. */
 const DEADLINE_MS = 2_500
-const SETTLE_MS = 5_000
 
 /** What the receivers say about a message beside its body. */
 const deliverySchema = z.object({
@@ -28,26 +28,14 @@ const deliverySchema = z.object({
 })
 
 export function createAnswering(parts: AnsweringParts): Answering {
-  const open = new Set<Promise<void>>()
+  const open = createOpenWork()
   return {
-    async answer(event, run) {
+    answer(event, run) {
       const work = answerOne(parts, event, run)
-      const over = work.catch(() => undefined)
-      open.add(over)
-      try {
-        await work
-      } finally {
-        open.delete(over)
-      }
+      open.add(work)
+      return work
     },
-    async settled() {
-      let timer: NodeJS.Timeout | undefined
-      const enough = new Promise((resolve) => {
-        timer = setTimeout(resolve, SETTLE_MS)
-      })
-      await Promise.race([Promise.all(open), enough])
-      clearTimeout(timer)
-    },
+    settled: () => open.settled(),
   }
 }
 

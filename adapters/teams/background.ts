@@ -1,3 +1,4 @@
+import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 
 /** Work that goes on after Teams has its answer. */
@@ -8,24 +9,10 @@ export interface Background {
   settled(): Promise<void>
 }
 
-const SETTLE_MS = 5_000
-
 export function createBackground(log: FlowDeps['log']): Background {
-  const open = new Set<Promise<void>>()
+  const open = createOpenWork()
   return {
-    run(work, failed) {
-      const running: Promise<void> = work()
-        .catch((error: unknown) => log.error({ error }, failed))
-        .finally(() => open.delete(running))
-      open.add(running)
-    },
-    async settled() {
-      let timer: NodeJS.Timeout | undefined
-      const enough = new Promise((resolve) => {
-        timer = setTimeout(resolve, SETTLE_MS)
-      })
-      await Promise.race([Promise.all(open), enough])
-      clearTimeout(timer)
-    },
+    run: (work, failed) => open.add(work().catch((error: unknown) => log.error({ error }, failed))),
+    settled: () => open.settled(),
   }
 }

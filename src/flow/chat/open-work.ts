@@ -1,0 +1,28 @@
+/** Work that a receiver has begun and nobody waits for. */
+export interface OpenWork {
+  /** Counts it until it ends, well or badly; whoever began it deals with what it throws. */
+  add(work: Promise<unknown>): void
+  /** Resolves when nothing is under way any more, or after five seconds. */
+  settled(): Promise<void>
+}
+
+/** Part of how long stopping may take (`serve.ts`). */
+const SETTLE_MS = 5_000
+
+export function createOpenWork(): OpenWork {
+  const open = new Set<Promise<unknown>>()
+  return {
+    add(work) {
+      const over: Promise<unknown> = work.catch(() => undefined).finally(() => open.delete(over))
+      open.add(over)
+    },
+    async settled() {
+      let timer: NodeJS.Timeout | undefined
+      const enough = new Promise((resolve) => {
+        timer = setTimeout(resolve, SETTLE_MS)
+      })
+      await Promise.race([Promise.all(open), enough])
+      clearTimeout(timer)
+    },
+  }
+}
