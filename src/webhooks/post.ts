@@ -14,7 +14,7 @@ export interface Post {
   /** Without the final dot that TLS names must not have. */
   host: string
   headers: Record<string, string>
-  body: string
+  body: string | Uint8Array
   agents: { http: HttpAgent; https: HttpsAgent }
   lookup: LookupFunction
   mayCall(address: string): boolean
