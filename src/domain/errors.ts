@@ -51,6 +51,10 @@ export const REFUSALS = {
   // how often
   'rate limit exceeded': [429, 'Too many requests; wait `retry_after` seconds.'],
   remind_rate_limited: [429, 'One reminder per request and minute; wait `retry_after` seconds.'],
+  too_many_pending: [
+    429,
+    'Too many requests of this account wait for the same approver already; wait until some are decided or lapse.',
+  ],
   quota_exceeded: [429, 'The monthly approval quota of this account is used up.'],
   too_many_waits: [429, 'Too many open waits; close one or poll every 3 seconds.'],
   // deciding
@@ -91,6 +95,10 @@ export const REFUSALS = {
   ],
   chat_link_not_yours: [403, 'Somebody else asked for this link in chat; sign in as that person.'],
   channel_limit: [409, 'The account has reached the limit of 5 channels; remove one first.'],
+  push_device_limit: [
+    409,
+    'You have reached the limit of 10 browsers that show notifications; remove one first.',
+  ],
   passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
   totp_exists: [409, 'Codes are already set up; remove them first.'],
   totp_not_started: [409, 'Start the set-up of codes first.'],

@@ -14,6 +14,8 @@ export type IdPrefix =
   | 'pky'
   | 'enr'
   | 'bst'
+  | 'psd'
+  | 'psh'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 

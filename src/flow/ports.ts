@@ -277,6 +277,7 @@ export type HashPurpose =
   | 'chat-link'
   | 'bootstrap'
   | 'bootstrap-email'
+  | 'push-endpoint'
 
 /** Everything done with the service's secrets; the secrets themselves stay inside. */
 export interface Vault {

@@ -26,6 +26,7 @@ export function createVault(secrets: VaultSecrets): Vault {
     'chat-link': tokenKey('chat-link'),
     bootstrap: tokenKey('bootstrap'),
     'bootstrap-email': tokenKey('bootstrap-email'),
+    'push-endpoint': tokenKey('push-endpoint'),
   }
   return {
     hash: (purpose, value) => hmacSha256(keys[purpose], value).toString('hex'),
