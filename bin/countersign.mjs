@@ -5,7 +5,8 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-if (!existsSync(`${root}dist/src/cli/run-cli.js`) || !existsSync(`${root}dist/webauthn-page/index.html`)) {
+const built = ['dist/src/cli/run-cli.js', 'dist/webauthn-page/index.html', 'dist/dashboard/index.html']
+if (!built.every((file) => existsSync(`${root}${file}`))) {
   process.stderr.write('Building Countersign (first start only) …\n')
   // Everything to stderr: stdout belongs to the command.
   const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: ['ignore', 2, 2] })

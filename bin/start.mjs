@@ -5,7 +5,8 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-if (!existsSync(`${root}dist/src/main.js`) || !existsSync(`${root}dist/webauthn-page/index.html`)) {
+const built = ['dist/src/main.js', 'dist/webauthn-page/index.html', 'dist/dashboard/index.html']
+if (!built.every((file) => existsSync(`${root}${file}`))) {
   process.stdout.write('Building Countersign (first start only) …\n')
   const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)

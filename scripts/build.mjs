@@ -1,4 +1,4 @@
-// Compiles the service to dist/ and the hosted pages to dist/webauthn-page/.
+// Compiles the service to dist/, the hosted pages to dist/webauthn-page/ and the dashboard to dist/dashboard/.
 // --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -16,11 +16,17 @@ const parts = [
   },
   {
     name: 'pages',
-    sources: ['webauthn-page', 'src/domain', 'src/signing'],
+    sources: ['webauthn-page', 'src/domain', 'src/signing', 'scripts/page-build.mjs'],
     command: ['vite', 'build', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'],
+  },
+  {
+    name: 'dashboard',
+    sources: ['dashboard', 'webauthn-page', 'src/domain', 'src/signing', 'scripts/page-build.mjs'],
+    command: ['vite', 'build', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'],
   },
 ]
 
+let failed = 0
 for (const { name, sources, command } of parts) {
   const stamp = join(root, 'dist', `.${name}-built`)
   const started = new Date()
@@ -39,11 +45,13 @@ for (const { name, sources, command } of parts) {
   })
   if (status !== 0) {
     rmSync(stamp, { force: true })
-    process.exit(status ?? 1)
+    failed = status ?? 1
+    continue
   }
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(stamp, started.toISOString())
 }
+process.exitCode = failed
 
 function newest(paths) {
   return Math.max(0, ...paths.map((path) => newestIn(join(root, path))))

@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const steps = [
   ['types', ['tsc', '-p', 'tsconfig.json']],
   ['types of the pages', ['tsc', '-p', 'webauthn-page/tsconfig.json']],
+  ['types of the dashboard', ['tsc', '-p', 'dashboard/tsconfig.json']],
   ['style', ['biome', 'check', '--error-on-warnings', '.']],
   ['unused code', ['knip']],
   ['build', [process.execPath, 'scripts/build.mjs']],

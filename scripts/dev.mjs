@@ -16,6 +16,7 @@ const run = (command, ...args) => spawn(command, args, { cwd: root, stdio: 'inhe
 const watchers = [
   run(tool('tsc'), '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'),
   run(tool('vite'), 'build', '--watch', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'),
+  run(tool('vite'), 'build', '--watch', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'),
   run(process.execPath, '--watch', '--watch-preserve-output', join(root, 'bin/start.mjs')),
 ]
 let stopping = false

@@ -28,6 +28,8 @@ import { createStoreClock } from './store/clock.ts'
 import { connectStore, ensureIndexes, isUnreachable, type StoreConnection } from './store/connect.ts'
 import { createEnrollmentStore } from './store/enrollments.ts'
 import { createIdempotencyStore } from './store/idempotency.ts'
+import { createInboxStore } from './store/inbox.ts'
+import { createInboxSignal } from './store/inbox-signal.ts'
 import { createQuotaStore } from './store/quotas.ts'
 import { createRateLimiter } from './store/rate-limits.ts'
 import { createRequestStore } from './store/requests.ts'
@@ -214,8 +216,10 @@ export async function composeHttp(
     limiter,
     internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
     waitSlots: createWaitSlots(),
+    inboxSlots: createWaitSlots(),
     trustProxy: config.trustProxy,
     pagesDir: packagePath('dist/webauthn-page'),
+    dashboardDir: packagePath('dist/dashboard'),
     mounts,
     openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
     ping: async () => {

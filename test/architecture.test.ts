@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { packagePath } from '../src/package-path.ts'
 
 const ROOT = packagePath('.')
-const ROOMS = ['src', 'embedded-mongo', 'adapters', 'webauthn-page']
+const ROOMS = ['src', 'embedded-mongo', 'adapters', 'webauthn-page', 'dashboard']
 
 interface SourceFile {
   path: string
@@ -33,8 +33,9 @@ const OWNERS: Record<string, RegExp> = {
   '@simplewebauthn/server': /^src\/(flow|http)\//,
   otplib: /^src\/flow\/people\//,
   qrcode: /^src\/http\//,
+  'web-push': /^src\/push\//,
   jose: /^src\/signing\//,
-  '@noble/ed25519': /^src\/signing\//,
+  '@noble/ed25519': /^(src\/signing|dashboard\/verify)\//,
   'zod-openapi': /^src\/http\//,
 }
 
@@ -56,6 +57,11 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     types: /^src\/flow\/(delivery-)?ports\.ts$/,
   },
   {
+    room: /^src\/push\//,
+    may: /^src\/(push|webhooks|domain)\//,
+    types: /^src\/flow\/(push-)?ports\.ts$/,
+  },
+  {
     room: /^adapters\//,
     may: /^(adapters|src\/(flow|domain))\//,
     types: /^src\/(http\/http-deps|slack-config|teams-config)\.ts$/,
@@ -64,6 +70,11 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^webauthn-page\//,
     may: /^(webauthn-page\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
+    types: /^src\//,
+  },
+  {
+    room: /^dashboard\//,
+    may: /^((dashboard|webauthn-page)\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
 ]
@@ -102,7 +113,7 @@ describe('import rules', () => {
   })
 
   it('reads process.env in config.ts alone, and exits in main.ts and the command line alone', () => {
-    const server = files.filter(({ path }) => !path.startsWith('webauthn-page/'))
+    const server = files.filter(({ path }) => !/^(webauthn-page|dashboard)\//.test(path))
     const environment = server
       .filter(({ text }) => code(text).includes('process.env'))
       .map(({ path }) => path)

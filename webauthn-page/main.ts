@@ -1,4 +1,3 @@
-import { accountPage } from './account/account-page.ts'
 import { ConsentPage } from './consent/consent-page.ts'
 import { DecidePage } from './decide/decide-page.ts'
 import { el } from './dom/element.ts'
@@ -16,10 +15,8 @@ function route(): Promise<void> {
   if (consent !== undefined) return new ConsentPage(consent).open()
   if (pathname === '/setup' || pathname === '/enroll') return enrolPage()
   if (pathname === '/signin') return signInPage()
-  if (pathname === '/account') return accountPage()
   if (pathname === '/link') return linkPage()
-  if (pathname === '/') location.replace('/account')
-  else showScene('Not found', el('div', {}, el('h1', {}, 'There is no such page')), { focus: false })
+  showScene('Not found', el('div', {}, el('h1', {}, 'There is no such page')), { focus: false })
   return Promise.resolve()
 }
 

@@ -42,10 +42,14 @@ export interface Edge {
 export interface HttpDeps extends FlowDeps, CallerDeps {
   limiter: RateLimiter
   waitSlots: WaitSlots
+  /** Of people who watch their inbox: apart from those of API keys, so that neither can use up the others'. */
+  inboxSlots: WaitSlots
   /** Express `trust proxy`. */
   trustProxy: number | readonly string[]
-  /** Folder of the built pages. */
+  /** Folder of the built hosted pages. */
   pagesDir: string
+  /** Folder of the built dashboard. */
+  dashboardDir: string
   /** The OpenAPI document to serve. */
   openapi: object
   /** Add routes of their own that read bodies themselves: they come before everything that parses one. */

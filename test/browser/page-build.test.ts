@@ -2,29 +2,20 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { BUILT_PAGE } from '../support/page-server.ts'
+import { BUILT_DASHBOARD, BUILT_PAGE } from '../support/page-server.ts'
 
 const COMPRESSED = /\.(br|gz)$/
 
-describe('the built page', () => {
+describe.each([
+  ['hosted pages', BUILT_PAGE],
+  ['dashboard', BUILT_DASHBOARD],
+])('the built %s', (_, folder) => {
   let written: string[]
   let assets: string[]
-  const read = (name: string): Promise<Buffer> => readFile(join(BUILT_PAGE, 'assets', name))
-  const size = async (ending: string): Promise<number> => {
-    const files = written.filter((name) => name.endsWith(ending))
-    expect(files.length).toBeGreaterThan(0)
-    const contents = await Promise.all(files.map(read))
-    return contents.reduce((sum, content) => sum + content.length, 0)
-  }
-
+  const read = (name: string): Promise<Buffer> => readFile(join(folder, 'assets', name))
   beforeAll(async () => {
-    written = await readdir(join(BUILT_PAGE, 'assets'))
+    written = await readdir(join(folder, 'assets'))
     assets = written.filter((name) => !COMPRESSED.test(name))
-  })
-
-  it('has at most 40 kB of script and 8 kB of style, gzipped', async () => {
-    expect(await size('.js.gz')).toBeLessThanOrEqual(40_000)
-    expect(await size('.css.gz')).toBeLessThanOrEqual(8_000)
   })
 
   it('has each asset in three forms that are the same file, the smallest as Brotli', async () => {
@@ -45,7 +36,7 @@ describe('the built page', () => {
   })
 
   it('holds no inline script, style, event handler or foreign address in the shell', async () => {
-    const html = await readFile(join(BUILT_PAGE, 'index.html'), 'utf8')
+    const html = await readFile(join(folder, 'index.html'), 'utf8')
     expect(html).not.toMatch(/<script(?![^>]*\bsrc=)/)
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|https?:\/\//)
     expect(html).toMatch(/<script type="module"[^>]* src="\/assets\/[\w-]+\.js">/)
@@ -58,5 +49,24 @@ describe('the built page', () => {
         /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/,
       )
     }
+  })
+})
+
+describe('the size of what is loaded first', () => {
+  const gzipped = async (folder: string, pattern: RegExp): Promise<number> => {
+    const files = (await readdir(join(folder, 'assets'))).filter((name) => pattern.test(name))
+    expect(files.length).toBeGreaterThan(0)
+    const contents = await Promise.all(files.map((name) => readFile(join(folder, 'assets', name))))
+    return contents.reduce((sum, content) => sum + content.length, 0)
+  }
+
+  it('is at most 30 kB of script and 8 kB of style for a hosted page, gzipped', async () => {
+    expect(await gzipped(BUILT_PAGE, /\.js\.gz$/)).toBeLessThanOrEqual(30_000)
+    expect(await gzipped(BUILT_PAGE, /\.css\.gz$/)).toBeLessThanOrEqual(8_000)
+  })
+
+  it('is at most 12 kB of script for the shell of the dashboard and 12 kB of style, gzipped', async () => {
+    expect(await gzipped(BUILT_DASHBOARD, /^index-[\w-]+\.js\.gz$/)).toBeLessThanOrEqual(12_000)
+    expect(await gzipped(BUILT_DASHBOARD, /\.css\.gz$/)).toBeLessThanOrEqual(12_000)
   })
 })

@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { AccountView } from '../../dashboard/shell/account-view.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type { ApiKeyEntry, Factors, PendingRequest, Review, User } from '../../webauthn-page/api/contract.ts'
+import { type PageArea, type PageCall, routeIn } from './page-area.ts'
 import { chatAnswers, freshChat, type PageChat } from './page-chat-answers.ts'
 import { consentAnswers, freshConsents, type PageConsents } from './page-consent-answers.ts'
 import { SAMPLE_FACTORS, SAMPLE_KEYS, SAMPLE_USER, samplePending, sampleReview } from './page-samples.ts'
@@ -24,6 +26,8 @@ export interface PageState {
   signedIn: boolean
   /** Who that is, also after signing in. */
   user: User
+  /** Where that person may look, the first one first; undefined as a service says it that knows no such thing. */
+  accounts: AccountView[] | undefined
   review: Review | undefined
   pending: PendingRequest[]
   factors: Factors
@@ -40,6 +44,7 @@ export function freshState(): PageState {
   return {
     signedIn: true,
     user: SAMPLE_USER,
+    accounts: undefined,
     review: sampleReview(),
     pending: [samplePending()],
     factors: structuredClone(SAMPLE_FACTORS),
@@ -58,13 +63,11 @@ const QR =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h3v3H0zM5 0h3v3H5zM0 5h3v3H0zM4 4h2v1H4z"/></svg>'
 const SECRET = { secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', otpauth_url: 'otpauth://totp/x', qr_svg: QR }
 
-/** What the API says to `METHOD path`. @throws Refusal */
-export function answer(
-  call: string,
-  body: Record<string, unknown>,
-  state: PageState,
-  origin: string,
-): unknown {
+/** What the API says to a call: what one of the areas says, or these answers. @throws Refusal */
+export function answer(asked: PageCall, state: PageState, areas: readonly PageArea[]): unknown {
+  const { call, body, origin } = asked
+  const special = routeIn(areas, asked)
+  if (special !== undefined) return special()
   if (!PUBLIC.test(call) && !state.signedIn) throw refusal('not_signed_in')
   const id = state.review?.id
   const session = { token: 't', token_type: 'Bearer', expires_in: 900, user: state.user }
@@ -79,7 +82,11 @@ export function answer(
     },
   }
   const routes: Record<string, () => unknown> = {
-    'GET /session': () => ({ user: state.user, expires_at: '2100-01-01T00:00:00.000Z' }),
+    'GET /session': () => ({
+      user: state.user,
+      expires_at: '2100-01-01T00:00:00.000Z',
+      ...(state.accounts === undefined ? {} : { accounts: state.accounts }),
+    }),
     'DELETE /session': () => {
       state.signedIn = false
       return { ok: true }

@@ -7,6 +7,7 @@ export const SAMPLE_USER: User = {
   email: 'ana@example.com',
   name: 'Ana Pereira',
   approver: '7f3a09c2d41be865',
+  account_id: 'acc_3V9K2M7Q4R8S1T6W5X0YZABCDE',
   role: 'owner',
   has_passkey: true,
   has_totp: true,

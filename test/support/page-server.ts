@@ -4,6 +4,7 @@ import { extname, join } from 'node:path'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
 import { packagePath } from '../../src/package-path.ts'
 import { answer, freshState, type PageState } from './page-answers.ts'
+import { type PageArea, RawAnswer } from './page-area.ts'
 
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -13,7 +14,9 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
-const PAGES = /^\/(?:setup|enroll|signin|account|link|[ab]\/[\w-]+)?$/
+const PAGES = /^\/(?:setup|enroll|signin|link|[ab]\/[\w-]+)$/
+const DASHBOARD =
+  /^\/(?:account|requests(?:\/[\w-]+)?|keys|integrations(?:\/webhooks\/[\w-]+)?|members|settings|audit|verify)?$/
 
 /**
  * Speaks the page's API with answers a test chooses, also ones the real service never gives: lies, hostile texts, every
@@ -27,16 +30,17 @@ export interface PageServer {
   close(): Promise<void>
 }
 
-/** The folder that `npm run build` fills; every test run brings it up to date first. */
+/** The folders that `npm run build` fills; every test run brings them up to date first. */
 export const BUILT_PAGE = packagePath('dist/webauthn-page')
+export const BUILT_DASHBOARD = packagePath('dist/dashboard')
 
-/** Serves the built page, read once: a build that runs meanwhile does not matter. */
-export async function startPageServer(): Promise<PageServer> {
-  const files = await readPage()
+/** Serves the built pages, read once: a build that runs meanwhile does not matter. What `areas` answer comes first. */
+export async function startPageServer(areas: readonly PageArea[] = []): Promise<PageServer> {
+  const files = await readPages()
   const calls: string[] = []
   const state = freshState()
   const server = createServer((request, response) => {
-    void serve(request, response, { state, calls, files }).catch(() => response.destroy())
+    void serve(request, response, { state, calls, files, areas }).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -53,19 +57,30 @@ export async function startPageServer(): Promise<PageServer> {
   }
 }
 
-/** `index.html` and `assets/…` with their contents. */
-async function readPage(): Promise<Map<string, Buffer>> {
-  const names = (await readdir(join(BUILT_PAGE, 'assets'))).map((name) => `assets/${name}`)
-  const contents = ['index.html', ...names].map(
-    async (name) => [name, await readFile(join(BUILT_PAGE, name))] as const,
-  )
-  return new Map(await Promise.all(contents))
+/** The shells of both builds, and `assets/…` of both, with their contents. */
+async function readPages(): Promise<Map<string, Buffer>> {
+  const [page, dashboard] = await Promise.all([
+    readBuild(BUILT_PAGE, 'page.html'),
+    readBuild(BUILT_DASHBOARD, 'dashboard.html'),
+  ])
+  return new Map([...page, ...dashboard])
+}
+
+async function readBuild(folder: string, shell: string): Promise<(readonly [string, Buffer])[]> {
+  const names = (await readdir(join(folder, 'assets'))).map((name) => `assets/${name}`)
+  const assets = names.map(async (name) => [name, await readFile(join(folder, name))] as const)
+  return Promise.all([...assets, readFile(join(folder, 'index.html')).then((html) => [shell, html] as const)])
 }
 
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
-  { state, calls, files }: { state: PageState; calls: string[]; files: Map<string, Buffer> },
+  {
+    state,
+    calls,
+    files,
+    areas,
+  }: { state: PageState; calls: string[]; files: Map<string, Buffer>; areas: readonly PageArea[] },
 ): Promise<void> {
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
   response.setHeader('Content-Security-Policy', CSP)
@@ -76,7 +91,8 @@ async function serve(
   calls.push(call)
   try {
     const body = await readBody(request, url.origin)
-    send(response, 200, answer(call, body, state, url.origin))
+    const { origin, searchParams: query } = url
+    send(response, 200, answer({ call, query, body, origin, signedIn: state.signedIn }, state, areas))
   } catch (error) {
     const refused = error instanceof Refusal ? error : refusal('internal_error')
     send(response, refused.status, {
@@ -88,12 +104,17 @@ async function serve(
 }
 
 function serveFile(pathname: string, files: Map<string, Buffer>, response: ServerResponse): void {
-  const name = PAGES.test(pathname) ? 'index.html' : pathname.slice(1)
+  const name = shellOf(pathname) ?? pathname.slice(1)
   const content = files.get(name)
   response.writeHead(content === undefined ? 404 : 200, {
     'Content-Type': TYPES[extname(name)] ?? 'text/plain',
   })
   response.end(content)
+}
+
+function shellOf(pathname: string): string | undefined {
+  if (PAGES.test(pathname)) return 'page.html'
+  return DASHBOARD.test(pathname) ? 'dashboard.html' : undefined
 }
 
 async function readBody(request: IncomingMessage, origin: string): Promise<Record<string, unknown>> {
@@ -107,6 +128,11 @@ async function readBody(request: IncomingMessage, origin: string): Promise<Recor
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {
+  if (body instanceof RawAnswer) {
+    response.writeHead(status, body.headers)
+    response.end(body.body)
+    return
+  }
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': 'no-store',

@@ -2,6 +2,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { launchBrowser, newVisitor, type Visitor } from './browser.ts'
 import { freshState } from './page-answers.ts'
+import type { PageArea } from './page-area.ts'
 import { type PageServer, startPageServer } from './page-server.ts'
 
 /** What a suite over the page's chosen answers works with. */
@@ -12,7 +13,7 @@ export interface PageSuite {
 }
 
 /** One browser and one server for the suite; fresh answers and fresh profiles for each test. */
-export function usePageSuite(): PageSuite {
+export function usePageSuite(...areas: PageArea[]): PageSuite {
   let browser: Browser | undefined
   let server: PageServer | undefined
   let visitors: Visitor[] = []
@@ -22,13 +23,14 @@ export function usePageSuite(): PageSuite {
   }
   beforeAll(async () => {
     browser = await launchBrowser()
-    server = await startPageServer()
+    server = await startPageServer(areas)
   })
   afterAll(async () => {
     await Promise.all([browser?.close(), server?.close()])
   })
   beforeEach(() => {
     Object.assign(started().server.state, freshState())
+    for (const area of areas) area.reset()
     started().server.calls.length = 0
   })
   afterEach(async () => {

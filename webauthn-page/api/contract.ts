@@ -44,6 +44,7 @@ const userShape = object({
   email: text,
   name: text,
   approver: text,
+  account_id: text,
   role: text,
   has_passkey: flag,
   has_totp: flag,

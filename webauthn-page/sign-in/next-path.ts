@@ -1,5 +1,9 @@
 /** Pages of this service a sign-in may lead back to. */
-const PAGES = [/^\/a\/[\w-]+$/, /^\/account$/, /^\/slack\/install$/]
+const PAGES = [
+  /^\/[ab]\/[\w-]+$/,
+  /^\/(?:account|requests(?:\/[\w-]+)?|keys|integrations(?:\/webhooks\/[\w-]+)?|members|settings|audit|verify)$/,
+  /^\/slack\/install$/,
+]
 
 /** Where to go after signing in: only a page of ours, never another site (`//evil.example`, `javascript:`). */
 export function nextPath(search: string, origin: string = location.origin): string {

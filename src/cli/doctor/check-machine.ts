@@ -19,9 +19,8 @@ export function checkNode(version: string = process.versions.node): Check {
 
 /** Are the hosted pages and the interface document there? */
 export function checkPages(): Check {
-  const missing = ['dist/webauthn-page/index.html', 'openapi.json'].filter(
-    (path) => !existsSync(packagePath(path)),
-  )
+  const parts = ['dist/webauthn-page/index.html', 'dist/dashboard/index.html', 'openapi.json']
+  const missing = parts.filter((path) => !existsSync(packagePath(path)))
   return missing.length === 0
     ? ok('Pages', 'built')
     : fail('Pages', `missing: ${missing.join(', ')}`, 'Run: npm run build && npm run openapi')

@@ -4,7 +4,21 @@ import { preferredCoding } from '../content-coding.ts'
 import type { HttpDeps } from '../http-deps.ts'
 
 /** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
-const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/account', '/link', '/a/:id', '/b/:id']
+const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/link', '/a/:id', '/b/:id']
+
+/** Paths of the dashboard, likewise. */
+const DASHBOARD_PATHS = [
+  '/account',
+  '/requests',
+  '/requests/:id',
+  '/keys',
+  '/integrations',
+  '/integrations/webhooks/:id',
+  '/members',
+  '/settings',
+  '/audit',
+  '/verify',
+]
 
 /** The only names that reach the file system: no folder, no dot but one, a type we know. */
 const ASSET_NAME = /^[\w-]+\.(js|css|svg)$/
@@ -17,13 +31,20 @@ const TYPES = new Map([
 /** The built pages: hashed assets for ever, the shell always fresh. Nothing of a request is in the HTML. */
 export function pageRoutes(deps: HttpDeps): Router {
   const router = Router()
-  router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')))
+  // Two builds, one place: the hash in a name tells apart what differs.
+  router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
   router.get('/', (_request, response) => response.redirect(303, '/account'))
-  router.get(PAGE_PATHS, (_request, response, next) => {
-    const options = { root: deps.pagesDir, cacheControl: false, headers: { 'Cache-Control': 'no-cache' } }
-    response.sendFile('index.html', options, afterSending(response, next))
-  })
+  router.get(PAGE_PATHS, shell(deps.pagesDir))
+  router.get(DASHBOARD_PATHS, shell(deps.dashboardDir))
   return router
+}
+
+/** The one HTML file of a build; the path decides in the browser. */
+function shell(root: string): RequestHandler {
+  const options = { root, cacheControl: false, headers: { 'Cache-Control': 'no-cache' } }
+  return (_request, response, next) => {
+    response.sendFile('index.html', options, afterSending(response, next))
+  }
 }
 
 /** Sends the file as the build compressed it, in the coding the client likes best. */

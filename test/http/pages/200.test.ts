@@ -2,20 +2,37 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ask, type LiveSetting, setUpOwner } from '../../support/live.ts'
-import { BUILT_PAGE } from '../../support/page-server.ts'
+import { BUILT_DASHBOARD, BUILT_PAGE } from '../../support/page-server.ts'
 import { rawRequest } from '../../support/raw-http.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const ID = 'req_00000000000000000000000000'
-const PAGES = [
+const HOSTED = [
   '/setup',
   '/enroll',
   '/signin',
   '/signin?next=/account',
-  '/account',
   '/link',
   `/a/${ID}`,
   `/a/${ID}?d=approve`,
+  '/b/bst_00000000000000000000000000',
+]
+const DASHBOARD = [
+  '/account',
+  '/account?account=acc_1',
+  '/requests',
+  `/requests/${ID}`,
+  '/keys',
+  '/integrations',
+  '/integrations/webhooks/whk_1',
+  '/members',
+  '/settings',
+  '/audit',
+  '/verify',
+]
+const PAGES = [
+  ...HOSTED.map((path) => [path, BUILT_PAGE] as const),
+  ...DASHBOARD.map((path) => [path, BUILT_DASHBOARD] as const),
 ]
 const POLICY = [
   "default-src 'none'",
@@ -46,8 +63,8 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe('the shell of the pages', () => {
-  it.each(PAGES)('GET %s is the same HTML for everybody', async (path) => {
-    const shell = await readFile(join(BUILT_PAGE, 'index.html'))
+  it.each(PAGES)('GET %s is the same HTML for everybody', async (path, folder) => {
+    const shell = await readFile(join(folder, 'index.html'))
     const cookie = [...setting.owner.browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     for (const headers of [{}, { Cookie: cookie }, { 'Accept-Encoding': 'br, gzip' }]) {
       const answer = await rawRequest(service.url, path, { headers })
@@ -76,25 +93,35 @@ describe('the shell of the pages', () => {
     },
   )
 
-  it('says by itself that it is not to be indexed and tells no referrer, whoever serves it', async () => {
-    const html = (await rawRequest(service.url, '/account')).body.toString('utf8')
-    expect(html).toContain('<meta name="referrer" content="no-referrer"')
-    expect(html).toContain('<meta name="robots" content="noindex, nofollow"')
-  })
+  it.each(['/signin', '/account'])(
+    '%s says by itself that it is not to be indexed and tells no referrer, whoever serves it',
+    async (path) => {
+      const html = (await rawRequest(service.url, path)).body.toString('utf8')
+      expect(html).toContain('<meta name="referrer" content="no-referrer"')
+      expect(html).toContain('<meta name="robots" content="noindex, nofollow"')
+    },
+  )
 
   it('/ leads to the account', async () => {
     const answer = await rawRequest(service.url, '/')
     expect([answer.status, answer.headers.location]).toEqual([303, '/account'])
   })
 
-  it.each(['/setup/x', '/a', '/a/x/y', '/accounts', '/index.html', '/favicon.ico'])(
-    '%s is no page',
-    async (path) => {
-      const answer = await rawRequest(service.url, path)
-      expect(answer.status).toBe(404)
-      expect(JSON.parse(answer.body.toString('utf8'))).toMatchObject({ error: 'not_found' })
-    },
-  )
+  it.each([
+    '/setup/x',
+    '/a',
+    '/a/x/y',
+    '/accounts',
+    '/requests/x/y',
+    '/integrations/x',
+    '/dashboard.html',
+    '/index.html',
+    '/favicon.ico',
+  ])('%s is no page', async (path) => {
+    const answer = await rawRequest(service.url, path)
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.body.toString('utf8'))).toMatchObject({ error: 'not_found' })
+  })
 
   it('answers a precondition and a range that cannot be met without failing', async () => {
     const late = { 'If-Unmodified-Since': 'Thu, 01 Jan 1970 00:00:00 GMT' }

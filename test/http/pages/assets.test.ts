@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BUILT_PAGE } from '../../support/page-server.ts'
+import { BUILT_DASHBOARD, BUILT_PAGE } from '../../support/page-server.ts'
 import { type RawAnswer, rawRequest } from '../../support/raw-http.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -13,24 +13,30 @@ const TYPES = {
 }
 
 let service: TestService
-const names: Record<string, string> = {}
 beforeAll(async () => {
   service = await startService()
-  for (const name of await readdir(join(BUILT_PAGE, 'assets')))
-    names[name.split('.').slice(1).join('.')] = name
 })
 afterAll(() => service.close())
-
-const onDisk = (ending: string): Promise<Buffer> => readFile(join(BUILT_PAGE, 'assets', names[ending] ?? ''))
-const ask = (headers: Record<string, string> = {}, method = 'GET', ending = 'js'): Promise<RawAnswer> =>
-  rawRequest(service.url, `/assets/${names[ending]}`, { method, headers })
 
 function decoded(coding: string | undefined, body: Buffer): Buffer {
   if (coding === undefined) return body
   return coding === 'br' ? brotliDecompressSync(body) : gunzipSync(body)
 }
 
-describe('GET /assets/:name', () => {
+describe.each([
+  ['the hosted pages', BUILT_PAGE],
+  ['the dashboard', BUILT_DASHBOARD],
+])('GET /assets/:name of %s', (_, folder) => {
+  /** One asset of each ending, in its three forms. */
+  const names: Record<string, string> = {}
+  beforeAll(async () => {
+    for (const name of (await readdir(join(folder, 'assets'))).toSorted())
+      names[name.split('.').slice(1).join('.')] = name
+  })
+  const onDisk = (ending: string): Promise<Buffer> => readFile(join(folder, 'assets', names[ending] ?? ''))
+  const ask = (headers: Record<string, string> = {}, method = 'GET', ending = 'js'): Promise<RawAnswer> =>
+    rawRequest(service.url, `/assets/${names[ending]}`, { method, headers })
+
   it.each([
     ['gzip, deflate, br, zstd', 'br'],
     ['br;q=0.4, gzip;q=0.8', 'gzip'],

@@ -1,13 +1,13 @@
-import { type ApiKeyEntry, apiKeysShape, newApiKeyShape, okShape } from '../api/contract.ts'
-import { get, post, RequestFailure, remove } from '../api/request.ts'
-import { button, runOnce, submitButton } from '../dom/button.ts'
-import { el, freshId } from '../dom/element.ts'
-import { field, NAME_LENGTH } from '../dom/field.ts'
-import { day } from '../dom/moment.ts'
-import { callerText } from '../show/caller-text.ts'
-import { askFirst } from './ask-first.ts'
+import { type ApiKeyEntry, apiKeysShape, newApiKeyShape, okShape } from '../../webauthn-page/api/contract.ts'
+import { get, post, RequestFailure, remove } from '../../webauthn-page/api/request.ts'
+import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
+import { el, freshId } from '../../webauthn-page/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
+import { day } from '../../webauthn-page/dom/moment.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import { type Section, section } from '../parts/section.ts'
 import { newKeyView, onceOnly } from './new-key-view.ts'
-import { type Section, section } from './section.ts'
 
 /** All keys of the account, or undefined when this person owns none and may see none. */
 export async function loadApiKeys(): Promise<ApiKeyEntry[] | undefined> {

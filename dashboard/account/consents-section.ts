@@ -1,11 +1,11 @@
-import { get, RequestFailure } from '../api/request.ts'
-import { type WaitingConsent, waitingConsentsShape } from '../consent/consent-shapes.ts'
-import { announce } from '../dom/announce.ts'
-import { el, link } from '../dom/element.ts'
-import { moment } from '../dom/moment.ts'
-import { whileVisible } from '../dom/while-visible.ts'
-import { callerQuote } from '../show/caller-quote.ts'
-import { section } from './section.ts'
+import { get, RequestFailure } from '../../webauthn-page/api/request.ts'
+import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/consent/consent-shapes.ts'
+import { announce } from '../../webauthn-page/dom/announce.ts'
+import { el, link } from '../../webauthn-page/dom/element.ts'
+import { moment } from '../../webauthn-page/dom/moment.ts'
+import { whileVisible } from '../../webauthn-page/dom/while-visible.ts'
+import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
+import { section } from '../parts/section.ts'
 
 const POLL_MS = 5000
 

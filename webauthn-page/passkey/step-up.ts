@@ -5,8 +5,8 @@ import { button, runOnce, submitButton } from '../dom/button.ts'
 import { type Child, el, freshId } from '../dom/element.ts'
 import { codeField, readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
-import { stopPrompt, usePasskey } from '../passkey/ceremony.ts'
-import { insteadOfPrompt, promptNote } from '../passkey/prompt-note.ts'
+import { stopPrompt, usePasskey } from './ceremony.ts'
+import { insteadOfPrompt, promptNote } from './prompt-note.ts'
 
 export type Operation =
   | 'passkey.add'
@@ -16,6 +16,11 @@ export type Operation =
   | 'backup_codes.renew'
   | 'chat.link'
   | 'chat.channel'
+  | 'key.change'
+  | 'policy.change'
+  | 'member.invite'
+  | 'member.change'
+  | 'delegate.change'
 
 /** A fresh proof with an existing factor, good for one operation on one target (T34). */
 export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }

@@ -1,6 +1,6 @@
-import { pendingShape } from '../api/contract.ts'
-import { getTimed, type Timed } from '../api/request.ts'
-import { el } from '../dom/element.ts'
+import { pendingShape } from '../../webauthn-page/api/contract.ts'
+import { getTimed, type Timed } from '../../webauthn-page/api/request.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
 import { type WaitingRow, waitingRow } from './waiting-row.ts'
 
 /** What the service says is waiting, oldest first. */

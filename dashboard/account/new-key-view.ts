@@ -1,6 +1,6 @@
-import { button } from '../dom/button.ts'
-import { copyButton } from '../dom/copy-button.ts'
-import { el, link } from '../dom/element.ts'
+import { button } from '../../webauthn-page/dom/button.ts'
+import { copyButton } from '../../webauthn-page/dom/copy-button.ts'
+import { el, link } from '../../webauthn-page/dom/element.ts'
 import { WAITING_ID } from './waiting-section.ts'
 
 export interface NewKey {

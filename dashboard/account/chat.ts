@@ -5,16 +5,16 @@ import {
   channelsShape,
   identitiesShape,
   okShape,
-} from '../api/contract.ts'
-import { get, post, RequestFailure } from '../api/request.ts'
-import { button } from '../dom/button.ts'
-import { type Child, el } from '../dom/element.ts'
-import { day } from '../dom/moment.ts'
-import { sentenceOf } from '../dom/notice.ts'
-import { channelName, chatName, nameWarnings } from '../link/chat-names.ts'
-import { typedAnywhere, wordsOf } from '../link/chat-words.ts'
-import { askFirst } from './ask-first.ts'
-import { type Section, section } from './section.ts'
+} from '../../webauthn-page/api/contract.ts'
+import { get, post, RequestFailure } from '../../webauthn-page/api/request.ts'
+import { button } from '../../webauthn-page/dom/button.ts'
+import { type Child, el } from '../../webauthn-page/dom/element.ts'
+import { day } from '../../webauthn-page/dom/moment.ts'
+import { sentenceOf } from '../../webauthn-page/dom/notice.ts'
+import { channelName, chatName, nameWarnings } from '../../webauthn-page/link/chat-names.ts'
+import { typedAnywhere, wordsOf } from '../../webauthn-page/link/chat-words.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import { type Section, section } from '../parts/section.ts'
 
 type Done = (message?: string) => Promise<void>
 

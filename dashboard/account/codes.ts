@@ -1,12 +1,12 @@
-import { backupCodesShape, type Factors, okShape, totpSecretShape } from '../api/contract.ts'
-import { post } from '../api/request.ts'
-import { button } from '../dom/button.ts'
-import { el } from '../dom/element.ts'
-import { day } from '../dom/moment.ts'
-import { backupCodes } from '../passkey/backup-codes.ts'
-import { totpSetup } from '../passkey/totp-setup.ts'
-import { type Section, section } from './section.ts'
-import { stepUp } from './step-up.ts'
+import { backupCodesShape, type Factors, okShape, totpSecretShape } from '../../webauthn-page/api/contract.ts'
+import { post } from '../../webauthn-page/api/request.ts'
+import { button } from '../../webauthn-page/dom/button.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { day } from '../../webauthn-page/dom/moment.ts'
+import { backupCodes } from '../../webauthn-page/passkey/backup-codes.ts'
+import { stepUp } from '../../webauthn-page/passkey/step-up.ts'
+import { totpSetup } from '../../webauthn-page/passkey/totp-setup.ts'
+import { type Section, section } from '../parts/section.ts'
 
 type Done = (message: string) => Promise<void>
 

@@ -1,9 +1,9 @@
-import { RequestFailure } from '../api/request.ts'
-import { announce } from '../dom/announce.ts'
-import { el, link } from '../dom/element.ts'
-import { sentenceOf } from '../dom/notice.ts'
-import { whileVisible } from '../dom/while-visible.ts'
-import { section } from './section.ts'
+import { RequestFailure } from '../../webauthn-page/api/request.ts'
+import { announce } from '../../webauthn-page/dom/announce.ts'
+import { el, link } from '../../webauthn-page/dom/element.ts'
+import { sentenceOf } from '../../webauthn-page/dom/notice.ts'
+import { whileVisible } from '../../webauthn-page/dom/while-visible.ts'
+import { section } from '../parts/section.ts'
 import { loadPending, type Pending, WaitingList } from './waiting-list.ts'
 
 const POLL_MS = 5000

@@ -1,14 +1,19 @@
-import { creationOptionsShape, type Factors, okShape, type PasskeyEntry } from '../api/contract.ts'
-import { post } from '../api/request.ts'
-import { button, runOnce, submitButton } from '../dom/button.ts'
-import { el } from '../dom/element.ts'
-import { field, NAME_LENGTH } from '../dom/field.ts'
-import { day } from '../dom/moment.ts'
-import { createPasskey, deviceName, passkeysWork } from '../passkey/ceremony.ts'
-import { promptNote } from '../passkey/prompt-note.ts'
-import { callerText } from '../show/caller-text.ts'
-import { type Section, section } from './section.ts'
-import { type Proof, stepUp } from './step-up.ts'
+import {
+  creationOptionsShape,
+  type Factors,
+  okShape,
+  type PasskeyEntry,
+} from '../../webauthn-page/api/contract.ts'
+import { post } from '../../webauthn-page/api/request.ts'
+import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
+import { day } from '../../webauthn-page/dom/moment.ts'
+import { createPasskey, deviceName, passkeysWork } from '../../webauthn-page/passkey/ceremony.ts'
+import { promptNote } from '../../webauthn-page/passkey/prompt-note.ts'
+import { type Proof, stepUp } from '../../webauthn-page/passkey/step-up.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { type Section, section } from '../parts/section.ts'
 
 /** `done` reloads the page's data and shows its sentence. */
 export function passkeysSection(

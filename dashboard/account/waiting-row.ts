@@ -1,8 +1,8 @@
-import type { PendingRequest } from '../api/contract.ts'
-import { el, link } from '../dom/element.ts'
-import { duration, secondsUntil } from '../dom/moment.ts'
-import { callerQuote } from '../show/caller-quote.ts'
-import { callerText } from '../show/caller-text.ts'
+import type { PendingRequest } from '../../webauthn-page/api/contract.ts'
+import { el, link } from '../../webauthn-page/dom/element.ts'
+import { duration, secondsUntil } from '../../webauthn-page/dom/moment.ts'
+import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
 
 /** One request in the list of those that wait. */
 export interface WaitingRow {

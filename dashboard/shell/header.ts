@@ -1,0 +1,90 @@
+import { okShape } from '../../webauthn-page/api/contract.ts'
+import { remove } from '../../webauthn-page/api/request.ts'
+import { button } from '../../webauthn-page/dom/button.ts'
+import { el, freshId, link } from '../../webauthn-page/dom/element.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { pageHref } from './account-address.ts'
+import type { AccountView } from './account-view.ts'
+import type { Session } from './session.ts'
+
+/** Shows who is signed in, what they look at, and the way out. `look` opens the dashboard of another account. */
+export function showSession(
+  session: Session | undefined,
+  account: AccountView | undefined,
+  look: (account: AccountView) => void,
+): void {
+  const place = document.querySelector('#signed-in')
+  if (place === null) return
+  if (session === undefined) {
+    place.replaceChildren(link('/signin', 'Sign in'))
+    return
+  }
+  const { user, accounts } = session
+  place.replaceChildren(
+    accounts.length > 1 ? accountSwitch(accounts, account, look) : '',
+    el(
+      'p',
+      { class: 'signed-in-name' },
+      el('span', { class: 'visually-hidden' }, 'Signed in as '),
+      callerText(user.email),
+    ),
+    button('Sign out', 'quiet', signOut),
+  )
+}
+
+function accountSwitch(
+  accounts: readonly AccountView[],
+  chosen: AccountView | undefined,
+  look: (account: AccountView) => void,
+): HTMLElement {
+  const id = freshId('account')
+  const select = el(
+    'select',
+    { id, class: 'select' },
+    ...accounts.map((account) =>
+      el(
+        'option',
+        { value: account.id, selected: account.id === chosen?.id },
+        `${account.name} (${account.own ? 'yours' : account.role})`,
+      ),
+    ),
+  )
+  select.addEventListener('change', () => {
+    const account = accounts.find((one) => one.id === select.value)
+    if (account !== undefined) look(account)
+  })
+  return el('p', { class: 'account-switch' }, el('label', { for: id }, 'Account'), ' ', select)
+}
+
+async function signOut(): Promise<void> {
+  await remove('/session', okShape).catch(() => {})
+  location.replace('/signin')
+}
+
+/** Fills the bar of pages; `current` is the path of the page that is shown. */
+export function showNavigation(
+  entries: readonly { path: string; nav: string }[],
+  current: string,
+  account: AccountView,
+  accounts: readonly AccountView[],
+): void {
+  const bar = document.querySelector<HTMLElement>('#navigation')
+  if (bar === null) return
+  bar.hidden = false
+  const items = entries.map(({ path, nav }) => {
+    const here = path === current ? 'page' : isBelow(current, path) ? 'true' : undefined
+    return el('li', {}, link(pageHref(path, account, accounts), nav, { 'aria-current': here }))
+  })
+  bar.replaceChildren(el('ul', {}, ...items))
+  bar.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+}
+
+function isBelow(path: string, parent: string): boolean {
+  return parent !== '/' && path.startsWith(`${parent}/`)
+}
+
+/** Whoever is signed out sees no pages to go to. */
+export function hideNavigation(): void {
+  const bar = document.querySelector<HTMLElement>('#navigation')
+  if (bar !== null) bar.hidden = true
+}

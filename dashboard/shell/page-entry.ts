@@ -1,0 +1,67 @@
+import type { User } from '../../webauthn-page/api/contract.ts'
+import type { AccountView, Role } from './account-view.ts'
+
+/** What a page makes of an address: the router shows it. */
+export interface PageView {
+  /** For the window; the page's own `<h1>` may say more. */
+  title: string
+  /** The whole content of `<main>`; holds one `<h1>`. */
+  scene: HTMLElement
+  wide?: boolean
+}
+
+/** What every page gets, whoever looks. */
+export interface Visit {
+  /** What the `:names` of the page's path stand for. */
+  params: Readonly<Record<string, string>>
+  query: URLSearchParams
+  /** Aborted as soon as another page, or this one anew, is opened. */
+  signal: AbortSignal
+  /** Opens this page anew and says there, as a success, what was done. */
+  done(message?: string): Promise<void>
+  /** Opens another page of the dashboard, likewise. */
+  go(path: string, message?: string): Promise<void>
+}
+
+/** What pages for signed-in people get. */
+export interface PageContext extends Visit {
+  user: User
+  /** The account that is looked at, as the address says: `?account=acc_…`. */
+  account: AccountView
+  /** All accounts this person may look at, never empty. */
+  accounts: readonly AccountView[]
+  /** `path` of a GET that takes `?account=`, for the account that is looked at. */
+  ofAccount(path: string): string
+  /** Address of another page of the dashboard that keeps the account that is looked at. */
+  href(path: string): string
+}
+
+/** Throws what calls throw; the router then says so and offers to try again. */
+export type OpenPage = (context: PageContext) => Promise<PageView>
+
+/** A page that needs nobody to be signed in. */
+export type OpenPublicPage = (visit: Visit & { user: User | undefined }) => Promise<PageView>
+
+interface Entry {
+  /** Such as `/requests/:id`. */
+  path: string
+  /** Its name in the navigation; without one it stands there under the entry whose path it begins with. */
+  nav?: string
+}
+
+/** One page of the dashboard. `load` imports the page's module, so that each becomes a file of its own. */
+export type PageEntry = Entry &
+  (
+    | { public: true; load(): Promise<OpenPublicPage> }
+    | {
+        public?: false
+        /** Who may see it, by the role in the account that is looked at. All when left out. */
+        roles?: readonly Role[]
+        load(): Promise<OpenPage>
+      }
+  )
+
+/** Whether it can be opened in that account. */
+export function isOpenTo(entry: PageEntry, role: Role): boolean {
+  return entry.public === true || entry.roles === undefined || entry.roles.includes(role)
+}

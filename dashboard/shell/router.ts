@@ -1,0 +1,164 @@
+import { RequestFailure } from '../../webauthn-page/api/request.ts'
+import { announce } from '../../webauthn-page/dom/announce.ts'
+import { notice } from '../../webauthn-page/dom/notice.ts'
+import { showScene } from '../../webauthn-page/dom/stage.ts'
+import { ofAccount, pageHref } from './account-address.ts'
+import type { AccountView } from './account-view.ts'
+import { hideNavigation, showNavigation, showSession } from './header.ts'
+import { clickedAddress, rememberScroll, scrollOf } from './history-entries.ts'
+import { matchPath } from './match-path.ts'
+import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
+import { chosenAccount, loadSession, type Session } from './session.ts'
+import { closedView, failureView, foreignView, PageLoadError, unknownView } from './stopped-views.ts'
+
+/** How a page came to be opened: it decides where focus and scrolling go. */
+interface Opening {
+  message?: string | undefined
+  /** The first paint leaves the focus where the browser put it. */
+  first?: boolean
+  scroll?: number
+}
+
+/** Shows the page of the address, and of each address that a link, a page or the browser's history leads to. */
+export class Router {
+  readonly #pages: readonly PageEntry[]
+  #visit = new AbortController()
+  #path = ''
+
+  constructor(pages: readonly PageEntry[]) {
+    this.#pages = pages
+  }
+
+  /** Shows the first page and listens for the next ones. */
+  start(): Promise<void> {
+    addEventListener('click', (event) => {
+      const address = clickedAddress(event, (path) => this.#find(path) !== undefined)
+      if (address !== undefined) void this.#go(address)
+    })
+    addEventListener('popstate', (event) => {
+      // A jump within the page is a step in the history, too.
+      if (location.pathname + location.search === this.#path) return
+      void this.#open({ scroll: scrollOf(event.state) })
+    })
+    return this.#open({ first: true })
+  }
+
+  #find(path: string): { entry: PageEntry; params: Record<string, string> } | undefined {
+    for (const entry of this.#pages) {
+      const params = matchPath(entry.path, path)
+      if (params !== undefined) return { entry, params }
+    }
+    return undefined
+  }
+
+  #go(address: string, message?: string): Promise<void> {
+    rememberScroll()
+    history.pushState(null, '', address)
+    return this.#open({ message })
+  }
+
+  async #open(opening: Opening): Promise<void> {
+    this.#visit.abort()
+    this.#visit = new AbortController()
+    const { signal } = this.#visit
+    this.#path = location.pathname + location.search
+    const main = document.querySelector('main')
+    main?.setAttribute('aria-busy', 'true')
+    const view = await this.#view(signal).catch((error: unknown) => {
+      if (!(error instanceof RequestFailure && error.status === 401))
+        return failureView(error, () => this.#open({}))
+      location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
+      return undefined
+    })
+    // Somebody may have gone on while this page was loading.
+    if (signal.aborted || view === undefined) return
+    main?.removeAttribute('aria-busy')
+    this.#show(view, opening)
+  }
+
+  /** @throws whatever the page throws */
+  async #view(signal: AbortSignal): Promise<PageView | undefined> {
+    const found = this.#find(location.pathname)
+    const [session, open] = await Promise.all([loadSession(), found && loaded(found.entry)])
+    const query = new URLSearchParams(location.search)
+    const account = session && chosenAccount(session, query)
+    if (signal.aborted) return undefined
+    if (session === undefined && found?.entry.public !== true) {
+      location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
+      return undefined
+    }
+    this.#frame(session, account)
+    if (found === undefined || open === undefined) return unknownView()
+    const visit: Visit = {
+      params: found.params,
+      query,
+      signal,
+      done: (message) => this.#open({ message }),
+      go: (path, message) => this.#go(path, message),
+    }
+    if ('public' in open) return open.public({ ...visit, user: session?.user })
+    if (session === undefined || account === undefined) return foreignView()
+    if (!isOpenTo(found.entry, account.role)) return closedView(account, ownAddress(session))
+    const { user, accounts } = session
+    return open.private({
+      ...visit,
+      user,
+      account,
+      accounts,
+      ofAccount: (path) => ofAccount(path, account),
+      href: (path) => pageHref(path, account, accounts),
+    })
+  }
+
+  /** Header and navigation, which stay while pages come and go. */
+  #frame(session: Session | undefined, account: AccountView | undefined): void {
+    const { pathname } = location
+    showSession(session, account, (other) => {
+      const entry = this.#find(pathname)?.entry
+      const stays = entry !== undefined && !entry.path.includes(':') && isOpenTo(entry, other.role)
+      void this.#go(pageHref(stays ? pathname : '/', other, session?.accounts ?? []))
+    })
+    if (session === undefined) {
+      hideNavigation()
+      return
+    }
+    const looked = account ?? session.accounts[0]
+    const entries = this.#pages.flatMap((entry) =>
+      entry.nav !== undefined && isOpenTo(entry, looked.role) ? [{ path: entry.path, nav: entry.nav }] : [],
+    )
+    showNavigation(entries, pathname, looked, session.accounts)
+  }
+
+  #show({ title, scene, wide = false }: PageView, { message, first = false, scroll = 0 }: Opening): void {
+    const news = message === undefined ? undefined : notice('success', message)
+    if (news !== undefined) headOf(scene)?.after(news)
+    showScene(title, scene, { focus: !first, wide })
+    if (!first) announce(title)
+    window.scrollTo(0, scroll)
+    news?.focus()
+  }
+}
+
+/** The child of the scene that holds its first heading. */
+function headOf(scene: HTMLElement): Element | undefined {
+  return [...scene.children].find((child) => child.matches('h1') || child.querySelector('h1') !== null)
+}
+
+/** This page's address for the person's own account. */
+function ownAddress({ accounts }: Session): string | undefined {
+  const own = accounts.find((account) => account.own && account.role === 'owner')
+  return own && pageHref(location.pathname, own, accounts)
+}
+
+type Loaded =
+  | { public: Awaited<ReturnType<Extract<PageEntry, { public: true }>['load']>> }
+  | { private: Awaited<ReturnType<Exclude<PageEntry, { public: true }>['load']>> }
+
+/** @throws PageLoadError */
+async function loaded(entry: PageEntry): Promise<Loaded> {
+  try {
+    return entry.public === true ? { public: await entry.load() } : { private: await entry.load() }
+  } catch {
+    throw new PageLoadError('A part of this page did not arrive. Check your connection and try again.')
+  }
+}
