@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, verify as platformVerify } from 'node:crypto'
 import { getPublicKey, hashes, sign, verify } from '@noble/ed25519'
-import { isSmallOrder } from './public-key.ts'
+import { canBeGenuine } from './strict-ed25519.ts'
 
 hashes.sha512 = (message) => new Uint8Array(createHash('sha512').update(message).digest())
 
@@ -39,10 +39,9 @@ export function nobleAccepts(publicKey: Uint8Array, message: Uint8Array, signatu
 
 /**
  * Strict Ed25519: exact lengths, no small-order key, and both implementations must accept, so that the verdict does not
- * depend on the verifier. The cheap platform check comes first, so forgeries cost a tenth. Never throws.
+ * depend on the verifier (`signatureHolds` gives the same one without node:crypto). The cheap platform check comes first, so forgeries cost a tenth. Never throws.
  */
 export function verifySignature(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  if (![publicKey, message, signature].every((bytes) => bytes instanceof Uint8Array)) return false
-  if (publicKey.length !== 32 || signature.length !== 64 || isSmallOrder(publicKey)) return false
+  if (!canBeGenuine(publicKey, message, signature)) return false
   return platformAccepts(publicKey, message, signature) && nobleAccepts(publicKey, message, signature)
 }

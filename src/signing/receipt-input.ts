@@ -3,7 +3,7 @@ import { canonicalize } from './canonical.ts'
 import { ReceiptError } from './receipt-error.ts'
 
 /** Payload field a statement around the receipt is compared with. */
-type ClaimField = 'rid' | 'did' | 'decision' | 'method' | 'ts' | 'exp' | 'sandbox' | 'action'
+type ClaimField = 'rid' | 'did' | 'approver' | 'decision' | 'method' | 'ts' | 'exp' | 'sandbox' | 'action'
 
 /** One unsigned statement made around the receipt; `name` is its own field name there. */
 export interface ReceiptClaim {
@@ -44,6 +44,7 @@ const RECEIPT_CLAIMS: ClaimTable = {
 }
 const DECISION_CLAIMS: ClaimTable = {
   id: 'did',
+  approver: 'approver',
   decision: 'decision',
   method: 'method',
   decided_at: 'ts',

@@ -1,22 +1,17 @@
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import { canonicalize } from './canonical.ts'
-import { keyProblemAt, type VerificationKey } from './key-record.ts'
+import type { VerificationKey } from './key-record.ts'
+import {
+  type CheckOutcome,
+  type CheckTrace,
+  PAYLOAD_CHECKS,
+  type ReceiptCheck,
+  type VerifyOptions,
+} from './receipt-checks.ts'
 import { type ReceiptRefusal, refuse } from './receipt-error.ts'
-import type { ReceiptClaim, ReceiptInput } from './receipt-input.ts'
+import type { ReceiptInput } from './receipt-input.ts'
 import { isReceiptPayload, payloadProblem } from './receipt-payload.ts'
-import { openStatement } from './statement.ts'
-
-/** Fields a particular receipt must have; the whole payload may be given. */
-export type ExpectedPayload = Partial<ReceiptPayload>
-
-export interface VerifyOptions {
-  /** Accept sandbox receipts (tests only). Default false. */
-  allowSandbox?: boolean | undefined
-  /** Refuse decision times more than 300 s after this. Without it the future is not judged. */
-  now?: Date | undefined
-  /** What this receipt must say, for whoever knows what was asked. */
-  expected?: ExpectedPayload | undefined
-}
+import { sameBytes } from './same-bytes.ts'
 
 /** A receipt that passed every check. */
 export interface VerifiedReceipt {
@@ -42,8 +37,10 @@ export interface LocatedReceipt {
   key: VerificationKey
 }
 
-/** Seconds by which another clock may run ahead. */
-const CLOCK_LEEWAY = 300
+/** A verdict and how far the checks got. */
+export interface Judgement extends CheckTrace {
+  result: VerifyResult
+}
 
 /**
  * Step 1: finds the key in the pinned set, by id or by the key's own bytes. The key in a message is never used itself:
@@ -67,91 +64,62 @@ export function locateKey(
 
 /**
  * Step 3, after the signature was checked (`signatureValid`): judges what was signed, in a fixed order. Pure, so the
- * browser page and the server give one verdict. `sha256Hex` hashes a text's UTF-8 bytes.
+ * browser page and the server give one verdict. `sha256Hex` hashes a text's UTF-8 bytes; it is only asked for `hashedTexts`.
  */
 export function judgeReceipt(
   receipt: LocatedReceipt,
   signatureValid: boolean,
   sha256Hex: (text: string) => string,
   options: VerifyOptions = {},
-): VerifyResult {
-  if (!signatureValid) return refuse('receipt_signature_invalid')
+): Judgement {
+  const outcomes = new Map<ReceiptCheck, CheckOutcome>([
+    ['form', 'passed'],
+    ['encoding', 'passed'],
+    ['key', 'passed'],
+  ])
+  const fail = (failed: ReceiptCheck, result: ReceiptRefusal): Judgement => ({ result, outcomes, failed })
+  if (!signatureValid) return fail('signature', refuse('receipt_signature_invalid'))
+  outcomes.set('signature', 'passed')
   const payload = readCanonical(receipt.input.payload)
-  if (payload === undefined) return refuse('receipt_payload_not_canonical')
-  if (versionOf(payload) !== 1) return refuse('receipt_version_unsupported', 'v')
-  if (!isReceiptPayload(payload)) return refuse('receipt_payload_invalid', payloadProblem(payload))
-  const refused =
-    judgeKey(payload, receipt.key) ?? judgeContext(payload, receipt.input.claims, sha256Hex, options)
-  if (refused !== undefined) return refused
-  const checked = judgeStatement(payload, receipt.input, sha256Hex)
-  if ('code' in checked) return checked
+  if (payload === undefined) return fail('canonical', refuse('receipt_payload_not_canonical'))
+  outcomes.set('canonical', 'passed')
+  if (versionOf(payload) !== 1) return fail('version', refuse('receipt_version_unsupported', 'v'))
+  outcomes.set('version', 'passed')
+  if (!isReceiptPayload(payload))
+    return fail('fields', refuse('receipt_payload_invalid', payloadProblem(payload)))
+  outcomes.set('fields', 'passed')
+  const { key, input } = receipt
+  for (const [name, check] of PAYLOAD_CHECKS) {
+    const outcome = check({ payload, key, input, options, sha256Hex })
+    if (typeof outcome === 'object') return fail(name, outcome)
+    outcomes.set(name, outcome)
+  }
+  return { result: verified(payload, key, outcomes), outcomes }
+}
+
+/** Every text whose hash `judgeReceipt` asks for: whoever can only hash asynchronously hashes these before. */
+export function hashedTexts({ intent, context, claims }: ReceiptInput): string[] {
+  const actions = claims.filter(({ field }) => field === 'action').map(({ value }) => value)
+  return [intent, context, ...actions].filter((text) => typeof text === 'string')
+}
+
+function verified(
+  payload: ReceiptPayload,
+  key: VerificationKey,
+  outcomes: ReadonlyMap<ReceiptCheck, CheckOutcome>,
+): VerifiedReceipt {
+  const passed = (check: ReceiptCheck): boolean => outcomes.get(check) === 'passed'
+  const byHash = passed('action_hash') ? 'hash' : 'none'
   return {
     valid: true,
     payload,
-    kid: receipt.key.kid,
+    kid: key.kid,
     sandbox: payload.sandbox === true,
-    checked,
-    ...(receipt.key.revokedAt && { keyRevokedAt: receipt.key.revokedAt }),
-  }
-}
-
-/** Checks action and context by the intent, where there is one: 64 bits of the action alone can be collided (T69). */
-function judgeStatement(
-  payload: ReceiptPayload,
-  { intent, context, claims }: ReceiptInput,
-  sha256Hex: (text: string) => string,
-): VerifiedReceipt['checked'] | ReceiptRefusal {
-  const action = claims.find(({ field }) => field === 'action')
-  if (intent === undefined) return { action: action === undefined ? 'none' : 'hash', context: 'none' }
-  const statement = openStatement(payload, intent, sha256Hex)
-  if (statement === undefined) return refuse('receipt_intent_mismatch', 'intent')
-  if (action !== undefined && action.value !== statement.action)
-    return refuse('receipt_contradicts_payload', action.name)
-  if (context !== undefined && sha256Hex(context) !== statement.context_sha256)
-    return refuse('receipt_contradicts_payload', 'context')
-  return { action: action === undefined ? 'none' : 'full', context: context === undefined ? 'none' : 'full' }
-}
-
-function judgeKey(payload: ReceiptPayload, key: VerificationKey): ReceiptRefusal | undefined {
-  if (payload.ts > payload.exp) return refuse('receipt_time_invalid', 'ts')
-  if (key.purpose !== (payload.sandbox ? 'decision-sandbox' : 'decision'))
-    return refuse('receipt_key_purpose_mismatch')
-  const problem = keyProblemAt(key, payload.ts)
-  return problem && refuse(problem, 'ts')
-}
-
-function judgeContext(
-  payload: ReceiptPayload,
-  claims: readonly ReceiptClaim[],
-  sha256Hex: (text: string) => string,
-  options: VerifyOptions,
-): ReceiptRefusal | undefined {
-  if (payload.sandbox && options.allowSandbox !== true) return refuse('receipt_sandbox_refused', 'sandbox')
-  const lie = claims.find((claim) => !agrees(claim, payload, sha256Hex))
-  if (lie) return refuse('receipt_contradicts_payload', lie.name)
-  const signed = new Map<string, unknown>(Object.entries(payload))
-  const other = Object.entries(options.expected ?? {}).find(([name, value]) => signed.get(name) !== value)
-  if (other) return refuse('receipt_unexpected', other[0])
-  const latest = options.now && options.now.getTime() / 1000 + CLOCK_LEEWAY
-  return latest !== undefined && !(payload.ts <= latest) ? refuse('receipt_from_future', 'ts') : undefined
-}
-
-function agrees(claim: ReceiptClaim, payload: ReceiptPayload, sha256Hex: (text: string) => string): boolean {
-  const { field, value } = claim
-  switch (field) {
-    case 'ts':
-    case 'exp':
-      return typeof value === 'string' && Math.floor(Date.parse(value) / 1000) === payload[field]
-    case 'sandbox':
-      return value === (payload.sandbox === true)
-    case 'action':
-      return (
-        typeof value === 'string' &&
-        !/\p{Surrogate}/u.test(value) &&
-        sha256Hex(value).slice(0, 16) === payload.action
-      )
-    default:
-      return value === payload[field]
+    checked: {
+      action: passed('action') ? 'full' : byHash,
+      context: passed('context') ? 'full' : 'none',
+    },
+    ...(key.revokedAt && { keyRevokedAt: key.revokedAt }),
   }
 }
 
@@ -169,8 +137,4 @@ function readCanonical(bytes: Uint8Array): unknown {
 
 function versionOf(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'v' in value ? value.v : undefined
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, index) => byte === b[index])
 }

@@ -1,14 +1,16 @@
 import { verifySignature } from './ed25519.ts'
 import { sha256Hex } from './encoding.ts'
 import type { VerificationKey } from './key-record.ts'
+import type { VerifyOptions } from './receipt-checks.ts'
 import { ReceiptError, refuse } from './receipt-error.ts'
 import { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
-import { judgeReceipt, locateKey, type VerifyOptions, type VerifyResult } from './verify-core.ts'
+import { judgeReceipt, locateKey, type VerifyResult } from './verify-core.ts'
 
 export { verifySignature } from './ed25519.ts'
+export type { ExpectedPayload, VerifyOptions } from './receipt-checks.ts'
 export { RECEIPT_ERRORS, ReceiptError, type ReceiptErrorCode, type ReceiptRefusal } from './receipt-error.ts'
 export { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
-export type { ExpectedPayload, VerifiedReceipt, VerifyOptions, VerifyResult } from './verify-core.ts'
+export type { VerifiedReceipt, VerifyResult } from './verify-core.ts'
 
 /**
  * Verifies a receipt against pinned keys, in one fixed order: key, signature, canonical form, version and fields,
@@ -22,7 +24,7 @@ export function verifyReceipt(
   const found = locateKey(input, keys)
   if (!('located' in found)) return found
   const signatureValid = verifySignature(found.key.publicKey, input.payload, input.signature)
-  return judgeReceipt(found, signatureValid, sha256Hex, options)
+  return judgeReceipt(found, signatureValid, sha256Hex, options).result
 }
 
 /** `parseReceiptInput` and `verifyReceipt` in one: takes the JSON as received, never throws. */

@@ -23,6 +23,7 @@ describe('the verifier page', () => {
     ['signing/receipt-input.ts', []],
     ['signing/verify-core.ts', []],
     ['signing/jwks.ts', ['@noble/ed25519']],
+    ['signing/examine-receipt.ts', ['@noble/ed25519']],
     ['domain/text.ts', []],
   ])('%s reaches no Node module and no Buffer', (file, packages) => {
     const modules = reach(new URL(`../../src/${file}`, import.meta.url))

@@ -1,0 +1,178 @@
+import type { ReceiptPayload } from '../domain/receipt.ts'
+import { keyProblemAt, type VerificationKey } from './key-record.ts'
+import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
+import type { ReceiptClaim, ReceiptInput } from './receipt-input.ts'
+import { openStatement } from './statement.ts'
+
+/** Fields a particular receipt must have; the whole payload may be given. */
+export type ExpectedPayload = Partial<ReceiptPayload>
+
+export interface VerifyOptions {
+  /** Accept sandbox receipts (tests only). Default false. */
+  allowSandbox?: boolean | undefined
+  /** Refuse decision times more than 300 s after this. Without it the future is not judged. */
+  now?: Date | undefined
+  /** What this receipt must say, for whoever knows what was asked. */
+  expected?: ExpectedPayload | undefined
+}
+
+/** Every check of a receipt, in the order in which they are made; the first that fails ends it. */
+export const RECEIPT_CHECKS = [
+  'form',
+  'encoding',
+  'key',
+  'signature',
+  'canonical',
+  'version',
+  'fields',
+  'time',
+  'purpose',
+  'validity',
+  'sandbox',
+  'claims',
+  'action_hash',
+  'expected',
+  'clock',
+  'intent',
+  'action',
+  'context',
+] as const
+export type ReceiptCheck = (typeof RECEIPT_CHECKS)[number]
+
+/** `absent`: there was nothing of that kind to check. */
+export type CheckOutcome = 'passed' | 'absent'
+
+/** How far the checks of a receipt got. What is not in `outcomes` was not made, except `failed`. */
+export interface CheckTrace {
+  outcomes: Map<ReceiptCheck, CheckOutcome>
+  failed?: ReceiptCheck
+}
+
+/** What a check of the readable payload looks at. */
+export interface CheckSubject {
+  payload: ReceiptPayload
+  key: VerificationKey
+  input: ReceiptInput
+  options: VerifyOptions
+  /** Of a text's UTF-8 bytes, lower-case hex. */
+  sha256Hex: (text: string) => string
+}
+
+type Check = (subject: CheckSubject) => CheckOutcome | ReceiptRefusal
+
+/** Seconds by which another clock may run ahead. */
+const CLOCK_LEEWAY = 300
+
+/** The checks from `time` on: those of a payload whose signature and form hold. */
+export const PAYLOAD_CHECKS: readonly (readonly [ReceiptCheck, Check])[] = [
+  ['time', ({ payload }) => (payload.ts > payload.exp ? refuse('receipt_time_invalid', 'ts') : 'passed')],
+  ['purpose', checkPurpose],
+  ['validity', checkValidity],
+  ['sandbox', checkSandbox],
+  ['claims', checkClaims],
+  ['action_hash', checkActionHash],
+  ['expected', checkExpected],
+  ['clock', checkClock],
+  ['intent', checkIntent],
+  ['action', checkAction],
+  ['context', checkContext],
+]
+
+/** The check a refusal of `parseReceiptInput` or `locateKey` belongs to. */
+export function checkOfReading(code: ReceiptErrorCode): ReceiptCheck {
+  switch (code) {
+    case 'receipt_payload_malformed':
+    case 'receipt_signature_malformed':
+      return 'encoding'
+    case 'receipt_key_missing':
+    case 'receipt_key_mismatch':
+    case 'receipt_key_unknown':
+      return 'key'
+    case 'receipt_intent_mismatch':
+      return 'intent'
+    default:
+      return 'form'
+  }
+}
+
+function checkPurpose({ payload, key }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const right = payload.sandbox ? 'decision-sandbox' : 'decision'
+  return key.purpose === right ? 'passed' : refuse('receipt_key_purpose_mismatch')
+}
+
+function checkValidity({ payload, key }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const problem = keyProblemAt(key, payload.ts)
+  return problem === undefined ? 'passed' : refuse(problem, 'ts')
+}
+
+function checkSandbox({ payload, options }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const refused = payload.sandbox && options.allowSandbox !== true
+  return refused ? refuse('receipt_sandbox_refused', 'sandbox') : 'passed'
+}
+
+function checkClaims({ payload, input }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const claims = input.claims.filter(({ field }) => field !== 'action')
+  const lie = claims.find((claim) => !agrees(claim, payload))
+  if (lie !== undefined) return refuse('receipt_contradicts_payload', lie.name)
+  return claims.length === 0 ? 'absent' : 'passed'
+}
+
+/** By the payload's 64 bits alone, which whoever writes two texts can make collide (T69). */
+function checkActionHash({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const claims = input.claims.filter(({ field }) => field === 'action')
+  const lie = claims.find(({ value }) => !isText(value) || sha256Hex(value).slice(0, 16) !== payload.action)
+  if (lie !== undefined) return refuse('receipt_contradicts_payload', lie.name)
+  return claims.length === 0 ? 'absent' : 'passed'
+}
+
+function checkExpected({ payload, options }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const expected = Object.entries(options.expected ?? {})
+  const signed = new Map<string, unknown>(Object.entries(payload))
+  const other = expected.find(([name, value]) => signed.get(name) !== value)
+  if (other !== undefined) return refuse('receipt_unexpected', other[0])
+  return expected.length === 0 ? 'absent' : 'passed'
+}
+
+function checkClock({ payload, options: { now } }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  if (now === undefined) return 'absent'
+  const early = payload.ts <= now.getTime() / 1000 + CLOCK_LEEWAY
+  return early ? 'passed' : refuse('receipt_from_future', 'ts')
+}
+
+function checkIntent({ payload, input: { intent }, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  if (intent === undefined) return 'absent'
+  const opened = openStatement(payload, intent, sha256Hex)
+  return opened === undefined ? refuse('receipt_intent_mismatch', 'intent') : 'passed'
+}
+
+function checkAction({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const action = input.claims.find(({ field }) => field === 'action')
+  if (action === undefined || input.intent === undefined) return 'absent'
+  const said = openStatement(payload, input.intent, sha256Hex)
+  return action.value === said?.action ? 'passed' : refuse('receipt_contradicts_payload', action.name)
+}
+
+function checkContext({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  if (input.context === undefined || input.intent === undefined) return 'absent'
+  const said = openStatement(payload, input.intent, sha256Hex)
+  return sha256Hex(input.context) === said?.context_sha256
+    ? 'passed'
+    : refuse('receipt_contradicts_payload', 'context')
+}
+
+function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolean {
+  switch (field) {
+    case 'ts':
+    case 'exp':
+      return typeof value === 'string' && Math.floor(Date.parse(value) / 1000) === payload[field]
+    case 'sandbox':
+      return value === (payload.sandbox === true)
+    default:
+      return value === payload[field]
+  }
+}
+
+/** A lone surrogate would become U+FFFD: the hash of another text. */
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && !/\p{Surrogate}/u.test(value)
+}
