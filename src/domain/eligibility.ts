@@ -1,5 +1,5 @@
 import { type Refusal, refusal } from './errors.ts'
-import { allowedMethods } from './policy.ts'
+import { type ApproverSnapshot, allowedMethods } from './policy.ts'
 import type { ApprovalRequest } from './request.ts'
 
 /** What the check needs of the person who wants to decide. */
@@ -7,17 +7,31 @@ export interface Decider {
   user_id: string
   has_passkey: boolean
   has_totp: boolean
+  /** Ids of those for whom they stand in now, in the request's account. */
+  stands_in_for?: readonly string[]
 }
 
 /** Ordered checks: named, still pending, no dry-run, not voted yet, has a permitted factor. @returns the first that fails. */
 export function whyNot(request: ApprovalRequest, person: Decider): Refusal | undefined {
-  if (!isNamed(request, person.user_id)) return refusal('not_found')
+  if (namedBy(request, person).length === 0) return refusal('not_found')
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
   // A person's proof under the sandbox mark would be a receipt that is neither one nor the other (T72).
   if (request.sandbox) return refusal('sandbox_request')
-  if (hasVoted(request, person.user_id)) return refusal('already_voted')
+  if (whoseVote(request, person) === undefined) return refusal('already_voted')
   if (methodsFor(request, person).length === 0) return refusal('passkey_required')
   return undefined
+}
+
+/**
+ * Whose vote this person's would be: their own when they are named, else that of the first named person for whom they stand
+ * in and who has not been counted. @returns undefined when they have acted on this request before, or nobody is left: no
+ * pair of hands acts twice, so a delegate cannot be two of the four eyes
+ */
+export function whoseVote(request: ApprovalRequest, person: Decider): ApproverSnapshot | undefined {
+  if (request.votes.some((vote) => vote.user_id === person.user_id)) return undefined
+  return namedBy(request, person).find(
+    ({ user_id }) => !request.votes.some((vote) => vote.on_behalf_of === user_id),
+  )
 }
 
 /** The factors this person may use on this request; see `allowedMethods`. */
@@ -41,11 +55,19 @@ export function whyNotMethod(
 }
 
 /** Is the person one of the approvers fixed at creation? Later changes of policy or membership do not matter (T79). */
-export function isNamed(request: ApprovalRequest, userId: string): boolean {
+export function isNamed(request: Pick<ApprovalRequest, 'requirement'>, userId: string): boolean {
   return request.requirement.approvers.some((approver) => approver.user_id === userId)
 }
 
-/** Has a vote of this person, or for this person, been counted? */
-function hasVoted(request: ApprovalRequest, userId: string): boolean {
-  return request.votes.some((vote) => vote.on_behalf_of === userId)
+/** Did the person's own hands cast one of the votes? */
+export function hasActed(request: ApprovalRequest, userId: string): boolean {
+  return request.votes.some((vote) => vote.user_id === userId)
+}
+
+/** Themself when named; else everybody named for whom they stand in. Whoever is named votes for nobody but themself. */
+function namedBy(request: ApprovalRequest, person: Decider): ApproverSnapshot[] {
+  const { approvers } = request.requirement
+  if (isNamed(request, person.user_id)) return approvers.filter(({ user_id }) => user_id === person.user_id)
+  const others = person.stands_in_for ?? []
+  return approvers.filter(({ user_id }) => others.includes(user_id))
 }

@@ -65,6 +65,10 @@ export const REFUSALS = {
     'This request must be decided with a passkey; you have one, or the policy demands it.',
   ],
   method_not_enrolled: [403, 'You have not enrolled this way of proving presence.'],
+  batch_changed: [
+    409,
+    'Some of these requests changed meanwhile; nothing was recorded. Look at those in `ids` and start again.',
+  ],
   challenge_invalid: [
     400,
     'This confirmation has expired, was already used or belongs to something else; start again.',
@@ -94,6 +98,8 @@ export const REFUSALS = {
     'This link has expired, was already used or was cut short; ask for a new one in chat.',
   ],
   chat_link_not_yours: [403, 'Somebody else asked for this link in chat; sign in as that person.'],
+  member_exists: [409, 'This person is a member or invited already.'],
+  member_limit: [409, 'The account has reached the limit of 50 members; remove one first.'],
   channel_limit: [409, 'The account has reached the limit of 5 channels; remove one first.'],
   push_device_limit: [
     409,
@@ -145,6 +151,8 @@ export interface RefusalDetails {
   scope?: string
   retry_after?: number
   status?: string
+  /** Of the things that stand in the way. */
+  ids?: string[]
 }
 
 /** A refusal on its way out: thrown by domain and flow, turned into a response in one place of `http`. */

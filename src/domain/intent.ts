@@ -16,6 +16,8 @@ export interface DecisionIntent {
   decision: Outcome
   /** Approver reference, 16 hex characters. */
   approver: string
+  /** Set when a delegate acts: the reference of the person who acts; `approver` is whom it counts for. */
+  delegate?: string
   /** The whole action text, unshortened. */
   action: string
   /** Hex SHA-256 of the stored RFC 8785 text of the context. */
@@ -35,6 +37,7 @@ export interface IntentFacts {
   requestId: string
   decision: Outcome
   approverRef: string
+  delegateRef?: string | undefined
   action: string
   contextSha256: string
   requestCreatedAt: Date
@@ -51,6 +54,7 @@ export function buildIntent(facts: IntentFacts): DecisionIntent {
     rid: facts.requestId,
     decision: facts.decision,
     approver: facts.approverRef,
+    ...(facts.delegateRef === undefined ? {} : { delegate: facts.delegateRef }),
     action: facts.action,
     context_sha256: facts.contextSha256,
     request_created_at: facts.requestCreatedAt.toISOString(),

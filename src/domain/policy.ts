@@ -6,12 +6,23 @@ export interface Policy {
   quorum: number
   /** Everybody must use a passkey. */
   passkey_only: boolean
+  /** Every request counts as high impact. */
+  high_impact: boolean
   /** When to remind by itself, as fractions of the time a request has. */
   reminders: number[]
 }
 
+/** What an API key may add to the account's policy: it narrows and never widens. */
+export interface KeyPolicy {
+  /** User ids; only those of them whom the account's policy names count. */
+  approvers?: string[]
+  quorum?: number
+  passkey_only?: true
+  high_impact?: true
+}
+
 /** One person who may decide, as snapshotted into the request at creation. */
-interface ApproverSnapshot {
+export interface ApproverSnapshot {
   user_id: string
   /** 16 hex characters; what receipts show. */
   approver: string
@@ -28,13 +39,35 @@ export const DEFAULT_POLICY: Policy = {
   approvers: [],
   quorum: 1,
   passkey_only: false,
+  high_impact: false,
   reminders: [0.5, 0.9],
 }
 
 /** Sources whose requests are high impact by themselves (interface, "Created by source-control integrations"). */
 const SOURCE_CONTROL = new Set(['github', 'gitlab', 'bitbucket', 'azure-devops'])
 
-/** True when the caller marked the request, or its source is a source-control integration. */
+/**
+ * The policy under which a key's requests stand: of the account's approvers those the key names, the larger quorum, and
+ * every demand of either. An empty list of the account means its owner.
+ * @returns approvers by name; an empty list now means nobody
+ */
+export function policyFor(account: { owner_id: string; policy: Policy }, key: KeyPolicy | undefined): Policy {
+  const { policy, owner_id } = account
+  const named = policy.approvers.length === 0 ? [owner_id] : policy.approvers
+  const wanted = key?.approvers
+  return {
+    approvers: wanted === undefined ? named : named.filter((id) => wanted.includes(id)),
+    quorum: Math.max(policy.quorum, key?.quorum ?? 1),
+    passkey_only: policy.passkey_only || key?.passkey_only === true,
+    high_impact: policy.high_impact || key?.high_impact === true,
+    reminders: policy.reminders,
+  }
+}
+
+/**
+ * True when the caller or a rule (the policy, or a key of a source-control integration) marked the request, or its source is
+ * a source-control integration.
+ */
 export function isHighImpact(marked: boolean, context: Record<string, unknown>): boolean {
   const source = context.source
   return marked || (typeof source === 'string' && SOURCE_CONTROL.has(source))

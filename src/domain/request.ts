@@ -17,9 +17,11 @@ export type Evidence =
       client_data_json: string
       authenticator_data: string
       signature: string
+      /** One gesture for many requests: the RFC 8785 text the challenge is the hash of; it lists this intent's hash. */
+      batch_json?: string
     }
   /** A code proves itself to the service only; the step number is all there is to keep (RFC 6238). */
-  | { type: 'totp'; step: number }
+  | { type: 'totp'; step: number; batch_json?: string }
   | { type: 'sandbox' }
 
 /** One person's vote. It is signed only by the write that decides the request: expired requests leave no artifact. */
@@ -32,6 +34,8 @@ export interface Vote {
   on_behalf_of: string
   /** 16 hex characters of whom it counts for. */
   approver: string
+  /** Set when a delegate acted: their own reference. */
+  delegate?: string
   decision: Outcome
   method: DecisionMethod
   at: Date
@@ -48,6 +52,7 @@ export interface Decision {
   decision: Outcome
   method: DecisionMethod
   approver: string
+  delegate?: string
   decided_at: Date
   comment: string | null
   receipt: SignedReceipt

@@ -1,5 +1,6 @@
 import type { AuditEntry } from './audit.ts'
 import type { LinkedIdentity } from './chat.ts'
+import type { Delegate } from './delegate.ts'
 
 /** A registered passkey. Binary fields are base64url. */
 export interface Passkey {
@@ -45,6 +46,10 @@ export interface User {
   name: string
   /** The account this person owns. */
   account_id: string
+  /** The account that invited the person as a member: its dashboard opens first. */
+  home_account_id?: string
+  /** Who decides for them for a while. */
+  delegate?: Delegate
   /** 16 hex characters, a keyed hash of the id. */
   approver: string
   /** WebAuthn user handle, base64url of random bytes: tells an authenticator nothing about the person. */

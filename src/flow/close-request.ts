@@ -38,6 +38,7 @@ export async function closingChange(
     decision: outcome,
     method: closing.method,
     approver: closing.approver,
+    ...(closing.delegate === undefined ? {} : { delegate: closing.delegate }),
     decided_at: closing.at,
     comment: closing.comment,
     receipt: closing.receipt,
@@ -87,7 +88,9 @@ function votedEntry(
   actor: AuditActor,
 ): AuditEntry {
   const entry = auditEntry(deps, request, 'approval.voted', actor, vote.at)
-  return { ...entry, detail: { decision: vote.decision, method: vote.method, decision_id: vote.decision_id } }
+  const { decision, method, decision_id, on_behalf_of } = vote
+  const stoodIn = on_behalf_of === vote.user_id ? {} : { on_behalf_of }
+  return { ...entry, detail: { decision, method, decision_id, ...stoodIn } }
 }
 
 async function signVote(deps: CloseDeps, request: ApprovalRequest, vote: Vote): Promise<Vote> {

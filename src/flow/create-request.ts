@@ -2,7 +2,8 @@ import type { Account } from '../domain/account.ts'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
-import { isHighImpact, type Requirement, requirementFor } from '../domain/policy.ts'
+import { may, roleIn } from '../domain/permission.ts'
+import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import { planReminders } from '../domain/reminders.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
@@ -53,8 +54,17 @@ export async function createRequest(
   const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
   const { account, owner } = await whoseRequest(deps, caller)
-  const requirement = await whoDecides(deps, caller, account, owner)
-  const request = buildRequest(deps, caller, input, { id, callback, context, account, owner, requirement })
+  const policy = policyOf(caller, account)
+  const requirement = await whoDecides(deps, caller, account, owner, policy)
+  const request = buildRequest(deps, caller, input, {
+    id,
+    callback,
+    context,
+    account,
+    owner,
+    policy,
+    requirement,
+  })
   await takeQuota(deps, account, request.created_at)
   const saved = await save(deps, request)
   tellLink(deps, saved)
@@ -89,20 +99,32 @@ async function whoseRequest(deps: CreateDeps, caller: Caller): Promise<{ account
   return { account, owner }
 }
 
+/** The internal token names who decides; a key's requests stand under the account's policy and what the key adds to it. */
+function policyOf(caller: Caller, account: Account): Policy {
+  const policy = policyFor(account, caller.key.policy)
+  const named = caller.internal_user_id
+  return named === undefined ? policy : { ...policy, approvers: [named], quorum: 1 }
+}
+
 async function whoDecides(
   deps: CreateDeps,
   caller: Caller,
   account: Account,
   owner: User,
+  policy: Policy,
 ): Promise<Requirement> {
   if (caller.key.sandbox) {
     return { approvers: [{ user_id: owner.id, approver: owner.approver }], quorum: 1, passkey_only: false }
   }
-  const named = caller.internal_user_id === undefined ? account.policy.approvers : [caller.internal_user_id]
-  const quorum = caller.internal_user_id === undefined ? account.policy.quorum : 1
-  const people = named.length === 0 ? [owner] : await deps.users.findMany(named)
+  // Whoever the policy names and who is no approver of the account any more counts for nothing: too few left fails closed.
+  const eligible = policy.approvers.filter((id) => may(roleIn(account, id), 'decide'))
+  const others = eligible.filter((id) => id !== owner.id)
+  const found = others.length === 0 ? [] : await deps.users.findMany(others)
+  const people = eligible.flatMap((id) =>
+    id === owner.id ? [owner] : found.filter((user) => user.id === id),
+  )
   const factors = people.map((user) => ({ user_id: user.id, approver: user.approver, ...factorsOf(user) }))
-  const requirement = requirementFor({ ...account.policy, quorum }, factors)
+  const requirement = requirementFor(policy, factors)
   if (requirement === undefined) throw refusal('no_eligible_approver')
   return requirement
 }
@@ -113,6 +135,7 @@ interface Parts {
   context: { json: string; sha256: string; value: Record<string, unknown> }
   account: Account
   owner: User
+  policy: Policy
   requirement: Requirement
 }
 
@@ -127,7 +150,10 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     action: input.action,
     created_at,
     expires_at: new Date(created_at.getTime() + ttl * 1000),
-    high_impact: isHighImpact(input.requires_individual_decision, context.value),
+    high_impact: isHighImpact(
+      input.requires_individual_decision || parts.policy.high_impact || caller.key.source_control === true,
+      context.value,
+    ),
     sandbox: caller.key.sandbox,
   }
   const event = { id: drawId(deps, 'evt'), type: 'approval.created', at: created_at } as const

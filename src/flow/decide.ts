@@ -1,13 +1,12 @@
-import { whyNot, whyNotMethod } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
 import { tally } from '../domain/quorum.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Vote } from '../domain/request.ts'
-import { factorsOf, type User } from '../domain/user.ts'
+import type { User } from '../domain/user.ts'
 import { closingChange, votingChange } from './close-request.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 import { type PresenceProof, type ProvenPresence, provePresence } from './prove-presence.ts'
-import { readForApprover } from './review-request.ts'
+import { type ReadyToDecide, readyToDecide } from './ready-to-decide.ts'
 import { decisionTime } from './state-intent.ts'
 
 /** One person's decision as it came in. */
@@ -24,54 +23,70 @@ const MAX_ATTEMPTS = 64
 
 /**
  * Records a vote and, when it is the closing one, the signed decision: eligibility → method → fresh proof → tally → one
- * conditional write. A lost race is read again; the proof was given for the request as such and stays good.
+ * conditional write.
  * @returns the request after the write and the vote as it was counted
- * @throws Refusal `not_found`, `not_pending`, `already_voted`, `passkey_required`, `method_not_enrolled`, and those of
- * `provePresence`
+ * @throws Refusal those of `readyToDecide` and of `provePresence`
  */
 export async function decide(
   deps: FlowDeps,
   person: User,
   input: DecideInput,
 ): Promise<{ request: ApprovalRequest; vote: Vote }> {
-  let request = await readForApprover(deps, person, input.requestId)
-  refuseIneligible(request, person, input)
-  const proven = await provePresence(deps, person, request, input.decision, input.proof)
+  const ready = await readyToDecide(deps, person, input.requestId, input.proof.method)
+  const proven = await provePresence(deps, person, ready, input.decision, input.proof)
+  return recordVote(deps, person, ready, { ...input, proven })
+}
+
+/** What a person decided and proved. */
+export interface ProvenDecision {
+  decision: Outcome
+  comment: string | null
+  proven: ProvenPresence
+  address: string
+}
+
+/**
+ * Writes a proven vote. A lost race is read again; the proof was given for the request as such and stays good, as long as
+ * the vote is still for the person named in the intent.
+ * @throws Refusal those of `readyToDecide`, `challenge_invalid`
+ */
+export async function recordVote(
+  deps: FlowDeps,
+  person: User,
+  first: ReadyToDecide,
+  input: ProvenDecision,
+): Promise<{ request: ApprovalRequest; vote: Vote }> {
+  let ready = first
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const vote = castVote(deps, request, person, input, proven)
-    const written = await writeVote(deps, request, person, vote, input.address)
+    const vote = castVote(deps, ready, person, input)
+    const written = await writeVote(deps, ready.request, person, vote, input.address)
     if (written !== undefined) {
-      deps.changes.changed(request.id)
+      deps.changes.changed(written.id)
       return { request: written, vote }
     }
-    request = await readForApprover(deps, person, input.requestId)
-    refuseIneligible(request, person, input)
+    ready = await readyToDecide(deps, person, first.request.id, input.proven.method)
+    // Somebody for whom they stand in, too, could be next: that was not what they consented to.
+    if (ready.whose.user_id !== first.whose.user_id) throw refusal('challenge_invalid')
   }
   throw refusal('unavailable')
 }
 
-function refuseIneligible(request: ApprovalRequest, person: User, input: DecideInput): void {
-  const decider = { user_id: person.id, ...factorsOf(person) }
-  const refused = whyNot(request, decider) ?? whyNotMethod(request, decider, input.proof.method)
-  if (refused !== undefined) throw refused
-}
-
 function castVote(
   deps: Pick<FlowDeps, 'random' | 'clock'>,
-  request: ApprovalRequest,
+  { request, whose }: ReadyToDecide,
   person: User,
-  input: DecideInput,
-  proven: ProvenPresence,
+  { decision, comment, proven }: ProvenDecision,
 ): Vote {
   return {
     decision_id: drawId(deps, 'dec'),
     user_id: person.id,
-    on_behalf_of: person.id,
-    approver: person.approver,
-    decision: input.decision,
+    on_behalf_of: whose.user_id,
+    approver: whose.approver,
+    ...(whose.user_id === person.id ? {} : { delegate: person.approver }),
+    decision,
     method: proven.method,
     at: decisionTime(deps.clock.now(), request),
-    comment: input.comment,
+    comment,
     intent_json: proven.intent_json,
     evidence: proven.evidence,
   }

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { LinkedIdentity } from '../domain/chat.ts'
+import type { Delegate } from '../domain/delegate.ts'
 import type { Passkey, Totp, User } from '../domain/user.ts'
 
 export type { SessionTokens } from '../signing/session-token.ts'
@@ -20,6 +21,8 @@ export interface UserStore {
   /** Who linked this identity? By `identityKey`. */
   findByIdentity(key: string): Promise<User | undefined>
   findMany(ids: readonly string[]): Promise<User[]>
+  /** Those for whom this person stands in at `now`. */
+  principalsOf(userId: string, now: Date): Promise<User[]>
   list(): Promise<User[]>
   count(): Promise<number>
   /**
@@ -66,6 +69,8 @@ export interface PasskeyUse {
 /** `null` removes an optional field. */
 export interface UserChange {
   name?: string
+  default_ttl_seconds?: number
+  delegate?: Delegate | null
   passkeys?: Passkey[]
   totp?: Totp | null
   totp_pending?: { sealed_seed: string; expires_at: Date; tries: number } | null
@@ -80,6 +85,7 @@ export type ChallengePurpose =
   | 'sign-in'
   | 'enroll'
   | 'decision'
+  | 'batch'
   | 'bootstrap'
   | 'passkey.add'
   | 'step-up'
@@ -95,7 +101,7 @@ export interface Challenge {
   subject?: string
   /** Step-up and adding a passkey: the session that asked. */
   session_id?: string
-  /** Decision: the request, the outcome and the intent whose hash is the challenge. */
+  /** Decision: the request, the outcome and the intent whose hash is the challenge. Batch: the batch statement. */
   request_id?: string
   intent_json?: string
   /** Set-up by the first owner: what the person typed before the ceremony. Enrolment: the handle offered. */
@@ -138,6 +144,10 @@ export interface SessionStore {
   end(id: string, at: Date, audit: AuditEntry): Promise<boolean>
   /** Ends all sessions of the person; `entryOf` makes the audit entry of each. */
   endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<void>
+  /** Sessions of the person that are live at `now`, the latest used first. */
+  liveOf(userId: string, now: Date, limit: number): Promise<Session[]>
+  /** Which of these are live at `now`: one query for everybody who holds a stream open. */
+  liveAmong(ids: readonly string[], now: Date): Promise<string[]>
   /** Sessions past their idle or absolute limit at `now` that nobody has ended. */
   lapsed(now: Date, limit: number): Promise<Session[]>
   /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */

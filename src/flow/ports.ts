@@ -3,9 +3,11 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { LimitBucket } from '../domain/limits.ts'
+import type { KeyPolicy } from '../domain/policy.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
+import type { Waiter } from './people/stand-ins.ts'
 
 /** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
 export interface Clock {
@@ -54,12 +56,13 @@ export interface RequestStore {
   /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
   list(query: ListQuery): Promise<ApprovalRequest[]>
   /**
-   * What waits for this user, oldest first: pending requests, unexpired by the database's clock, that name them and lack
-   * their vote; no dry-runs. `after`: exclusive position, only younger ones.
+   * What waits for this person, oldest first: pending requests, unexpired by the database's clock, that name them, or
+   * somebody for whom they stand in, and lack that vote and any of their hand; no dry-runs. `after`: exclusive position,
+   * only younger ones.
    */
-  pendingFor(userId: string, limit: number, after?: ListPosition): Promise<ApprovalRequest[]>
+  pendingFor(who: Waiter, limit: number, after?: ListPosition): Promise<ApprovalRequest[]>
   /** How many `pendingFor` would give without a limit. */
-  countPendingFor(userId: string): Promise<number>
+  countPendingFor(who: Waiter): Promise<number>
   /**
    * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the database's
    * clock, unexpired. @returns undefined when the race is lost: read again.
@@ -127,6 +130,13 @@ export interface ApiKeyStore {
   /** By HMAC; a revoked key is not found. */
   findActiveByHash(hash: string): Promise<ApiKey | undefined>
   list(accountId: string | undefined): Promise<ApiKey[]>
+  /** Changes a key of the account that is not revoked; `null` removes. @returns undefined when there is none such. */
+  change(
+    id: string,
+    accountId: string,
+    fields: { name?: string; policy?: KeyPolicy | null; source_control?: true | null },
+    audit: AuditEntry,
+  ): Promise<ApiKey | undefined>
   /** How many keys of the account are not revoked; the internal pseudo-key does not count. */
   countLive(accountId: string): Promise<number>
   /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
@@ -148,6 +158,15 @@ export interface ApiKeyStore {
 export interface AccountStore {
   insert(account: Account): Promise<void>
   find(id: string): Promise<Account | undefined>
+  /** The account this person owns and all that have them as a member, invited ones included; oldest first. */
+  ofPerson(userId: string): Promise<Account[]>
+  /** Replaces the named fields if nobody else wrote in between. @returns undefined when the version moved: read again. */
+  change(
+    id: string,
+    version: number,
+    fields: Partial<Pick<Account, 'name' | 'policy' | 'members'>>,
+    audit: AuditEntry[],
+  ): Promise<Account | undefined>
   /** Adds a channel, unless the account has it or has `most` already; the entry is written with it only. */
   addChannel(
     id: string,

@@ -2,12 +2,11 @@ import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
-import { whyNot, whyNotMethod } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { Outcome } from '../domain/receipt.ts'
-import type { ApprovalRequest, Evidence } from '../domain/request.ts'
-import { factorsOf, type User } from '../domain/user.ts'
+import type { Evidence } from '../domain/request.ts'
+import type { User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { intentDigest } from '../signing/commitment.ts'
 import type { FlowDeps } from './deps.ts'
@@ -16,8 +15,8 @@ import { takeChallenge } from './people/challenge-book.ts'
 import { assertionOptions } from './people/passkey-options.ts'
 import { verifyAssertion } from './people/verify-assertion.ts'
 import { verifyTotp } from './people/verify-totp.ts'
-import { readForApprover } from './review-request.ts'
-import { stateIntent } from './state-intent.ts'
+import { type ReadyToDecide, readyToDecide } from './ready-to-decide.ts'
+import { referencesOf, stateIntent } from './state-intent.ts'
 
 /** A person's fresh proof, one of the two. */
 export type PresenceProof =
@@ -34,7 +33,7 @@ export interface ProvenPresence {
 /**
  * Starts the ceremony of one decision: states the intent and stores its hash as a challenge for this person, request and
  * outcome. The challenge is unpredictable through the intent's 32-byte salt (WebAuthn L3 §13.4.3).
- * @throws Refusal as `whyNot` and `whyNotMethod` say
+ * @throws Refusal as `readyToDecide` says
  */
 export async function startDecision(
   deps: FlowDeps,
@@ -42,11 +41,8 @@ export async function startDecision(
   requestId: string,
   decision: Outcome,
 ): Promise<{ intent: DecisionIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
-  const request = await readForApprover(deps, person, requestId)
-  const decider = { user_id: person.id, ...factorsOf(person) }
-  const refused = whyNot(request, decider) ?? whyNotMethod(request, decider, 'passkey')
-  if (refused !== undefined) throw refused
-  const intent = stateIntent(deps, request, decision, person.approver)
+  const { request, whose } = await readyToDecide(deps, person, requestId, 'passkey')
+  const intent = stateIntent(deps, request, decision, referencesOf(whose, person))
   const challenge = intentDigest(intent)
   await deps.challenges.put({
     id: challengeId(challenge),
@@ -61,40 +57,43 @@ export async function startDecision(
 }
 
 /**
- * Checks the proof for exactly this request and outcome. The challenge is taken, or the time step burnt, before anything
- * is compared: a proof counts once, whatever comes of it (T16, T25, T33).
+ * Checks the proof for exactly this request, outcome and person it counts for. The challenge is taken, or the time step
+ * burnt, before anything is compared: a proof counts once, whatever comes of it (T16, T25, T33).
  * @throws Refusal `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function provePresence(
   deps: FlowDeps,
   person: User,
-  request: ApprovalRequest,
+  ready: ReadyToDecide,
   decision: Outcome,
   proof: PresenceProof,
 ): Promise<ProvenPresence> {
-  if (proof.method === 'passkey') return provePasskey(deps, person, request, decision, proof.response)
+  if (proof.method === 'passkey') return provePasskey(deps, person, ready, decision, proof.response)
   const { step } = await verifyTotp(deps, { user: person, code: proof.code, address: proof.address })
-  const intent_json = canonicalize(stateIntent(deps, request, decision, person.approver))
-  return { method: 'totp', evidence: { type: 'totp', step }, intent_json }
+  const intent = stateIntent(deps, ready.request, decision, referencesOf(ready.whose, person))
+  return { method: 'totp', evidence: { type: 'totp', step }, intent_json: canonicalize(intent) }
 }
 
 async function provePasskey(
   deps: FlowDeps,
   person: User,
-  request: ApprovalRequest,
+  { request, whose }: ReadyToDecide,
   decision: Outcome,
   response: AuthenticationResponseJSON,
 ): Promise<ProvenPresence> {
   const belongs = { user_id: person.id, request_id: request.id }
   const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'decision', belongs)
   const { intent_json } = challenge
-  if (intent_json === undefined || !states(intent_json, decision)) throw refusal('challenge_invalid')
+  if (intent_json === undefined || !states(intent_json, decision, whose.approver))
+    throw refusal('challenge_invalid')
   const { evidence } = await verifyAssertion(deps, { user: person, response, expectedChallenge })
   return { method: 'passkey', evidence, intent_json }
 }
 
-/** Was the intent shown to the person the outcome that is now posted? (T16: approve flipped to reject.) */
-function states(intentJson: string, decision: Outcome): boolean {
+/** Was the intent shown to the person the outcome that is now posted (T16: approve flipped to reject), for the same person? */
+function states(intentJson: string, decision: Outcome, approver: string): boolean {
   const intent: unknown = JSON.parse(intentJson)
-  return intent !== null && typeof intent === 'object' && 'decision' in intent && intent.decision === decision
+  if (intent === null || typeof intent !== 'object') return false
+  if (!('decision' in intent) || !('approver' in intent)) return false
+  return intent.decision === decision && intent.approver === approver
 }

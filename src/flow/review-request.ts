@@ -1,17 +1,25 @@
 import { notReachable } from '../domain/chat-retry.ts'
-import { isNamed, methodsFor, whyNot } from '../domain/eligibility.ts'
+import { type Decider, hasActed, methodsFor, whoseVote, whyNot } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
+import { may, roleIn } from '../domain/permission.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import type { FlowDeps } from './deps.ts'
+import { deciderFor, waiterFor } from './people/stand-ins.ts'
 import type { ListPosition } from './ports.ts'
 import { settleRequest } from './settle-request.ts'
 
 type ReviewDeps = Pick<
   FlowDeps,
-  'requests' | 'accounts' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
+  'requests' | 'accounts' | 'users' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
 >
+
+/** Somebody for whom a delegate acts. */
+export interface Principal {
+  name: string
+  approver: string
+}
 
 /** A request as one signed-in person may see it, with what they may do about it. */
 export interface Review {
@@ -21,13 +29,16 @@ export interface Review {
   /** Code of the first check that fails. */
   whyNot?: string
   methods: ('passkey' | 'totp')[]
+  /** For whom the person would decide, when it is not themself. */
+  onBehalfOf?: Principal
   /** References of approvers to whom no chat platform could take a message; only while it is pending. */
   notReachable: string[]
   serverTime: Date
 }
 
 /**
- * The request for one of its approvers, or for the account's owner, up to date.
+ * The request up to date, for those named in it, who stands in for one of them or voted on it, and for the account's owner
+ * and auditors.
  * @throws Refusal `not_found` to everybody else, as for unknown ids
  */
 export async function reviewRequest(
@@ -36,18 +47,32 @@ export async function reviewRequest(
   id: string,
 ): Promise<Review> {
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
-  if (found === undefined || !(await maySee(deps, person, found))) throw refusal('not_found')
+  if (found === undefined) throw refusal('not_found')
+  const decider = await deciderFor(deps, person, found)
+  const concerned = whyNot(found, decider)?.code !== 'not_found'
+  if (!concerned && !(await mayRead(deps, person, found))) throw refusal('not_found')
   const request = await settleRequest(deps, found)
-  const decider = { user_id: person.id, ...factorsOf(person) }
   const refused = whyNot(request, decider)
+  const onBehalfOf = await principalOf(deps, request, decider)
   return {
     request,
     mayDecide: refused === undefined,
     ...(refused === undefined ? {} : { whyNot: refused.code }),
-    methods: isNamed(request, person.id) ? methodsFor(request, decider) : [],
+    methods: concerned ? methodsFor(request, decider) : [],
+    ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
     notReachable: await whomNobodyReached(deps, request),
     serverTime: deps.clock.now(),
   }
+}
+
+async function principalOf(
+  deps: Pick<FlowDeps, 'users'>,
+  request: ApprovalRequest,
+  decider: Decider,
+): Promise<Principal | undefined> {
+  const whose = whoseVote(request, decider)
+  if (whose === undefined || whose.user_id === decider.user_id) return undefined
+  return { name: (await deps.users.find(whose.user_id))?.name ?? '', approver: whose.approver }
 }
 
 async function whomNobodyReached(
@@ -61,40 +86,58 @@ async function whomNobodyReached(
     .map(({ approver }) => approver)
 }
 
-/** The request for somebody who wants to decide on it. @throws Refusal `not_found` unless they are named in it */
-export async function readForApprover(deps: ReviewDeps, person: User, id: string): Promise<ApprovalRequest> {
-  const found = isId('req', id) ? await deps.requests.find(id) : undefined
-  if (found === undefined || !isNamed(found, person.id)) throw refusal('not_found')
-  return settleRequest(deps, found)
+/** A request in somebody's inbox. */
+export interface Waiting {
+  request: ApprovalRequest
+  methods: ('passkey' | 'totp')[]
+  onBehalfOf?: Principal
 }
 
 /** What waits for a person, one page of it. */
 interface PendingPage {
-  requests: ApprovalRequest[]
+  waiting: Waiting[]
   /** Where the next page begins; undefined on the last one. */
   next: ListPosition | undefined
 }
 
 /**
- * Pending requests that wait for this person, oldest first: neither dry-runs nor those that have this person's vote. A page
- * can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
+ * Pending requests that wait for this person, or for somebody for whom they stand in, oldest first: neither dry-runs nor
+ * those that have the vote. A page can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
  */
 export async function pendingForPerson(
   deps: ReviewDeps,
   person: User,
   query: { limit: number; after?: ListPosition },
 ): Promise<PendingPage> {
-  const found = await deps.requests.pendingFor(person.id, query.limit + 1, query.after)
+  const who = await waiterFor(deps, person)
+  const found = await deps.requests.pendingFor(who, query.limit + 1, query.after)
   const page = found.slice(0, query.limit)
   const settled = await Promise.all(page.map((request) => settleRequest(deps, request)))
+  const open = settled.filter((request) => request.status === 'pending')
+  const names = new Map((await principalsIn(deps, who.principals)).map(({ id, name }) => [id, name]))
+  const decider = { user_id: person.id, ...factorsOf(person), stands_in_for: who.principals }
   return {
-    requests: settled.filter((request) => request.status === 'pending'),
+    waiting: open.map((request) => waitingRow(request, decider, names)),
     next: found.length > page.length ? page.at(-1) : undefined,
   }
 }
 
-async function maySee(deps: ReviewDeps, person: User, request: ApprovalRequest): Promise<boolean> {
-  if (isNamed(request, person.id)) return true
+function waitingRow(request: ApprovalRequest, decider: Decider, names: ReadonlyMap<string, string>): Waiting {
+  const whose = whoseVote(request, decider)
+  const other = whose !== undefined && whose.user_id !== decider.user_id
+  return {
+    request,
+    methods: methodsFor(request, decider),
+    ...(other ? { onBehalfOf: { name: names.get(whose.user_id) ?? '', approver: whose.approver } } : {}),
+  }
+}
+
+async function principalsIn({ users }: Pick<FlowDeps, 'users'>, ids: readonly string[]): Promise<User[]> {
+  return ids.length === 0 ? [] : users.findMany(ids)
+}
+
+async function mayRead(deps: ReviewDeps, person: User, request: ApprovalRequest): Promise<boolean> {
+  if (hasActed(request, person.id)) return true
   const account = await deps.accounts.find(request.account_id)
-  return account?.owner_id === person.id
+  return account !== undefined && may(roleIn(account, person.id), 'read_all')
 }

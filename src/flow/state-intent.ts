@@ -1,4 +1,5 @@
 import { buildIntent, type DecisionIntent } from '../domain/intent.ts'
+import type { ApproverSnapshot } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { toBase64Url } from '../signing/encoding.ts'
@@ -9,13 +10,14 @@ export function stateIntent(
   deps: Pick<FlowDeps, 'random' | 'settings'>,
   request: ApprovalRequest,
   decision: Outcome,
-  approverRef: string,
+  { approverRef, delegateRef }: { approverRef: string; delegateRef?: string },
 ): DecisionIntent {
   return buildIntent({
     audience: deps.settings.baseUrl,
     requestId: request.id,
     decision,
     approverRef,
+    delegateRef,
     action: request.action,
     contextSha256: request.context_sha256,
     requestCreatedAt: request.created_at,
@@ -32,4 +34,12 @@ export function stateIntent(
 export function decisionTime(now: Date, request: ApprovalRequest): Date {
   const time = Math.min(Math.max(now.getTime(), request.created_at.getTime()), request.expires_at.getTime())
   return new Date(time)
+}
+
+/** How the intent names whose vote it is, and who acts if that is somebody else. */
+export function referencesOf(whose: ApproverSnapshot, acting: { id: string; approver: string }) {
+  return {
+    approverRef: whose.approver,
+    ...(whose.user_id === acting.id ? {} : { delegateRef: acting.approver }),
+  }
 }

@@ -31,6 +31,7 @@ export function presentReview(review: Review, personId: string) {
     may_decide: review.mayDecide,
     ...(review.whyNot === undefined ? {} : { why_not: review.whyNot }),
     methods: review.methods,
+    on_behalf_of: review.onBehalfOf ?? null,
     not_reachable: review.notReachable,
     votes: request.votes.map((vote) => ({
       ...presentVote(vote),
@@ -43,5 +44,12 @@ export function presentReview(review: Review, personId: string) {
 
 /** A vote without its evidence and receipt. */
 export function presentVote(vote: Vote) {
-  return { approver: vote.approver, decision: vote.decision, method: vote.method, at: vote.at.toISOString() }
+  const acted = vote.delegate === undefined ? {} : { delegate: vote.delegate }
+  return {
+    approver: vote.approver,
+    ...acted,
+    decision: vote.decision,
+    method: vote.method,
+    at: vote.at.toISOString(),
+  }
 }

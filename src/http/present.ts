@@ -61,6 +61,7 @@ export function presentDecision(request: ApprovalRequest, decision: Decision) {
     public_key_id: decision.receipt.public_key_id,
     decided_at: decision.decided_at.toISOString(),
     approver: decision.approver,
+    ...(decision.delegate === undefined ? {} : { delegate: decision.delegate }),
     comment: decision.comment,
     ...(closing === undefined ? {} : { intent: closing.intent_json }),
     ...votes,
@@ -83,6 +84,7 @@ function presentSignedVote(vote: Vote) {
     ...signed,
     decided_at: vote.at.toISOString(),
     approver: vote.approver,
+    ...(vote.delegate === undefined ? {} : { delegate: vote.delegate }),
     comment: vote.comment,
     intent: vote.intent_json,
   }

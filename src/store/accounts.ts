@@ -9,13 +9,16 @@ import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.
 
 const { trusted } = mongoose
 
-/** `reminders` came later than the first accounts. */
-type StoredPolicy = Omit<Policy, 'reminders'> & Partial<Pick<Policy, 'reminders'>>
-type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels'> & {
+/** These came later than the first accounts. */
+type StoredPolicy = Omit<Policy, 'reminders' | 'high_impact'> &
+  Partial<Pick<Policy, 'reminders' | 'high_impact'>>
+type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels' | 'members' | 'version'> & {
   _id: string
   policy: StoredPolicy
   /** These came later than the first accounts. */
   channels?: Account['channels']
+  members?: Account['members']
+  version?: number
   audit?: AuditEntry[]
 } & Relayed
 
@@ -24,7 +27,19 @@ const policyFields = new Schema(
     approvers: { type: [String], required: true },
     quorum: { type: Number, required: true, min: 1 },
     passkey_only: { type: Boolean, required: true },
+    high_impact: Boolean,
     reminders: { type: [Number], default: undefined },
+  },
+  { _id: false, strict: 'throw' },
+)
+
+const memberFields = new Schema(
+  {
+    user_id: { type: String, required: true },
+    role: { type: String, required: true },
+    state: { type: String, required: true },
+    invited_at: { type: Date, required: true },
+    joined_at: { type: Date, default: null },
   },
   { _id: false, strict: 'throw' },
 )
@@ -46,14 +61,20 @@ const accountSchema = new Schema<AccountDocument>(
     owner_id: { type: String, required: true },
     name: { type: String, required: true },
     policy: { type: policyFields, required: true },
+    members: { type: [memberFields], default: undefined },
     channels: { type: [channelFields], default: undefined },
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: { type: Date, required: true },
+    version: Number,
     audit: { type: [auditFields], default: undefined },
   },
   STRICT_SCHEMA,
 )
 accountSchema.index({ owner_id: 1 }, { unique: true })
+accountSchema.index(
+  { 'members.user_id': 1 },
+  { partialFilterExpression: { 'members.user_id': { $exists: true } } },
+)
 carryTraces(accountSchema)
 
 /** Accounts on mongoose. */
@@ -61,15 +82,28 @@ export function createAccountStore(connection: StoreConnection, nudge: Nudge = n
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
   const find = async (accountId: string): Promise<Account | undefined> => {
     const document = await model.findById(accountId).lean<AccountDocument>()
-    if (document === null) return undefined
-    const { _id, policy, channels = [], audit: _audit, relay: _relay, ...rest } = document
-    return { id: _id, ...rest, channels, policy: { ...DEFAULT_POLICY, ...policy } }
+    return document === null ? undefined : fromDocument(document)
   }
   return {
     async insert({ id, ...rest }) {
       await model.create({ _id: id, ...rest })
     },
     find,
+    async ofPerson(userId) {
+      const mine = { $or: [{ owner_id: userId }, { 'members.user_id': userId }] }
+      const found = await model.find(mine).sort({ created_at: 1, _id: 1 }).lean<AccountDocument[]>()
+      return found.map(fromDocument)
+    },
+    async change(id, version, fields, audit) {
+      // The first accounts have no version.
+      const unmoved = version === 0 ? trusted({ $in: [0, null] }) : version
+      const update = traced({ $set: { ...fields, version: version + 1 } }, audit)
+      const query = model.findOneAndUpdate({ _id: id, version: unmoved }, update, { returnDocument: 'after' })
+      const changed = await query.lean<AccountDocument>()
+      if (changed === null) return undefined
+      nudge()
+      return fromDocument(changed)
+    },
     async addChannel(id, channel, most, audit) {
       const { platform, tenant, channel: name } = channel
       const free = {
@@ -92,4 +126,18 @@ export function createAccountStore(connection: StoreConnection, nudge: Nudge = n
       return removed.modifiedCount === 1
     },
   }
+}
+
+function fromDocument(document: AccountDocument): Account {
+  const {
+    _id,
+    policy,
+    channels = [],
+    members = [],
+    version = 0,
+    audit: _audit,
+    relay: _relay,
+    ...rest
+  } = document
+  return { id: _id, ...rest, channels, members, version, policy: { ...DEFAULT_POLICY, ...policy } }
 }

@@ -10,6 +10,16 @@ const { trusted } = mongoose
 type KeyDocument = Omit<ApiKey, 'id'> & { _id: string } & Relayed
 type KeyModel = mongoose.Model<KeyDocument>
 
+const keyPolicyFields = new Schema(
+  {
+    approvers: { type: [String], default: undefined },
+    quorum: Number,
+    passkey_only: Boolean,
+    high_impact: Boolean,
+  },
+  { _id: false, strict: 'throw' },
+)
+
 const keySchema = new Schema<KeyDocument>(
   {
     _id: { type: String, required: true },
@@ -19,6 +29,8 @@ const keySchema = new Schema<KeyDocument>(
     key_prefix: { type: String, required: true },
     scopes: { type: [String], required: true },
     sandbox: { type: Boolean, required: true },
+    policy: keyPolicyFields,
+    source_control: Boolean,
     internal: Boolean,
     secret_version: { type: Number, required: true },
     created_at: { type: Date, required: true },
@@ -56,6 +68,15 @@ export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = no
       const filter = accountId === undefined ? {} : { account_id: accountId }
       const found = await model.find(filter).sort({ created_at: 1, _id: 1 }).lean<KeyDocument[]>()
       return found.map(fromDocument)
+    },
+    async change(id, accountId, fields, audit) {
+      const open = { _id: id, account_id: accountId, internal: null, revoked_at: null }
+      const query = model.findOneAndUpdate(open, traced(replacing(fields), [audit]), {
+        returnDocument: 'after',
+      })
+      const changed = toKey(await query.lean<KeyDocument>())
+      if (changed !== undefined) nudge()
+      return changed
     },
     async countLive(accountId) {
       const live = { account_id: accountId, revoked_at: null, internal: trusted({ $ne: true as const }) }
@@ -138,4 +159,15 @@ function fromDocument({ _id, relay: _relay, ...rest }: KeyDocument): ApiKey {
 
 function toKey(document: KeyDocument | null): ApiKey | undefined {
   return document === null ? undefined : fromDocument(document)
+}
+
+/** `null` removes a field. */
+function replacing(fields: Record<string, unknown>): mongoose.UpdateQuery<KeyDocument> {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+  const set = Object.fromEntries(given.filter(([, value]) => value !== null))
+  const unset = Object.fromEntries(given.filter(([, value]) => value === null).map(([key]) => [key, 1]))
+  return {
+    ...(Object.keys(set).length > 0 ? { $set: set } : {}),
+    ...(Object.keys(unset).length > 0 ? { $unset: unset } : {}),
+  }
 }

@@ -23,6 +23,7 @@ export const evidenceFields = new Schema(
     authenticator_data: String,
     signature: String,
     step: Number,
+    batch_json: String,
   },
   part,
 )
@@ -33,6 +34,7 @@ const voteFields = new Schema(
     user_id: text,
     on_behalf_of: text,
     approver: text,
+    delegate: String,
     decision: text,
     method: text,
     at: date,
@@ -50,6 +52,7 @@ const decisionFields = new Schema(
     decision: text,
     method: text,
     approver: text,
+    delegate: String,
     decided_at: date,
     comment: { type: String, default: null },
     receipt: { type: receiptFields, required: true },

@@ -1,5 +1,6 @@
 import mongoose from 'mongoose'
 import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
+import type { Waiter } from '../flow/people/stand-ins.ts'
 import type { ListPosition, ListQuery, RequestStore } from '../flow/ports.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
@@ -41,13 +42,13 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       const found = await model.find(filter).sort(newestFirst).limit(query.limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    async pendingFor(userId, limit, after) {
-      const filter = { ...waitingFor(userId), ...afterPosition(after) }
+    async pendingFor(who, limit, after) {
+      const filter = { ...waitingFor(who), $and: [afterPosition(after)] }
       const oldestFirst = { created_at: 1, _id: 1 } as const
       const found = await model.find(filter).sort(oldestFirst).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    countPendingFor: (userId) => model.countDocuments(waitingFor(userId)),
+    countPendingFor: (who) => model.countDocuments(waitingFor(who)),
     async versions(ids) {
       const filter = { _id: trusted({ $in: [...ids] }) }
       // One batch for all, however many: the default of 101 would make it several commands.
@@ -59,14 +60,22 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
 }
 
 /** All in the query: what was dropped after a limit would hide younger requests behind old ones that need nobody. */
-function waitingFor(userId: string): mongoose.QueryFilter<RequestDocument> {
-  return {
-    'requirement.approvers.user_id': userId,
-    status: 'pending',
+function waitingFor({ user_id, principals, accounts }: Waiter): mongoose.QueryFilter<RequestDocument> {
+  const named = 'requirement.approvers.user_id'
+  const open = {
+    status: 'pending' as const,
     sandbox: false,
-    'votes.on_behalf_of': trusted({ $ne: userId }),
+    'votes.user_id': trusted({ $ne: user_id }),
     $expr: UNEXPIRED,
   }
+  const own = { [named]: user_id, 'votes.on_behalf_of': trusted({ $ne: user_id }) }
+  if (principals.length === 0) return { ...own, ...open }
+  const others = principals.map((id) => ({
+    account_id: trusted({ $in: [...accounts] }),
+    $and: [{ [named]: id }, { [named]: trusted({ $ne: user_id }) }],
+    'votes.on_behalf_of': trusted({ $ne: id }),
+  }))
+  return { [named]: trusted({ $in: [user_id, ...principals] }), ...open, $or: [own, ...others] }
 }
 
 /** How far our clock may lag behind the database's without hiding what is due. */

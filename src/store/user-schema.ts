@@ -73,6 +73,15 @@ const identityFields = new Schema(
   PART,
 )
 
+const delegateFields = new Schema(
+  {
+    user_id: { type: String, required: true },
+    starts_at: { type: Date, required: true },
+    ends_at: { type: Date, required: true },
+  },
+  PART,
+)
+
 /** People (`domain/user.ts`). The unique indexes carry promises: one person per address, one holder per
  * credential and per chat identity, one founder. */
 export const userSchema = new Schema<UserDocument>(
@@ -81,6 +90,8 @@ export const userSchema = new Schema<UserDocument>(
     email: { type: String, required: true },
     name: { type: String, required: true },
     account_id: { type: String, required: true },
+    home_account_id: String,
+    delegate: delegateFields,
     approver: { type: String, required: true },
     user_handle: { type: String, required: true },
     default_ttl_seconds: { type: Number, required: true },
@@ -99,6 +110,10 @@ export const userSchema = new Schema<UserDocument>(
   STRICT_SCHEMA,
 )
 userSchema.index({ email: 1 }, { unique: true })
+userSchema.index(
+  { 'delegate.user_id': 1 },
+  { partialFilterExpression: { 'delegate.user_id': { $exists: true } } },
+)
 userSchema.index({ approver: 1 }, { unique: true })
 userSchema.index({ user_handle: 1 }, { unique: true })
 // Partial: people without a passkey would otherwise collide on the missing value.

@@ -74,6 +74,14 @@ function reads(users: Users) {
       toUser(await users.findOne({ 'chat.key': String(key) }).lean<UserDocument>()),
     findMany: async (ids: readonly string[]) =>
       (await users.find({ _id: trusted({ $in: [...ids] }) }).lean<UserDocument[]>()).map(fromDocument),
+    principalsOf: async (userId: string, now: Date) => {
+      const active = {
+        'delegate.user_id': userId,
+        'delegate.starts_at': trusted({ $lte: now }),
+        'delegate.ends_at': trusted({ $gt: now }),
+      }
+      return (await users.find(active).sort({ _id: 1 }).lean<UserDocument[]>()).map(fromDocument)
+    },
     list: async () =>
       (await users.find({}).sort({ created_at: 1, _id: 1 }).lean<UserDocument[]>()).map(fromDocument),
     count: () => users.countDocuments({}),

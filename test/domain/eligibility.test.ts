@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isNamed, methodsFor, whyNot, whyNotMethod } from '../../src/domain/eligibility.ts'
+import { isNamed, methodsFor, whoseVote, whyNot, whyNotMethod } from '../../src/domain/eligibility.ts'
 import type { ApprovalRequest, Vote } from '../../src/domain/request.ts'
 
 const vote = (user_id: string, on_behalf_of = user_id): Vote => ({
@@ -118,10 +118,27 @@ describe('the parts', () => {
     expect(isNamed(request(), 'eve')).toBe(false)
   })
 
-  it('a vote counts for whom it was cast: a delegate has not used up their own', () => {
+  it('whose hands have acted, or for whom somebody acted, is done: one person is never two of the four eyes', () => {
     const on = request({ votes: [vote('bob', 'ann')] })
     const bob = { ...ann, user_id: 'bob' }
-    expect([whyNot(on, ann)?.code, whyNot(on, bob)?.code]).toEqual(['already_voted', undefined])
+    expect([whyNot(on, ann)?.code, whyNot(on, bob)?.code]).toEqual(['already_voted', 'already_voted'])
+  })
+
+  it('whoseVote is one’s own when named, whomever else one stands in for', () => {
+    const bob = { ...ann, user_id: 'bob', stands_in_for: ['ann'] }
+    expect(whoseVote(request(), bob)?.user_id).toBe('bob')
+  })
+
+  it('whoseVote of a delegate is that of the first named person who has none', () => {
+    const eve = { ...ann, user_id: 'eve', stands_in_for: ['bob', 'zoe', 'ann'] }
+    expect(whoseVote(request(), eve)?.user_id).toBe('ann')
+    expect(whoseVote(request({ votes: [vote('ann')] }), eve)?.user_id).toBe('bob')
+    expect(whoseVote(request({ votes: [vote('eve', 'ann')] }), eve)).toBeUndefined()
+  })
+
+  it('nobody is asked on behalf of people the request does not name', () => {
+    const eve = { ...ann, user_id: 'eve', stands_in_for: ['zoe'] }
+    expect(whyNot(request(), eve)?.code).toBe('not_found')
   })
 
   it('methodsFor joins policy and impact', () => {

@@ -20,6 +20,7 @@ it('by default the owner alone decides, by any factor, and is reminded half-way 
     approvers: [],
     quorum: 1,
     passkey_only: false,
+    high_impact: false,
     reminders: [0.5, 0.9],
   })
 })

@@ -6,8 +6,12 @@ const requirement = (quorum: number, ...people: string[]) => ({
   quorum,
   passkey_only: false,
 })
-const yes = (on_behalf_of: string): CountedVote => ({ on_behalf_of, decision: 'approved' })
-const no = (on_behalf_of: string): CountedVote => ({ on_behalf_of, decision: 'rejected' })
+const yes = (on_behalf_of: string, user_id = on_behalf_of): CountedVote => ({
+  user_id,
+  on_behalf_of,
+  decision: 'approved',
+})
+const no = (on_behalf_of: string): CountedVote => ({ ...yes(on_behalf_of), decision: 'rejected' })
 
 describe('tally', () => {
   it.each([
@@ -23,6 +27,11 @@ describe('tally', () => {
     ['a stranger approved', [yes('a'), yes('x')], 'pending'],
     ['a stranger rejected', [no('x')], 'pending'],
     ['somebody approved and rejected', [yes('a'), no('a')], 'rejected'],
+    ['a delegate approved for one, the other for themself', [yes('a', 'd'), yes('b')], 'approved'],
+    ['one pair of hands for two people', [yes('a', 'd'), yes('b', 'd')], 'pending'],
+    ['one for themself and as a delegate', [yes('a'), yes('b', 'a')], 'pending'],
+    ['a delegate and the person themself', [yes('a', 'd'), yes('a')], 'pending'],
+    ['a stranger’s delegate', [yes('a'), yes('x', 'd')], 'pending'],
   ] as const)('two of three: %s → %s', (_what, votes, outcome) => {
     expect(tally(votes, requirement(2, 'a', 'b', 'c'))).toBe(outcome)
   })

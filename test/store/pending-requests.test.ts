@@ -18,5 +18,6 @@ it('lists what waits for a person even behind more old requests than a page hold
     ...copies('dryrun', { sandbox: true }),
     ...copies('voted', { votes: [{ on_behalf_of: caller.user.id }] }),
   ])
-  expect((await requests.pendingFor(caller.user.id, 2)).map(({ id }) => id)).toEqual([waiting])
+  const who = { user_id: caller.user.id, principals: [], accounts: [] }
+  expect((await requests.pendingFor(who, 2)).map(({ id }) => id)).toEqual([waiting])
 })

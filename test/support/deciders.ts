@@ -4,6 +4,7 @@ import { decide } from '../../src/flow/decide.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { startDecision } from '../../src/flow/prove-presence.ts'
 import type { EnrolledPerson } from './enrolled.ts'
+import { asMembers } from './members.ts'
 import type { TestService } from './service.ts'
 
 /** Decides through the verbs themselves, below HTTP: for races of many thousands. */
@@ -59,5 +60,8 @@ export async function setPolicy(
   policy: { approvers: string[]; quorum: number; passkey_only?: boolean },
 ): Promise<void> {
   const accounts = service.composition.connection.collection<{ _id: string }>('accounts')
-  await accounts.updateOne({ _id: accountId }, { $set: { policy: { passkey_only: false, ...policy } } })
+  await accounts.updateOne(
+    { _id: accountId },
+    { $set: { policy: { passkey_only: false, ...policy }, members: asMembers(policy.approvers) } },
+  )
 }

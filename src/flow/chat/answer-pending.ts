@@ -3,6 +3,7 @@ import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
+import { waiterFor } from '../people/stand-ins.ts'
 import type { ChatAnswer, PendingRow } from './chat-answer.ts'
 
 const MOST_ROWS = 10
@@ -12,14 +13,14 @@ const MOST_ROWS = 10
  * ask for a key of the person's own account it says how many: their names are their own word.
  */
 export async function answerPending(
-  deps: Pick<FlowDeps, 'requests' | 'bootstraps' | 'settings'>,
+  deps: Pick<FlowDeps, 'requests' | 'users' | 'accounts' | 'clock' | 'bootstraps' | 'settings'>,
   person: User,
 ): Promise<ChatAnswer> {
   const { requests, settings } = deps
-  const { id } = person
   const { length: agents } = await waitingConsents(deps, person)
-  const shown = await requests.pendingFor(id, MOST_ROWS)
-  const all = shown.length < MOST_ROWS ? shown.length : await requests.countPendingFor(id)
+  const who = await waiterFor(deps, person)
+  const shown = await requests.pendingFor(who, MOST_ROWS)
+  const all = shown.length < MOST_ROWS ? shown.length : await requests.countPendingFor(who)
   return {
     kind: 'pending',
     rows: shown.map((request) => rowOf(request, settings.baseUrl)),

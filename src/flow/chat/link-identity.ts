@@ -7,6 +7,7 @@ import type { FlowDeps } from '../deps.ts'
 import { changeUser } from '../people/change-user.ts'
 import { personAudit } from '../people/people-audit.ts'
 import type { SignedIn } from '../people/read-session.ts'
+import { waiterFor } from '../people/stand-ins.ts'
 import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
 import { useUp } from './open-link.ts'
 
@@ -54,14 +55,15 @@ const MOST_CARDS = 100
  * requests, and agents that ask for a key of the person's account. The link stands without that, too.
  */
 async function bringWhatWaits(
-  deps: Pick<FlowDeps, 'cards' | 'requests' | 'bootstraps' | 'clock' | 'log'>,
+  deps: Pick<FlowDeps, 'cards' | 'requests' | 'users' | 'accounts' | 'bootstraps' | 'clock' | 'log'>,
   person: User,
   { platform }: LinkedIdentity,
 ): Promise<void> {
   const { cards, requests, clock, log } = deps
   const { id } = person
   try {
-    const waiting = [...(await requests.pendingFor(id, MOST_CARDS)), ...(await waitingConsents(deps, person))]
+    const requested = await requests.pendingFor(await waiterFor(deps, person), MOST_CARDS)
+    const waiting = [...requested, ...(await waitingConsents(deps, person))]
     if (waiting.length === 0) return
     const lane = laneOf({ platform, recipient: { kind: 'approver', user_id: id } })
     await cards.renew(

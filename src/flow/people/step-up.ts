@@ -20,11 +20,20 @@ export const STEP_UP_OPERATIONS = [
   'backup_codes.renew',
   'chat.link',
   'chat.channel',
+  'policy.change',
+  'key.change',
+  'member.invite',
+  'member.change',
+  'delegate.change',
 ] as const
 
 export interface StepUp {
   operation: (typeof STEP_UP_OPERATIONS)[number]
-  /** `passkey.remove`: the passkey's id. `chat.link`, `chat.channel`: the id of the one-time link. */
+  /**
+   * `passkey.remove`: the passkey's id. `chat.link`, `chat.channel`: the id of the one-time link. `key.change`: the key's
+   * id. `member.invite`: the e-mail address as sent, or the member's user id. `member.change`, `delegate.change`: the user id
+   * of whom it is about.
+   */
   target?: string
 }
 
@@ -105,7 +114,15 @@ const MAX_PASSKEYS = 20
 const MAX_IDENTITIES = 10
 
 /** Operations on one thing: a proof for it counts for no other. */
-const TARGETED: ReadonlySet<StepUp['operation']> = new Set(['passkey.remove', 'chat.link', 'chat.channel'])
+const TARGETED: ReadonlySet<StepUp['operation']> = new Set([
+  'passkey.remove',
+  'chat.link',
+  'chat.channel',
+  'key.change',
+  'member.invite',
+  'member.change',
+  'delegate.change',
+])
 
 function proofMethods(user: User, stepUp: StepUp): ('passkey' | 'totp')[] {
   const byTotp = factorsOf(user).has_totp && stepUp.operation !== 'totp.remove'

@@ -29,11 +29,11 @@ export function decisionRoutes(deps: HttpDeps): Router {
 function pending(deps: HttpDeps): RequestHandler {
   return async (request, response) => {
     const { limit, cursor } = parseBody(pendingQuery, request.query)
-    const { requests, next } = await pendingForPerson(deps, sessionOf(response).user, {
+    const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
       limit,
       ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
     })
-    const data = requests.map((request) => ({
+    const data = waiting.map(({ request, onBehalfOf }) => ({
       id: request.id,
       action: request.action,
       high_impact: request.high_impact,
@@ -43,6 +43,7 @@ function pending(deps: HttpDeps): RequestHandler {
       },
       created_at: request.created_at.toISOString(),
       expires_at: request.expires_at.toISOString(),
+      on_behalf_of: onBehalfOf ?? null,
     }))
     response.json({ data, next_cursor: next === undefined ? null : encodeCursor(next) })
   }

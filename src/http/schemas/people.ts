@@ -34,7 +34,8 @@ export const totpEnrollmentBody = z.object({ token: linkToken, code }).meta({ id
 export const stepUpBody = z
   .object({
     operation: z.enum(STEP_UP_OPERATIONS, { error: `must be one of ${STEP_UP_OPERATIONS.join(', ')}` }),
-    target: z.string({ error: 'must be a text' }).max(64, 'is too long').optional(),
+    // As long as an e-mail address can be.
+    target: z.string({ error: 'must be a text' }).max(320, 'is too long').optional(),
   })
   .meta({ id: 'StepUp' })
 

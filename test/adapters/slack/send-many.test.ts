@@ -3,6 +3,7 @@ import type { User } from '../../../src/domain/user.ts'
 import { newPerson } from '../../../src/flow/people/new-person.ts'
 import { vote } from '../../flow/chat/card-setting.ts'
 import { newRequester, useWorker, type Worker } from '../../jobs/worker.ts'
+import { asMembers } from '../../support/members.ts'
 import { type SlackEmulator, useSlack } from '../../support/slack-emulator.ts'
 import type { SlackCall } from '../../support/slack-proxy.ts'
 import { portTo, ratesTimes } from './port-setting.ts'
@@ -41,7 +42,10 @@ async function useMany(processes: number, speed: number): Promise<ManySetting> {
   const policy = { approvers: people.map(({ id }) => id), quorum: 1, passkey_only: false }
   await first
     .stored('accounts')
-    .updateOne({ _id: requester.account.id }, { $set: { policy, monthly_quota: 0 } })
+    .updateOne(
+      { _id: requester.account.id },
+      { $set: { policy, members: asMembers(policy.approvers), monthly_quota: 0 } },
+    )
   for (const worker of workers) await worker.start()
   return { slack, workers, requester, people }
 }

@@ -9,6 +9,7 @@ import { drawId } from '../../../src/flow/deps.ts'
 import { newPerson } from '../../../src/flow/people/new-person.ts'
 import { newRequester, useWorker, type Worker, type WorkerOptions } from '../../jobs/worker.ts'
 import { type ChatPlatform, createChatPlatform, waitUntil } from '../../support/chat-platform.ts'
+import { asMembers } from '../../support/members.ts'
 
 /** An account whose requests several people decide, all of them on one platform. */
 export interface CardSetting {
@@ -29,7 +30,9 @@ export async function useCardSetting(
   const people: User[] = []
   for (let n = 1; n <= approvers; n += 1) people.push(await addApprover({ worker, chat }, `U${n}`))
   const policy = { approvers: people.map(({ id }) => id), quorum, passkey_only: false, reminders: [0.5, 0.9] }
-  await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { policy } })
+  await worker
+    .stored('accounts')
+    .updateOne({ _id: requester.account.id }, { $set: { policy, members: asMembers(policy.approvers) } })
   return { worker, chat, requester, people }
 }
 

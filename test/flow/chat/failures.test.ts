@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
+import { asMembers } from '../../support/members.ts'
 import { letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const cardsOf = (setting: Awaited<ReturnType<typeof useCardSetting>>, id: string) =>
@@ -70,7 +71,9 @@ it('tries again after 1 s, 5 s, 30 s and 5 min, then rests until something new h
   chat.behave(({ what }) => (what === 'update' ? { outcome: 'timeout' } : undefined))
   const work = await worker.start()
   const policy = { approvers: [people[0]?.id, requester.user.id], quorum: 2, passkey_only: false }
-  await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { policy } })
+  await worker
+    .stored('accounts')
+    .updateOne({ _id: requester.account.id }, { $set: { policy, members: asMembers(policy.approvers) } })
   chat.members.set(requester.user.email, { platform: 'slack', tenant: 'T1', user: 'U9' })
   const id = await requester.request()
   await untilAtRest(worker, id, 2)

@@ -3,6 +3,7 @@ import { begin, consent, setStored } from '../../support/bootstraps.ts'
 import { stored } from '../../support/caller.ts'
 import { linkTo, newSpeaker, say } from '../../support/chat-speaker.ts'
 import { enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { asMembers } from '../../support/members.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -43,7 +44,7 @@ it('pending tells nobody but the owner of them, not even another approver of the
   const approvers = [owner.enrolled.userId, other.enrolled.userId]
   await stored(service, 'accounts').updateOne(
     { _id: account_id },
-    { $set: { policy: { approvers, quorum: 1, passkey_only: false } } },
+    { $set: { policy: { approvers, quorum: 1, passkey_only: false }, members: asMembers(approvers) } },
   )
   await begin(service, owner.enrolled.email)
   expect(await say(service, owner.speaker, 'pending')).toEqual({ ...nothing(), agents: 1 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { alter, newCaller, stored, type TestCaller } from '../../support/caller.ts'
+import { asMembers } from '../../support/members.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -112,7 +113,7 @@ describe('422 of a policy nobody could meet', () => {
   it('refuses with no_eligible_approver when the quorum exceeds the approvers, and takes no quota', async () => {
     const caller = await newCaller(service)
     const policy = { approvers: [caller.user.id], quorum: 2, passkey_only: false }
-    await alter(service, 'accounts', caller.user.account_id, { policy })
+    await alter(service, 'accounts', caller.user.account_id, { policy, members: asMembers(policy.approvers) })
     const answer = await caller.create({ action: 'x' })
     expect(answer.status).toBe(422)
     expect(answer.body).toEqual({ error: 'no_eligible_approver', message: expect.any(String) })
@@ -128,7 +129,7 @@ describe('422 of a policy nobody could meet', () => {
     const caller = await newCaller(service)
     const sandbox = await newCaller(service, { user: caller.user, sandbox: true })
     const policy = { approvers: [], quorum: 1, passkey_only: true }
-    await alter(service, 'accounts', caller.user.account_id, { policy })
+    await alter(service, 'accounts', caller.user.account_id, { policy, members: asMembers(policy.approvers) })
     expect((await caller.create({ action: 'x' })).body.error).toBe('no_eligible_approver')
     expect((await sandbox.create({ action: 'x' })).status).toBe(201)
   })

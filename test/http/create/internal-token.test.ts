@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { alter, newCaller, type SendOptions, send, signIn, stored } from '../../support/caller.ts'
+import { asMembers } from '../../support/members.ts'
 import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -23,7 +24,7 @@ describe('the internal token with X-Approver-Email', () => {
     const user = await addPerson(service, 'named@example.com')
     const other = await addPerson(service, 'colleague@example.com')
     const policy = { approvers: [other.id, user.id], quorum: 2, passkey_only: false }
-    await alter(service, 'accounts', user.account_id, { policy })
+    await alter(service, 'accounts', user.account_id, { policy, members: asMembers(policy.approvers) })
     const made = await create('named@example.com')
     expect(made.status).toBe(201)
     expect(Object.keys(made.body).sort()).toEqual(

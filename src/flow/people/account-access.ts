@@ -1,0 +1,46 @@
+import type { Account } from '../../domain/account.ts'
+import { refusal } from '../../domain/errors.ts'
+import { isId } from '../../domain/identifier.ts'
+import { may, type Permission, type Role, roleIn } from '../../domain/permission.ts'
+import type { User } from '../../domain/user.ts'
+import type { FlowDeps } from '../deps.ts'
+
+type AccessDeps = Pick<FlowDeps, 'accounts'>
+
+/** An account, and what the person is in it. */
+export interface Access {
+  account: Account
+  role: Role
+}
+
+/**
+ * The account for somebody who may do that in it; without an id, the person's own.
+ * @throws Refusal `not_found`: malformed, unknown and foreign ids, and what the role does not allow, answer alike (T55)
+ */
+export async function accessTo(
+  deps: AccessDeps,
+  person: Pick<User, 'id' | 'account_id'>,
+  what: Permission,
+  accountId: string = person.account_id,
+): Promise<Access> {
+  const account = isId('acc', accountId) ? await deps.accounts.find(accountId) : undefined
+  const role = account === undefined ? undefined : roleIn(account, person.id)
+  if (account === undefined || role === undefined || !may(role, what)) throw refusal('not_found')
+  return { account, role }
+}
+
+/** Every account in which the person is something: the one that invited them first, else their own first. */
+export async function accountsOf(
+  deps: AccessDeps,
+  person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
+): Promise<Access[]> {
+  const found = await deps.accounts.ofPerson(person.id)
+  const open = found.flatMap((account) => {
+    const role = roleIn(account, person.id)
+    return role === undefined ? [] : [{ account, role }]
+  })
+  const home = open.some(({ account }) => account.id === person.home_account_id)
+    ? person.home_account_id
+    : person.account_id
+  return open.sort((a, b) => Number(b.account.id === home) - Number(a.account.id === home))
+}
