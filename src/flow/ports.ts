@@ -7,6 +7,7 @@ import type { KeyPolicy } from '../domain/policy.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
+import type { PlaceHolder } from './attention-ports.ts'
 import type { Waiter } from './people/stand-ins.ts'
 
 /** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
@@ -108,6 +109,10 @@ export interface RequestStore {
   consume(id: string, at: Date, audit: AuditEntry): Promise<ApprovalRequest | undefined>
   /** Those of them that exist. */
   findMany(ids: readonly string[]): Promise<ApprovalRequest[]>
+  /** Who rejected live requests of this key since then, and when. */
+  rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]>
+  /** Those of them that exist, as far as their places are concerned. */
+  holders(ids: readonly string[]): Promise<PlaceHolder[]>
   /** Version of each request that exists: one query for all waiters of a process. */
   versions(ids: readonly string[]): Promise<Map<string, number>>
 }

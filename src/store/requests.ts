@@ -16,10 +16,11 @@ type RequestModel = mongoose.Model<RequestDocument>
 /** Requests on mongoose; see the port for what each method promises. */
 export function createRequestStore(connection: StoreConnection, nudge: Nudge = noNudge): RequestStore {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
-  return { ...reads(model), ...dueReads(model), ...writes(model, nudge) }
+  return { ...reads(model), ...attentionReads(model), ...dueReads(model), ...writes(model, nudge) }
 }
 
 type Reads = 'find' | 'findByDecision' | 'findMany' | 'list' | 'pendingFor' | 'countPendingFor' | 'versions'
+type AttentionReads = 'rejections' | 'holders'
 type DueReads = 'lapsed' | 'nextExpiry' | 'remindable' | 'nextReminder'
 
 function reads(model: RequestModel): Pick<RequestStore, Reads> {
@@ -55,6 +56,37 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
       const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
       const found = await query.lean<{ _id: string; version: number }[]>()
       return new Map(found.map((document) => [document._id, document.version]))
+    },
+  }
+}
+
+/** Rejections that are read of one key, the newest: far more than make it silent towards everybody who answers. */
+const MOST_REJECTIONS = 500
+
+/** What limits on attention are counted from. One rejection rejects, so whoever rejected closed the request. */
+function attentionReads(model: RequestModel): Pick<RequestStore, AttentionReads> {
+  return {
+    async rejections(keyId, since) {
+      const recent = {
+        api_key_id: keyId,
+        status: 'rejected' as const,
+        'decision.decided_at': trusted({ $gte: since }),
+        sandbox: false,
+      }
+      const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
+      const newestFirst = { 'decision.decided_at': -1 } as const
+      const found = await model
+        .find(recent, fields)
+        .sort(newestFirst)
+        .limit(MOST_REJECTIONS)
+        .lean<Pick<RequestDocument, 'votes'>[]>()
+      const votes = found.flatMap((request) => request.votes.filter(({ decision }) => decision === 'rejected'))
+      return votes.map(({ user_id, at }) => ({ user_id, at }))
+    },
+    async holders(ids) {
+      const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
+      const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
+      return found.map(({ _id, status, expires_at }) => ({ id: _id, pending: status === 'pending', expires_at }))
     },
   }
 }
@@ -131,7 +163,7 @@ function afterPosition(after: ListPosition | undefined): mongoose.QueryFilter<Re
   return { $or: [{ created_at: trusted({ $gt: created_at }) }, { created_at, _id: trusted({ $gt: id }) }] }
 }
 
-function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads | DueReads> {
+function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads | AttentionReads | DueReads> {
   const update = async (
     filter: mongoose.QueryFilter<RequestDocument>,
     change: mongoose.UpdateQuery<RequestDocument>,
