@@ -30,6 +30,7 @@ import { createEnrollmentStore } from './store/enrollments.ts'
 import { createIdempotencyStore } from './store/idempotency.ts'
 import { createInboxStore } from './store/inbox.ts'
 import { createInboxSignal } from './store/inbox-signal.ts'
+import { createPlaceStore } from './store/places.ts'
 import { createQuotaStore } from './store/quotas.ts'
 import { createRateLimiter } from './store/rate-limits.ts'
 import { createRequestStore } from './store/requests.ts'
@@ -124,9 +125,10 @@ async function assemble(
   const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
-    ...(await composeDelivery(config, connection, nudge)),
+    ...(await composeDelivery(config, connection, { nudge, vault, clock, random, log })),
     ...chat.stores,
     quotas: createQuotaStore(connection),
+    places: createPlaceStore(connection),
     idempotency: createIdempotencyStore(connection),
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
     requests,
@@ -147,11 +149,13 @@ async function assemble(
     () => flushVerifications(deps),
     async () => changes.stop(),
     async () => deps.sender.close(),
+    async () => deps.pusher.close(),
     reloadKeys(deps),
   )
   const limiter = await createRateLimiter(connection, clock, log, !parts.store.own)
   await ensureIndexes(connection)
   await keys.ensure()
+  await deps.pushKey.ensure()
   return {
     deps,
     limiter,

@@ -10,6 +10,7 @@ import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
+import { freePlaces, takePlaces } from './attention/take-places.ts'
 import { auditEntry } from './close-request.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 import type { Caller } from './ports.ts'
@@ -27,7 +28,7 @@ export interface CreateInput {
 
 type CreateDeps = Pick<
   FlowDeps,
-  'requests' | 'accounts' | 'users' | 'quotas' | 'targets' | 'clock' | 'random' | 'settings' | 'log'
+  'requests' | 'accounts' | 'users' | 'quotas' | 'places' | 'targets' | 'clock' | 'random' | 'settings' | 'log'
 >
 
 /** Largest context as canonical JSON, in bytes. */
@@ -65,8 +66,13 @@ export async function createRequest(
     policy,
     requirement,
   })
-  await takeQuota(deps, account, request.created_at)
-  const saved = await save(deps, request)
+  await takePlaces(deps, request)
+  const saved = await takeQuota(deps, account, request.created_at)
+    .then(() => save(deps, request))
+    .catch(async (error: unknown) => {
+      await freePlaces(deps, request)
+      throw error
+    })
   tellLink(deps, saved)
   return saved
 }

@@ -1,5 +1,6 @@
 import type { IdPrefix } from '../domain/identifier.ts'
 import { ID_BYTES, newId } from '../domain/identifier.ts'
+import type { PlaceStore } from './attention-ports.ts'
 import type { BootstrapStore } from './bootstrap-ports.ts'
 import type { CardStore, ChatInstallationStore, ChatLinkStore, ChatPort, SeenStore } from './chat-ports.ts'
 import type {
@@ -21,6 +22,8 @@ import type {
   Signer,
   VerificationLog,
 } from './ports.ts'
+import type { PushKeyKeeper } from './push/keep-push-key.ts'
+import type { PushDeviceStore, PushSender, PushStore } from './push-ports.ts'
 
 /** What flow knows of the configuration. */
 interface Settings {
@@ -37,6 +40,7 @@ export interface FlowDeps extends PeopleDeps {
   apiKeys: ApiKeyStore
   bootstraps: BootstrapStore
   quotas: QuotaStore
+  places: PlaceStore
   idempotency: IdempotencyStore
   verifications: VerificationLog
   changes: ChangeSignal
@@ -45,6 +49,10 @@ export interface FlowDeps extends PeopleDeps {
   webhooks: WebhookStore
   deliveries: DeliveryStore
   cards: CardStore
+  pushes: PushStore
+  pushDevices: PushDeviceStore
+  pusher: PushSender
+  pushKey: PushKeyKeeper
   chatLinks: ChatLinkStore
   installations: ChatInstallationStore
   seen: SeenStore

@@ -15,6 +15,9 @@ const PLAIN = [
   'Webhook',
   'Delivery',
   'Card',
+  'PushKey',
+  'PushDevice',
+  'Push',
 ] as const
 
 /** Every collection whose documents carry traces, requests first: callers wait for them. Their models must exist. */

@@ -1,0 +1,135 @@
+import type { AuditEntry, AuditType } from './audit.ts'
+import { shortLine } from './cut-text.ts'
+import { visibleString } from './text.ts'
+
+/** A change of what a person can prove themself with, or may do, told to that person everywhere (T34). */
+export interface FactorNotice {
+  type: AuditType
+  at: Date
+  /** From where; absent when the service or the command line did it, or it is not known. */
+  address?: string
+  /** Somebody else did it. */
+  by_other?: true
+  /** The name of what changed, in the words it was given: a passkey's, a device's. */
+  name?: string
+}
+
+const NAME_LENGTH = 80
+
+interface Words {
+  /** Without a full stop. */
+  heading: string
+  /** One sentence more, where the heading does not say it all. */
+  more?: string
+}
+
+/** What is told, and how it is called. Being listed here is what makes an entry a notice. */
+const WORDS: Partial<Record<AuditType, Words>> = {
+  'factor.passkey_added': { heading: 'A passkey was added to your account' },
+  'factor.passkey_removed': { heading: 'A passkey was removed from your account' },
+  'factor.passkey_suspended': {
+    heading: 'A passkey of yours was suspended',
+    more: 'Its counter went backwards, as it does when a passkey was copied.',
+  },
+  'factor.totp_added': { heading: 'An authenticator app was added to your account' },
+  'factor.totp_removed': { heading: 'The authenticator app was removed from your account' },
+  'factor.totp_locked': {
+    heading: 'Codes of your authenticator app are locked for a while',
+    more: 'Too many wrong codes were entered in your name.',
+  },
+  'factor.totp_disabled': {
+    heading: 'Codes of your authenticator app are switched off',
+    more: 'Too many wrong codes were entered in your name.',
+  },
+  'factor.backup_codes_renewed': { heading: 'Your backup codes were renewed' },
+  'factor.backup_code_used': { heading: 'A backup code of yours was used to sign in' },
+  'user.enrolled': { heading: 'Your account was set up with an enrolment link' },
+  'delegate.set': { heading: 'Somebody was made your delegate and decides for you' },
+  'delegate.removed': { heading: 'You have no delegate any more' },
+  'member.changed': { heading: 'Your role in an account was changed' },
+  'member.removed': { heading: 'You were removed from an account' },
+  'member.joined': { heading: 'You joined an account' },
+  'member.left': { heading: 'You left an account' },
+  'chat.linked': { heading: 'A chat identity was linked to your account' },
+  'push.device_added': { heading: 'Notifications were turned on for a browser' },
+}
+
+/** The first line of a notice, without a full stop. */
+export function noticeHeading({ type }: Pick<FactorNotice, 'type'>): string {
+  return WORDS[type]?.heading ?? 'Your account was changed'
+}
+
+/** When and from where, and what else there is to say. All of it our words, but the name and the address. */
+export function noticeSentences({ type, at, address, by_other, name }: FactorNotice): string[] {
+  const from = address === undefined ? '' : ` from ${address}`
+  const more = WORDS[type]?.more
+  return [
+    ...(name === undefined ? [] : [`“${shortLine(visibleString(name), NAME_LENGTH)}”`]),
+    `${timeWords(at)}${from}${by_other ? ', by somebody else' : ''}.`,
+    ...(more === undefined ? [] : [more]),
+  ]
+}
+
+/** What to do; the link to the account page goes with it. */
+export const NOTICE_ADVICE =
+  'If this was not you, open your account, remove what you do not know and end the other sessions.'
+
+/** "21 Nov 2026, 16:02 UTC": notices are read later and elsewhere, so they name the zone. */
+function timeWords(at: Date): string {
+  const text = at.toISOString()
+  const month = MONTHS[at.getUTCMonth()] ?? ''
+  return `${at.getUTCDate()} ${month} ${at.getUTCFullYear()}, ${text.slice(11, 16)} UTC`
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/**
+ * The notices that entries written together are worth. Enrolling adds a factor: that is told once.
+ * @returns nothing for every other entry
+ */
+export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
+  const found = audit.flatMap((entry) => noticeOf(entry) ?? [])
+  const enrolled = found.filter(({ notice }) => notice.type === 'user.enrolled')
+  return found.filter(
+    ({ user_id, notice: { type, at } }) =>
+      !FIRST_FACTOR.has(type) ||
+      !enrolled.some((other) => other.user_id === user_id && other.notice.at.getTime() === at.getTime()),
+  )
+}
+
+const FIRST_FACTOR: ReadonlySet<AuditType> = new Set(['factor.passkey_added', 'factor.totp_added'])
+
+/** A notice and whom it is for; `event_id` is that of the entry. */
+export interface PersonNotice {
+  user_id: string
+  event_id: string
+  notice: FactorNotice
+}
+
+function noticeOf(entry: AuditEntry): PersonNotice | undefined {
+  if (WORDS[entry.type] === undefined) return undefined
+  const { eid, type, at, actor, detail } = entry
+  const user_id = personOf(entry)
+  if (user_id === undefined) return undefined
+  // Where the service itself acted, the entry tells in its detail who made it do so.
+  const address = ('address' in actor ? actor.address : undefined) ?? detail?.address
+  const name = detail?.name
+  return {
+    user_id,
+    event_id: eid,
+    notice: {
+      type,
+      at,
+      ...(typeof address === 'string' ? { address } : {}),
+      ...(actor.kind === 'user' && actor.id !== user_id ? { by_other: true as const } : {}),
+      ...(typeof name === 'string' ? { name } : {}),
+    },
+  }
+}
+
+/** Entries about a person name them as subject, or as the one who acted when the subject is a part of theirs. */
+function personOf({ subject, actor, detail }: AuditEntry): string | undefined {
+  if (subject.startsWith('usr_')) return subject
+  if (typeof detail?.user_id === 'string') return detail.user_id
+  return actor.kind === 'user' ? actor.id : undefined
+}

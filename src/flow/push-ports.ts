@@ -1,0 +1,93 @@
+import type { AuditEntry } from '../domain/audit.ts'
+import type { Push, PushDevice, PushSubscription } from '../domain/push.ts'
+import type { Attempt } from '../domain/webhook.ts'
+import type { AttemptOutcome } from './delivery-ports.ts'
+
+/** The service's P-256 key pair for Web Push (VAPID, RFC 8292), base64url: a point of 65 bytes, a scalar of 32. */
+export interface VapidKeys {
+  public_key: string
+  private_key: string
+}
+
+/** What one attempt sends. */
+export interface PushMessage {
+  subscription: PushSubscription
+  keys: VapidKeys
+  /** Encrypted for the browser alone; the push service sees its length. */
+  payload: string
+  /** Seconds for which the push service keeps it while the browser is away. */
+  ttl_seconds: number
+  urgency: 'high' | 'normal'
+  /** A later message with the same one replaces it at the push service; at most 32 characters of base64url. */
+  topic: string
+  at: Date
+}
+
+/** Sends pushes behind the address guard of webhooks (T1–T8). */
+export interface PushSender {
+  newKeys(): Promise<VapidKeys>
+  /** Exactly one attempt; never throws. `unsigned`: the message cannot be encrypted for that subscription. */
+  send(message: PushMessage): Promise<AttemptOutcome>
+  close(): void
+}
+
+/** The key pair at rest. There is one, for ever: every subscription is bound to it. */
+export interface SealedPushKey {
+  public_key: string
+  sealed_private_key: string
+  created_at: Date
+  audit: AuditEntry[]
+}
+
+export interface PushKeyStore {
+  find(): Promise<SealedPushKey | undefined>
+  /** @returns false when there is one already. */
+  insert(key: SealedPushKey): Promise<boolean>
+}
+
+export interface PushDeviceStore {
+  /**
+   * Registers the browser in the first free slot of its person, or, if this person has it, renews name and subscription.
+   * Whoever else had it has it no more, unless their entry cannot be made: a browser shows one person's notifications.
+   * @returns the device as it stands; `full` when every slot is taken
+   */
+  put(device: PushDevice, takenOver: (from: PushDevice) => AuditEntry): Promise<PushDevice | 'full'>
+  find(id: string): Promise<PushDevice | undefined>
+  /** Active ones of these people, oldest first. */
+  activeOf(userIds: readonly string[]): Promise<PushDevice[]>
+  /** @returns false when it is not active, or not this person's. */
+  remove(id: string, userId: string, audit: AuditEntry): Promise<boolean>
+  /** Notes when something was accepted for it last. */
+  noteSent(id: string, at: Date): Promise<void>
+  /** Deletes removed ones whose traces were carried on. @returns how many */
+  deleteRemoved(): Promise<number>
+}
+
+/** How an attempt ends in the store. */
+export interface PushResult {
+  state: Exclude<Push['state'], 'leased'>
+  next_at: Date
+  tries: number
+  attempts: Attempt[]
+  audit: AuditEntry[]
+}
+
+export interface PushStore {
+  /** Those whose {event, device} exists already are left out. */
+  insertNew(pushes: readonly Push[]): Promise<void>
+  find(id: string): Promise<Push | undefined>
+  /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
+  claim(query: {
+    now: Date
+    leaseEnds: Date
+    busyHosts: readonly string[]
+    busyAccounts: readonly string[]
+  }): Promise<{ push: Push; interrupted: boolean } | undefined>
+  /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest. */
+  finish(id: string, claim: number, result: PushResult): Promise<boolean>
+  /** All that tell of this event. */
+  ofEvent(eventId: string): Promise<Push[]>
+  nextDue(): Promise<Date | undefined>
+  /** Deletes some that came to rest before that time and whose traces were carried on. @returns how many */
+  deleteRested(before: Date, limit: number): Promise<number>
+}

@@ -1,0 +1,64 @@
+import { drawId, type FlowDeps } from '../deps.ts'
+import type { PushKeyStore, PushSender, SealedPushKey, VapidKeys } from '../push-ports.ts'
+
+type KeyDeps = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & {
+  store: PushKeyStore
+  sender: Pick<PushSender, 'newKeys'>
+}
+
+/** The key pair of this deployment by which push services know it (VAPID, RFC 8292). */
+export interface PushKeyKeeper {
+  /** Call `ensure` before. */
+  current(): VapidKeys
+  /** Makes it at the first start of all; two processes that start at once agree on one. Called at every start. */
+  ensure(): Promise<void>
+}
+
+const AAD = 'push-key:vapid'
+
+/** Creates the keeper. The pair never changes: every browser's subscription is bound to it. */
+export function createPushKeyKeeper(deps: KeyDeps): PushKeyKeeper {
+  let keys: VapidKeys | undefined
+  return {
+    current() {
+      if (keys === undefined) throw new Error('the push key is not loaded yet')
+      return keys
+    },
+    async ensure() {
+      const stored = await deps.store.find()
+      keys = stored === undefined ? await make(deps) : unseal(deps, stored)
+    },
+  }
+}
+
+async function make(deps: KeyDeps): Promise<VapidKeys> {
+  const keys = await deps.sender.newKeys()
+  const at = deps.clock.now()
+  const audit = {
+    eid: drawId(deps, 'evt'),
+    type: 'push_key.created' as const,
+    at,
+    actor: { kind: 'service' as const },
+    subject: 'vapid',
+  }
+  const won = await deps.store.insert({
+    public_key: keys.public_key,
+    sealed_private_key: deps.vault.seal(Buffer.from(keys.private_key, 'utf8'), AAD),
+    created_at: at,
+    audit: [audit],
+  })
+  if (won) {
+    deps.log.info({}, 'made the key for push notifications')
+    return keys
+  }
+  const other = await deps.store.find()
+  if (other === undefined) throw new Error('two processes made a push key at once, and none is there')
+  return unseal(deps, other)
+}
+
+function unseal(
+  { vault }: Pick<KeyDeps, 'vault'>,
+  { public_key, sealed_private_key }: SealedPushKey,
+): VapidKeys {
+  return { public_key, private_key: Buffer.from(vault.open(sealed_private_key, AAD)).toString('utf8') }
+}

@@ -1,0 +1,130 @@
+import mongoose, { Schema } from 'mongoose'
+import type { AuditEntry } from '../domain/audit.ts'
+import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
+import type { PushDeviceStore } from '../flow/push-ports.ts'
+import { auditFields } from './audit-fields.ts'
+import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+
+const { trusted } = mongoose
+
+type DeviceDocument = Omit<PushDevice, 'id'> & { _id: string } & Relayed
+type DeviceModel = mongoose.Model<DeviceDocument>
+
+const text = { type: String, required: true } as const
+const date = { type: Date, required: true } as const
+
+const deviceSchema = new Schema<DeviceDocument>(
+  {
+    _id: text,
+    user_id: text,
+    account_id: text,
+    state: text,
+    name: text,
+    endpoint_hash: String,
+    sealed: String,
+    slot: Number,
+    host: text,
+    created_at: date,
+    last_sent_at: { type: Date, default: null },
+    audit: { type: [auditFields], required: true },
+  },
+  STRICT_SCHEMA,
+)
+// Both carry promises: a browser shows one person's notifications, and nobody has more than ten browsers.
+deviceSchema.index(
+  { endpoint_hash: 1 },
+  { unique: true, partialFilterExpression: { endpoint_hash: { $exists: true } } },
+)
+deviceSchema.index(
+  { user_id: 1, slot: 1 },
+  { unique: true, partialFilterExpression: { slot: { $exists: true } } },
+)
+carryTraces(deviceSchema)
+
+/** Browsers on mongoose: being registered, moved and removed is one conditional write each. */
+export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge = noNudge): PushDeviceStore {
+  const model = connection.model<DeviceDocument>('PushDevice', deviceSchema, 'push_devices')
+  const remove = async (id: string, userId: string, audit: AuditEntry): Promise<boolean> => {
+    const update = traced({ $set: { state: 'removed' }, $unset: GONE }, [audit])
+    const { matchedCount } = await model.updateOne({ _id: id, user_id: userId, state: 'active' }, update)
+    if (matchedCount === 1) nudge()
+    return matchedCount === 1
+  }
+  return {
+    async put(device, takenOver) {
+      const [held] = await read(model, { endpoint_hash: String(device.endpoint_hash), state: 'active' })
+      if (held !== undefined && held.user_id !== device.user_id) {
+        await remove(held.id, held.user_id, takenOver(held))
+      }
+      const renewed = await renew(model, device)
+      const standing = renewed ?? (await insert(model, device))
+      if (renewed === undefined && standing !== 'full') nudge()
+      return standing
+    },
+    async find(id) {
+      return (await read(model, { _id: id }))[0]
+    },
+    activeOf: (userIds) =>
+      userIds.length === 0
+        ? Promise.resolve([])
+        : read(model, {
+            user_id: trusted({ $in: [...userIds] }),
+            slot: trusted({ $gte: 0 }),
+            state: 'active',
+          }),
+    remove,
+    async noteSent(id, at) {
+      await model.updateOne({ _id: id, state: 'active' }, { $set: { last_sent_at: at } })
+    },
+    async deleteRemoved() {
+      return (await model.deleteMany({ state: 'removed', relay: null })).deletedCount
+    },
+  }
+}
+
+/** What a removed one is worth nothing without, and what the unique indexes hold. */
+const GONE = { endpoint_hash: 1, sealed: 1, slot: 1 } as const
+
+/** The same browser of the same person: its id stays, name and secrets may be new. */
+async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice | undefined> {
+  const { user_id, endpoint_hash, name, sealed, host } = device
+  const query = model.findOneAndUpdate(
+    { user_id, endpoint_hash: String(endpoint_hash), state: 'active' },
+    { $set: { name, sealed: String(sealed), host } },
+    { returnDocument: 'after' },
+  )
+  const found = await query.lean<DeviceDocument>()
+  return found === null ? undefined : fromDocument(found)
+}
+
+/** Slot by slot: the index says which is taken, whoever else is at it. */
+async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevice | 'full'> {
+  const taken = new Set(
+    (await read(model, { user_id: device.user_id, state: 'active' })).map(({ slot }) => slot),
+  )
+  for (let slot = 0; slot < MOST_PUSH_DEVICES; slot += 1) {
+    if (taken.has(slot)) continue
+    try {
+      const { id, ...rest } = device
+      await model.create({ _id: id, ...rest, slot, ...tokenOf(device) })
+      return { ...device, slot }
+    } catch (error) {
+      if (isDuplicateKey(error, 'slot')) continue
+      // The same browser came twice at once: the other one's word stands.
+      const renewed = isDuplicateKey(error, 'endpoint_hash') ? await renew(model, device) : undefined
+      if (renewed === undefined) throw error
+      return renewed
+    }
+  }
+  return 'full'
+}
+
+async function read(model: DeviceModel, filter: mongoose.QueryFilter<DeviceDocument>): Promise<PushDevice[]> {
+  const found = await model.find(filter).sort({ created_at: 1, _id: 1 }).lean<DeviceDocument[]>()
+  return found.map(fromDocument)
+}
+
+function fromDocument({ _id, relay: _relay, ...rest }: DeviceDocument): PushDevice {
+  return { id: _id, ...rest }
+}

@@ -1,0 +1,47 @@
+import { Schema } from 'mongoose'
+import type { PushKeyStore, SealedPushKey } from '../flow/push-ports.ts'
+import { auditFields } from './audit-fields.ts'
+import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
+
+type PushKeyDocument = SealedPushKey & { _id: string } & Relayed
+
+const text = { type: String, required: true } as const
+
+/** The one document: browsers are bound to the key they subscribed with, so there is never a second. */
+const ONLY = 'vapid'
+
+const pushKeySchema = new Schema<PushKeyDocument>(
+  {
+    _id: text,
+    public_key: text,
+    sealed_private_key: text,
+    created_at: { type: Date, required: true },
+    audit: { type: [auditFields], required: true },
+  },
+  STRICT_SCHEMA,
+)
+carryTraces(pushKeySchema)
+
+/** The VAPID key on mongoose: of two processes that make one at once, the second finds the first's. */
+export function createPushKeyStore(connection: StoreConnection, nudge: Nudge = noNudge): PushKeyStore {
+  const model = connection.model<PushKeyDocument>('PushKey', pushKeySchema, 'push_keys')
+  return {
+    async find() {
+      const found = await model.findById(ONLY).lean<PushKeyDocument>()
+      if (found === null) return undefined
+      const { _id, relay: _relay, ...key } = found
+      return key
+    },
+    async insert(key) {
+      try {
+        await model.create({ _id: ONLY, ...key, ...tokenOf(key) })
+        nudge()
+        return true
+      } catch (error) {
+        if (isDuplicateKey(error)) return false
+        throw error
+      }
+    },
+  }
+}
