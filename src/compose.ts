@@ -36,7 +36,7 @@ import { createRateLimiter } from './store/rate-limits.ts'
 import { createRequestStore } from './store/requests.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyStore } from './store/signing-keys.ts'
-import { type Nudge, noNudge } from './store/trace.ts'
+import type { Nudge } from './store/trace.ts'
 import { createUserStore } from './store/users.ts'
 
 /** The service put together; `close` flushes what waits and lets go of the store. */
@@ -113,28 +113,24 @@ async function assemble(
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened } = parts
-  let heard: Nudge = noNudge
-  const nudge: Nudge = (what) => heard(what)
+  const listeners: Nudge[] = []
+  const nudge: Nudge = (what) => listeners.forEach((listener) => void listener(what))
   const clock = await createStoreClock(connection, log, localTime)
   const keys = createKeyKeeper({ store: createSigningKeyStore(connection, nudge), vault, clock, random, log })
-  const requests = createRequestStore(connection, nudge)
-  const apiKeys = createApiKeyStore(connection, nudge)
-  const changes = createChangeSignal({ requests, apiKeys }, clock, log)
+  const asking = requestStores(connection, nudge)
   const people = peopleStores(connection, clock, nudge)
+  const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
+  listeners.push(signals.stir)
   const verifications = createVerificationLog(people.audit, log)
   const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
     ...(await composeDelivery(config, connection, { nudge, vault, clock, random, log })),
     ...chat.stores,
-    quotas: createQuotaStore(connection),
-    places: createPlaceStore(connection),
-    idempotency: createIdempotencyStore(connection),
+    ...asking,
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
-    requests,
-    apiKeys,
     verifications,
-    changes,
+    ...signals.ports,
     signer: createSigner(keys, clock),
     keys,
     vault,
@@ -147,7 +143,7 @@ async function assemble(
   opened.push(
     async () => clock.stop(),
     () => flushVerifications(deps),
-    async () => changes.stop(),
+    async () => signals.stop(),
     async () => deps.sender.close(),
     async () => deps.pusher.close(),
     reloadKeys(deps),
@@ -162,12 +158,27 @@ async function assemble(
     connection,
     chats: chat.connected,
     storeFailed: parts.store.failed ?? new Promise(() => undefined),
-    onTrace(listener) {
-      heard = listener
-    },
-    stopWaiting: () => changes.stop(),
+    onTrace: (listener) => void listeners.push(listener),
+    stopWaiting: signals.stop,
     close: parts.close,
   }
+}
+
+/** What wakes those who wait. */
+function composeSignals(
+  connection: StoreConnection,
+  stores: Pick<FlowDeps, 'requests' | 'apiKeys' | 'sessions'>,
+  clock: Clock,
+  log: Log,
+) {
+  const changes = createChangeSignal(stores, clock, log)
+  const watched = { inbox: createInboxStore(connection), sessions: stores.sessions }
+  const inbox = createInboxSignal(watched, clock, log)
+  const stop = (): void => {
+    changes.stop()
+    inbox.stop()
+  }
+  return { ports: { changes, inbox }, stir: inbox.stir, stop }
 }
 
 function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
@@ -184,6 +195,16 @@ async function flushVerifications({
   log,
 }: Pick<FlowDeps, 'verifications' | 'log'>): Promise<void> {
   await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
+}
+
+function requestStores(connection: StoreConnection, nudge: Nudge) {
+  return {
+    requests: createRequestStore(connection, nudge),
+    apiKeys: createApiKeyStore(connection, nudge),
+    quotas: createQuotaStore(connection),
+    places: createPlaceStore(connection),
+    idempotency: createIdempotencyStore(connection),
+  }
 }
 
 function peopleStores(connection: StoreConnection, clock: Clock, nudge: Nudge) {

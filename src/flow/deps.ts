@@ -11,6 +11,7 @@ import type {
   WebhookSender,
   WebhookStore,
 } from './delivery-ports.ts'
+import type { InboxSignal } from './inbox-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
 import type { PeopleDeps } from './people/people-deps.ts'
 import type {
@@ -44,6 +45,7 @@ export interface FlowDeps extends PeopleDeps {
   idempotency: IdempotencyStore
   verifications: VerificationLog
   changes: ChangeSignal
+  inbox: InboxSignal
   signer: Signer
   keys: KeyKeeper
   webhooks: WebhookStore

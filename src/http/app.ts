@@ -18,8 +18,10 @@ import { decisionRoutes } from './routes/decisions.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { enrollmentRoutes } from './routes/enrollment.ts'
 import { healthRoutes } from './routes/health.ts'
+import { inboxEventRoutes } from './routes/inbox-events.ts'
 import { meRoutes } from './routes/me.ts'
 import { openapiRoutes } from './routes/openapi.ts'
+import { ownSessionRoutes } from './routes/own-sessions.ts'
 import { pageRoutes } from './routes/pages.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { verificationRoutes } from './routes/verification.ts'
@@ -51,6 +53,8 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/chat-links', chatLinkRoutes(deps))
   app.use('/api/v1', chatRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
+  app.use('/api/v1/me/pending/events', inboxEventRoutes(deps))
+  app.use('/api/v1/me/sessions', ownSessionRoutes(deps))
   app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
   app.use('/api/v1/account/audit', auditRoutes(deps))
   app.use('/api/v1/account/bootstrap', consentRoutes(deps))

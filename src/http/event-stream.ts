@@ -1,4 +1,6 @@
 import type { Response } from 'express'
+import { Refusal, refusal } from '../domain/errors.ts'
+import type { HttpDeps } from './http-deps.ts'
 
 /** One server-sent event (WHATWG HTML, section 9.2). `data` is sent as JSON, which has no line breaks. */
 interface StreamEvent {
@@ -51,6 +53,17 @@ export function openEventStream(
       response.end()
     },
   }
+}
+
+/** As the body of a refusal, with its status: the answer has begun, so it cannot carry one any more. */
+export function errorEventData(
+  { log, storeIsDown }: Pick<HttpDeps, 'log' | 'storeIsDown'>,
+  error: unknown,
+): object {
+  const known =
+    error instanceof Refusal ? error : refusal(storeIsDown(error) ? 'unavailable' : 'internal_error')
+  if (known !== error) log.error({ error }, 'event stream failed')
+  return { error: known.code, message: known.publicMessage, status: known.status }
 }
 
 function beat(response: Response): () => void {

@@ -6,6 +6,7 @@ import { bootstrapPaths } from './openapi/bootstrap-paths.ts'
 import { chatPaths } from './openapi/chat-paths.ts'
 import { decisionPaths } from './openapi/decision-paths.ts'
 import { factorPaths } from './openapi/factor-paths.ts'
+import { ownSessionPaths } from './openapi/own-session-paths.ts'
 import { securitySchemes } from './openapi/security.ts'
 import { servicePaths } from './openapi/service-paths.ts'
 import { enrollmentPaths, sessionPaths } from './openapi/session-paths.ts'
@@ -20,6 +21,7 @@ export const PATHS: ZodOpenApiPathsObject = {
   ...accountPaths,
   ...webhookPaths,
   ...sessionPaths,
+  ...ownSessionPaths,
   ...enrollmentPaths,
   ...factorPaths,
   ...chatPaths,

@@ -2,6 +2,7 @@ import { toString as drawQr } from 'qrcode'
 import { factorsOf, type Passkey, type User } from '../domain/user.ts'
 import type { OpenEnrollment } from '../flow/people/open-enrollment.ts'
 import type { TotpSetUp } from '../flow/people/totp-code.ts'
+import type { Session } from '../flow/people-ports.ts'
 
 /** The signed-in person: never hashes, seeds, keys or the user handle. */
 export function presentUser(user: User) {
@@ -23,6 +24,18 @@ export function presentGrant(grant: { token: string; expires_in: number; user: U
     token_type: 'Bearer',
     expires_in: grant.expires_in,
     user: presentUser(grant.user),
+  }
+}
+
+/** One of the person's sessions: where it was begun and when it was used, and nothing that could stand for it. */
+export function presentSession(session: Session, currentId: string) {
+  return {
+    id: session.id,
+    current: session.id === currentId,
+    created_at: session.created_at.toISOString(),
+    last_seen_at: session.last_seen_at.toISOString(),
+    expires_at: session.expires_at.toISOString(),
+    user_agent: session.user_agent,
   }
 }
 

@@ -57,6 +57,15 @@ export function createSessionStore(connection: StoreConnection, nudge: Nudge = n
     },
     findByToken: (tokenHash, now) => findOne({ token_hash: tokenHash, ...liveAt(now) }),
     findLive: (id, now) => findOne({ _id: id, ...liveAt(now) }),
+    async liveOf(userId, now, limit) {
+      const query = model.find({ user_id: userId, ...liveAt(now) }).sort({ last_seen_at: -1, _id: 1 })
+      return (await query.limit(limit).lean<SessionDocument[]>()).map(toSession)
+    },
+    async liveAmong(ids, now) {
+      const query = model.find({ _id: trusted({ $in: [...ids] }), ...liveAt(now) }, { _id: 1 })
+      const found = await query.batchSize(ids.length + 1).lean<{ _id: string }[]>()
+      return found.map(({ _id }) => _id)
+    },
     async touch(id, at) {
       const stale = trusted({ $lt: new Date(at.getTime() - TOUCH_GAP_MS) })
       await model.updateOne({ _id: id, last_seen_at: stale, ended_at: null }, { $set: { last_seen_at: at } })

@@ -9,7 +9,7 @@ interface SeenEvent {
   comment?: string
 }
 
-/** A client of `…/:id/events`. */
+/** A client of a stream. */
 export interface EventSourceClient {
   status: number
   headers: Headers
@@ -20,18 +20,24 @@ export interface EventSourceClient {
   close(): void
 }
 
-/** Opens a stream as that caller. */
-export async function openEvents(
+/** Opens the stream of a request as that caller. */
+export function openEvents(
   caller: TestCaller,
   url: string,
   id: string,
   headers: Record<string, string> = {},
 ): Promise<EventSourceClient> {
+  const address = `${url}/api/v1/approvals/${id}/events`
+  return openStream(address, { authorization: `Bearer ${caller.token}`, ...headers })
+}
+
+/** Opens any stream. */
+export async function openStream(
+  address: string,
+  headers: Record<string, string>,
+): Promise<EventSourceClient> {
   const gone = new AbortController()
-  const response = await fetch(`${url}/api/v1/approvals/${id}/events`, {
-    headers: { authorization: `Bearer ${caller.token}`, ...headers },
-    signal: gone.signal,
-  })
+  const response = await fetch(address, { headers, signal: gone.signal })
   const blocks = readBlocks(response)
   const next = async (): Promise<SeenEvent | undefined> => {
     const { value, done } = await blocks.next()

@@ -6,8 +6,11 @@ import type { PeopleDeps } from './people-deps.ts'
 
 export type EndDeps = Pick<PeopleDeps, 'sessions' | 'clock' | 'random'>
 
-/** Why a session ended, for the trail. `replaced`: its browser signed in anew; `lapsed`: idle, or past its limit. */
-type EndReason = 'signed_out' | 'replaced' | 'factor_changed' | 'enrolled_anew' | 'lapsed'
+/**
+ * Why a session ended, for the trail. `replaced`: its browser signed in anew; `revoked`: its person ended it from the list of
+ * their sessions; `lapsed`: idle, or past its limit.
+ */
+type EndReason = 'signed_out' | 'revoked' | 'replaced' | 'factor_changed' | 'enrolled_anew' | 'lapsed'
 
 /** Lapsed sessions looked at in one go. */
 const BATCH = 200

@@ -38,6 +38,24 @@ const pending = operation({
   refusals: [{ code: 'invalid_field', with: { field: 'limit', detail: 'must be at most 100' } }],
 })
 
+const pendingEvents = operation({
+  id: 'watchPendingForMe',
+  tag,
+  summary: 'Be told when what waits for me may have changed',
+  description:
+    'Server-sent events. `changed`, with empty data, comes at the beginning and whenever the list may be another: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, as does a quarter of an hour; come back after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
+  access: watcher,
+  answers: {
+    '200': {
+      schema: z.string(),
+      description: 'The stream.',
+      type: 'text/event-stream',
+      examples: { one: { value: 'retry: 3000\n\nevent: changed\ndata: {}\n\n: still here\n\n' } },
+    },
+  },
+  refusals: ['too_many_waits'],
+})
+
 const review = operation({
   id: 'reviewApproval',
   tag,
@@ -106,6 +124,7 @@ const decision = operation({
 
 export const decisionPaths: ZodOpenApiPathsObject = {
   '/api/v1/me/pending': { get: pending },
+  '/api/v1/me/pending/events': { get: pendingEvents },
   '/api/v1/approvals/{id}/review': { get: review },
   '/api/v1/approvals/{id}/decision/options': { post: options },
   '/api/v1/approvals/{id}/decision': { post: decision },

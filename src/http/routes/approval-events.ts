@@ -1,8 +1,7 @@
 import type { RequestHandler } from 'express'
-import { Refusal, refusal } from '../../domain/errors.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { watchRequest } from '../../flow/watch-request.ts'
-import { type EventStream, openEventStream } from '../event-stream.ts'
+import { type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { callerOf } from '../middleware/authenticate.ts'
 import { presentRequest } from '../present.ts'
@@ -56,7 +55,7 @@ async function sendAll(
     }
     if (status === 'pending' && deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
   } catch (error) {
-    await events.send({ event: 'error', data: errorData(deps, error) })
+    await events.send({ event: 'error', data: errorEventData(deps, error) })
   }
 }
 
@@ -70,12 +69,4 @@ function statusSender(events: EventStream): (request: ApprovalRequest) => Promis
     shown = text
     await events.send({ event: 'status', id: String(request.version), data })
   }
-}
-
-/** As the body of a refusal, with its status: the answer has begun, so it cannot carry one any more. */
-function errorData({ log, storeIsDown }: Pick<HttpDeps, 'log' | 'storeIsDown'>, error: unknown): object {
-  const known =
-    error instanceof Refusal ? error : refusal(storeIsDown(error) ? 'unavailable' : 'internal_error')
-  if (known !== error) log.error({ error }, 'event stream failed')
-  return { error: known.code, message: known.publicMessage, status: known.status }
 }

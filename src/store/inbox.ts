@@ -1,0 +1,51 @@
+import type { InboxMark, InboxStore } from '../flow/inbox-ports.ts'
+import type { StoreConnection } from './connect.ts'
+
+interface MarkRow {
+  _id: string[]
+  count: number
+  versions: number
+  newest: Date
+}
+
+/**
+ * Reads over requests and users for whoever watches an inbox. A group changes with every write to one of its requests: a vote
+ * raises a version, one that is gone lowers the count, and one that came in its place is younger than all others.
+ */
+export function createInboxStore(connection: StoreConnection): InboxStore {
+  const requests = connection.collection('requests')
+  const users = connection.collection<{ _id: string; delegate?: { user_id: string } }>('users')
+  return {
+    async marks(userIds) {
+      const waiting = {
+        'requirement.approvers.user_id': { $in: [...userIds] },
+        status: 'pending',
+        sandbox: false,
+        $expr: { $gt: ['$expires_at', '$$NOW'] },
+      }
+      const group = {
+        _id: '$requirement.approvers.user_id',
+        count: { $sum: 1 },
+        versions: { $sum: '$version' },
+        newest: { $max: '$created_at' },
+      }
+      const pipeline = [{ $match: waiting }, { $group: group }]
+      return (await requests.aggregate<MarkRow>(pipeline).toArray()).map(toMark)
+    },
+    async standIns(userIds, now) {
+      const active = {
+        'delegate.user_id': { $in: [...userIds] },
+        'delegate.starts_at': { $lte: now },
+        'delegate.ends_at': { $gt: now },
+      }
+      const found = await users.find(active, { projection: { 'delegate.user_id': 1 } }).toArray()
+      return found.flatMap(({ _id, delegate }) =>
+        delegate === undefined ? [] : [{ delegate: delegate.user_id, principal: _id }],
+      )
+    },
+  }
+}
+
+function toMark({ _id, count, versions, newest }: MarkRow): InboxMark {
+  return { approvers: _id, mark: `${_id.join()}:${count}:${versions}:${newest.getTime()}` }
+}
