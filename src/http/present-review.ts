@@ -1,11 +1,12 @@
 import type { Vote } from '../domain/request.ts'
-import type { Review } from '../flow/review-request.ts'
+import type { User } from '../domain/user.ts'
+import type { Principal, Review } from '../flow/review-request.ts'
 import { contextOf, presentDecision } from './present.ts'
 
 /** Everything the hosted page shows to one person, and nothing about other people but their references. */
-export function presentReview(review: Review, personId: string) {
+export function presentReview(review: Review, person: Pick<User, 'id' | 'approver'>) {
   const { request } = review
-  const mine = request.requirement.approvers.find((approver) => approver.user_id === personId)
+  const mine = request.requirement.approvers.find((approver) => approver.user_id === person.id)
   const approved = new Set(
     request.votes.filter((vote) => vote.decision === 'approved').map((vote) => vote.on_behalf_of),
   )
@@ -31,15 +32,21 @@ export function presentReview(review: Review, personId: string) {
     may_decide: review.mayDecide,
     ...(review.whyNot === undefined ? {} : { why_not: review.whyNot }),
     methods: review.methods,
-    on_behalf_of: review.onBehalfOf ?? null,
+    on_behalf_of: presentPrincipal(review.onBehalfOf, person),
     not_reachable: review.notReachable,
     votes: request.votes.map((vote) => ({
       ...presentVote(vote),
-      mine: vote.user_id === personId,
+      mine: vote.user_id === person.id,
       comment: vote.comment,
     })),
     ...(request.decision === undefined ? {} : { decision: presentDecision(request, request.decision) }),
   }
+}
+
+/** Somebody for whom the signed-in person acts; `delegate` is how a receipt's intent names the person. */
+export function presentPrincipal(principal: Principal | undefined, person: Pick<User, 'approver'>) {
+  if (principal === undefined) return null
+  return { name: principal.name, approver: principal.approver, delegate: person.approver }
 }
 
 /** A vote without its evidence and receipt. */

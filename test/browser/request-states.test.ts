@@ -6,6 +6,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 
 const VOTE: Review['votes'][number] = {
   approver: 'aa11bb22cc33dd44',
+  delegate: undefined,
   decision: 'approved',
   method: 'passkey',
   at: '2026-11-21T10:00:00.000Z',

@@ -97,6 +97,7 @@ describeInBrowser('script and markup in the words of others', () => {
         votes: [
           {
             approver: 'aa11bb22cc33dd44',
+            delegate: undefined,
             decision: 'approved',
             method: all,
             at: new Date().toISOString(),

@@ -4,6 +4,8 @@ import {
   allowedMethods,
   DEFAULT_POLICY,
   isHighImpact,
+  type Policy,
+  policyFor,
   requirementFor,
 } from '../../src/domain/policy.ts'
 
@@ -98,5 +100,38 @@ describe('allowedMethods', () => {
     ['passkey_only and high impact, codes only', true, true, codes, []],
   ])('%s', (_what, passkey_only, high_impact, factors, methods) => {
     expect(allowedMethods({ passkey_only, high_impact }, factors)).toEqual(methods)
+  })
+})
+
+describe('policyFor', () => {
+  const own: Policy = { ...DEFAULT_POLICY, approvers: ['a', 'b', 'c'], quorum: 2 }
+  const account = (rules: Policy = own) => ({ owner_id: 'o', policy: rules })
+
+  it('without a policy of the key it is the account’s; an empty list means the owner', () => {
+    expect(policyFor(account(), undefined)).toEqual(own)
+    expect(policyFor(account(DEFAULT_POLICY), undefined)).toEqual({ ...DEFAULT_POLICY, approvers: ['o'] })
+  })
+
+  it('a key narrows: fewer approvers, a larger quorum, more demands', () => {
+    const key = { approvers: ['b', 'c'], quorum: 3, passkey_only: true, high_impact: true } as const
+    expect(policyFor(account(), { ...key, approvers: [...key.approvers] })).toEqual({
+      approvers: ['b', 'c'],
+      quorum: 3,
+      passkey_only: true,
+      high_impact: true,
+      reminders: own.reminders,
+    })
+  })
+
+  it('a key never widens: strangers are not added, a smaller quorum and fewer demands change nothing', () => {
+    const strict = { ...own, passkey_only: true, high_impact: true }
+    const found = policyFor(account(strict), { approvers: ['a', 'x', 'o'], quorum: 1 })
+    expect(found).toEqual({ ...strict, approvers: ['a'] })
+  })
+
+  it('a key that names nobody of the account leaves nobody, never everybody', () => {
+    const found = policyFor(account(), { approvers: ['x'] })
+    expect(found.approvers).toEqual([])
+    expect(requirementFor(found, [])).toBeUndefined()
   })
 })

@@ -191,7 +191,7 @@ function decide(state: PageState, body: Record<string, unknown>): unknown {
     ...review,
     status: decision,
     may_decide: false,
-    votes: [{ ...vote, mine: true, comment }],
+    votes: [{ ...vote, delegate: undefined, mine: true, comment }],
     decision: {
       id: 'dec_7K2M9Q4R8S1T6W5X0YZABCDEFG',
       decision,
@@ -199,6 +199,7 @@ function decide(state: PageState, body: Record<string, unknown>): unknown {
       decided_at: at,
       comment,
       approver: SAMPLE_USER.approver,
+      delegate: undefined,
       signed_payload: Buffer.from(JSON.stringify({ decision, rid: review.id, v: 1 })).toString('base64url'),
       signature: randomBytes(64).toString('base64'),
       public_key_id: randomBytes(32).toString('base64url'),

@@ -138,6 +138,12 @@ const channelShape = object({
 export type ChatChannel = ReturnType<typeof channelShape>
 export const channelsShape = object({ data: list(channelShape), next_cursor: nullable(text) })
 
+/** Somebody for whom the signed-in person stands in; `delegate` is the person's own reference. */
+const principal = object({ name: text, approver: text, delegate: text })
+export type Principal = ReturnType<typeof principal>
+
+const quorum = object({ needed: count, approved: count })
+
 const pendingRequestShape = object({
   id: text,
   action: text,
@@ -145,12 +151,17 @@ const pendingRequestShape = object({
   requested_by: object({ key_name: text, account_name: text }),
   created_at: moment,
   expires_at: moment,
+  on_behalf_of: optional(nullable(principal)),
+  quorum: optional(quorum),
+  may_decide: optional(flag),
+  methods: optional(list(factor)),
 })
 export type PendingRequest = ReturnType<typeof pendingRequestShape>
 export const pendingShape = object({ data: list(pendingRequestShape) })
 
 const voteShape = object({
   approver: text,
+  delegate: optional(text),
   decision: outcome,
   method: text,
   at: moment,
@@ -166,6 +177,7 @@ const decisionShape = object({
   decided_at: moment,
   comment: nullable(text),
   approver: text,
+  delegate: optional(text),
   signed_payload: text,
   signature: text,
   public_key_id: text,
@@ -186,8 +198,9 @@ export const reviewShape = object({
   high_impact: flag,
   sandbox: optional(flag),
   requested_by: object({ key_name: text, account_name: text }),
-  quorum: object({ needed: count, approved: count }),
+  quorum,
   approver: nullable(text),
+  on_behalf_of: optional(nullable(principal)),
   may_decide: flag,
   why_not: optional(text),
   methods: list(factor),

@@ -18,13 +18,19 @@ export function shownIntent(
     aud: audience,
     rid: review.id,
     decision,
-    approver: review.approver ?? '',
+    ...shownReferences(review),
     action: review.action,
     context_sha256: review.context_sha256,
     request_created_at: review.created_at,
     exp: Math.floor(Date.parse(review.expires_at) / 1000),
     high_impact: review.high_impact,
   }
+}
+
+/** Whose vote it will be, and who acts if that is somebody else. */
+function shownReferences({ approver, on_behalf_of: other }: Review): { approver: string; delegate?: string } {
+  if (other === undefined || other === null) return { approver: approver ?? '' }
+  return { approver: other.approver, delegate: other.delegate }
 }
 
 /**

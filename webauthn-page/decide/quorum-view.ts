@@ -35,11 +35,16 @@ function notReachable({ not_reachable: lost, approver }: Review): HTMLElement {
 }
 
 function voteRow(vote: Vote): HTMLElement {
-  const who = vote.mine ? 'You' : el('span', {}, 'Approver ', el('span', { class: 'mono' }, vote.approver))
+  const approver = [vote.mine ? 'approver ' : 'Approver ', el('span', { class: 'mono' }, vote.approver)]
+  const stoodIn = vote.delegate !== undefined
+  const who = el('span', {}, ...(vote.mine ? ['You', ...(stoodIn ? [' for ', ...approver] : [])] : approver))
   return el(
     'li',
     { class: `vote ${vote.decision}` },
     el('p', {}, el('strong', {}, vote.decision === 'approved' ? 'Approved' : 'Rejected'), ' · ', who),
+    stoodIn &&
+      !vote.mine &&
+      el('p', { class: 'hint' }, 'by the delegate ', el('span', { class: 'mono' }, vote.delegate)),
     el('p', { class: 'hint' }, methodWord(vote.method), ' · ', moment(vote.at)),
     vote.comment !== null && el('blockquote', {}, callerValue(vote.comment)),
   )

@@ -18,6 +18,9 @@ export function receiptView(review: Review, decision: Decision): HTMLElement {
       ['Method', methodWord(decision.method)],
       ['Decided', moment(decision.decided_at)],
       ['Approver', el('span', { class: 'mono' }, decision.approver), mine && ' (you)'],
+      decision.delegate === undefined
+        ? undefined
+        : ['Decided by the delegate', el('span', { class: 'mono' }, decision.delegate)],
       [
         'Receipt',
         el(

@@ -1,8 +1,9 @@
 import type { Review } from '../api/contract.ts'
 import { copyButton } from '../dom/copy-button.ts'
-import { el } from '../dom/element.ts'
+import { type Child, el } from '../dom/element.ts'
 import { facts } from '../dom/facts.ts'
 import { moment } from '../dom/moment.ts'
+import { callerText } from '../show/caller-text.ts'
 import { audience } from './audience.ts'
 
 /** What the service itself adds to the signed statement. */
@@ -36,14 +37,21 @@ export function signedFacts(review: Review): HTMLElement {
       ['Created', moment(review.created_at)],
       ['Expires', moment(review.expires_at)],
       ['High impact', review.high_impact ? 'Yes' : 'No'],
-      review.approver === null
-        ? ['Your part', 'You may look at this request; you are not one of its approvers.']
-        : [
-            'Your reference',
-            el('span', { class: 'mono' }, review.approver),
-            ' ',
-            el('span', { class: 'kind' }, 'stands for you in receipts'),
-          ],
+      ...yourPart(review),
     ),
   )
+}
+
+/** As whom the person would sign. */
+function yourPart({ approver, on_behalf_of: other }: Review): [string, ...Child[]][] {
+  const reference = (text: string): HTMLElement => el('span', { class: 'mono' }, text)
+  const stands = (text: string): HTMLElement => el('span', { class: 'kind' }, text)
+  if (other !== undefined && other !== null)
+    return [
+      ['You decide for', callerText(other.name), ' ', reference(other.approver)],
+      ['Your reference', reference(other.delegate), ' ', stands('is signed as the delegate')],
+    ]
+  if (approver === null)
+    return [['Your part', 'You may look at this request; you are not one of its approvers.']]
+  return [['Your reference', reference(approver), ' ', stands('stands for you in receipts')]]
 }

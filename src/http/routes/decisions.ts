@@ -10,7 +10,7 @@ import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
 import { presentDecision } from '../present.ts'
-import { presentReview, presentVote } from '../present-review.ts'
+import { presentPrincipal, presentReview, presentVote } from '../present-review.ts'
 import { decisionBody, decisionOptionsBody, pendingQuery } from '../schemas/decisions.ts'
 import { readProof } from '../schemas/webauthn.ts'
 
@@ -43,7 +43,7 @@ function pending(deps: HttpDeps): RequestHandler {
       },
       created_at: request.created_at.toISOString(),
       expires_at: request.expires_at.toISOString(),
-      on_behalf_of: onBehalfOf ?? null,
+      on_behalf_of: presentPrincipal(onBehalfOf, sessionOf(response).user),
     }))
     response.json({ data, next_cursor: next === undefined ? null : encodeCursor(next) })
   }
@@ -52,7 +52,7 @@ function pending(deps: HttpDeps): RequestHandler {
 function review(deps: HttpDeps): RequestHandler<{ id: string }> {
   return async (request, response) => {
     const { user } = sessionOf(response)
-    response.json(presentReview(await reviewRequest(deps, user, request.params.id), user.id))
+    response.json(presentReview(await reviewRequest(deps, user, request.params.id), user))
   }
 }
 

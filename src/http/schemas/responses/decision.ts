@@ -20,6 +20,15 @@ const signedPayload = z
   .regex(/^[A-Za-z0-9_-]+$/)
   .meta({ description: 'The signed bytes, base64url: UTF-8 of the RFC 8785 JSON of the payload.' })
 
+/** Set when a delegate acted: `approver` is whom the vote counts for. */
+const delegateField = approverField.meta({
+  description: 'Who acted, when a delegate stood in for `approver`.',
+})
+
+const principalAnswer = z
+  .strictObject({ name: z.string(), approver: approverField, delegate: delegateField })
+  .meta({ id: 'Principal', description: 'For whom the signed-in person would decide, as their delegate.' })
+
 const comment = z.string().nullable().meta({ description: "The approver's comment; not signed." })
 
 const intent = z.string().meta({
@@ -37,6 +46,7 @@ const signedVote = z
     public_key_id: keyIdField.optional(),
     decided_at: timeField,
     approver: approverField,
+    delegate: delegateField.optional(),
     comment,
     intent,
   })
@@ -53,6 +63,7 @@ export const decisionAnswer = z
     public_key_id: keyIdField,
     decided_at: timeField,
     approver: approverField,
+    delegate: delegateField.optional(),
     comment,
     intent,
     votes: z
@@ -66,7 +77,13 @@ export const decisionAnswer = z
   })
 
 const vote = z
-  .strictObject({ approver: approverField, decision: outcomeField, method: methodField, at: timeField })
+  .strictObject({
+    approver: approverField,
+    delegate: delegateField.optional(),
+    decision: outcomeField,
+    method: methodField,
+    at: timeField,
+  })
   .meta({ id: 'Vote' })
 
 const votedMethods = z.array(z.enum(['passkey', 'totp']))
@@ -89,6 +106,7 @@ export const reviewAnswer = z
     requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
     quorum: z.strictObject({ needed: z.int().min(1), approved: z.int().min(0) }),
     approver: approverField.nullable(),
+    on_behalf_of: principalAnswer.nullable(),
     may_decide: z.boolean(),
     why_not: z
       .enum([
@@ -121,6 +139,7 @@ export const decisionOptionsAnswer = z
         rid: idField('req'),
         decision: outcomeField,
         approver: approverField,
+        delegate: delegateField.optional(),
         action: actionField,
         context_sha256: z.string().regex(/^[0-9a-f]{64}$/),
         request_created_at: timeField,
@@ -156,6 +175,7 @@ export const pendingAnswer = pageOf(
       requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
       created_at: timeField,
       expires_at: timeField,
+      on_behalf_of: principalAnswer.nullable(),
     })
     .meta({ id: 'PendingRequest' }),
 ).meta({ id: 'PendingRequests' })
