@@ -221,7 +221,7 @@ const verify = operation({
     'Public. Checks the stored receipt and that action and context are those it commits to; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
   access: { by: 'nobody in particular' },
   limited: true,
-  parameters: { path: z.object({ id: z.string().meta({ description: 'Request id.' }) }) },
+  parameters: { path: z.object({ id: z.string().meta({ description: 'Request id, or decision id.' }) }) },
   answers: {
     '200': { schema: verdictAnswer, description: 'The verdict; `valid` is false while nothing is signed.' },
     '404': {

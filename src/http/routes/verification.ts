@@ -1,5 +1,6 @@
 import { type RequestHandler, Router } from 'express'
-import { verifyDecision } from '../../flow/verify-receipt.ts'
+import { isId } from '../../domain/identifier.ts'
+import { verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
 import { toJwks } from '../../signing/keys.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -17,7 +18,9 @@ export function verificationRoutes(deps: HttpDeps): Router {
 function verify(deps: HttpDeps): RequestHandler<{ id: string }> {
   return async (request, response) => {
     const asker = { kind: 'public', address: clientAddress(request) } as const
-    const verdict = await verifyDecision(deps, request.params.id, asker)
+    const { id } = request.params
+    const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
+    const verdict = await find(deps, id, asker)
     const unknown = !verdict.valid && verdict.status === undefined
     response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
   }

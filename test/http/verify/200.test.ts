@@ -54,6 +54,19 @@ describe('a decided request', () => {
     expect(verifyReceipt(parseReceiptInput(body), keys)).toMatchObject({ code: 'receipt_sandbox_refused' })
   })
 
+  it('is found by the id of its decision, too, and logged as the request', async () => {
+    const id = await decidedId(service, caller)
+    const { id: decision } = Object((await caller.read(id)).body.decision)
+    const { status, body } = await verify(decision)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ valid: true, payload: { rid: id, did: decision } })
+    const logged = await auditOf(service, { type: 'approval.verified', subject: id })
+    expect(logged.map(({ detail }) => detail)).toEqual([{ result: 'valid' }])
+    const unknown = await verify('dec_00000000000000000000000000')
+    expect(unknown.status).toBe(404)
+    expect(unknown.body).toMatchObject({ valid: false, error: 'request not found' })
+  })
+
   it('stays valid after its expiry', async () => {
     const id = await decidedId(service, caller)
     await lapse(service, id)
