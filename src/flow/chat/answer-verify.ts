@@ -1,11 +1,11 @@
 import { identityKey } from '../../domain/chat.ts'
+import { readPaste } from '../../domain/read-paste.ts'
 import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../signing/verify.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Asker, logVerification, verifyByDecisionId, verifyDecision } from '../verify-receipt.ts'
 import type { ChatAnswer, ChatSpeaker } from './chat-answer.ts'
 import { notices } from './notices.ts'
 import type { Asked } from './parse-command.ts'
-import { readPaste } from './read-paste.ts'
 import { type VerdictView, viewPastedReceipt, viewVerdict } from './view-verdict.ts'
 
 /** `verify`: the public verification, for anybody who can speak to us. Every one is written down, as said in chat. */

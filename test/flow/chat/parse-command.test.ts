@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { readPaste } from '../../../src/domain/read-paste.ts'
 import { parseCommand } from '../../../src/flow/chat/parse-command.ts'
-import { readPaste } from '../../../src/flow/chat/read-paste.ts'
 
 const REQ = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'
 const DEC = 'dec_7h3k9m2p5q8r1s4t6v0w2x5y8z'
