@@ -29,7 +29,7 @@ export function createPlaceStore(connection: StoreConnection): PlaceStore {
       const _id = nameOf(accountId, userId)
       const room = {
         _id,
-        [`held.${MOST_PENDING - 1}`]: null,
+        [`held.${MOST_PENDING - 1}`]: mongoose.trusted({ $exists: false }),
         'held.id': mongoose.trusted({ $ne: requestId }),
       }
       const push = { $push: { held: { id: requestId, at } } }
