@@ -73,7 +73,12 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     types: /^src\//,
   },
   {
-    room: /^dashboard\//,
+    room: /^dashboard\/verify\//,
+    may: /^((dashboard|webauthn-page)\/|src\/domain\/(text|identifier|read-paste)\.ts|src\/signing\/(base64|canonical|examine-receipt|jwks|receipt-checks)\.ts)/,
+    types: /^src\//,
+  },
+  {
+    room: /^dashboard\/(?!verify\/)/,
     may: /^((dashboard|webauthn-page)\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },

@@ -1,0 +1,127 @@
+import { isId } from '../../src/domain/identifier.ts'
+import type { VerificationKey } from '../../src/signing/key-record.ts'
+import { announce } from '../../webauthn-page/dom/announce.ts'
+import { runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { type Field, field } from '../../webauthn-page/dom/field.ts'
+import { noticeSlot } from '../../webauthn-page/dom/notice.ts'
+import type { PageView, Visit } from '../shell/page-entry.ts'
+import { type Brought, dropZone } from './drop-zone.ts'
+import { keyPin } from './key-pin.ts'
+import { readSubject } from './read-subject.ts'
+import { noneView, resultView } from './result-view.ts'
+import { type Outcome, verifySubject } from './verifier.ts'
+
+/**
+ * `/verify`: anybody checks a receipt here, in their own browser. `/verify#req_…` asks for that one at once; what stands
+ * behind the `#` is not sent along with the address.
+ */
+export async function verifyPage({ signal }: Visit): Promise<PageView> {
+  const bench = new Bench(signal)
+  bench.followAddress()
+  return { title: 'Verify a receipt', scene: bench.scene }
+}
+
+/** The page: what is brought in at the top, the result below it. */
+class Bench {
+  readonly scene: HTMLElement
+  readonly #text: Field = field({
+    label: 'Receipt, link or id',
+    name: 'subject',
+    multiline: true,
+    hint: 'A receipt or an answer with one, as JSON; or a request’s link or id (req_… or dec_…).',
+    attributes: { rows: 5, autocomplete: 'off', autocapitalize: 'off' },
+  })
+  readonly #result = el('div', { class: 'verify-place' })
+  readonly #slot = noticeSlot()
+  readonly #signal: AbortSignal
+  #pinned: VerificationKey[] | undefined
+  #last: Brought | undefined
+  #turn = 0
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    this.scene = el(
+      'div',
+      { class: 'verify' },
+      el('h1', {}, 'Verify a receipt'),
+      el(
+        'p',
+        { class: 'lede' },
+        'Was it really approved? The check runs in this browser. What you drop or paste does not leave it; only an id is sent to the service, to fetch its receipt.',
+      ),
+      this.#entry(),
+      this.#result,
+    )
+  }
+
+  /** Checks what the address names, now and when it changes. */
+  followAddress(): void {
+    const look = (): void => {
+      const id = location.hash.slice(1)
+      if (!isId('req', id) && !isId('dec', id)) return
+      this.#text.input.value = id
+      void this.#check({ text: id })
+    }
+    addEventListener('hashchange', look, { signal: this.#signal })
+    look()
+  }
+
+  #entry(): HTMLElement {
+    const form = el('form', { novalidate: true }, this.#text.row, submitButton('Check'))
+    form.addEventListener('submit', (event) => {
+      event.preventDefault()
+      void runOnce(form, () => this.#check({ text: this.#text.input.value }))
+    })
+    const zone = dropZone(
+      this.#signal,
+      (brought) => this.#check(brought),
+      (sentence) => this.#refuse(sentence),
+    )
+    const pin = keyPin(async (keys) => {
+      this.#pinned = keys
+      if (this.#last !== undefined) await this.#check(this.#last, { focus: false })
+    })
+    return el('div', { class: 'card' }, zone, form, this.#slot.element, pin)
+  }
+
+  async #check(brought: Brought, { focus = true } = {}): Promise<void> {
+    this.#turn += 1
+    const turn = this.#turn
+    this.#slot.clear()
+    announce('Checking')
+    const pinned = this.#pinned
+    const outcome = await verifySubject(readSubject(brought.text, location.origin), pinned)
+    // Something newer may have been brought meanwhile.
+    if (turn !== this.#turn || this.#signal.aborted) return
+    if (outcome.kind === 'problem') {
+      this.#refuse(outcome.sentence)
+      return
+    }
+    this.#last = brought
+    this.#show(outcome, brought.name, pinned !== undefined, focus)
+  }
+
+  /** Nothing was checked, so nothing of an earlier check may stay. */
+  #refuse(sentence: string): void {
+    this.#last = undefined
+    this.#result.replaceChildren()
+    this.#slot.show('error', sentence)
+  }
+
+  #show(
+    outcome: Exclude<Outcome, { kind: 'problem' }>,
+    name: string | undefined,
+    pinned: boolean,
+    focus: boolean,
+  ): void {
+    const view =
+      outcome.kind === 'none'
+        ? noneView(outcome.heading, outcome.sentence)
+        : resultView(outcome.report, { keys: outcome.keys, pinned, name })
+    this.#result.replaceChildren(view)
+    const heading = view.querySelector('h2')
+    announce(heading?.textContent ?? '')
+    if (focus) heading?.focus()
+  }
+}

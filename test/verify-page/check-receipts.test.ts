@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest'
+import { checkReceipts, type Report } from '../../dashboard/verify/check-receipts.ts'
+import { checkLines } from '../../dashboard/verify/check-words.ts'
+import { splitVotes } from '../../dashboard/verify/split-votes.ts'
+import { verdictOf, WEAK_HASH } from '../../dashboard/verify/verdict.ts'
+import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { DECIDED_AT, livePayload } from '../signing/fixtures.ts'
+import { ACTION, answerWith, CONTEXT, keys, live, received, sandbox, vote } from './receipts.ts'
+
+const check = (json: object): Promise<Report> =>
+  checkReceipts(splitVotes(received(json)), keys, { now: DECIDED_AT })
+const verdict = async (json: object) => verdictOf(await check(json))
+
+const [ana, ben, eve] = ['aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb', 'eeeeeeeeeeeeeeee']
+const first = vote({ did: 'first', approver: ana })
+const second = vote({ did: 'second', approver: ben })
+const rejection = vote({ did: 'third', approver: eve, decision: 'rejected' })
+
+describe('the verdict', () => {
+  it('says who approved and when', async () => {
+    expect(await verdict(answerWith(first))).toStrictEqual({
+      kind: 'approved',
+      heading: `Valid: approved by ${ana}`,
+      at: DECIDED_AT.getTime(),
+      sentence: 'The receipt is genuine: a person approved this request.',
+      cautions: [],
+    })
+  })
+
+  it('never makes a rejection look like a permission', async () => {
+    const said = await verdict(answerWith(rejection))
+    expect(said.kind).toBe('rejected')
+    expect(said.heading).toBe(`Valid: rejected by ${eve}`)
+    expect(said.sentence).toContain('It is no permission.')
+  })
+
+  it('T72: calls a dry-run not valid for production, alone and among votes', async () => {
+    const dryRun = vote({ approver: ana }, sandbox)
+    for (const json of [
+      answerWith(dryRun),
+      dryRun,
+      [first, vote({ did: 'second', approver: ben }, sandbox)],
+    ]) {
+      const said = await verdict(json)
+      expect(said.kind).toBe('sandbox')
+      expect(said.heading).toContain('Not valid for production')
+      expect(said.sentence).toContain('No person was asked. Do not act on it.')
+    }
+    const lines = checkLines((await check(dryRun)).main)
+    expect(lines.find(({ check }) => check === 'sandbox')).toMatchObject({ state: 'dry-run' })
+    // The rule of production verifiers, as the command line and the service have it.
+    expect(verifyReceiptJson(dryRun, keys)).toMatchObject({ code: 'receipt_sandbox_refused' })
+  })
+
+  it('says the reason of a refusal', async () => {
+    const said = await verdict({ ...first, signature: second.signature })
+    expect(said).toMatchObject({ kind: 'invalid', heading: 'Not valid: do not act on it' })
+    expect(said.sentence).toContain('altered or forged')
+    expect(said).not.toHaveProperty('at')
+  })
+
+  it('T69: says how weak the short hash is, where there is nothing better', async () => {
+    const { intent: _gone, ...bare } = first
+    expect((await verdict(answerWith(bare))).cautions).toEqual([
+      WEAK_HASH,
+      expect.stringContaining('details (context) next to the receipt are not covered'),
+    ])
+    expect((await verdict(first)).cautions).toEqual([])
+  })
+
+  it('T73: warns of a key that was revoked later', async () => {
+    const revokedAt = new Date(DECIDED_AT.getTime() + 60_000)
+    const report = await checkReceipts(splitVotes(first), [{ ...live, revokedAt }], {})
+    expect(verdictOf(report)).toMatchObject({
+      kind: 'approved',
+      cautions: [expect.stringContaining(`revoked later, at ${revokedAt.toISOString()}`)],
+    })
+  })
+
+  it('holds a receipt to the id that was asked for', async () => {
+    const receipts = splitVotes(received(first))
+    const report = await checkReceipts(receipts, keys, { expected: { rid: 'req_other' } })
+    expect(report.main.failed).toBe('expected')
+    expect(verdictOf(report).sentence).toContain('not the one expected')
+    const right = await checkReceipts(receipts, keys, { expected: { rid: livePayload.rid } })
+    expect(checkLines(right.main).map(({ name }) => name)).toContain('The one asked for')
+  })
+})
+
+describe('several votes', () => {
+  const both = answerWith({ ...second, votes: [first, second] })
+
+  it('are each checked, with action and details, and counted', async () => {
+    const report = await check(both)
+    expect(report.votes.map(({ result }) => result)).toEqual([
+      expect.objectContaining({ valid: true, checked: { action: 'full', context: 'full' } }),
+      expect.objectContaining({ valid: true, checked: { action: 'full', context: 'full' } }),
+    ])
+    expect(verdictOf(report)).toMatchObject({
+      kind: 'approved',
+      heading: `Valid: approved by 2 people (${ana}, ${ben})`,
+      cautions: [expect.stringContaining('How many people had to agree is not part of a receipt')],
+    })
+  })
+
+  it('are found in a decision alone and in a bare list', async () => {
+    for (const json of [both.decision, [first, second]])
+      expect((await verdict(json)).heading).toBe(`Valid: approved by 2 people (${ana}, ${ben})`)
+  })
+
+  it('of a rejected request may hold approvals', async () => {
+    const said = await verdict(answerWith({ ...rejection, votes: [first, rejection] }))
+    expect(said).toMatchObject({ kind: 'rejected', heading: `Valid: rejected by ${eve}` })
+  })
+
+  const elsewhere = vote({ did: 'second', approver: ben, rid: `req_${'0'.repeat(25)}z` })
+  it.each<[string, object, string]>([
+    [
+      'one is forged',
+      { ...second, votes: [{ ...first, signature: second.signature }, second] },
+      'One of the votes',
+    ],
+    [
+      'one is unsigned',
+      { ...second, votes: [{ id: first.id, decision: 'approved' }, second] },
+      'One of the votes',
+    ],
+    ['one is no object', { ...second, votes: [second, 'approved'] }, 'One of the votes'],
+    ['one is of another request', { ...first, votes: [first, elsewhere] }, 'different requests'],
+    ['one is there twice', { ...first, votes: [first, first] }, 'there twice'],
+    [
+      'one person voted twice',
+      { ...first, votes: [first, vote({ did: 'second', approver: ana })] },
+      'counted twice',
+    ],
+    ['the decision is none of them', { ...rejection, votes: [first, second] }, 'none of the votes'],
+    ['one rejected what is called approved', { ...first, votes: [first, rejection] }, 'is a rejection'],
+    ['there are too many', { ...first, votes: Array.from({ length: 101 }, () => first) }, 'more than 100'],
+  ])('make it invalid when %s', async (_what, decision, words) => {
+    const said = await verdict(decision)
+    expect(said.kind).toBe('invalid')
+    expect(said.sentence).toContain(words)
+  })
+
+  it('are held to the action and the details of the answer around them', async () => {
+    const told = answerWith({ ...second, votes: [first, second] })
+    expect((await verdict({ ...told, action: `${ACTION}!` })).kind).toBe('invalid')
+    const report = await check({ ...told, context: { ...CONTEXT, rows: 4 } })
+    expect(report.votes.map(({ failed }) => failed)).toEqual(['context', 'context'])
+  })
+})
+
+describe('the list of checks', () => {
+  it('tells what passed, what failed and what was not looked at any more', async () => {
+    const { main } = await check({ ...first, approver: eve })
+    const lines = checkLines(main)
+    const states = Object.fromEntries(lines.map(({ check, state }) => [check, state]))
+    expect(states).toMatchObject({
+      signature: 'passed',
+      validity: 'passed',
+      claims: 'failed',
+      intent: 'unmade',
+    })
+    const failed = lines.filter(({ state }) => state === 'failed')
+    expect(failed.map(({ sentence }) => sentence)).toEqual([
+      'The object around the receipt says something else than the signed payload.',
+    ])
+    for (const { name, sentence } of lines) expect(name !== '' && sentence !== '').toBe(true)
+  })
+})

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { compareAction, compareContext } from '../../dashboard/verify/compare-typed.ts'
+import { openedIntent } from '../../dashboard/verify/opened-intent.ts'
+import { examineReceipt } from '../../src/signing/examine-receipt.ts'
+import { parseReceiptInput } from '../../src/signing/verify.ts'
+import { vectors } from '../signing/fixtures.ts'
+import { ACTION, answerWith, CONTEXT, keys, received, vote } from './receipts.ts'
+
+const full = parseReceiptInput(received(answerWith(vote())))
+const { intent: _gone, ...bareVote } = vote()
+const bare = parseReceiptInput(received(bareVote))
+const collision = vectors<{ a: string; b: string }>('action-hash/collision16.json')
+
+describe('the action somebody typed', () => {
+  it('is the same only letter by letter, where there is a statement', async () => {
+    expect(await compareAction(full, keys, ACTION)).toEqual({ as: 'same', trimmed: false })
+    expect(await compareAction(full, keys, `${ACTION}\n`)).toEqual({ as: 'same', trimmed: true })
+    for (const other of [`${ACTION}.`, ACTION.toLowerCase(), ACTION.replace(' ', '\u00a0'), '', '\ud800'])
+      expect(await compareAction(full, keys, other), other).toEqual({ as: 'other' })
+  })
+
+  it('T69: only fits, where there is none; the collision shows why that is no proof', async () => {
+    expect(ACTION).toBe(collision.a)
+    expect(await compareAction(bare, keys, collision.a)).toEqual({ as: 'fits', trimmed: false })
+    expect(await compareAction(bare, keys, collision.b)).toEqual({ as: 'fits', trimmed: false })
+    expect(await compareAction(full, keys, collision.b)).toEqual({ as: 'other' })
+    expect(await compareAction(bare, keys, 'Pay nothing')).toEqual({ as: 'other' })
+  })
+})
+
+describe('the details somebody typed', () => {
+  it('are the same in any order of fields and with any blanks', async () => {
+    const typed = ` { "rows" : 3,\n "tool": "ps\\u0071l" } `
+    expect(await compareContext(full, keys, typed)).toEqual({ as: 'same', trimmed: false })
+    for (const other of [{ ...CONTEXT, rows: '3' }, { ...CONTEXT, more: null }, {}])
+      expect(await compareContext(full, keys, JSON.stringify(other))).toEqual({ as: 'other' })
+  })
+
+  it('cannot be told without the statement', async () => {
+    expect(await compareContext(bare, keys, JSON.stringify(CONTEXT))).toEqual({ as: 'open' })
+  })
+
+  it.each(['', '{', '[]', '"text"', '5', 'null', '{"a":"\\ud800"}'])(
+    'are no JSON object: %s',
+    async (typed) => {
+      expect(await compareContext(full, keys, typed)).toEqual({ as: 'no-json' })
+    },
+  )
+})
+
+describe('openedIntent', () => {
+  it('says what the statement holds, once the nonce was found to commit to it', async () => {
+    const examination = await examineReceipt(received(vote()), keys)
+    expect(openedIntent(examination)).toStrictEqual({
+      action: ACTION,
+      audience: 'https://approve.example',
+      highImpact: false,
+      delegate: undefined,
+    })
+  })
+
+  it('says nothing of a statement that was exchanged, or is not there', async () => {
+    const forged = { ...vote(), intent: vote().intent.replace('Pay', 'Pay not') }
+    expect(openedIntent(await examineReceipt(received(forged), keys))).toBeUndefined()
+    expect(openedIntent(await examineReceipt(received(bareVote), keys))).toBeUndefined()
+    expect(openedIntent(await examineReceipt({}, keys))).toBeUndefined()
+  })
+})

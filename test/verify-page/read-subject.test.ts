@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { MAX_BYTES, readSubject } from '../../dashboard/verify/read-subject.ts'
+import { livePayload } from '../signing/fixtures.ts'
+import { ORIGIN } from './receipts.ts'
+
+const { rid, did } = livePayload
+const read = (text: string) => readSubject(text, ORIGIN)
+
+describe('readSubject', () => {
+  it.each([
+    ['a request id', rid, rid, 'request'],
+    ['a decision id with blanks around', ` ${did}\n`, did, 'decision'],
+    ['the link to a request', `${ORIGIN}/a/${rid}?d=approve`, rid, 'request'],
+    ['the link in the dashboard', `${ORIGIN}/requests/${rid}`, rid, 'request'],
+    ['verify_url', `${ORIGIN}/api/v1/approvals/${rid}/verify`, rid, 'request'],
+    ['a link to this page', `${ORIGIN}/verify#${did}`, did, 'decision'],
+  ])('takes %s', (_what, text, id, of) => {
+    expect(read(text)).toStrictEqual({ kind: 'id', id, of })
+  })
+
+  it('takes JSON, also after a writing aid went over it', () => {
+    expect(read('{"a": 1}')).toStrictEqual({ kind: 'receipt', json: { a: 1 } })
+    expect(read('[{"a": 1}]')).toStrictEqual({ kind: 'receipt', json: [{ a: 1 }] })
+    expect(read('{“a”:\u00a01}')).toStrictEqual({ kind: 'receipt', json: { a: 1 } })
+  })
+
+  it.each([
+    ['nothing', ' \n', 'first'],
+    ['words', 'approved by Ana', 'no id, no link and no JSON'],
+    ['half of a receipt', '{"signature": "abc', 'no id, no link and no JSON'],
+    ['a number', '12', 'no id, no link and no JSON'],
+    ['an upper-case id', rid.toUpperCase(), 'no id, no link and no JSON'],
+    ['a link without an id', `${ORIGIN}/account`, 'no request id'],
+    ['a link to another service', `https://other.example/a/${rid}`, 'another service, other.example.'],
+    ['a link to another port', `${ORIGIN}:8443/a/${rid}`, 'another service, approve.example:8443.'],
+    [
+      'a link with a name of ours in front',
+      `${ORIGIN}@evil.example/a/${rid}`,
+      'another service, evil.example.',
+    ],
+    ['a broken link', 'https://[', 'broken'],
+    ['a key set', '{"keys": []}', 'key set, not a receipt'],
+  ])('says what is wrong with %s', (_what, text, words) => {
+    const subject = read(text)
+    expect(subject.kind).toBe('problem')
+    expect(subject).toHaveProperty('sentence', expect.stringContaining(words))
+  })
+
+  it('reads 1 MiB and not a byte more', () => {
+    const full = `{"a":"${'x'.repeat(MAX_BYTES - 8)}"}`
+    expect(full).toHaveLength(MAX_BYTES)
+    expect(read(full).kind).toBe('receipt')
+    const umlauts = `{"a":"${'ä'.repeat(MAX_BYTES / 2)}"}`
+    for (const text of [full.replace('x', 'xx'), umlauts]) {
+      expect(read(text)).toHaveProperty('sentence', expect.stringContaining('longer than 1 MiB'))
+    }
+  })
+})
