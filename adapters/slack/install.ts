@@ -37,6 +37,20 @@ export function mountInstall(
   app.get(DONE, edge.page(ABOUT, done(deps, edge)))
 }
 
+/** For who follows a link to `/slack/install` where the operator connected the one workspace: nothing is to be installed. */
+export function mountFixed([app, edge]: Parameters<Mount>): void {
+  app.get(
+    START,
+    edge.page(FIXED, async () => FIXED),
+  )
+}
+
+const FIXED: Notice = {
+  title: 'Slack is connected already',
+  text: 'The operator of this service has connected it to one Slack workspace, for everybody; nothing has to be installed. In Slack, /countersign link makes you known, and /countersign help tells the rest.',
+  link: { href: '/integrations', text: 'Go to your integrations' },
+}
+
 type Handler = Parameters<Edge['page']>[1]
 
 function begin(deps: InstallDeps, edge: Edge, flow: OAuthFlow): Handler {
@@ -93,6 +107,6 @@ function installedIn(workspace: string): Notice {
   return {
     title: 'Countersign is installed in Slack',
     text: `Approvers of your account who are in ${workspace} now get their requests there. In Slack, /countersign link makes you known, and /countersign help tells the rest.`,
-    link: { href: '/account', text: 'Go to your account' },
+    link: { href: '/integrations', text: 'Go to your integrations' },
   }
 }

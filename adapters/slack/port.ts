@@ -32,6 +32,7 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
   return {
     platform: 'slack',
     tenantsOf: workspaces.tenantsOf,
+    setupFor: workspaces.setupFor,
     lookup: (tenant, email) => within((calls) => lookUp(calls, tenant, email)),
     post: (to, view) =>
       within(async (calls) => {

@@ -2,7 +2,7 @@ import type { ChatInstallationStore, ChatPort } from '../../src/flow/chat-ports.
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { SlackSettings } from '../../src/slack-config.ts'
-import { mountInstall } from './install.ts'
+import { mountFixed, mountInstall } from './install.ts'
 import { createSlackPort } from './port.ts'
 import { createSlackReceiver } from './receiver.ts'
 import { createWorkspaces } from './workspaces.ts'
@@ -28,8 +28,8 @@ export function createSlack(
     port: createSlackPort(workspaces, parts),
     receive(deps) {
       const receiver = createSlackReceiver(settings, workspaces, deps)
-      if (settings.workspaces.kind === 'one') return receiver
       const mount: Mount = (app, edge) => {
+        if (settings.workspaces.kind === 'one') mountFixed([app, edge])
         mountInstall([app, edge], settings, deps, (tenant) => workspaces.forget(tenant))
         receiver.mount?.(app, edge)
       }

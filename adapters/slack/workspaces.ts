@@ -1,5 +1,6 @@
 import type { webApi } from '@slack/bolt'
 import { UNKNOWN_TENANT } from '../../src/domain/chat.ts'
+import type { ChatSetup } from '../../src/flow/chat-ports.ts'
 import type { SlackSettings } from '../../src/slack-config.ts'
 import { createInstalledWorkspaces } from './installed-workspaces.ts'
 import { createOwnWorkspace } from './own-workspace.ts'
@@ -20,6 +21,8 @@ export interface Workspace {
 export interface Workspaces {
   /** With one token its workspace, or `UNKNOWN_TENANT` until Slack has said which that is; else those that installed the app. */
   tenantsOf(accountId: string): Promise<string[]>
+  /** As `ChatPort.setupFor`. */
+  setupFor(accountId: string): Promise<ChatSetup>
   /** `not_known_yet`: Slack has not said whether it is that of the token; ask again. */
   find(tenant: string): Promise<Workspace | 'not_installed' | 'not_known_yet'>
   tokenOf(tenant: string): Promise<{ token: string; botUserId?: string } | undefined>
@@ -45,19 +48,31 @@ export function createWorkspaces(
   const { find, forget } = createInstalledWorkspaces(apiUrl, parts)
   return withShortcuts({
     tenantsOf: (accountId) => installations.tenantsOf('slack', accountId),
+    async setupFor(accountId) {
+      const installed = await installations.ofAccount('slack', accountId)
+      const workspaces = installed.map(({ tenant, workspace_name: name, installed_at }) => {
+        return { tenant, name, installed_at }
+      })
+      return { mode: 'many', workspaces }
+    },
     find: async (tenant) => (await find(tenant)) ?? 'not_installed',
     forget,
   })
 }
 
-type Essence = Pick<Workspaces, 'tenantsOf' | 'find' | 'forget'>
+type Essence = Pick<Workspaces, 'tenantsOf' | 'setupFor' | 'find' | 'forget'>
 
 function oneWorkspace(own: () => Promise<Workspace | undefined>): Essence {
+  // Cards are made meanwhile, and webhooks do not wait for Slack.
+  const named = () => Promise.race([own(), after(NAMED_WITHIN_MS)])
   return {
-    async tenantsOf() {
-      // Cards are made meanwhile, and webhooks do not wait for Slack.
-      const named = await Promise.race([own(), after(NAMED_WITHIN_MS)])
-      return [named?.tenant ?? UNKNOWN_TENANT]
+    tenantsOf: async () => [(await named())?.tenant ?? UNKNOWN_TENANT],
+    async setupFor() {
+      const known = await named()
+      return {
+        mode: 'one',
+        workspaces: known === undefined ? [] : [{ tenant: known.tenant, name: known.name }],
+      }
     },
     async find(tenant) {
       const workspace = await own()

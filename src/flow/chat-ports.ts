@@ -29,6 +29,22 @@ export type ChatOutcome<T> =
 /** Where a card goes: to a person, or to a channel of a workspace. */
 export type ChatAddress = ChatIdentity | ChatChannel
 
+/** A workspace whose people get cards: of Slack, or an organisation in Teams. */
+export interface ChatWorkspace {
+  tenant: string
+  /** As it was told last. */
+  name?: string
+  /** Only where owners install the app. */
+  installed_at?: Date
+}
+
+/** How a platform is set up: `one` workspace by the operator, for all accounts; `many`, whose owners install the app. */
+export interface ChatSetup {
+  mode: 'one' | 'many'
+  /** Those of the account; none while the platform has not said which one it is. */
+  workspaces: ChatWorkspace[]
+}
+
 /** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface ChatPort {
   readonly platform: ChatPlatform
@@ -39,6 +55,8 @@ export interface ChatPort {
    * `UNKNOWN_TENANT` while the platform has not said which it is: cards are made meanwhile, and wait.
    */
   tenantsOf(accountId: string): Promise<string[]>
+  /** How it is set up for the account, for its owner to see. Absent: by the operator, for what `tenantsOf` says. */
+  setupFor?(accountId: string): Promise<ChatSetup>
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
   post(to: ChatAddress, view: CardView | ConsentView): Promise<ChatOutcome<MessageRef>>
@@ -173,8 +191,15 @@ export interface ChatInstallationStore {
   list(platform: ChatPlatform): Promise<ChatInstallation[]>
   /** Tenants whose cards of this account go through here. */
   tenantsOf(platform: ChatPlatform, accountId: string): Promise<string[]>
+  /** Those of an account, by tenant. */
+  ofAccount(platform: ChatPlatform, accountId: string): Promise<ChatInstallation[]>
   /** @returns what was removed */
   remove(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined>
+  /**
+   * Takes the account away from it; what no account has any more is deleted, with its tokens.
+   * @returns what it was before; undefined when the account did not have it
+   */
+  leave(platform: ChatPlatform, tenant: string, accountId: string): Promise<ChatInstallation | undefined>
 }
 
 /** Remembers what was received already, across processes, for ten minutes (T36). */

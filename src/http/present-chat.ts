@@ -1,5 +1,6 @@
 import type { AccountChannel } from '../domain/account.ts'
 import { identityKey, type LinkedIdentity } from '../domain/chat.ts'
+import type { ChatApps } from '../flow/chat/chat-apps.ts'
 import type { ChatLink } from '../flow/chat-ports.ts'
 
 /** What a one-time link is for; its token and the people behind it stay inside. */
@@ -36,5 +37,24 @@ export function presentChannel({ platform, tenant, channel, name, workspace }: A
     channel,
     ...(name === undefined ? {} : { name }),
     ...(workspace === undefined ? {} : { workspace }),
+  }
+}
+
+/** How chat is set up for an account; never a token. */
+export function presentChatApps({ slack, teams }: ChatApps) {
+  return {
+    slack: {
+      configured: slack !== undefined,
+      mode: slack?.mode ?? null,
+      installations: (slack?.workspaces ?? []).map(({ tenant, name, installed_at }) => ({
+        tenant,
+        name: name ?? null,
+        installed_at: installed_at?.toISOString() ?? null,
+      })),
+    },
+    teams: {
+      configured: teams !== undefined,
+      tenants: (teams?.workspaces ?? []).map(({ tenant }) => tenant),
+    },
   }
 }

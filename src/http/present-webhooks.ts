@@ -1,4 +1,5 @@
 import type { Delivery, Webhook } from '../domain/webhook.ts'
+import type { ListedWebhook } from '../flow/webhooks/read-deliveries.ts'
 import { SUBSCRIBABLE } from './schemas/webhooks.ts'
 
 /** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */
@@ -13,6 +14,11 @@ export function presentWebhook(webhook: Webhook, now: Date) {
     disabled_at: webhook.disabled_at?.toISOString() ?? null,
     previous_secret_valid_until: until !== undefined && until > now ? until.toISOString() : null,
   }
+}
+
+/** As `presentWebhook`, with what became of the newest delivery. */
+export function presentListed({ webhook, last }: ListedWebhook, now: Date) {
+  return { ...presentWebhook(webhook, now), last_delivery: last === undefined ? null : presentDelivery(last) }
 }
 
 /** A delivery: never its body, and of its attempts only coarse classes (T7). */

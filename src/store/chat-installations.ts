@@ -1,6 +1,8 @@
-import { Schema } from 'mongoose'
+import mongoose, { Schema } from 'mongoose'
 import type { ChatInstallation, ChatInstallationStore } from '../flow/chat-ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+
+const { trusted } = mongoose
 
 type InstallationDocument = ChatInstallation & {
   /** `slack:T024BE7LD` */
@@ -46,6 +48,20 @@ export function createChatInstallationStore(connection: StoreConnection): ChatIn
         .sort({ _id: 1 })
         .lean<InstallationDocument[]>()
       return found.map(({ tenant }) => tenant)
+    },
+    async ofAccount(platform, accountId) {
+      const query = model.find({ platform, account_ids: accountId }).sort({ _id: 1 })
+      return (await query.lean<InstallationDocument[]>()).flatMap((document) => present(document) ?? [])
+    },
+    async leave(platform, tenant, accountId) {
+      const _id = `${platform}:${tenant}`
+      const change = { $pull: { account_ids: accountId } }
+      const before = await model
+        .findOneAndUpdate({ _id, account_ids: accountId }, change)
+        .lean<InstallationDocument>()
+      // An owner may have installed it again since: then it is nobody's no more.
+      await model.deleteOne({ _id, account_ids: trusted({ $size: 0 }) })
+      return present(before)
     },
     async remove(platform, tenant) {
       return present(await model.findByIdAndDelete(`${platform}:${tenant}`).lean<InstallationDocument>())

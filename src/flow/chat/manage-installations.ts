@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { ChatPlatform } from '../../domain/chat.ts'
+import { refusal } from '../../domain/errors.ts'
 import { ID_BYTES, newId } from '../../domain/identifier.ts'
 import { sha256Hex } from '../../signing/encoding.ts'
 import type { ChatInstallation } from '../chat-ports.ts'
@@ -44,6 +45,24 @@ export async function removeInstallation(
   })
   await deps.audit.append(...entries)
   return (await deps.installations.remove(platform, tenant)) !== undefined
+}
+
+/**
+ * The account's people get no more cards in that workspace. What no account has any more is forgotten, tokens and all; the
+ * app itself stays in the workspace until somebody there removes it. As everywhere here, the trail is told first.
+ * @throws Refusal `not_found` when the account does not have it
+ */
+export async function leaveInstallation(
+  deps: InstallationDeps & Pick<FlowDeps, 'log'>,
+  owner: Owner,
+  platform: ChatPlatform,
+  tenant: string,
+): Promise<void> {
+  const known = await deps.installations.find(platform, tenant)
+  if (!known?.account_ids.includes(owner.accountId)) throw refusal('not_found')
+  await deps.audit.append(entryOf(deps, 'chat.uninstalled', owner, known, deps.clock.now()))
+  await deps.installations.leave(platform, tenant, owner.accountId)
+  deps.log.info({ account_id: owner.accountId, platform, tenant }, 'an account left a workspace')
 }
 
 /** The same whenever this removal is told of, so that the trail has it once. */

@@ -2,7 +2,7 @@ import type { Card } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import type { Delivery } from '../../domain/webhook.ts'
+import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller, ListPosition } from '../ports.ts'
 import { findOwnRequest } from '../read-request.ts'
@@ -41,6 +41,29 @@ export async function readWebhookLog(
 ): Promise<DeliveryPage> {
   await findOwnWebhook(deps, accountId, id)
   return readPage(deps, { account_id: accountId, webhook_id: id }, page)
+}
+
+/** A webhook and the newest delivery to it; none while nothing happened. */
+export interface ListedWebhook {
+  webhook: Webhook
+  last?: Delivery
+}
+
+/** The webhooks of an account that are not deleted, oldest first. */
+export async function listWebhooks(deps: LogDeps, accountId: string): Promise<ListedWebhook[]> {
+  const webhooks = await deps.webhooks.list(accountId)
+  return Promise.all(webhooks.map((webhook) => withLast(deps, webhook)))
+}
+
+/** One webhook, also after its deletion. @throws Refusal `not_found` */
+export async function readWebhook(deps: LogDeps, accountId: string, id: string): Promise<ListedWebhook> {
+  return withLast(deps, await findOwnWebhook(deps, accountId, id))
+}
+
+async function withLast(deps: LogDeps, webhook: Webhook): Promise<ListedWebhook> {
+  const newest = { account_id: webhook.account_id, webhook_id: webhook.id, limit: 1 }
+  const [last] = await deps.deliveries.list(newest)
+  return last === undefined ? { webhook } : { webhook, last }
 }
 
 /** For the account's owner: everything that was told about a request, to its callback, to webhooks and in chat. @throws Refusal `not_found` */

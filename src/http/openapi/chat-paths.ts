@@ -2,11 +2,13 @@ import type { ZodOpenApiPathsObject } from 'zod-openapi'
 import {
   lookAtChatLinkBody,
   removeChannelBody,
+  removeChatAppBody,
   removeIdentityBody,
   useChatLinkBody,
 } from '../schemas/chat.ts'
 import {
   channelListAnswer,
+  chatAppsAnswer,
   chatLinkAnswer,
   identitiesAnswer,
   usedChatLinkAnswer,
@@ -101,6 +103,28 @@ const removeChannel = operation({
   refusals: ['not_found'],
 })
 
+const apps = operation({
+  id: 'readChatApps',
+  tag,
+  summary: 'How chat is set up for the account',
+  access: reader,
+  limited: true,
+  answers: { '200': { schema: chatAppsAnswer, description: 'Both platforms.' } },
+})
+
+const removeApp = operation({
+  id: 'removeChatApp',
+  tag,
+  summary: 'Send no more cards to a workspace',
+  description:
+    'For workspaces that owners install the app in: its people get no more cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until somebody there removes it.',
+  access: person,
+  limited: true,
+  body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },
+  answers: { '200': { schema: okAnswer, description: 'Removed.' } },
+  refusals: ['not_found'],
+})
+
 export const chatPaths: ZodOpenApiPathsObject = {
   '/api/v1/chat-links/look': { post: look },
   '/api/v1/chat-links/use': { post: use },
@@ -108,4 +132,6 @@ export const chatPaths: ZodOpenApiPathsObject = {
   '/api/v1/me/chat/remove': { post: removeIdentity },
   '/api/v1/account/channels': { get: channels },
   '/api/v1/account/channels/remove': { post: removeChannel },
+  '/api/v1/account/chat-apps': { get: apps },
+  '/api/v1/account/chat-apps/remove': { post: removeApp },
 }

@@ -8,6 +8,7 @@ import {
   createdWebhookAnswer,
   deliveryAnswer,
   deliveryListAnswer,
+  listedWebhookAnswer,
   requestLogAnswer,
   rotatedWebhookAnswer,
   webhookListAnswer,
@@ -28,6 +29,18 @@ const list = operation({
   access: reader,
   limited: true,
   answers: { '200': { schema: webhookListAnswer, description: 'All that were not deleted, oldest first.' } },
+})
+
+const read = operation({
+  id: 'readWebhook',
+  tag,
+  summary: 'Read a webhook',
+  description: 'Also one that was deleted: its delivery log stays.',
+  access: reader,
+  limited: true,
+  parameters: { path },
+  answers: { '200': { schema: listedWebhookAnswer, description: 'The webhook.' } },
+  refusals: ['not_found'],
 })
 
 const create = operation({
@@ -144,7 +157,7 @@ const replay = operation({
 
 export const webhookPaths: ZodOpenApiPathsObject = {
   '/api/v1/account/webhooks': { get: list, post: create },
-  '/api/v1/account/webhooks/{id}': { delete: remove },
+  '/api/v1/account/webhooks/{id}': { get: read, delete: remove },
   '/api/v1/account/webhooks/{id}/enable': { post: enable },
   '/api/v1/account/webhooks/{id}/rotate': { post: rotate },
   '/api/v1/account/webhooks/{id}/test': { post: test },

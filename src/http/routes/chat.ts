@@ -1,16 +1,20 @@
 import { type RequestHandler, Router } from 'express'
+import { readChatApps } from '../../flow/chat/chat-apps.ts'
 import { unlinkIdentity } from '../../flow/chat/link-identity.ts'
 import { ownAccount, removeChannel } from '../../flow/chat/manage-channels.ts'
+import { leaveInstallation } from '../../flow/chat/manage-installations.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
+import { ownerOf } from '../owner-of.ts'
 import { parseBody } from '../parse.ts'
-import { presentChannel, presentIdentity } from '../present-chat.ts'
-import { removeChannelBody, removeIdentityBody } from '../schemas/chat.ts'
+import { presentChannel, presentChatApps, presentIdentity } from '../present-chat.ts'
+import { removeChannelBody, removeChatAppBody, removeIdentityBody } from '../schemas/chat.ts'
 
-/** A person's linked identities and their account's channels: seeing and removing. Adding starts in chat. */
+/** A person's linked identities and their account's channels: seeing and removing, and how chat is set up for
+ * the account. Adding starts in chat. */
 export function chatRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
@@ -18,6 +22,8 @@ export function chatRoutes(deps: HttpDeps): Router {
   router.post('/me/chat/remove', person, jsonBody, removeIdentity(deps))
   router.get('/account/channels', person, channels(deps))
   router.post('/account/channels/remove', person, jsonBody, removeOne(deps))
+  router.get('/account/chat-apps', person, apps(deps))
+  router.post('/account/chat-apps/remove', person, jsonBody, removeApp(deps))
   return router
 }
 
@@ -45,6 +51,20 @@ function removeOne(deps: HttpDeps): RequestHandler {
   return async (request, response) => {
     const channel = parseBody(removeChannelBody, request.body)
     await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
+    response.json({ ok: true })
+  }
+}
+
+function apps(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
+  }
+}
+
+function removeApp(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { platform, tenant } = parseBody(removeChatAppBody, request.body)
+    await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
     response.json({ ok: true })
   }
 }

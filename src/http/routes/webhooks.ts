@@ -6,7 +6,7 @@ import {
   enableWebhook,
   rotateWebhook,
 } from '../../flow/webhooks/manage-webhooks.ts'
-import { readWebhookLog } from '../../flow/webhooks/read-deliveries.ts'
+import { listWebhooks, readWebhook, readWebhookLog } from '../../flow/webhooks/read-deliveries.ts'
 import { readDeliveryPage, sendDeliveries } from '../delivery-page.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -14,7 +14,7 @@ import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { ownerOf } from '../owner-of.ts'
 import { parseBody } from '../parse.ts'
-import { presentDelivery, presentWebhook } from '../present-webhooks.ts'
+import { presentDelivery, presentListed, presentWebhook } from '../present-webhooks.ts'
 import { newWebhookBody } from '../schemas/webhooks.ts'
 
 type WithId = RequestHandler<{ id: string }>
@@ -25,6 +25,7 @@ export function webhookRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.get('/', owner, list(deps))
   router.post('/', owner, jsonBody, create(deps))
+  router.get('/:id', owner, read(deps))
   router.delete('/:id', owner, change(deps, deleteWebhook))
   router.post('/:id/enable', owner, change(deps, enableWebhook))
   router.post('/:id/rotate', owner, rotate(deps))
@@ -35,9 +36,17 @@ export function webhookRoutes(deps: HttpDeps): Router {
 
 function list(deps: HttpDeps): RequestHandler {
   return async (_request, response) => {
-    const webhooks = await deps.webhooks.list(sessionOf(response).user.account_id)
+    const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
     const now = deps.clock.now()
-    response.json({ data: webhooks.map((webhook) => presentWebhook(webhook, now)), next_cursor: null })
+    response.json({ data: webhooks.map((webhook) => presentListed(webhook, now)), next_cursor: null })
+  }
+}
+
+function read(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const { account_id } = sessionOf(response).user
+    const found = await readWebhook(deps, account_id, request.params.id)
+    response.json(presentListed(found, deps.clock.now()))
   }
 }
 

@@ -22,3 +22,8 @@ export const removeIdentityBody = z
 export const removeChannelBody = z
   .object({ platform, tenant: platformId, channel: platformId })
   .meta({ id: 'RemoveChatChannel' })
+
+/** `POST /api/v1/account/chat-apps/remove`. */
+export const removeChatAppBody = z
+  .object({ platform: z.literal('slack', { error: 'must be slack' }), tenant: platformId })
+  .meta({ id: 'RemoveChatApp' })

@@ -76,7 +76,10 @@ function storeOf(installed: ChatInstallation[]): ChatInstallationStore {
     list: async () => installed,
     tenantsOf: async (_platform, accountId) =>
       installed.filter(({ account_ids }) => account_ids.includes(accountId)).map(({ tenant }) => tenant),
+    ofAccount: async (_platform, accountId) =>
+      installed.filter(({ account_ids }) => account_ids.includes(accountId)),
     remove: async (_platform, tenant) => find(tenant),
+    leave: async (_platform, tenant) => find(tenant),
   }
 }
 

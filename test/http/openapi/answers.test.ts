@@ -71,6 +71,10 @@ describe('the answers of the service are those of the document', () => {
   })
   afterAll(() => service.close())
 
+  async function accountIdOf({ userId }: EnrolledPerson): Promise<string> {
+    return (await service.composition.deps.users.find(userId))?.account_id ?? expect.unreachable('no user')
+  }
+
   async function ask(body: object = {}): Promise<string> {
     const answer = await live.post('/api/v1/approvals/request', { action: 'Deploy', ...body })
     return documented('post', '/api/v1/approvals/request', 201, answer).id
@@ -239,6 +243,7 @@ describe('the answers of the service are those of the document', () => {
     refused('post', path, 400, await owner.browser.post(path, { url: 'x' }), 'invalid_field')
     documented('get', path, 200, await owner.browser.get(path))
     const mine = `${path}/${webhook.id}`
+    documented('get', one, 200, await owner.browser.get(mine))
     documented('post', `${one}/rotate`, 200, await owner.browser.post(`${mine}/rotate`, {}))
     documented('post', `${one}/enable`, 200, await owner.browser.post(`${mine}/enable`, {}))
     const { id } = documented('post', `${one}/test`, 200, await owner.browser.post(`${mine}/test`, {}))
@@ -247,6 +252,8 @@ describe('the answers of the service are those of the document', () => {
     documented('post', replay, 200, await again())
     refused('post', replay, 409, await again(), 'delivery_in_progress')
     documented('get', `${one}/deliveries`, 200, await owner.browser.get(`${mine}/deliveries`))
+    expect(documented('get', one, 200, await owner.browser.get(mine)).last_delivery.id).toBe(id)
+    documented('get', path, 200, await owner.browser.get(path))
     documented('delete', one, 200, await owner.browser.delete(mine))
     refused('delete', one, 404, await owner.browser.delete(mine), 'not_found')
     const request = await ask({ callback_url: url })
@@ -279,6 +286,15 @@ describe('the answers of the service are those of the document', () => {
     const remove = `${channels}/remove`
     documented('post', remove, 200, await browser.post(remove, channel))
     refused('post', remove, 404, await browser.post(remove, channel), 'not_found')
+    const apps = '/api/v1/account/chat-apps'
+    documented('get', apps, 200, await browser.get(apps))
+    const workspace = { platform: 'slack', tenant: 'T-acme' }
+    refused('post', `${apps}/remove`, 404, await browser.post(`${apps}/remove`, workspace), 'not_found')
+    const account_ids = [await accountIdOf(person)]
+    const installed = { ...workspace, platform: 'slack', workspace_name: 'Acme', account_ids } as const
+    const { installations, clock } = service.composition.deps
+    await installations.put({ ...installed, sealed: 'x', installed_at: clock.now() })
+    documented('post', `${apps}/remove`, 200, await browser.post(`${apps}/remove`, workspace))
     const unlink = '/api/v1/me/chat/remove'
     documented('post', unlink, 200, await browser.post(unlink, linked))
     refused('post', unlink, 404, await browser.post(unlink, linked), 'not_found')

@@ -9,6 +9,7 @@ const UNKNOWN = `whk_${'0'.repeat(26)}`
 
 /** Every operation on one webhook: method and what follows its id. */
 const ON_ONE = [
+  ['GET', ''],
   ['DELETE', ''],
   ['POST', '/enable'],
   ['POST', '/rotate'],

@@ -67,3 +67,32 @@ export const usedChatLinkAnswer = z
     okAnswer,
   ])
   .meta({ id: 'UsedChatLink' })
+
+/** `GET /api/v1/account/chat-apps`. */
+export const chatAppsAnswer = z
+  .strictObject({
+    slack: z.strictObject({
+      configured: z.boolean().meta({ description: 'Is Slack set up on this service?' }),
+      mode: z.enum(['one', 'many']).nullable().meta({
+        description:
+          '`one`: the operator connected one workspace, for all accounts. `many`: owners install the app at `/slack/install`.',
+      }),
+      installations: z
+        .array(
+          z.strictObject({
+            tenant,
+            name: z.string().nullable().meta({ example: 'Acme' }),
+            installed_at: timeField.nullable().meta({ description: 'In the mode `many`.' }),
+          }),
+        )
+        .meta({
+          description:
+            'Workspaces whose people get cards of this account; none while Slack has not said which it is.',
+        }),
+    }),
+    teams: z.strictObject({
+      configured: z.boolean().meta({ description: 'Is Microsoft Teams set up on this service?' }),
+      tenants: z.array(z.string()).meta({ description: 'The organisation the operator connected.' }),
+    }),
+  })
+  .meta({ id: 'ChatApps' })

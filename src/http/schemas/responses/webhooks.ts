@@ -27,9 +27,6 @@ const shownSecret = z
       'Signing secret, shown this once. The HMAC key is the text itself: the ASCII of these 64 characters. For Standard Webhooks libraries: `whsec_` + base64 of the text.',
   })
 
-/** `GET /api/v1/account/webhooks`. */
-export const webhookListAnswer = pageOf(webhookAnswer).meta({ id: 'WebhookList' })
-
 /** `POST /api/v1/account/webhooks`. */
 export const createdWebhookAnswer = z
   .strictObject({ webhook: webhookAnswer, secret: shownSecret })
@@ -79,6 +76,18 @@ export const deliveryAnswer = z
     created_at: timeField,
   })
   .meta({ id: 'Delivery', description: 'One event on its way to one receiver.' })
+
+/** `GET /api/v1/account/webhooks/:id`, also one that was deleted. */
+export const listedWebhookAnswer = webhookAnswer
+  .extend({
+    last_delivery: deliveryAnswer
+      .nullable()
+      .meta({ description: 'The newest; null while nothing happened.' }),
+  })
+  .meta({ id: 'ListedWebhook' })
+
+/** `GET /api/v1/account/webhooks`. */
+export const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'WebhookList' })
 
 const cardAnswer = z
   .strictObject({
