@@ -9,7 +9,7 @@ import type { ChatPort } from './flow/chat-ports.ts'
 import type { FlowDeps } from './flow/deps.ts'
 import { createKeyKeeper, createSigner } from './flow/keep-keys.ts'
 import type { Clock, Log, RateLimiter, Vault } from './flow/ports.ts'
-import { createWaitSlots } from './flow/wait-for-decision.ts'
+import { createWaitSlots, FILES } from './flow/wait-for-decision.ts'
 import { createHttpApp } from './http/app.ts'
 import type { Mount } from './http/http-deps.ts'
 import { type OpenStore, openStore } from './open-store.ts'
@@ -33,6 +33,7 @@ import { createInboxSignal } from './store/inbox-signal.ts'
 import { createPlaceStore } from './store/places.ts'
 import { createQuotaStore } from './store/quotas.ts'
 import { createRateLimiter } from './store/rate-limits.ts'
+import { createRequestHistory } from './store/request-history.ts'
 import { createRequestStore } from './store/requests.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyStore } from './store/signing-keys.ts'
@@ -201,6 +202,7 @@ function requestStores(connection: StoreConnection, nudge: Nudge) {
   return {
     requests: createRequestStore(connection, nudge),
     apiKeys: createApiKeyStore(connection, nudge),
+    history: createRequestHistory(connection),
     quotas: createQuotaStore(connection),
     places: createPlaceStore(connection),
     idempotency: createIdempotencyStore(connection),
@@ -242,6 +244,7 @@ export async function composeHttp(
     internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
     waitSlots: createWaitSlots(),
     inboxSlots: createWaitSlots(),
+    exportSlots: createWaitSlots(FILES),
     trustProxy: config.trustProxy,
     pagesDir: packagePath('dist/webauthn-page'),
     dashboardDir: packagePath('dist/dashboard'),

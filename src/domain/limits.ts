@@ -1,9 +1,18 @@
 /**
  * What is counted against what: creations, reads and everything else (`key`) by API key, verifications and sign-in or
- * enrolment by address, decisions, changes of one's own account and its logs by signed-in person. Bootstraps begun and polls of
- * them are counted by address too.
+ * enrolment by address, decisions, changes of one's own account, its logs and files of them (`export`) by signed-in person.
+ * Bootstraps begun and polls of them are counted by address too.
  */
-export type LimitBucket = 'create' | 'read' | 'key' | 'verify' | 'auth' | 'person' | 'bootstrap' | 'poll'
+export type LimitBucket =
+  | 'create'
+  | 'read'
+  | 'key'
+  | 'verify'
+  | 'auth'
+  | 'person'
+  | 'export'
+  | 'bootstrap'
+  | 'poll'
 
 /** Requests a minute (interface, "Limits"; those it does not name are ours). */
 export const REQUESTS_A_MINUTE: Readonly<Record<LimitBucket, number>> = {
@@ -13,6 +22,7 @@ export const REQUESTS_A_MINUTE: Readonly<Record<LimitBucket, number>> = {
   verify: 300,
   auth: 60,
   person: 120,
+  export: 10,
   bootstrap: 20,
   poll: 300,
 }

@@ -156,6 +156,19 @@ export interface AuditTrail {
     before?: number
     limit: number
   }): Promise<AuditRecord[]>
+  /**
+   * Those of a stretch of time, the latest first: by what they tell of, not by when the trail took them. `from` is inclusive,
+   * `to` exclusive, `before` an exclusive position.
+   */
+  listByTime(query: {
+    account_id: string
+    type?: AuditType
+    subject?: string
+    from?: Date
+    to?: Date
+    before?: { at: Date; seq: number }
+    limit: number
+  }): Promise<AuditRecord[]>
   /** In order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
 }

@@ -11,6 +11,7 @@ import type {
   WebhookSender,
   WebhookStore,
 } from './delivery-ports.ts'
+import type { RequestHistory } from './history-ports.ts'
 import type { InboxSignal } from './inbox-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
 import type { PeopleDeps } from './people/people-deps.ts'
@@ -42,6 +43,7 @@ export interface FlowDeps extends PeopleDeps {
   bootstraps: BootstrapStore
   quotas: QuotaStore
   places: PlaceStore
+  history: RequestHistory
   idempotency: IdempotencyStore
   verifications: VerificationLog
   changes: ChangeSignal

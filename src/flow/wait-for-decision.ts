@@ -4,29 +4,34 @@ import { isWorthWaiting, nextState, type WaitDeps } from './next-state.ts'
 import type { Caller } from './ports.ts'
 import { readOwnRequest } from './read-request.ts'
 
-/** Open waits and streams (T67): few per key, bounded per process, so that idle connections cannot exhaust it. */
+/**
+ * Open waits, streams and files (T67): few per key or person, bounded per process, so that idle connections cannot exhaust it.
+ */
 export interface WaitSlots {
   /** @returns a function that gives the slot back. @throws Refusal `too_many_waits` */
-  take(keyId: string): () => void
+  take(holder: string): () => void
 }
 
-const PER_KEY = 10
-const PER_PROCESS = 1_000
+/** Slots for waits and streams of one process. */
+const WAITS = { each: 10, process: 1_000 }
+
+/** Slots for files of one process: each takes far more out of the store than a wait does. */
+export const FILES = { each: 2, process: 50 }
 
 /** Creates the slots of one process. */
-export function createWaitSlots(): WaitSlots {
+export function createWaitSlots(most: { each: number; process: number } = WAITS): WaitSlots {
   const open = new Map<string, number>()
   let total = 0
   return {
-    take(keyId) {
-      const held = open.get(keyId) ?? 0
-      if (held >= PER_KEY || total >= PER_PROCESS) throw refusal('too_many_waits', { retry_after: 3 })
-      open.set(keyId, held + 1)
+    take(holder) {
+      const held = open.get(holder) ?? 0
+      if (held >= most.each || total >= most.process) throw refusal('too_many_waits', { retry_after: 3 })
+      open.set(holder, held + 1)
       total += 1
       return () => {
-        const left = (open.get(keyId) ?? 1) - 1
-        if (left === 0) open.delete(keyId)
-        else open.set(keyId, left)
+        const left = (open.get(holder) ?? 1) - 1
+        if (left === 0) open.delete(holder)
+        else open.set(holder, left)
         total -= 1
       }
     },

@@ -44,6 +44,8 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   waitSlots: WaitSlots
   /** Of people who watch their inbox: apart from those of API keys, so that neither can use up the others'. */
   inboxSlots: WaitSlots
+  /** Of people who take files. */
+  exportSlots: WaitSlots
   /** Express `trust proxy`. */
   trustProxy: number | readonly string[]
   /** Folder of the built hosted pages. */

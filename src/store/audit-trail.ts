@@ -21,6 +21,7 @@ const recordSchema = new Schema<RecordDocument>(
 // Sparse: erased records have no entry, and none of them may stand in the way of another.
 recordSchema.index({ 'entry.eid': 1 }, { unique: true, sparse: true })
 recordSchema.index({ 'entry.account_id': 1, _id: -1 })
+recordSchema.index({ 'entry.account_id': 1, 'entry.at': -1, _id: -1 })
 recordSchema.index({ 'entry.subject': 1, _id: -1 })
 recordSchema.index({ 'entry.type': 1, _id: -1 })
 
@@ -65,6 +66,24 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
       const found = await collection.find(filter).sort({ _id: -1 }).limit(limit).toArray()
       return found.map(toRecord)
     },
+    async listByTime({ account_id, type, subject, from, to, before, limit }) {
+      const at = {
+        ...(from === undefined ? {} : { $gte: from }),
+        ...(to === undefined ? {} : { $lt: to }),
+        // Says less than the position does, but in a way that an index can begin at.
+        ...(before === undefined ? {} : { $lte: before.at }),
+      }
+      const filter = {
+        'entry.account_id': account_id,
+        ...(type === undefined ? {} : { 'entry.type': type }),
+        ...(subject === undefined ? {} : { 'entry.subject': subject }),
+        ...(Object.keys(at).length === 0 ? {} : { 'entry.at': at }),
+        _id: NUMBERED,
+        $and: [beforePosition(before)],
+      }
+      const latestFirst = { 'entry.at': -1, _id: -1 } as const
+      return (await collection.find(filter).sort(latestFirst).limit(limit).toArray()).map(toRecord)
+    },
     async scan(from, limit) {
       const found = await collection
         .find({ _id: { $gte: from } })
@@ -74,6 +93,12 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
       return found.map(toRecord)
     },
   }
+}
+
+function beforePosition(before: { at: Date; seq: number } | undefined): object {
+  if (before === undefined) return {}
+  const { at, seq } = before
+  return { $or: [{ 'entry.at': { $lt: at } }, { 'entry.at': at, _id: { $lt: seq } }] }
 }
 
 function toDocument({ seq, ...rest }: AuditRecord): RecordDocument {

@@ -43,6 +43,7 @@ export async function createRateLimiter(
     verify: limiter('verify'),
     auth: limiter('auth'),
     person: limiter('person'),
+    export: limiter('export'),
     bootstrap: limiter('bootstrap'),
     poll: limiter('poll'),
   })

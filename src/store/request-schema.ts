@@ -122,6 +122,9 @@ requestSchema.index(
   { api_key_id: 1, 'decision.decided_at': -1 },
   { partialFilterExpression: { status: 'rejected' }, name: 'rejected_by_key' },
 )
+requestSchema.index({ account_id: 1, created_at: -1, _id: -1 })
+requestSchema.index({ 'requirement.approvers.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
+requestSchema.index({ 'votes.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
 // Partial: only decided requests have one.
 requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
 carryTraces(requestSchema)

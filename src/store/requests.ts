@@ -80,13 +80,19 @@ function attentionReads(model: RequestModel): Pick<RequestStore, AttentionReads>
         .sort(newestFirst)
         .limit(MOST_REJECTIONS)
         .lean<Pick<RequestDocument, 'votes'>[]>()
-      const votes = found.flatMap((request) => request.votes.filter(({ decision }) => decision === 'rejected'))
+      const votes = found.flatMap((request) =>
+        request.votes.filter(({ decision }) => decision === 'rejected'),
+      )
       return votes.map(({ user_id, at }) => ({ user_id, at }))
     },
     async holders(ids) {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
       const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
-      return found.map(({ _id, status, expires_at }) => ({ id: _id, pending: status === 'pending', expires_at }))
+      return found.map(({ _id, status, expires_at }) => ({
+        id: _id,
+        pending: status === 'pending',
+        expires_at,
+      }))
     },
   }
 }
@@ -244,7 +250,8 @@ function toDocument(request: ApprovalRequest): RequestDocument {
   return { _id: id, ...rest, ...tokenOf(request) }
 }
 
-function fromDocument(document: RequestDocument): ApprovalRequest {
+/** The record of a document, without what only the store keeps. */
+export function fromDocument(document: RequestDocument): ApprovalRequest {
   const { _id, relay: _relay, ...rest } = document
   return { id: _id, ...rest }
 }

@@ -1,46 +1,77 @@
 import { type RequestHandler, Router } from 'express'
-import { invalidField } from '../../domain/errors.ts'
-import { readOwnAudit } from '../../flow/audit/read-own-audit.ts'
+import type { AuditRecord } from '../../domain/audit.ts'
+import { Refusal } from '../../domain/errors.ts'
+import { exportAudit } from '../../flow/audit/export-audit.ts'
+import { readAudit } from '../../flow/audit/read-audit.ts'
+import { isByTime } from '../../flow/audit/walk-audit.ts'
+import { decodeAuditCursor, encodeAuditCursor } from '../audit-cursor.ts'
+import { EXPORT_FORMATS, type ExportFormat } from '../audit-export.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
 import { presentAudit } from '../present-audit.ts'
-import { auditQuery } from '../schemas/audit.ts'
+import { auditExportQuery, auditQuery } from '../schemas/audit.ts'
+import { given } from '../schemas/search.ts'
+import { sendFile } from '../send-file.ts'
 
-/** The owner's view of the audit trail: their own account only. */
+/** The audit trail as people may see it: of an account they belong to, page by page or as a file. */
 export function auditRoutes(deps: HttpDeps): Router {
+  const session = requireSession(deps)
   const router = Router()
-  router.get('/', requireSession(deps), limitByPerson(deps, 'person'), list(deps))
+  router.get('/', session, limitByPerson(deps, 'person'), list(deps))
+  router.get('/export', session, limitByPerson(deps, 'export'), exportAll(deps))
   return router
 }
 
 function list(deps: HttpDeps): RequestHandler {
   return async (request, response) => {
-    const { type, subject, limit, cursor } = parseBody(auditQuery, request.query)
-    const { records, more } = await readOwnAudit(deps, sessionOf(response).user, {
-      limit,
-      ...(type === undefined ? {} : { type }),
-      ...(subject === undefined ? {} : { subject }),
-      ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
-    })
-    const last = records.at(-1)
+    const { cursor, limit, ...filter } = parseBody(auditQuery, request.query)
+    const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
+    const query = { ...given(filter), ...given({ before }), limit }
+    const { records, next } = await readAudit(deps, sessionOf(response).user, query)
     response.json({
-      data: records.flatMap((record) => (record.entry ? presentAudit(record, record.entry) : [])),
-      next_cursor: more && last ? encodeCursor(last.seq) : null,
+      data: records.flatMap(shown),
+      next_cursor: next === undefined ? null : encodeAuditCursor(next),
     })
   }
 }
 
-function encodeCursor(seq: number): string {
-  return Buffer.from(String(seq)).toString('base64url')
+function exportAll(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const who = sessionOf(response)
+    const { format, ...filter } = parseBody(auditExportQuery, request.query)
+    const wanted = EXPORT_FORMATS[format]
+    const giveBack = deps.exportSlots.take(who.user.id)
+    const batches = exportAudit(deps, who, given(filter))
+    try {
+      // The first step is where it can be refused: before the answer begins.
+      const first = await batches.next()
+      const name = `audit-${deps.clock.now().toISOString().slice(0, 10)}.${wanted.extension}`
+      await sendFile(response, { type: wanted.type, name }, piecesOf(wanted, first, batches))
+    } catch (error) {
+      if (!response.headersSent) throw error
+      // The connection is cut: no part may pass for the whole.
+      if (!(error instanceof Refusal)) deps.log.error({ error }, 'an export of the audit trail failed')
+    } finally {
+      await batches.return()
+      giveBack()
+    }
+  }
 }
 
-/** @throws Refusal `invalid_field` for anything `encodeCursor` did not make */
-function decodeCursor(text: string): number {
-  const digits = Buffer.from(text, 'base64url').toString('latin1')
-  const seq = Number(digits)
-  if (!/^[1-9][0-9]{0,15}$/.test(digits) || !Number.isSafeInteger(seq) || encodeCursor(seq) !== text)
-    throw invalidField('cursor', 'must be the next_cursor of an earlier page')
-  return seq
+/** A batch is one piece: few enough to be small, many enough to be quick. */
+async function* piecesOf(
+  format: ExportFormat,
+  first: IteratorResult<AuditRecord[], void>,
+  rest: AsyncGenerator<AuditRecord[], void, undefined>,
+): AsyncGenerator<string, void, undefined> {
+  const write = (records: AuditRecord[]) => records.flatMap(shown).map(format.line).join('')
+  yield format.head
+  if (first.done !== true) yield write(first.value)
+  for await (const records of rest) yield write(records)
+}
+
+function shown(record: AuditRecord) {
+  return record.entry === undefined ? [] : [presentAudit(record, record.entry)]
 }

@@ -90,7 +90,8 @@ describe('during the stream', () => {
 
   it('T67: shutdown tells every reader to come back, quickly', async () => {
     const stopping = await startService({ database: service.composition.connection.name })
-    const tokens = await Promise.all(Array.from({ length: 5 }, async () => (await person()).sessionToken))
+    const { user } = await person()
+    const tokens = await Promise.all(Array.from({ length: 5 }, () => signIn(stopping, user)))
     const streams = await Promise.all(tokens.map((token) => watchInbox(stopping, token)))
     const started = performance.now()
     const closed = stopping.close()
