@@ -43,12 +43,14 @@ export interface ProvenDecision {
   comment: string | null
   proven: ProvenPresence
   address: string
+  /** Asked after a lost race: is this still what the person was shown? */
+  stillAsShown?: (ready: ReadyToDecide) => boolean
 }
 
 /**
  * Writes a proven vote. A lost race is read again; the proof was given for the request as such and stays good, as long as
  * the vote is still for the person named in the intent.
- * @throws Refusal those of `readyToDecide`, `challenge_invalid`
+ * @throws Refusal those of `readyToDecide`, `challenge_invalid`, `batch_changed`
  */
 export async function recordVote(
   deps: FlowDeps,
@@ -67,6 +69,7 @@ export async function recordVote(
     ready = await readyToDecide(deps, person, first.request.id, input.proven.method)
     // Somebody for whom they stand in, too, could be next: that was not what they consented to.
     if (ready.whose.user_id !== first.whose.user_id) throw refusal('challenge_invalid')
+    if (input.stillAsShown?.(ready) === false) throw refusal('batch_changed')
   }
   throw refusal('unavailable')
 }

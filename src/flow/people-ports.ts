@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { LinkedIdentity } from '../domain/chat.ts'
 import type { Delegate } from '../domain/delegate.ts'
+import type { Outcome } from '../domain/receipt.ts'
 import type { Passkey, Totp, User } from '../domain/user.ts'
 
 export type { SessionTokens } from '../signing/session-token.ts'
@@ -104,9 +105,25 @@ export interface Challenge {
   /** Decision: the request, the outcome and the intent whose hash is the challenge. Batch: the batch statement. */
   request_id?: string
   intent_json?: string
+  /** Batch: what the person was shown of each request, in the order of the statement. */
+  shown?: ShownItem[]
   /** Set-up by the first owner: what the person typed before the ceremony. Enrolment: the handle offered. */
   profile?: { email: string; name: string; user_handle: string }
   expires_at: Date
+}
+
+/** One request of a batch as it stood when the person was asked; any difference later refuses the whole batch (T18). */
+export interface ShownItem {
+  request_id: string
+  decision: Outcome
+  /** RFC 8785 text of the request's own intent. */
+  intent_json: string
+  /** User id of whose vote it would be. */
+  whose: string
+  /** Decision ids of the votes cast until then. */
+  votes: string[]
+  /** The factors with which the person could decide it. */
+  methods: ('passkey' | 'totp')[]
 }
 
 export interface ChallengeStore {

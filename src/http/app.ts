@@ -10,6 +10,7 @@ import { securityHeaders } from './middleware/security-headers.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
+import { batchDecisionRoutes } from './routes/batch-decisions.ts'
 import { bootstrapRoutes } from './routes/bootstrap.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { chatLinkRoutes } from './routes/chat-links.ts'
@@ -20,9 +21,13 @@ import { enrollmentRoutes } from './routes/enrollment.ts'
 import { healthRoutes } from './routes/health.ts'
 import { inboxEventRoutes } from './routes/inbox-events.ts'
 import { meRoutes } from './routes/me.ts'
+import { memberRoutes } from './routes/members.ts'
+import { membershipRoutes } from './routes/memberships.ts'
 import { openapiRoutes } from './routes/openapi.ts'
 import { ownSessionRoutes } from './routes/own-sessions.ts'
 import { pageRoutes } from './routes/pages.ts'
+import { policyRoutes } from './routes/policy.ts'
+import { profileRoutes } from './routes/profile.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { verificationRoutes } from './routes/verification.ts'
 import { webhookSecretRoutes } from './routes/webhook-secret.ts'
@@ -45,6 +50,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api', noStore)
   app.use(verificationRoutes(deps))
   app.use('/api/v1', decisionRoutes(deps))
+  app.use('/api/v1/approvals', batchDecisionRoutes(deps))
   app.use('/api/v1', deliveryRoutes(deps))
   app.use('/api/v1/approvals', approvalRoutes(deps))
   app.use('/api/v1/bootstrap', bootstrapRoutes(deps))
@@ -53,11 +59,15 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/chat-links', chatLinkRoutes(deps))
   app.use('/api/v1', chatRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
+  app.use('/api/v1/me', profileRoutes(deps))
+  app.use('/api/v1/me', membershipRoutes(deps))
   app.use('/api/v1/me/pending/events', inboxEventRoutes(deps))
   app.use('/api/v1/me/sessions', ownSessionRoutes(deps))
   app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
   app.use('/api/v1/account/audit', auditRoutes(deps))
   app.use('/api/v1/account/bootstrap', consentRoutes(deps))
+  app.use('/api/v1/account/members', memberRoutes(deps))
+  app.use('/api/v1/account/policy', policyRoutes(deps))
   app.use('/api/v1/account/webhook-secret', webhookSecretRoutes(deps))
   app.use('/api/v1/account/webhooks', webhookRoutes(deps))
   app.use(openapiRoutes(deps))

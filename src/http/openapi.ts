@@ -2,6 +2,7 @@ import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountPaths } from './openapi/account-paths.ts'
 import { approvalPaths } from './openapi/approval-paths.ts'
+import { batchPaths } from './openapi/batch-paths.ts'
 import { bootstrapPaths } from './openapi/bootstrap-paths.ts'
 import { chatPaths } from './openapi/chat-paths.ts'
 import { decisionPaths } from './openapi/decision-paths.ts'
@@ -17,6 +18,7 @@ import { webhookPaths } from './openapi/webhook-paths.ts'
 export const PATHS: ZodOpenApiPathsObject = {
   ...approvalPaths,
   ...decisionPaths,
+  ...batchPaths,
   ...bootstrapPaths,
   ...accountPaths,
   ...webhookPaths,

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { BatchIntent } from '../domain/batch-intent.ts'
 import type { ConsentIntent } from '../domain/consent-intent.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import { CanonicalError, canonicalize } from './canonical.ts'
 import { sha256Hex } from './encoding.ts'
 
 /** SHA-256 of the intent's RFC 8785 text, 32 bytes: the WebAuthn challenge. @throws CanonicalError for ill-formed text. */
-export function intentDigest(intent: DecisionIntent | ConsentIntent): Uint8Array {
+export function intentDigest(intent: DecisionIntent | ConsentIntent | BatchIntent): Uint8Array {
   return createHash('sha256').update(canonicalize(intent), 'utf8').digest()
 }
 

@@ -1,8 +1,20 @@
 import mongoose, { Schema } from 'mongoose'
-import type { Challenge, ChallengeStore } from '../flow/people-ports.ts'
+import type { Challenge, ChallengeStore, ShownItem } from '../flow/people-ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
 type ChallengeDocument = Omit<Challenge, 'id'> & { _id: string }
+
+const shownFields = new Schema<ShownItem>(
+  {
+    request_id: { type: String, required: true },
+    decision: { type: String, required: true },
+    intent_json: { type: String, required: true },
+    whose: { type: String, required: true },
+    votes: { type: [String], required: true },
+    methods: { type: [String], required: true },
+  },
+  { _id: false, strict: 'throw' },
+)
 
 const challengeSchema = new Schema<ChallengeDocument>(
   {
@@ -13,6 +25,7 @@ const challengeSchema = new Schema<ChallengeDocument>(
     session_id: String,
     request_id: String,
     intent_json: String,
+    shown: { type: [shownFields], default: undefined },
     profile: new Schema(
       {
         email: { type: String, required: true },

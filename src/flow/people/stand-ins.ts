@@ -11,19 +11,42 @@ type StandInDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock'>
  * The person as somebody who wants to decide on this request: with those for whom they stand in now. A delegate must
  * themself be somebody who decides in that account, or an approver could hand the account's say to an outsider.
  */
-export async function deciderFor(
+export async function deciderFor(deps: StandInDeps, person: User, request: Asked): Promise<Decider> {
+  return (await decidersFor(deps, person, [request]))(request)
+}
+
+type Asked = Pick<ApprovalRequest, 'account_id' | 'requirement'>
+
+/** As `deciderFor`, for many requests that were read together: one look at whom they stand in for, one at each account. */
+export async function decidersFor(
   deps: StandInDeps,
   person: User,
-  request: Pick<ApprovalRequest, 'account_id' | 'requirement'>,
-): Promise<Decider> {
+  requests: readonly Asked[],
+): Promise<(request: Asked) => Decider> {
   const decider = { user_id: person.id, ...factorsOf(person) }
-  if (isNamed(request, person.id)) return decider
+  const foreign = requests.filter((request) => !isNamed(request, person.id))
+  if (foreign.length === 0) return () => decider
   const principals = await deps.users.principalsOf(person.id, deps.clock.now())
-  const named = principals.filter(({ id }) => isNamed(request, id)).map(({ id }) => id)
-  if (named.length === 0) return decider
-  const account = await deps.accounts.find(request.account_id)
-  const role = account && roleIn(account, person.id)
-  return may(role, 'decide') ? { ...decider, stands_in_for: named } : decider
+  const namedIn = (request: Asked) => principals.filter(({ id }) => isNamed(request, id)).map(({ id }) => id)
+  const wanted = foreign.filter((request) => namedIn(request).length > 0)
+  const open = await whereTheyDecide(deps, person, new Set(wanted.map(({ account_id }) => account_id)))
+  return (request) => {
+    if (isNamed(request, person.id) || !open.has(request.account_id)) return decider
+    const named = namedIn(request)
+    return named.length === 0 ? decider : { ...decider, stands_in_for: named }
+  }
+}
+
+async function whereTheyDecide(
+  deps: Pick<FlowDeps, 'accounts'>,
+  person: Pick<User, 'id'>,
+  accountIds: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const found = await Promise.all([...accountIds].map((id) => deps.accounts.find(id)))
+  const open = found.flatMap((account) =>
+    account !== undefined && may(roleIn(account, person.id), 'decide') ? [account.id] : [],
+  )
+  return new Set(open)
 }
 
 /** Whose requests wait for a person: their own, and in the accounts where they decide those of whom they stand in for. */

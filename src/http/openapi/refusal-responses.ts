@@ -6,7 +6,7 @@ import { type HeaderName, headers } from './headers.ts'
 /** A refusal an operation can give; `with` is what its body adds, as an example. */
 export interface DocumentedRefusal {
   code: RefusalCode | `${string} required`
-  with?: Record<string, string | number>
+  with?: Record<string, string | number | string[]>
 }
 
 /** Refusals that tell when to come back. */
