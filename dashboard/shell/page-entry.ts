@@ -1,5 +1,5 @@
 import type { User } from '../../webauthn-page/api/contract.ts'
-import type { AccountView, Role } from './account-view.ts'
+import type { AccountInvitation, AccountView, Role } from './account-view.ts'
 
 /** What a page makes of an address: the router shows it. */
 export interface PageView {
@@ -30,6 +30,8 @@ export interface PageContext extends Visit {
   account: AccountView
   /** All accounts this person may look at, never empty. */
   accounts: readonly AccountView[]
+  /** Accounts this person is asked to join. */
+  invitations: readonly AccountInvitation[]
   /** `path` of a GET that takes `?account=`, for the account that is looked at. */
   ofAccount(path: string): string
   /** Address of another page of the dashboard that keeps the account that is looked at. */

@@ -99,12 +99,13 @@ export class Router {
     if ('public' in open) return open.public({ ...visit, user: session?.user })
     if (session === undefined || account === undefined) return foreignView()
     if (!isOpenTo(found.entry, account.role)) return closedView(account, ownAddress(session))
-    const { user, accounts } = session
+    const { user, accounts, invitations } = session
     return open.private({
       ...visit,
       user,
       account,
       accounts,
+      invitations,
       ofAccount: (path) => ofAccount(path, account),
       href: (path) => pageHref(path, account, accounts),
     })

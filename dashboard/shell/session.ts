@@ -1,19 +1,19 @@
 import { sessionShape, type User } from '../../webauthn-page/api/contract.ts'
 import { get, RequestFailure } from '../../webauthn-page/api/request.ts'
-import { object, type Shape } from '../../webauthn-page/api/shape.ts'
-import { type AccountView, accountsOf, accountViewsShape } from './account-view.ts'
+import type { Shape } from '../../webauthn-page/api/shape.ts'
+import { type AccountInvitation, type AccountView, accountsOf, accountsShape } from './account-view.ts'
 
 /** Who is signed in and where they may look. */
 export interface Session {
   user: User
   accounts: [AccountView, ...AccountView[]]
+  invitations: readonly AccountInvitation[]
 }
-
-const accountsPart = object({ accounts: accountViewsShape })
 
 const shape: Shape<Session> = (value, path) => {
   const { user } = sessionShape(value, path)
-  return { user, accounts: accountsOf(user, accountsPart(value, path).accounts) }
+  const { accounts, invitations = [] } = accountsShape(value, path)
+  return { user, accounts: accountsOf(user, accounts), invitations }
 }
 
 /** Undefined when nobody is signed in. @throws RequestFailure, ShapeError */

@@ -97,21 +97,30 @@ const SCENES: Record<string, Scene> = {
     },
   },
   account: { path: '/account', ready: '.entries', act: (page) => page.getByText('Revoked keys').click() },
-  'account with hostile requests waiting': {
+  inbox: { path: '/', ready: '.waiting' },
+  'inbox with hostile requests waiting': {
     prepare: (state) => {
       state.pending = [
         samplePending({ action: `a\u202eb${'x'.repeat(400)}` }),
         samplePending({ id: 'req_2', high_impact: false, action: 'word '.repeat(400) }),
       ]
     },
-    path: '/account',
+    path: '/',
     ready: '.waiting',
   },
-  'account with nothing waiting': {
+  'inbox with nothing waiting, and invitations': {
     prepare: (state) => {
       state.pending = []
+      state.invitations = [
+        {
+          account_id: 'acc_2',
+          account_name: `Example ${'W'.repeat(60)}`,
+          role: 'auditor',
+          invited_at: '2026-11-20T11:00:00.000Z',
+        },
+      ]
     },
-    path: '/account',
+    path: '/',
     ready: '.entries',
   },
   'step-up dialog': {
@@ -145,6 +154,28 @@ const SCENES: Record<string, Scene> = {
       await page.getByRole('heading', { name: 'Your new API key' }).waitFor()
     },
   },
+  'first run': {
+    prepare: (state) => {
+      state.keys = []
+    },
+    path: '/',
+    ready: '.guide',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Create your first API key' }).click()
+      await page.locator('.command').waitFor()
+    },
+  },
+  'account of several that may be looked at': {
+    prepare: (state) => {
+      state.accounts = [
+        { id: 'acc_2', name: 'Example Ltd, Department of very long names', role: 'auditor', own: false },
+        { id: 'acc_1', name: 'Ana Pereira', role: 'owner', own: true },
+      ]
+    },
+    path: '/account',
+    ready: '.entries',
+  },
+  'page that is not there': { path: '/requests', ready: 'h1' },
 }
 
 const LOOKS = [

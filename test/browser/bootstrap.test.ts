@@ -9,6 +9,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
   it('by the matching code and a passkey; the owner sees who collected it and revokes it', async () => {
     const { page } = await suite.enrol('ana@example.com')
     const begun = await begin(suite.service(), 'ana@example.com')
+    await page.goto('/')
     await page.getByRole('link', { name: 'Look and decide', description: 'Release agent' }).click()
     await page.getByRole('heading', { name: 'Give this caller an API key?' }).waitFor()
     expect(await page.content()).not.toContain(begun.code)
@@ -31,6 +32,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
   it('not after three wrong codes, and not from another person', async () => {
     const owner = await suite.enrol('ben@example.com')
     const begun = await begin(suite.service(), 'ben@example.com')
+    await owner.page.goto('/')
     await owner.page.getByRole('link', { name: 'Look and decide' }).click()
     const path = new URL(owner.page.url()).pathname
     const other = await suite.enrol('eve@example.com')
@@ -49,6 +51,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
   it('is rejected with a passkey and without the code', async () => {
     const { page } = await suite.enrol('cleo@example.com')
     const begun = await begin(suite.service(), 'cleo@example.com')
+    await page.goto('/')
     await page.getByRole('link', { name: 'Look and decide' }).click()
     await page.getByRole('button', { name: 'Reject' }).click()
     await page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()

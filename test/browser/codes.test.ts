@@ -40,7 +40,7 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
   const finish = async ({ page }: Person): Promise<void> => {
     await page.getByLabel('I saved them').check()
     await page.getByRole('button', { name: 'Continue' }).click()
-    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor()
   }
 
   it('enrols, insists that the backup codes are saved, and decides with the next code', async () => {
@@ -93,10 +93,12 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
     }
     await signOut(person)
     await signIn(person, codeNow(secret))
-    await person.page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await person.page.getByRole('heading', { name: 'Inbox' }).waitFor()
     await signOut(person)
     const backup = backupCodes[0] ?? ''
     await signIn(person, backup)
+    await person.page.getByRole('heading', { name: 'Inbox' }).waitFor()
+    await person.page.getByRole('link', { name: 'Account' }).click()
     await person.page.getByText('9 of 10').waitFor()
     await signOut(person)
     await signIn(person, backup)

@@ -114,8 +114,8 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().getByRole('heading', { name: 'Expired' }).waitFor()
   })
 
-  it('lists what waits on the account page, which says nothing of it otherwise', async () => {
-    await page().goto('/account')
+  it('lists what waits in the inbox, which says nothing of it otherwise', async () => {
+    await page().goto('/')
     await page().getByRole('heading', { name: 'Waiting for you' }).waitFor()
     expect(await page().getByRole('heading', { name: 'Asking for an API key' }).isVisible()).toBe(false)
     state().waiting = [sampleConsent()]
@@ -154,8 +154,8 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
         state().one = sampleConsent({ status: 'approved', collected: sampleCollection() })
       },
     },
-    account: {
-      path: '/account',
+    inbox: {
+      path: '/',
       prepare: () => {
         state().waiting = [sampleConsent(), sampleConsent({ id: 'bst_2', client_name: 'W'.repeat(60) })]
       },
@@ -165,7 +165,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
       prepare?.()
       await page().goto(path)
-      await page().locator('.panel, .entries').first().waitFor()
+      await page().locator('.panel, .waiting').first().waitFor()
       for (const { width, colorScheme } of LOOKS) {
         await page().setViewportSize({ width, height: 800 })
         await page().emulateMedia({ colorScheme })

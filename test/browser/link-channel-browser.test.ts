@@ -105,7 +105,7 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     await page.getByLabel('E-mail').fill('ana@example.com')
     await page.getByLabel('Code', { exact: true }).fill('123456')
     await button('Sign in with the code').click()
-    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor()
   })
 
   it('browser: works with the keyboard alone', async () => {

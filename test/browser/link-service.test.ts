@@ -126,7 +126,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
     await stranger.page.getByRole('button', { name: 'Make this browser known' }).click()
     await stranger.page.getByRole('heading', { name: 'This browser is known now' }).waitFor()
     await signIn()
-    await stranger.page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await stranger.page.getByRole('heading', { name: 'Inbox' }).waitFor()
     expect(await stranger.page.locator('#signed-in').innerText()).toContain('gus@example.com')
     expect(await page.locator('#signed-in').innerText()).toContain('gus@example.com')
   })

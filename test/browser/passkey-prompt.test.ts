@@ -39,7 +39,7 @@ describeInBrowser('a passkey prompt that nobody answers', () => {
     await page.getByLabel('E-mail').fill('ana@example.com')
     await page.getByLabel('Code', { exact: true }).fill('123456')
     await page.getByRole('button', { name: 'Sign in with the code' }).click()
-    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor()
   }
 
   it('gives way to a code on the sign-in page', async () => {

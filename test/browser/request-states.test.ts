@@ -209,8 +209,8 @@ describeInBrowser('the states of a request', () => {
       '/api/v1/session',
     ]) {
       await visitor.page.goto(`/signin?next=${encodeURIComponent(next)}`)
-      await heading('Your account').waitFor()
-      expect(visitor.page.url()).toBe(`${suite.server().url}/account`)
+      await heading('Inbox').waitFor()
+      expect(visitor.page.url()).toBe(`${suite.server().url}/`)
     }
     await visitor.page.goto(`/signin?next=${encodeURIComponent(`${path}?d=reject`)}`)
     await heading('Approve or reject this action?').waitFor()

@@ -15,7 +15,7 @@ describeInBrowser('what waits for a person', () => {
   })
   const rows = (): Locator => visitor.page.locator('.waiting')
   const open = async (): Promise<void> => {
-    await visitor.page.goto('/account')
+    await visitor.page.goto('/')
     await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
   }
   const said = (): Promise<string> => visitor.page.locator('#announcements').innerText()
@@ -59,12 +59,12 @@ describeInBrowser('what waits for a person', () => {
   it('shows a new request by itself and says it once, without moving the focus', async () => {
     await visitor.page.clock.install()
     await open()
-    await visitor.page.getByLabel('Name of the key').fill('half a na')
+    await rows().first().getByRole('link', { name: 'Look and decide' }).focus()
     suite.server().state.pending = [samplePending(), samplePending({ id: SECOND, action: 'Second' })]
     await visitor.page.clock.runFor(5500)
     await expect.poll(() => rows().count()).toBe(2)
     expect(await said()).toBe('A new request waits for you')
-    expect(await visitor.page.evaluate('document.activeElement.value')).toBe('half a na')
+    expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe('Look and decide')
     await visitor.page.evaluate(`document.querySelector('#announcements').textContent = ''`)
     const before = looks()
     await visitor.page.clock.runFor(5500)
@@ -117,9 +117,9 @@ describeInBrowser('what waits for a person', () => {
 
   it('forgets the requests when the session ends, and leaves the rest of the page alone', async () => {
     await visitor.page.clock.install()
+    suite.server().state.keys = []
     await open()
-    await visitor.page.getByLabel('Name of the key').fill('bot')
-    await visitor.page.getByRole('button', { name: 'Create an API key' }).click()
+    await visitor.page.getByRole('button', { name: 'Create your first API key' }).click()
     const key = await visitor.page.locator('.secret-box code').innerText()
     suite.server().state.signedIn = false
     await visitor.page.clock.runFor(5500)
@@ -127,7 +127,7 @@ describeInBrowser('what waits for a person', () => {
     expect(await rows().count()).toBe(0)
     expect(await visitor.page.locator('main').innerText()).toContain(key)
     const link = visitor.page.getByRole('link', { name: 'Sign in', exact: true })
-    expect(await link.getAttribute('href')).toBe('/signin?next=/account')
+    expect(await link.getAttribute('href')).toBe('/signin?next=/')
   })
 
   it('keeps the list while the service does not answer, says so, and goes on', async () => {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { AccountView } from '../../dashboard/shell/account-view.ts'
+import type { AccountInvitation, AccountView } from '../../dashboard/shell/account-view.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
@@ -28,8 +28,11 @@ export interface PageState {
   user: User
   /** Where that person may look, the first one first; undefined as a service says it that knows no such thing. */
   accounts: AccountView[] | undefined
+  invitations: AccountInvitation[]
   review: Review | undefined
   pending: PendingRequest[]
+  /** Whether `GET /me/pending/events` is there. */
+  events: boolean
   factors: Factors
   keys: ApiKeyEntry[]
   invitation: { kind: 'setup' | 'invite'; email: string | null; name: string | null; expires_at: string }
@@ -45,8 +48,10 @@ export function freshState(): PageState {
     signedIn: true,
     user: SAMPLE_USER,
     accounts: undefined,
+    invitations: [],
     review: sampleReview(),
     pending: [samplePending()],
+    events: false,
     factors: structuredClone(SAMPLE_FACTORS),
     keys: structuredClone(SAMPLE_KEYS),
     invitation: { kind: 'setup', email: null, name: null, expires_at: '2100-01-01T00:00:00.000Z' },
@@ -86,6 +91,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
       user: state.user,
       expires_at: '2100-01-01T00:00:00.000Z',
       ...(state.accounts === undefined ? {} : { accounts: state.accounts }),
+      invitations: state.invitations,
     }),
     'DELETE /session': () => {
       state.signedIn = false
@@ -200,6 +206,8 @@ function decide(state: PageState, body: Record<string, unknown>): unknown {
       comment,
       approver: SAMPLE_USER.approver,
       delegate: undefined,
+      intent: undefined,
+      votes: undefined,
       signed_payload: Buffer.from(JSON.stringify({ decision, rid: review.id, v: 1 })).toString('base64url'),
       signature: randomBytes(64).toString('base64'),
       public_key_id: randomBytes(32).toString('base64url'),

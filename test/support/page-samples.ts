@@ -53,6 +53,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     requested_by: { key_name: 'ops-agent-prod', account_name: 'Example Ltd' },
     quorum: { needed: 1, approved: 0 },
     approver: SAMPLE_USER.approver,
+    on_behalf_of: undefined,
     may_decide: true,
     why_not: undefined,
     methods: ['passkey', 'totp'],
@@ -66,7 +67,8 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
 /** That request as the list of waiting ones shows it. */
 export function samplePending(changes: Partial<PendingRequest> = {}): PendingRequest {
   const { id, action, high_impact, requested_by, created_at, expires_at } = sampleReview()
-  return { id, action, high_impact, requested_by, created_at, expires_at, ...changes }
+  const unsaid = { on_behalf_of: undefined, quorum: undefined, may_decide: undefined, methods: undefined }
+  return { id, action, high_impact, requested_by, created_at, expires_at, ...unsaid, ...changes }
 }
 
 export const SAMPLE_FACTORS: Factors = {

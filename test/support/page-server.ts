@@ -27,6 +27,10 @@ export interface PageServer {
   state: PageState
   /** `METHOD path` of every API call, in order. */
   calls: string[]
+  /** Tells every open stream of an inbox that something may have changed. */
+  tellInboxes(): void
+  /** How many streams are open. */
+  inboxes(): number
   close(): Promise<void>
 }
 
@@ -39,8 +43,9 @@ export async function startPageServer(areas: readonly PageArea[] = []): Promise<
   const files = await readPages()
   const calls: string[] = []
   const state = freshState()
+  const streams = new Set<ServerResponse>()
   const server = createServer((request, response) => {
-    void serve(request, response, { state, calls, files, areas }).catch(() => response.destroy())
+    void serve(request, response, { state, calls, files, areas, streams }).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -49,6 +54,10 @@ export async function startPageServer(areas: readonly PageArea[] = []): Promise<
     url: `http://localhost:${address.port}`,
     state,
     calls,
+    tellInboxes: () => {
+      for (const stream of streams) stream.write('event: changed\ndata: {}\n\n')
+    },
+    inboxes: () => streams.size,
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
@@ -72,15 +81,26 @@ async function readBuild(folder: string, shell: string): Promise<(readonly [stri
   return Promise.all([...assets, readFile(join(folder, 'index.html')).then((html) => [shell, html] as const)])
 }
 
+interface Served {
+  state: PageState
+  calls: string[]
+  files: Map<string, Buffer>
+  areas: readonly PageArea[]
+  /** Open streams of inboxes. */
+  streams: Set<ServerResponse>
+}
+
+function stream(response: ServerResponse, streams: Set<ServerResponse>): void {
+  response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
+  response.write('retry: 3000\n\n')
+  streams.add(response)
+  response.on('close', () => streams.delete(response))
+}
+
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
-  {
-    state,
-    calls,
-    files,
-    areas,
-  }: { state: PageState; calls: string[]; files: Map<string, Buffer>; areas: readonly PageArea[] },
+  { state, calls, files, areas, streams }: Served,
 ): Promise<void> {
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
   response.setHeader('Content-Security-Policy', CSP)
@@ -89,6 +109,7 @@ async function serve(
   if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, files, response)
   const call = `${request.method} ${url.pathname.slice('/api/v1'.length)}`
   calls.push(call)
+  if (call === 'GET /me/pending/events' && state.events && state.signedIn) return stream(response, streams)
   try {
     const body = await readBody(request, url.origin)
     const { origin, searchParams: query } = url

@@ -53,6 +53,8 @@ export function useServiceSuite(options: ServiceOptions = {}): ServiceSuite {
       const person = await visit()
       await person.page.goto(await invitationPath(started().service, email))
       await person.page.getByRole('button', { name: 'Create a passkey' }).click()
+      await person.page.getByRole('heading', { name: 'Inbox' }).waitFor()
+      await person.page.goto('/account')
       await person.page.getByRole('heading', { name: 'Your account' }).waitFor()
       return person
     },

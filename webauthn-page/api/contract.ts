@@ -18,7 +18,7 @@ import {
 } from './shape.ts'
 
 const outcome = oneOf('approved', 'rejected')
-const factor = oneOf('passkey', 'totp')
+export const factor = oneOf('passkey', 'totp')
 
 /** Ways of proving presence. */
 export type Factor = ReturnType<typeof factor>
@@ -34,7 +34,7 @@ const creationOptions: Shape<PublicKeyCredentialCreationOptionsJSON> = (value, p
   return value as PublicKeyCredentialCreationOptionsJSON
 }
 
-const requestOptions: Shape<PublicKeyCredentialRequestOptionsJSON> = (value, path) => {
+export const requestOptions: Shape<PublicKeyCredentialRequestOptionsJSON> = (value, path) => {
   withChallenge(value, path)
   return value as PublicKeyCredentialRequestOptionsJSON
 }
@@ -170,6 +170,21 @@ const voteShape = object({
 })
 export type Vote = ReturnType<typeof voteShape>
 
+/** One of several signed votes; without a signature where the closing write has not come to it. */
+const signedVoteShape = object({
+  id: text,
+  decision: outcome,
+  method: text,
+  signed_payload: optional(text),
+  signature: optional(text),
+  public_key_id: optional(text),
+  decided_at: moment,
+  approver: text,
+  delegate: optional(text),
+  comment: nullable(text),
+  intent: optional(text),
+})
+
 const decisionShape = object({
   id: text,
   decision: outcome,
@@ -181,6 +196,8 @@ const decisionShape = object({
   signed_payload: text,
   signature: text,
   public_key_id: text,
+  intent: optional(text),
+  votes: optional(list(signedVoteShape)),
 })
 export type Decision = ReturnType<typeof decisionShape>
 

@@ -6,13 +6,16 @@ export class RequestFailure extends Error {
   readonly code: string
   /** The body field that was refused, if the service named one. */
   readonly field: string | undefined
+  /** The requests it is about, if the service named some. */
+  readonly ids: readonly string[]
 
-  constructor(status: number, code: string, message: string, field?: string) {
+  constructor(status: number, code: string, message: string, about: { field?: string; ids?: string[] } = {}) {
     super(message)
     this.name = 'RequestFailure'
     this.status = status
     this.code = code
-    this.field = field
+    this.field = about.field
+    this.ids = about.ids ?? []
   }
 }
 
@@ -38,6 +41,11 @@ export function getTimed<T>(path: string, shape: Shape<T>): Promise<Timed<T>> {
 /** POST of a JSON body. @throws RequestFailure, ShapeError */
 export async function post<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
   return (await send('POST', path, shape, body)).value
+}
+
+/** PATCH of a JSON body. @throws RequestFailure, ShapeError */
+export async function patch<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
+  return (await send('PATCH', path, shape, body)).value
 }
 
 /** DELETE; the empty JSON body makes it a request that no foreign form could send. @throws RequestFailure, ShapeError */
@@ -76,8 +84,10 @@ function failureOf(status: number, answer: unknown): RequestFailure {
       `The service answered with status ${status}. Try again in a moment.`,
     )
   }
-  const field = typeof answer.field === 'string' ? answer.field : undefined
-  return new RequestFailure(status, answer.error, sentence(answer), field)
+  return new RequestFailure(status, answer.error, sentence(answer), {
+    ...(typeof answer.field === 'string' ? { field: answer.field } : {}),
+    ids: Array.isArray(answer.ids) ? answer.ids.map(String) : [],
+  })
 }
 
 /** The service's own sentence; names in backticks (`retry_after`) give way to the value the body carries under that name. */

@@ -43,13 +43,26 @@ export async function checkIntent(
   options: PublicKeyCredentialRequestOptionsJSON,
   shown: Omit<DecisionIntent | ConsentIntent, 'salt'>,
 ): Promise<void> {
-  const { salt, ...said } = intent
+  checkStatement(intent, shown)
+  await checkChallenge(intent, options)
+}
+
+/** Does the statement say exactly what is shown, and a salt? @throws MismatchError naming the field. */
+export function checkStatement(statement: Record<string, unknown>, shown: object): void {
+  const { salt, ...said } = statement
   if (typeof salt !== 'string' || !/^[\w-]{43}$/.test(salt)) throw differs('salt')
   const expected: Record<string, unknown> = { ...shown }
   for (const name of new Set([...Object.keys(expected), ...Object.keys(said)])) {
     if (expected[name] !== said[name]) throw differs(name)
   }
-  if (options.challenge !== (await sha256Base64url(canonicalize(intent)))) throw differs('challenge')
+}
+
+/** Is the challenge SHA-256 of the statement, and a person asked for? @throws MismatchError naming the field. */
+export async function checkChallenge(
+  statement: Record<string, unknown>,
+  options: PublicKeyCredentialRequestOptionsJSON,
+): Promise<void> {
+  if (options.challenge !== (await sha256Base64url(canonicalize(statement)))) throw differs('challenge')
   if (options.userVerification !== 'required') throw differs('userVerification')
 }
 

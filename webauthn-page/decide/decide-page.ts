@@ -5,9 +5,10 @@ import { announce } from '../dom/announce.ts'
 import type { Child } from '../dom/element.ts'
 import { notice } from '../dom/notice.ts'
 import { showScene, showUser } from '../dom/stage.ts'
-import type { DecisionFormOptions } from './decision-form.ts'
+import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
 import { assertSameRequest, type CheckedReview, loadReview, MismatchError } from './load-review.ts'
 import { quorumView } from './quorum-view.ts'
+import { requestPanel } from './request-panel.ts'
 import { requestScene } from './request-scene.ts'
 import { showFailure, showInvitation, showMismatch, showNotFound } from './stopped-scenes.ts'
 import { timeLeft } from './time-left.ts'
@@ -68,7 +69,8 @@ export class DecidePage {
     this.#stopClock = clock?.stop ?? (() => {})
     this.#quorum = quorumView(review)
     const live = clock === undefined ? [this.#quorum] : [clock.element, this.#quorum]
-    const scene = requestScene(checked, live, this.#formOptions(), message)
+    const panel = requestPanel(review, live, () => decisionForm(review, this.#formOptions()))
+    const scene = requestScene(checked, panel, message)
     showScene(headingOf(review), scene, { wide: true })
     if (first) focusWanted(scene)
     if (pending) this.#follow(POLL_MS)

@@ -4,14 +4,16 @@ import { RequestFailure } from '../api/request.ts'
 import { announce } from '../dom/announce.ts'
 import { type ButtonLook, button } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
-import { field, readCode } from '../dom/field.ts'
+import { readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { promptNote } from '../passkey/prompt-note.ts'
+import { commentField } from './comment-field.ts'
 import { MismatchError } from './load-review.ts'
 import { methodChoice } from './method-choice.ts'
 import { submitDecision } from './submit-decision.ts'
 
-const COMMENT_LIMIT = 1000
+/** The element that holds the action: what the buttons decide on. */
+export const ACTION_ID = 'requested-action'
 
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */
@@ -29,7 +31,7 @@ export interface DecisionFormOptions {
 export function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
   const choice = methodChoice(review.methods)
   const slot = noticeSlot()
-  const comment = commentField(options.draft)
+  const comment = commentField(options.draft, 'The caller reads it, and it is kept with the receipt.')
   let running = false
   const decide = async (decision: Outcome): Promise<void> => {
     const totp = choice.method() === 'totp' ? readCode(choice.code) : undefined
@@ -73,7 +75,7 @@ function decisionButtons(
 ): HTMLElement {
   const one = (label: string, decision: Outcome, look: ButtonLook): HTMLElement =>
     button(label, look, () => decide(decision), {
-      'aria-describedby': 'requested-action',
+      'aria-describedby': ACTION_ID,
       ...(wanted === decision ? { 'data-wanted': true } : {}),
     })
   return el(
@@ -90,24 +92,4 @@ function isStale(error: unknown): error is RequestFailure {
     error instanceof RequestFailure &&
     ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
   )
-}
-
-function commentField(draft: { comment: string }): ReturnType<typeof field> {
-  const comment = field({
-    label: 'Comment (optional)',
-    name: 'comment',
-    hint: 'The caller reads it, and it is kept with the receipt.',
-    multiline: true,
-    attributes: { maxlength: COMMENT_LIMIT, spellcheck: 'true' },
-  })
-  const counter = el('p', { class: 'counter' })
-  const update = (): void => {
-    draft.comment = comment.input.value
-    counter.textContent = `${comment.input.value.length} of ${COMMENT_LIMIT} characters`
-  }
-  comment.input.value = draft.comment
-  comment.input.addEventListener('input', update)
-  comment.row.append(counter)
-  update()
-  return comment
 }

@@ -36,8 +36,10 @@ export function receiptView(review: Review, decision: Decision): HTMLElement {
     el(
       'p',
       {},
-      link(`/api/v1/approvals/${review.id}/verify`, 'Check this receipt publicly'),
-      '. Anyone may, without signing in; the answer is JSON, for programs.',
+      link(`/verify#${review.id}`, 'Check this receipt'),
+      ' in a browser; anyone may, without signing in. For programs: ',
+      link(`/api/v1/approvals/${review.id}/verify`, 'the check as JSON'),
+      '.',
     ),
   )
 }

@@ -1,6 +1,6 @@
 import type { Review } from '../api/contract.ts'
 import { copyButton } from '../dom/copy-button.ts'
-import { type Child, el } from '../dom/element.ts'
+import { type Child, el, freshId } from '../dom/element.ts'
 import { facts } from '../dom/facts.ts'
 import { moment } from '../dom/moment.ts'
 import { callerText } from '../show/caller-text.ts'
@@ -8,14 +8,15 @@ import { audience } from './audience.ts'
 
 /** What the service itself adds to the signed statement. */
 export function signedFacts(review: Review): HTMLElement {
+  const titleId = freshId('facts-title')
   const lede =
     review.status === 'expired'
       ? 'It was to be signed together with what the caller wrote. Nothing was signed.'
       : 'Signed together with everything the caller wrote.'
   return el(
     'section',
-    { class: 'card', 'aria-labelledby': 'facts-title' },
-    el('h2', { id: 'facts-title' }, 'Stated by Countersign'),
+    { class: 'card', 'aria-labelledby': titleId },
+    el('h2', { id: titleId }, 'Stated by Countersign'),
     el('p', { class: 'hint' }, lede),
     facts(
       ['Service', el('span', { class: 'mono' }, audience())],

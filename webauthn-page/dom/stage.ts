@@ -38,6 +38,7 @@ export function showUser(user: User | undefined): void {
   place.replaceChildren(
     el('span', { class: 'visually-hidden' }, 'Signed in as '),
     name,
+    link('/', 'Inbox'),
     link('/account', 'Account'),
   )
 }

@@ -1,11 +1,13 @@
 /**
  * Runs `look` every `period` milliseconds while `element` is on the page and the page is visible, and at once when it
  * comes into view again. Ends for good when the element has left the page or `look` answers false.
+ * @returns what makes it look at once, or again after the look that is under way
  */
-export function whileVisible(element: HTMLElement, period: number, look: () => Promise<boolean>): void {
+export function whileVisible(element: HTMLElement, period: number, look: () => Promise<boolean>): () => void {
   const over = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   let looking = false
+  let asked = false
   const follow = (delay: number): void => {
     clearTimeout(timer)
     if (!over.signal.aborted) timer = setTimeout(() => void run(), delay)
@@ -14,9 +16,10 @@ export function whileVisible(element: HTMLElement, period: number, look: () => P
     if (!element.isConnected) return over.abort()
     if (looking || document.visibilityState !== 'visible') return
     looking = true
+    asked = false
     const more = await look()
     looking = false
-    if (more) follow(period)
+    if (more) follow(asked ? 0 : period)
     else over.abort()
   }
   const seen = (): void => {
@@ -24,4 +27,8 @@ export function whileVisible(element: HTMLElement, period: number, look: () => P
   }
   document.addEventListener('visibilitychange', seen, { signal: over.signal })
   follow(period)
+  return () => {
+    asked = true
+    if (!looking) follow(0)
+  }
 }

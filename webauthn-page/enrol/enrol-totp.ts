@@ -18,7 +18,7 @@ export async function enrolTotp({ token, slot, person, fields, back }: Enrolment
     const secret = await post('/enrollment/totp/options', { token, ...who }, totpSecretShape)
     const setup = totpSetup(secret, async (code) => {
       const { backup_codes } = await post('/enrollment/totp', { token, code }, sessionWithCodesShape)
-      const saved = backupCodes(backup_codes, () => location.replace('/account'))
+      const saved = backupCodes(backup_codes, () => location.replace('/'))
       showScene('Backup codes', el('div', {}, el('h1', {}, 'Save your backup codes'), saved))
     })
     const scene = el(

@@ -74,7 +74,7 @@ async function enrolPasskey({ token, slot, person, fields }: Enrolment, name: Fi
     const credential = await createPasskey(options)
     slot.clear()
     await post('/enrollment/passkey', { token, passkey_name: passkeyName, credential }, sessionShape)
-    location.replace('/account')
+    location.replace('/')
   } catch (error) {
     slot.fail(error, { ...fields, passkey_name: name })
   }

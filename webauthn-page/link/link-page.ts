@@ -79,7 +79,7 @@ class LinkPage {
       try {
         await post('/chat-links/use', { token: this.#token }, okShape)
         const user = await signedIn().catch(() => undefined)
-        showBrowserKnown(user, () => location.replace('/account'))
+        showBrowserKnown(user, () => location.replace('/'))
       } catch (error) {
         this.#fail(error, link, answers)
       }

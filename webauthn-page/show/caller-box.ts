@@ -1,6 +1,6 @@
 import { CONTEXT_KEYS } from '../../src/domain/context-keys.ts'
 import { copyButton } from '../dom/copy-button.ts'
-import { el } from '../dom/element.ts'
+import { el, freshId } from '../dom/element.ts'
 import { callerText, callerValue, textWarnings } from './caller-text.ts'
 import type { JsonValue } from './json-value.ts'
 import { riskFindings } from './risk-findings.ts'
@@ -12,21 +12,24 @@ export interface CallerWords {
   /** The text `context` was parsed from: what is hashed and signed. */
   contextJson: string
   keyName: string
+  /** For the element that holds the action; several boxes on a page need several. */
+  actionId: string
 }
 
 /**
  * Everything the caller wrote, in one frame that names its author at both ends. Badges and statements of the service
  * never stand inside it, so whatever a caller writes ("High impact", "Verified") is only text in this frame (T44).
  */
-export function callerBox({ action, context, contextJson, keyName }: CallerWords): HTMLElement {
+export function callerBox({ action, context, contextJson, keyName, actionId }: CallerWords): HTMLElement {
   const others = Object.entries(context).filter(([key]) => !CONTEXT_KEYS.some(([known]) => known === key))
+  const titleId = freshId('caller-box-title')
   const rows = CONTEXT_KEYS.filter(([key]) => Object.hasOwn(context, key))
   return el(
     'section',
-    { class: 'caller-box', 'aria-labelledby': 'caller-box-title' },
-    boxTitle(keyName),
+    { class: 'caller-box', 'aria-labelledby': titleId },
+    boxTitle(keyName, titleId),
     el('h3', { class: 'action-title' }, 'Requested action'),
-    el('div', { class: 'action', id: 'requested-action' }, callerText(action)),
+    el('div', { class: 'action', id: actionId }, callerText(action)),
     ...textWarnings(action),
     rows.length > 0 &&
       el(
@@ -41,10 +44,10 @@ export function callerBox({ action, context, contextJson, keyName }: CallerWords
   )
 }
 
-function boxTitle(keyName: string): HTMLElement {
+function boxTitle(keyName: string, id: string): HTMLElement {
   return el(
     'h2',
-    { class: 'caller-box-title', id: 'caller-box-title' },
+    { class: 'caller-box-title', id },
     el('span', {}, 'Written by the caller ', callerText(keyName)),
     ' ',
     el('span', { class: 'caller-box-caution' }, 'Not checked by Countersign'),

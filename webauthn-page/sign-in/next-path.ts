@@ -1,16 +1,15 @@
 /** Pages of this service a sign-in may lead back to. */
 const PAGES = [
   /^\/[ab]\/[\w-]+$/,
-  /^\/(?:account|requests(?:\/[\w-]+)?|keys|integrations(?:\/webhooks\/[\w-]+)?|members|settings|audit|verify)$/,
+  /^\/(?:account|requests(?:\/[\w-]+)?|keys|integrations(?:\/webhooks\/[\w-]+)?|members|settings|audit|verify)?$/,
   /^\/slack\/install$/,
 ]
 
 /** Where to go after signing in: only a page of ours, never another site (`//evil.example`, `javascript:`). */
 export function nextPath(search: string, origin: string = location.origin): string {
   const wanted = new URLSearchParams(search).get('next')
-  if (wanted === null || !wanted.startsWith('/')) return '/account'
+  if (wanted === null || !wanted.startsWith('/')) return '/'
   const url = URL.canParse(wanted, origin) ? new URL(wanted, origin) : undefined
-  if (url === undefined || url.origin !== origin || !PAGES.some((page) => page.test(url.pathname)))
-    return '/account'
+  if (url === undefined || url.origin !== origin || !PAGES.some((page) => page.test(url.pathname))) return '/'
   return `${url.pathname}${url.search}`
 }

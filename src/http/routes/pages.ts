@@ -8,6 +8,7 @@ const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/link', '/a/:id', '/b/:id']
 
 /** Paths of the dashboard, likewise. */
 const DASHBOARD_PATHS = [
+  '/',
   '/account',
   '/requests',
   '/requests/:id',
@@ -33,7 +34,6 @@ export function pageRoutes(deps: HttpDeps): Router {
   const router = Router()
   // Two builds, one place: the hash in a name tells apart what differs.
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
-  router.get('/', (_request, response) => response.redirect(303, '/account'))
   router.get(PAGE_PATHS, shell(deps.pagesDir))
   router.get(DASHBOARD_PATHS, shell(deps.dashboardDir))
   return router

@@ -18,6 +18,7 @@ const HOSTED = [
   '/b/bst_00000000000000000000000000',
 ]
 const DASHBOARD = [
+  '/',
   '/account',
   '/account?account=acc_1',
   '/requests',
@@ -101,11 +102,6 @@ describe('the shell of the pages', () => {
       expect(html).toContain('<meta name="robots" content="noindex, nofollow"')
     },
   )
-
-  it('/ leads to the account', async () => {
-    const answer = await rawRequest(service.url, '/')
-    expect([answer.status, answer.headers.location]).toEqual([303, '/account'])
-  })
 
   it.each([
     '/setup/x',

@@ -1,12 +1,16 @@
 import type { PendingRequest } from '../../webauthn-page/api/contract.ts'
-import { el, link } from '../../webauthn-page/dom/element.ts'
+import { el, freshId, link } from '../../webauthn-page/dom/element.ts'
 import { duration, secondsUntil } from '../../webauthn-page/dom/moment.ts'
 import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
 import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { forWhom } from './for-whom.ts'
 
 /** One request in the list of those that wait. */
 export interface WaitingRow {
+  request: PendingRequest
   element: HTMLElement
+  /** To choose it for a decision on several; undefined for what this person cannot decide. */
+  box: HTMLInputElement | undefined
   /** Shows the time left by that clock. */
   tick(clock: number): void
 }
@@ -15,6 +19,8 @@ export interface WaitingRow {
 export function waitingRow(request: PendingRequest): WaitingRow {
   const time = el('p', { class: 'time-left' })
   const { element: quote, textId } = callerQuote(request.action)
+  const box = canDecide(request) ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
+  box?.setAttribute('aria-describedby', textId)
   const element = el(
     'li',
     { class: 'waiting' },
@@ -26,17 +32,35 @@ export function waitingRow(request: PendingRequest): WaitingRow {
     ),
     quote,
     el('p', { class: 'asker' }, 'Asked by ', ...asker(request), '.'),
-    link(`/a/${encodeURIComponent(request.id)}`, 'Look and decide', {
-      class: 'button primary',
-      'aria-describedby': textId,
-    }),
+    forWhom(request.on_behalf_of),
+    votesSoFar(request),
+    el(
+      'div',
+      { class: 'waiting-foot' },
+      link(`/a/${encodeURIComponent(request.id)}`, 'Look and decide', {
+        class: 'button primary',
+        'aria-describedby': textId,
+      }),
+      box && el('p', { class: 'check select' }, box, ' ', el('label', { for: box.id }, 'Select')),
+    ),
   )
   const tick = (clock: number): void => {
     const left = secondsUntil(request.expires_at, clock)
     time.textContent = left > 0 ? `${duration(left)} left to decide` : 'The time is up'
     time.classList.toggle('urgent', left <= 60)
   }
-  return { element, tick }
+  return { request, element, box, tick }
+}
+
+/** A service that does not say takes a decision of everybody it names. */
+function canDecide({ may_decide, methods }: PendingRequest): boolean {
+  return may_decide !== false && methods?.length !== 0
+}
+
+function votesSoFar({ quorum }: PendingRequest): HTMLElement | undefined {
+  return quorum === undefined || quorum.needed === 1
+    ? undefined
+    : el('p', { class: 'hint' }, `${quorum.approved} of ${quorum.needed} needed approvals so far.`)
 }
 
 function asker({ requested_by: { key_name, account_name } }: PendingRequest): (HTMLElement | string)[] {

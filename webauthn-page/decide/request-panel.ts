@@ -1,20 +1,22 @@
 import type { Review } from '../api/contract.ts'
 import { el, link } from '../dom/element.ts'
-import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
 import { receiptView } from './receipt-view.ts'
 
-/** The right-hand part of the page: what this person can do now, or what came of it. */
-export function decisionPanel(
+/**
+ * The right-hand part of the page of a request: what came of it, or what `decide` makes for a person who may decide it now
+ * and has something to confirm with.
+ */
+export function requestPanel(
   review: Review,
   live: readonly HTMLElement[],
-  options: DecisionFormOptions,
+  decide: (review: Review) => HTMLElement,
 ): HTMLElement {
   return el(
     'section',
     { class: 'panel', 'aria-labelledby': 'panel-title' },
     el('h2', { id: 'panel-title' }, titleOf(review)),
     ...live,
-    ...body(review, options),
+    ...body(review, decide),
   )
 }
 
@@ -23,11 +25,11 @@ function titleOf(review: Review): string {
   return review.status === 'pending' && review.may_decide ? 'Your decision' : 'State'
 }
 
-function body(review: Review, options: DecisionFormOptions): HTMLElement[] {
+function body(review: Review, decide: (review: Review) => HTMLElement): HTMLElement[] {
   if (review.decision !== undefined) return [receiptView(review, review.decision)]
   if (review.status !== 'pending') return [el('p', {}, finalSentence(review))]
   if (!review.may_decide) return [whyNot(review)]
-  if (review.methods.length > 0) return [decisionForm(review, options)]
+  if (review.methods.length > 0) return [decide(review)]
   return [
     el('p', {}, 'You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.'),
   ]

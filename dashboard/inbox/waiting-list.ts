@@ -1,6 +1,7 @@
 import { pendingShape } from '../../webauthn-page/api/contract.ts'
 import { getTimed, type Timed } from '../../webauthn-page/api/request.ts'
 import { el } from '../../webauthn-page/dom/element.ts'
+import { inOrder } from './in-order.ts'
 import { type WaitingRow, waitingRow } from './waiting-row.ts'
 
 /** What the service says is waiting, oldest first. */
@@ -14,6 +15,14 @@ export function loadPending(): Promise<Pending> {
   return getTimed('/me/pending', pendingShape)
 }
 
+/** What the list tells the section it stands in. */
+interface WaitingListEvents {
+  /** The row that had the focus went. */
+  focusLost(): void
+  /** Rows came or went, or one was ticked. */
+  selection(): void
+}
+
 /** The rows. A request never changes, so a row stays as it is, opened or focused, until its request is settled. */
 export class WaitingList {
   readonly element = el('div', { class: 'section-body' })
@@ -25,30 +34,33 @@ export class WaitingList {
   )
   readonly #more = el('p', { class: 'note' }, `These are the ${LISTED} oldest; there may be more.`)
   readonly #rows = new Map<string, WaitingRow>()
-  readonly #focusLost: () => void
+  readonly #events: WaitingListEvents
   #clock = 0
 
-  /** `focusLost` is called when the row that had the focus goes. */
-  constructor(focusLost: () => void) {
-    this.#focusLost = focusLost
+  constructor(events: WaitingListEvents) {
+    this.#events = events
+    this.#list.addEventListener('change', () => events.selection())
     this.element.append(this.#empty, this.#list, this.#more)
   }
 
-  /** Adds what is new and takes away what is settled. @returns how many are new */
+  /** Adds what is new, in its place, and takes away what is settled. @returns how many are new */
   show({ value: { data }, clock }: Pending): number {
     this.#clock = clock
     this.#keep(new Set(data.map(({ id }) => id)))
-    const fresh = data.filter(({ id }) => !this.#rows.has(id))
-    for (const request of fresh) {
+    let fresh = 0
+    for (const [at, request] of inOrder(data).entries()) {
+      if (this.#rows.has(request.id)) continue
       const row = waitingRow(request)
       this.#rows.set(request.id, row)
-      this.#list.append(row.element)
+      this.#list.insertBefore(row.element, this.#list.children[at] ?? null)
+      fresh += 1
     }
     this.#list.hidden = this.#rows.size === 0
     this.#empty.hidden = this.#rows.size > 0
     this.#more.hidden = data.length < LISTED
     this.tick()
-    return fresh.length
+    this.#events.selection()
+    return fresh
   }
 
   /** Moves the times left. */
@@ -56,10 +68,21 @@ export class WaitingList {
     for (const row of this.#rows.values()) row.tick(this.#clock)
   }
 
+  /** Ids of what this person can decide, in the order of the list, and of what is ticked. */
+  choice(): { all: string[]; ticked: string[] } {
+    const rows = inOrder([...this.#rows.values()].map((row) => ({ ...row, ...row.request })))
+    const open = rows.filter(({ box }) => box !== undefined)
+    return {
+      all: open.map(({ id }) => id),
+      ticked: open.filter(({ box }) => box?.checked === true).map(({ id }) => id),
+    }
+  }
+
   /** Shows `instead` and forgets the rows: the next person in front of this page may be another one. */
   close(instead: HTMLElement): void {
     this.#keep(new Set())
     this.element.replaceChildren(instead)
+    this.#events.selection()
   }
 
   #keep(ids: ReadonlySet<string>): void {
@@ -68,7 +91,7 @@ export class WaitingList {
       const focused = element.contains(document.activeElement)
       element.remove()
       this.#rows.delete(id)
-      if (focused) this.#focusLost()
+      if (focused) this.#events.focusLost()
     }
   }
 }

@@ -1,0 +1,125 @@
+import { apiKeysShape, newApiKeyShape, type PendingRequest } from '../../webauthn-page/api/contract.ts'
+import { get, post } from '../../webauthn-page/api/request.ts'
+import { announce } from '../../webauthn-page/dom/announce.ts'
+import { runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
+import { type Child, el, link } from '../../webauthn-page/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
+import { noticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
+import { askCommand, command, rawKeyBox } from '../parts/key-commands.ts'
+import { section } from '../parts/section.ts'
+
+/** Has the account of this person never had a key? @throws RequestFailure, ShapeError */
+export async function neverHadKey(): Promise<boolean> {
+  return (await get('/account/api-keys', apiKeysShape)).data.length === 0
+}
+
+/** The way from nothing to the first approved request, all of it on the screen. */
+export interface FirstRun {
+  element: HTMLElement
+  /** Takes what waits now: the third step follows it. */
+  show(waiting: readonly PendingRequest[]): void
+}
+
+/** A key, a command, a decision. The raw key lives in this page alone. */
+export function firstRun(): FirstRun {
+  const part = section(
+    'Your first approval, in three steps',
+    'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
+  )
+  const ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
+  const decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
+  const key = step(
+    'Create an API key',
+    keyForm((rawKey) => keyMade(rawKey)),
+  )
+  const keyMade = (rawKey: string): void => {
+    key.fill(
+      el('p', {}, 'Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
+      rawKeyBox(rawKey),
+    )
+    ask.fill(
+      el('p', {}, 'Run this in a terminal on this machine, or wherever this address can be reached:'),
+      command(askCommand(rawKey, location.origin), 'the command that asks for an approval'),
+    )
+    ask.heading.focus()
+    announce('Your key is made. Step 2: ask for an approval')
+  }
+  part.body.append(el('ol', { class: 'guide' }, key.element, ask.element, decide.element))
+  let shown: string | undefined
+  return {
+    element: part.element,
+    show([first]) {
+      if (first?.id === shown) return
+      if (first === undefined) decide.fill(decided())
+      else decide.fill(...arrived(first))
+      shown = first?.id
+    },
+  }
+}
+
+interface Step {
+  element: HTMLElement
+  heading: HTMLElement
+  fill(...parts: Child[]): void
+}
+
+function step(title: string, first: Child): Step {
+  const heading = el('h3', { tabindex: -1 }, title)
+  const body = el('div', { class: 'guide-body' }, first)
+  return {
+    element: el('li', { class: 'guide-step' }, heading, body),
+    heading,
+    fill: (...parts) => body.replaceChildren(...parts.filter((part) => part !== undefined && part !== false)),
+  }
+}
+
+function keyForm(made: (rawKey: string) => void): HTMLElement {
+  const slot = noticeSlot()
+  const name = field({
+    label: 'Name of the key',
+    name: 'name',
+    hint: 'Approvers see it as the one who asks.',
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: 'my-first-agent' },
+  })
+  const form = el(
+    'form',
+    { novalidate: true },
+    name.row,
+    slot.element,
+    submitButton('Create your first API key'),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    slot.clear()
+    const said = name.input.value.trim()
+    if (said === '') {
+      name.setError('Give the key a name.')
+      return name.input.focus()
+    }
+    void runOnce(form, async () => {
+      try {
+        made((await post('/account/api-keys', { name: said, sandbox: false }, newApiKeyShape)).raw_key)
+      } catch (error) {
+        slot.fail(error, { name })
+      }
+    })
+  })
+  return form
+}
+
+function arrived(request: PendingRequest): Child[] {
+  const { element, textId } = callerQuote(request.action)
+  return [
+    el('p', {}, 'It is here. Look at it, and approve it with your passkey or code:'),
+    element,
+    link(`/a/${encodeURIComponent(request.id)}`, 'Look and approve', {
+      class: 'button primary',
+      'aria-describedby': textId,
+    }),
+  ]
+}
+
+function decided(): HTMLElement {
+  return el('p', {}, 'It is decided: that was your first. The caller reads the decision and its receipt.')
+}
