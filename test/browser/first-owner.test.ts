@@ -53,9 +53,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
 
     const read = await readRequest(service, rawKey, id)
     expect(read).toMatchObject({ status: 'approved', decision: { id: receiptId, method: 'passkey' } })
-    const verifyLink = await page
-      .getByRole('link', { name: 'Check this receipt publicly' })
-      .getAttribute('href')
+    const verifyLink = await page.getByRole('link', { name: 'the check as JSON' }).getAttribute('href')
     const verified: unknown = await (await fetch(`${service.url}${verifyLink}`)).json()
     expect(verified).toMatchObject({
       valid: true,
