@@ -185,21 +185,6 @@ const signedVoteShape = object({
   intent: optional(text),
 })
 
-/** One of several signed votes; without a signature where the closing write has not come to it. */
-const signedVoteShape = object({
-  id: text,
-  decision: outcome,
-  method: text,
-  signed_payload: optional(text),
-  signature: optional(text),
-  public_key_id: optional(text),
-  decided_at: moment,
-  approver: text,
-  delegate: optional(text),
-  comment: nullable(text),
-  intent: optional(text),
-})
-
 const decisionShape = object({
   id: text,
   decision: outcome,

@@ -1,5 +1,6 @@
 import { type Child, el } from '../dom/element.ts'
 import { callerBox } from '../show/caller-box.ts'
+import { ACTION_ID } from './decision-form.ts'
 import type { CheckedReview } from './load-review.ts'
 import { requestHead } from './request-head.ts'
 import { signedFacts } from './signed-facts.ts'
@@ -22,6 +23,7 @@ export function requestScene(
       context,
       contextJson: review.context_json,
       keyName: review.requested_by.key_name,
+      actionId: ACTION_ID,
     }),
     signedFacts(review),
   )
