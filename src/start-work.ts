@@ -5,6 +5,7 @@ import { type CardUpdater, createCardUpdater } from './flow/chat/update-cards.ts
 import { createDispatcher, type Dispatcher } from './flow/delivery/dispatch.ts'
 import { createRelay, type Relay } from './flow/delivery/relay-traces.ts'
 import type { FlowDeps } from './flow/deps.ts'
+import { createPushLoop, type PushLoop } from './flow/push/send-pushes.ts'
 import { cleanUpSweep } from './jobs/clean-up.ts'
 import { deliverSweep } from './jobs/deliver.ts'
 import { expireSweep } from './jobs/expire.ts'
@@ -19,6 +20,7 @@ export interface Work {
   relay: Relay
   dispatcher: Dispatcher
   updater: CardUpdater
+  pushLoop: PushLoop
   jobs: Jobs
   /**
    * Takes up nothing more, finishes what is under way and carries on what that leaves. When that takes 10 s longer than an
@@ -31,6 +33,9 @@ export interface Work {
 const ATTEMPTS = 64
 const ATTEMPTS_PER_HOST = 4
 const ATTEMPTS_PER_ACCOUNT = ATTEMPTS / 2
+
+/** Pushes of one process being sent at once. Browsers share few push services, so one host may have more of them. */
+const PUSHES = { total: 32, perHost: 16, perAccount: 16 }
 
 /** Cards of one process being sent at once; each recipient has one at a time. */
 const CARDS = 32
@@ -61,27 +66,38 @@ export async function startWork(
   }
   if (connection.db === undefined) throw new Error('the store is not connected')
   const jobs = createJobs(connection.db, deps)
-  const soon = wakeSoon(jobs.wakeups, () => dispatcher.wake(), deps.clock)
+  const send = (): void => {
+    dispatcher.wake()
+    pushLoop.wake()
+  }
+  const soon = wakeSoon(jobs.wakeups, send, deps.clock)
   const dispatcher = createDispatcher(deps, soon, limits)
   const updater = createCardUpdater(deps, jobs.wakeups, { total: CARDS, leaseMs: CARD_LEASE_MS })
-  const relay = createRelay(deps, { deliveries: () => dispatcher.wake(), cards: () => updater.wake() })
+  const pushLoop = createPushLoop(deps, soon, { ...PUSHES, leaseMs })
+  const relay = createRelay(deps, {
+    deliveries: () => dispatcher.wake(),
+    cards: () => updater.wake(),
+    pushes: () => pushLoop.wake(),
+  })
   onTrace((what) => (what === 'cards' ? updater.wake() : relay.nudge()))
   // What an earlier process left behind.
   relay.nudge()
-  dispatcher.wake()
+  send()
   updater.wake()
   const stop = async (): Promise<void> => {
     await jobs.stop()
-    await Promise.all([dispatcher.drain(), updater.drain()])
+    await Promise.all([dispatcher.drain(), updater.drain(), pushLoop.drain()])
     await relay.run()
     onTrace(() => undefined)
     await jobs.flush()
   }
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()
-    await within(GIVE_BACK_MS, Promise.allSettled([stopping, dispatcher.drain()]))
+    deps.pusher.close()
+    await within(GIVE_BACK_MS, Promise.allSettled([stopping, dispatcher.drain(), pushLoop.drain()]))
   }
-  const work = { relay, dispatcher, updater, jobs, stop: () => stopInTime(stop(), giveBack, config, deps) }
+  const ending = () => stopInTime(stop(), giveBack, config, deps)
+  const work = { relay, dispatcher, updater, pushLoop, jobs, stop: ending }
   try {
     await jobs.start(sweepsOf(deps, work))
     return work
@@ -93,15 +109,16 @@ export async function startWork(
 
 function sweepsOf(
   deps: FlowDeps,
-  { relay, dispatcher, updater }: Pick<Work, 'relay' | 'dispatcher' | 'updater'>,
+  { relay, dispatcher, updater, pushLoop }: Pick<Work, 'relay' | 'dispatcher' | 'updater' | 'pushLoop'>,
 ): Sweeps {
   const platforms = deps.chats.map(({ platform }) => platform)
   const sendDeliveries = { wake: dispatcher.wake, nextDue: () => deps.deliveries.nextDue() }
+  const sendPushes = { wake: pushLoop.wake, nextDue: () => deps.pushes.nextDue() }
   const sendCards = { wake: updater.wake, nextDue: () => deps.cards.nextDue(platforms) }
   return {
     relay: relaySweep(relay),
     // Without a platform cards cost nothing, not even a look.
-    deliver: deliverSweep(platforms.length === 0 ? [sendDeliveries] : [sendDeliveries, sendCards]),
+    deliver: deliverSweep([sendDeliveries, sendPushes, ...(platforms.length === 0 ? [] : [sendCards])]),
     expire: expireSweep(deps),
     remind: remindSweep(deps),
     'clean-up': cleanUpSweep(deps),

@@ -99,10 +99,11 @@ export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
 
 const FIRST_FACTOR: ReadonlySet<AuditType> = new Set(['factor.passkey_added', 'factor.totp_added'])
 
-/** A notice and whom it is for; `event_id` is that of the entry. */
+/** A notice and whom it is for; `event_id` is that of the entry, `subject` what it is about. */
 export interface PersonNotice {
   user_id: string
   event_id: string
+  subject: string
   notice: FactorNotice
 }
 
@@ -117,6 +118,7 @@ function noticeOf(entry: AuditEntry): PersonNotice | undefined {
   return {
     user_id,
     event_id: eid,
+    subject: entry.subject,
     notice: {
       type,
       at,

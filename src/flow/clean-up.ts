@@ -1,9 +1,11 @@
 import { BOOTSTRAP_DAYS } from '../domain/bootstrap.ts'
+import { PUSH_DAYS_AT_REST } from '../domain/push.ts'
 import { DAYS_AT_REST } from '../domain/webhook.ts'
 import type { FlowDeps } from './deps.ts'
 import { deleteOverSessions, type EndDeps } from './people/end-sessions.ts'
 
-type CleanUpDeps = EndDeps & Pick<FlowDeps, 'quotas' | 'webhooks' | 'deliveries' | 'bootstraps'>
+type CleanUpDeps = EndDeps &
+  Pick<FlowDeps, 'quotas' | 'webhooks' | 'deliveries' | 'bootstraps' | 'pushes' | 'pushDevices'>
 
 /** Months for which the quota counters are kept, the running one included. */
 const MONTHS_KEPT = 13
@@ -15,7 +17,7 @@ const BATCH = 500
 
 /**
  * Removes what nobody needs any more: sessions that are over, counters of months long past, secrets that sign nothing any
- * more, deliveries that have rested for long, and old bootstraps. What merely expires (challenges, links, idempotency keys) the store's TTL
+ * more, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. What merely expires (challenges, links, idempotency keys) the store's TTL
  * indexes remove.
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
@@ -24,6 +26,8 @@ export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   const oldest = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - (MONTHS_KEPT - 1), 1))
   await deps.quotas.prune(oldest.toISOString().slice(0, 7))
   await deps.webhooks.forgetPreviousSecrets(now)
+  await deps.pushDevices.deleteRemoved()
+  await deleteOldPushes(deps, new Date(now.getTime() - PUSH_DAYS_AT_REST * DAY_MS))
   await deleteOldDeliveries(deps, new Date(now.getTime() - DAYS_AT_REST * DAY_MS))
   await deleteOldBootstraps(deps, new Date(now.getTime() - BOOTSTRAP_DAYS * DAY_MS))
 }
@@ -31,6 +35,12 @@ export async function cleanUp(deps: CleanUpDeps): Promise<void> {
 async function deleteOldBootstraps({ bootstraps }: CleanUpDeps, before: Date): Promise<void> {
   let deleted: number
   do deleted = await bootstraps.deleteOld(before, BATCH)
+  while (deleted === BATCH)
+}
+
+async function deleteOldPushes({ pushes }: CleanUpDeps, before: Date): Promise<void> {
+  let deleted: number
+  do deleted = await pushes.deleteRested(before, BATCH)
   while (deleted === BATCH)
 }
 

@@ -26,6 +26,7 @@ import { membershipRoutes } from './routes/memberships.ts'
 import { openapiRoutes } from './routes/openapi.ts'
 import { ownSessionRoutes } from './routes/own-sessions.ts'
 import { pageRoutes } from './routes/pages.ts'
+import { pushRoutes } from './routes/push.ts'
 import { policyRoutes } from './routes/policy.ts'
 import { profileRoutes } from './routes/profile.ts'
 import { sessionRoutes } from './routes/session.ts'
@@ -58,6 +59,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/enrollment', enrollmentRoutes(deps))
   app.use('/api/v1/chat-links', chatLinkRoutes(deps))
   app.use('/api/v1', chatRoutes(deps))
+  app.use('/api/v1/me/push', pushRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
   app.use('/api/v1/me', profileRoutes(deps))
   app.use('/api/v1/me', membershipRoutes(deps))

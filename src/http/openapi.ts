@@ -8,6 +8,7 @@ import { chatPaths } from './openapi/chat-paths.ts'
 import { decisionPaths } from './openapi/decision-paths.ts'
 import { factorPaths } from './openapi/factor-paths.ts'
 import { ownSessionPaths } from './openapi/own-session-paths.ts'
+import { pushPaths } from './openapi/push-paths.ts'
 import { securitySchemes } from './openapi/security.ts'
 import { servicePaths } from './openapi/service-paths.ts'
 import { enrollmentPaths, sessionPaths } from './openapi/session-paths.ts'
@@ -27,6 +28,7 @@ export const PATHS: ZodOpenApiPathsObject = {
   ...enrollmentPaths,
   ...factorPaths,
   ...chatPaths,
+  ...pushPaths,
   ...servicePaths,
 }
 
@@ -99,6 +101,10 @@ const TAGS = [
     name: 'Chat',
     description:
       'Identities on chat platforms, and channels. They are told; they never decide and never sign in.',
+  },
+  {
+    name: 'Notifications',
+    description: 'Browsers that show what waits for a person (Web Push). They are told; deciding takes the page.',
   },
   { name: 'Service', description: 'Health and this document.' },
 ]

@@ -1,17 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { FlowDeps } from '../deps.ts'
+import { followPushes } from '../push/follow-pushes.ts'
 import { followCards } from './follow-cards.ts'
 
-type ReminderDeps = Parameters<typeof followCards>[0] & Pick<FlowDeps, 'log'>
+type ReminderDeps = Parameters<typeof followCards>[0] &
+  Parameters<typeof followPushes>[0] &
+  Pick<FlowDeps, 'log'>
 
 /** How long a caller waits to learn whether a message was accepted. */
 const PATIENCE_MS = 3_000
 const LOOK_EVERY_MS = 100
 
 /**
- * Queues a reminder under the cards of the request, as the relay is about to do, and waits until a platform has accepted it
- * for an approver, here or in another process. A card that is posted together with it is a message, too.
+ * Queues a reminder under the cards of the request and to its approvers' browsers, as the relay is about to do, and waits
+ * until a platform or a push service has accepted it for an approver, here or in another process. A card that is posted
+ * together with it is a message, too.
  * @param eventId of the reminder
  * @returns false when nothing was accepted in time, or nobody can be reached; then it may still be said later
  */
@@ -20,13 +24,15 @@ export async function tellOfReminder(
   request: ApprovalRequest,
   eventId: string,
 ): Promise<boolean> {
-  if (deps.chats.length === 0) return false
   try {
-    await followCards(deps, [{ id: request.id, events: request.outbox, audit: request.audit }])
+    const reminder = { ...request, events: request.outbox.filter(({ id }) => id === eventId) }
+    const told = [await followCards(deps, [reminder]), await followPushes(deps, [reminder])]
+    if (!told.includes(true)) return false
     const end = performance.now() + PATIENCE_MS
     for (;;) {
-      const state = await stateOf(deps, request.id, eventId)
-      if (state !== 'open' || performance.now() > end) return state === 'said'
+      const states = [await stateInChat(deps, request.id, eventId), await stateOfPushes(deps, eventId)]
+      if (states.includes('said')) return true
+      if (!states.includes('open') || performance.now() > end) return false
       await pause(LOOK_EVERY_MS)
     }
   } catch (error) {
@@ -35,11 +41,14 @@ export async function tellOfReminder(
   }
 }
 
-async function stateOf(
-  { cards, clock }: ReminderDeps,
+type State = 'said' | 'open' | 'nobody'
+
+async function stateInChat(
+  { cards, chats, clock }: ReminderDeps,
   requestId: string,
   eventId: string,
-): Promise<'said' | 'open' | 'nobody'> {
+): Promise<State> {
+  if (chats.length === 0) return 'nobody'
   const soon = clock.now().getTime() + PATIENCE_MS
   const asked = (await cards.ofRequest(requestId)).filter(({ recipient }) => recipient.kind === 'approver')
   const replies = asked.flatMap((card) => {
@@ -51,6 +60,16 @@ async function stateOf(
     ({ card, reply }) =>
       reply.state === 'due' &&
       (card.state === 'leased' || (card.state === 'due' && card.next_at.getTime() <= soon)),
+  )
+  return open ? 'open' : 'nobody'
+}
+
+async function stateOfPushes({ pushes, clock }: ReminderDeps, eventId: string): Promise<State> {
+  const soon = clock.now().getTime() + PATIENCE_MS
+  const asked = await pushes.ofEvent(eventId)
+  if (asked.some(({ state }) => state === 'sent')) return 'said'
+  const open = asked.some(
+    ({ state, next_at }) => state === 'leased' || (state === 'due' && next_at.getTime() <= soon),
   )
   return open ? 'open' : 'nobody'
 }

@@ -6,6 +6,7 @@ import { followCards } from '../chat/follow-cards.ts'
 import { followConsents } from '../chat/follow-consents.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
+import { followPushes } from '../push/follow-pushes.ts'
 import { coalesce } from './coalesce.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
@@ -14,15 +15,17 @@ const BATCH = 100
 
 type RelayDeps = Pick<FlowDeps, 'sources' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
   Parameters<typeof followCards>[0] &
-  Parameters<typeof followConsents>[0]
+  Parameters<typeof followConsents>[0] &
+  Parameters<typeof followPushes>[0]
 
 /** Whom to tell that there is something to send. */
 export interface Senders {
   deliveries(): void
   cards(): void
+  pushes(): void
 }
 
-/** Carries traces on: events to webhooks, callbacks to their delivery, news to cards, audit entries to the trail. */
+/** Carries traces on: events to webhooks, callbacks to their delivery, news to cards and browsers, audit entries to the trail. */
 export interface Relay {
   /** Something was written: look soon. Never throws, never waits. */
   nudge(): void
@@ -32,7 +35,7 @@ export interface Relay {
 
 /**
  * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
- * relays at once, changes nothing: deliveries are unique per event and target, cards per request and recipient, entries
+ * relays at once, changes nothing: deliveries are unique per event and target, cards per request and recipient, pushes per event and browser, entries
  * unique by id, and a trace is emptied only while its token stands. What cannot be carried on stands in nobody's way: a trace that makes no sense is told of and
  * left, and a trail that takes nothing costs entries their place, but no receiver its delivery.
  */
@@ -93,6 +96,7 @@ async function handOver(
   if (deliveries.length > 0 || traces.some(isReplay)) senders.deliveries()
   const told = [await followCards(deps, sound), await followConsents(deps, sound)]
   if (told.includes(true)) senders.cards()
+  if (await followPushes(deps, sound)) senders.pushes()
   return sound
 }
 

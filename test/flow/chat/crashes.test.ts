@@ -6,7 +6,7 @@ import { useWorker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
-const nobody = { deliveries: () => undefined, cards: () => undefined }
+const nobody = { deliveries: () => undefined, cards: () => undefined, pushes: () => undefined }
 
 /** Claims the next card as a process does that will not finish it in time. */
 async function claimNext({ worker: { deps } }: CardSetting) {

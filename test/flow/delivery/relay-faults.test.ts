@@ -50,7 +50,7 @@ async function manyDecided(n: number): Promise<void> {
 }
 
 function relayWith(change: Partial<FlowDeps> = {}) {
-  const nobody = { deliveries: () => undefined, cards: () => undefined }
+  const nobody = { deliveries: () => undefined, cards: () => undefined, pushes: () => undefined }
   return createRelay({ ...service.composition.deps, ...change }, nobody)
 }
 

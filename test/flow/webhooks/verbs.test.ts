@@ -67,7 +67,7 @@ describe('a replay', () => {
     const deliveries = () => {
       woken += 1
     }
-    const relay = createRelay(deps, { deliveries, cards: () => undefined })
+    const relay = createRelay(deps, { deliveries, cards: () => undefined, pushes: () => undefined })
     await relay.run()
     expect(woken).toBe(0)
     await rotateWebhook(deps, owner, id)

@@ -1,0 +1,145 @@
+import { isWaiting } from '../../domain/bootstrap.ts'
+import { noticesIn } from '../../domain/factor-notice.ts'
+import { isId } from '../../domain/identifier.ts'
+import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '../../domain/push.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { quietPeople } from '../attention/quiet-people.ts'
+import type { Trace } from '../delivery-ports.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import { whomToPush } from './whom-to-push.ts'
+
+type FollowDeps = Pick<
+  FlowDeps,
+  'requests' | 'bootstraps' | 'accounts' | 'users' | 'pushes' | 'pushDevices' | 'clock' | 'random'
+>
+
+/** What a trace must tell of to concern anybody's browser. */
+type PushTrace = Pick<Trace, 'id' | 'account_id' | 'events' | 'audit'>
+
+/** Something to be told to some people. */
+interface News {
+  event_id: string
+  /** Whose it is; absent where it is the person's own. */
+  account_id?: string
+  about: PushSubject
+  expires_at: Date
+  people: readonly string[]
+  /** A browser that need not be told: it has just been asked about it. */
+  except?: string
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Makes the pushes that traces ask for: a request that waits, a reminder, an agent that asks for a key, a change of
+ * somebody's factors. Calls nobody, and may be repeated and interrupted anywhere: pushes are unique per event and browser.
+ * Dry-runs, what is over, and keys that are silent towards somebody push nothing.
+ * @returns whether there may be something to send
+ */
+export async function followPushes(deps: FollowDeps, traces: readonly PushTrace[]): Promise<boolean> {
+  const news = [
+    ...(await newsOfRequests(deps, traces)),
+    ...(await newsOfConsents(deps, traces)),
+    ...newsOfFactors(deps, traces),
+  ]
+  const people = [...new Set(news.flatMap((one) => one.people))]
+  if (people.length === 0) return false
+  const devices = await deps.pushDevices.activeOf(people)
+  const pushes = news.flatMap((one) =>
+    devices
+      .filter(({ id, user_id }) => one.people.includes(user_id) && id !== one.except)
+      .map((device) => newPush(deps, device, one)),
+  )
+  await deps.pushes.insertNew(pushes)
+  return pushes.length > 0
+}
+
+async function newsOfRequests(deps: FollowDeps, traces: readonly PushTrace[]): Promise<News[]> {
+  const asking = traces.filter(({ events }) => events.some(({ type }) => KINDS[type] !== undefined))
+  if (asking.length === 0) return []
+  const found = await deps.requests.findMany(asking.map(({ id }) => id))
+  const waiting = new Map(found.filter(isAsked).map((request) => [request.id, request]))
+  const news = await Promise.all(
+    asking.map(async ({ id, events }) => {
+      const request = waiting.get(id)
+      return request === undefined ? [] : newsOfRequest(deps, request, events)
+    }),
+  )
+  return news.flat()
+}
+
+const KINDS: Partial<Record<string, 'request' | 'reminder'>> = {
+  'approval.created': 'request',
+  'approval.reminded': 'reminder',
+}
+
+function isAsked({ status, sandbox }: ApprovalRequest): boolean {
+  return status === 'pending' && !sandbox
+}
+
+async function newsOfRequest(
+  deps: FollowDeps,
+  request: ApprovalRequest,
+  events: PushTrace['events'],
+): Promise<News[]> {
+  const { id: request_id, account_id, expires_at } = request
+  const news = events.map(async (event): Promise<News[]> => {
+    const kind = KINDS[event.type]
+    if (kind === undefined) return []
+    const quiet = await quietPeople(deps, request, event.created_at)
+    const people = await whomToPush(deps, request, deps.clock.now())
+    const told = people.filter((id) => !quiet.has(id))
+    return [{ event_id: event.id, account_id, about: { kind, request_id }, expires_at, people: told }]
+  })
+  return (await Promise.all(news)).flat()
+}
+
+async function newsOfConsents(deps: FollowDeps, traces: readonly PushTrace[]): Promise<News[]> {
+  const news = traces.map(async ({ id, account_id, audit }): Promise<News[]> => {
+    const asked = audit.find(({ type }) => type === 'bootstrap.requested')
+    if (!isId('bst', id) || asked === undefined || account_id === undefined) return []
+    const bootstrap = await deps.bootstraps.find(id)
+    const account = await deps.accounts.find(account_id)
+    if (bootstrap === undefined || account === undefined || !isWaiting(bootstrap, deps.clock.now())) return []
+    const about = { kind: 'consent', bootstrap_id: id } as const
+    const { expires_at } = bootstrap
+    return [{ event_id: asked.eid, account_id, about, expires_at, people: [account.owner_id] }]
+  })
+  return (await Promise.all(news)).flat()
+}
+
+function newsOfFactors({ clock }: FollowDeps, traces: readonly PushTrace[]): News[] {
+  const expires_at = new Date(clock.now().getTime() + NOTICE_PUSH_DAYS * DAY_MS)
+  return traces.flatMap(({ audit }) =>
+    noticesIn(audit).map(({ user_id, event_id, subject, notice }) => {
+      const about = { kind: 'notice', notice } as const
+      return { event_id, about, expires_at, people: [user_id], except: subject }
+    }),
+  )
+}
+
+/** A push that is due now. */
+export function newPush(
+  deps: Pick<FlowDeps, 'clock' | 'random'>,
+  device: Pick<PushDevice, 'id' | 'user_id' | 'account_id' | 'host'>,
+  { event_id, account_id = device.account_id, about, expires_at }: Omit<News, 'people' | 'except'>,
+): Push {
+  const now = deps.clock.now()
+  return {
+    id: drawId(deps, 'psh'),
+    account_id,
+    user_id: device.user_id,
+    device_id: device.id,
+    event_id,
+    about,
+    host: device.host,
+    state: 'due',
+    next_at: now,
+    expires_at,
+    tries: 0,
+    claim: 0,
+    attempts: [],
+    created_at: now,
+    audit: [],
+  }
+}

@@ -1,0 +1,112 @@
+import { invalidField, refusal } from '../../domain/errors.ts'
+import { isId } from '../../domain/identifier.ts'
+import { type PushDevice, type PushSubscription, TEST_PUSH_MS } from '../../domain/push.ts'
+import { visibleString } from '../../domain/text.ts'
+import type { User } from '../../domain/user.ts'
+import { isP256Point } from '../../signing/p256.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import { personAudit } from '../people/people-audit.ts'
+import { attemptPush } from './attempt-push.ts'
+import { newPush } from './follow-pushes.ts'
+import { sealSubscription } from './subscription.ts'
+
+type ManageDeps = Pick<FlowDeps, 'pushDevices' | 'targets' | 'vault' | 'clock' | 'random' | 'log'>
+
+/** The person's browsers that show notifications, oldest first. */
+export function listPushDevices(
+  { pushDevices }: Pick<FlowDeps, 'pushDevices'>,
+  person: Pick<User, 'id'>,
+): Promise<PushDevice[]> {
+  return pushDevices.activeOf([person.id])
+}
+
+/**
+ * Registers the browser that sent its subscription. The endpoint is an address that somebody outside names, so it is checked
+ * as a webhook's is, now and before every attempt (T1–T8). Doing it again renews name and subscription; a browser that
+ * another person had shows theirs no more.
+ * @throws Refusal `invalid_field`, `push_device_limit`
+ */
+export async function addPushDevice(
+  deps: ManageDeps,
+  person: User,
+  input: { subscription: PushSubscription; name: string },
+  address: string,
+): Promise<PushDevice> {
+  const target = deps.targets.read(input.subscription.endpoint)
+  if ('problem' in target) throw invalidField('subscription.endpoint', target.problem)
+  if (!isP256Point(input.subscription.p256dh))
+    throw invalidField('subscription.keys.p256dh', 'must be a point on the curve P-256')
+  const id = drawId(deps, 'psd')
+  const name = visibleString(input.name).trim()
+  const detail = { user_id: person.id, name }
+  const audit = personAudit(deps, 'push.device_added', person, { address, subject: id, detail })
+  const device = await deps.pushDevices.put(
+    {
+      id,
+      user_id: person.id,
+      account_id: person.account_id,
+      state: 'active',
+      name,
+      ...sealSubscription(deps.vault, { ...input.subscription, endpoint: target.href }),
+      host: target.host,
+      created_at: deps.clock.now(),
+      last_sent_at: null,
+      audit: [audit],
+    },
+    (from) => removal(deps, from, { reason: 'taken_over' }),
+  )
+  if (device === 'full') throw refusal('push_device_limit')
+  return device
+}
+
+/** Needs no proof: it lowers nothing. @throws Refusal `not_found` */
+export async function removePushDevice(
+  deps: ManageDeps,
+  person: User,
+  id: string,
+  address: string,
+): Promise<void> {
+  const device = await findOwn(deps, person, id)
+  const audit = removal(deps, device, { reason: 'removed', address })
+  if (!(await deps.pushDevices.remove(id, person.id, audit))) throw refusal('not_found')
+}
+
+/**
+ * Sends a test at once, and waits for what the push service says. Whether the browser shows it, only who looks can tell.
+ * @returns whether the push service accepted it
+ * @throws Refusal `not_found`
+ */
+export async function testPushDevice(
+  deps: ManageDeps & Parameters<typeof attemptPush>[0],
+  person: User,
+  id: string,
+): Promise<boolean> {
+  const device = await findOwn(deps, person, id)
+  const now = deps.clock.now()
+  const expires_at = new Date(now.getTime() + TEST_PUSH_MS)
+  const due = newPush(deps, device, { event_id: drawId(deps, 'evt'), about: { kind: 'test' }, expires_at })
+  const push = { ...due, state: 'leased' as const, claim: 1, next_at: expires_at }
+  await deps.pushes.insertNew([push])
+  return (await attemptPush(deps, push)).state === 'sent'
+}
+
+async function findOwn(
+  { pushDevices }: Pick<FlowDeps, 'pushDevices'>,
+  person: Pick<User, 'id'>,
+  id: string,
+): Promise<PushDevice> {
+  const device = isId('psd', id) ? await pushDevices.find(id) : undefined
+  if (device?.state !== 'active' || device.user_id !== person.id) throw refusal('not_found')
+  return device
+}
+
+function removal(
+  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  device: PushDevice,
+  { reason, address }: { reason: string; address?: string },
+) {
+  const owner = { id: device.user_id, account_id: device.account_id }
+  const detail = { user_id: device.user_id, reason }
+  const actor = address === undefined ? { actor: { kind: 'service' as const } } : { address }
+  return personAudit(deps, 'push.device_removed', owner, { ...actor, subject: device.id, detail })
+}
