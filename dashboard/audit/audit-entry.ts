@@ -1,0 +1,160 @@
+import { copyButton } from '../../webauthn-page/dom/copy-button.ts'
+import { type Child, el, link } from '../../webauthn-page/dom/element.ts'
+import { moment } from '../../webauthn-page/dom/moment.ts'
+import { callerText, textWarnings } from '../../webauthn-page/show/caller-text.ts'
+import type { AuditEntry } from './audit-shapes.ts'
+import { auditWords, partsOf, valueWord } from './audit-words.ts'
+
+/** What an entry is read with. */
+export interface Reading {
+  /** What people and keys are called now. */
+  names: ReadonlyMap<string, string>
+  /** Id of who reads. */
+  reader: string
+  href(path: string): string
+}
+
+/** One entry: a sentence, when and from where, the details, and all of it raw. */
+export function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
+  const { at, actor, subject, type } = entry
+  return el(
+    'li',
+    { class: 'audit-entry' },
+    el('p', { class: 'audit-sentence' }, ...sentenceOf(entry, reading), '.'),
+    el(
+      'p',
+      { class: 'hint' },
+      moment(at),
+      actor.address !== undefined && ' · from ',
+      actor.address !== undefined && el('span', { class: 'mono' }, callerText(actor.address)),
+      ' · ',
+      el('code', { class: 'mono' }, callerText(type)),
+    ),
+    details(entry, reading),
+    el(
+      'div',
+      { class: 'audit-about' },
+      el('span', { class: 'hint' }, 'About '),
+      idElement(subject, reading),
+      copyButton(subject, `the id ${subject}`),
+    ),
+    rawEntry(entry),
+  )
+}
+
+function sentenceOf(entry: AuditEntry, reading: Reading): Child[] {
+  return partsOf(auditWords(entry.type).sentence).map(({ words, name }, position) => {
+    if (name === undefined) return words
+    const first = position === 0
+    if (name === 'actor') return actorName(entry, first, reading)
+    if (name === 'subject') return whoOrWhat(entry.subject, first, reading)
+    const value = entry.detail[name]
+    return value === undefined ? 'unknown' : callerText(valueWord(String(value)))
+  })
+}
+
+function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Child {
+  switch (actor.kind) {
+    case 'user':
+    case 'api_key':
+    case 'internal':
+      return whoOrWhat(actor.id ?? '', first, reading)
+    case 'chat':
+      return el(
+        'span',
+        {},
+        begin('somebody in chat, ', first),
+        el('span', { class: 'mono' }, callerText(actor.id ?? '')),
+        ',',
+      )
+    case 'cli':
+      return begin('the command line', first)
+    case 'service':
+      return 'Countersign'
+    default:
+      return actor.kind === 'public' ? begin('somebody', first) : callerText(actor.kind)
+  }
+}
+
+/**
+ * A person or key by name, as far as it is known. What it is stands before the name, so that a name such as "Countersign"
+ * cannot pass as the service (T44).
+ */
+function whoOrWhat(id: string, first: boolean, { names, reader, href }: Reading): HTMLElement {
+  if (id === reader) return el('strong', {}, begin('you', first))
+  const name = names.get(id)
+  const shown = name === undefined ? el('span', { class: 'mono' }, callerText(id)) : callerText(name)
+  if (id.startsWith('key_'))
+    return el('span', {}, begin('the API key ', first), pageLink(href('/keys'), shown))
+  const kind = id.startsWith('usr_') && name === undefined
+  return el('span', {}, kind && begin('the person ', first), el('strong', {}, shown))
+}
+
+function begin(words: string, first: boolean): string {
+  return first ? `${words.charAt(0).toUpperCase()}${words.slice(1)}` : words
+}
+
+/** An id that leads to its page where it has one. */
+function idElement(id: string, { href }: Reading): HTMLElement {
+  const path = pathOf(id)
+  const text = el('span', { class: 'mono' }, callerText(id))
+  return path === undefined ? text : pageLink(href(path), text)
+}
+
+function pathOf(id: string): string | undefined {
+  if (/^req_\w{26}$/.test(id)) return `/requests/${id}`
+  if (/^whk_\w{26}$/.test(id)) return `/integrations/webhooks/${id}`
+  return /^key_\w{26}$/.test(id) ? '/keys' : undefined
+}
+
+function pageLink(address: string, content: HTMLElement): HTMLElement {
+  const element = link(address, '')
+  element.append(content)
+  return element
+}
+
+function details({ detail }: AuditEntry, reading: Reading): HTMLElement | undefined {
+  const facts = Object.entries(detail)
+  if (facts.length === 0) return undefined
+  return el(
+    'ul',
+    { class: 'audit-details', 'aria-label': 'Details' },
+    ...facts.map(([name, value]) =>
+      el(
+        'li',
+        {},
+        el('span', { class: 'hint' }, `${name.replaceAll('_', ' ')}: `),
+        detailValue(value, reading),
+      ),
+    ),
+  )
+}
+
+function detailValue(value: string | number | boolean, reading: Reading): HTMLElement {
+  if (typeof value === 'boolean') return el('span', {}, value ? 'yes' : 'no')
+  if (typeof value === 'number') return el('span', {}, String(value))
+  const name = reading.names.get(value)
+  if (name !== undefined) return el('span', {}, callerText(name))
+  if (pathOf(value) !== undefined) return idElement(value, reading)
+  return el('span', {}, callerText(valueWord(value)), ...textWarnings(value))
+}
+
+/** Made when it is opened: few are, and there may be hundreds on the page. */
+function rawEntry({ raw, seq }: AuditEntry): HTMLElement {
+  const element = el('details', { class: 'exact' }, el('summary', {}, `Entry ${seq}, raw`))
+  element.addEventListener(
+    'toggle',
+    () => {
+      const json = JSON.stringify(raw, null, 2)
+      const attributes = {
+        class: 'exact-text',
+        tabindex: 0,
+        role: 'group',
+        'aria-label': `Entry ${seq}, raw`,
+      }
+      element.append(el('pre', attributes, callerText(json)), copyButton(json, 'the raw entry'))
+    },
+    { once: true },
+  )
+  return element
+}

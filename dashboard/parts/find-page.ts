@@ -1,0 +1,22 @@
+import { RequestFailure } from '../../webauthn-page/api/request.ts'
+import { sentenceOf } from '../../webauthn-page/dom/notice.ts'
+import type { ListPage } from './show-more.ts'
+
+/** The first page of a list, or what the service said about one of the filters. */
+export type Found<T> =
+  | { page: ListPage<T>; wrong?: undefined }
+  | { page?: undefined; wrong: { name: string; sentence: string } }
+
+/** Loads a list; a refusal that names one of the filters is no failure of the page. @throws RequestFailure, ShapeError */
+export async function findPage<T>(
+  names: readonly string[],
+  load: () => Promise<ListPage<T>>,
+): Promise<Found<T>> {
+  try {
+    return { page: await load() }
+  } catch (error) {
+    const name = error instanceof RequestFailure ? error.field : undefined
+    if (name === undefined || !names.includes(name)) throw error
+    return { wrong: { name, sentence: sentenceOf(error) } }
+  }
+}

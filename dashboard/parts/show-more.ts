@@ -1,0 +1,41 @@
+import { announce } from '../../webauthn-page/dom/announce.ts'
+import { button } from '../../webauthn-page/dom/button.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { noticeSlot } from '../../webauthn-page/dom/notice.ts'
+
+/** One page of a list of the service. */
+export interface ListPage<T> {
+  data: readonly T[]
+  next_cursor: string | null
+}
+
+interface MoreOptions<T> {
+  load(cursor: string): Promise<ListPage<T>>
+  /** Adds the rows to the list; `complete` after the last page. @returns what the focus can go to in the first of them */
+  add(rows: readonly T[], complete: boolean): HTMLElement | undefined
+  /** What screen readers hear, such as "20 more requests". */
+  said(count: number): string
+}
+
+/** "Show more" below a list; it is gone when everything is there. */
+export function showMore<T>(first: ListPage<T>, { load, add, said }: MoreOptions<T>): HTMLElement {
+  let cursor = first.next_cursor
+  const slot = noticeSlot()
+  const more = button('Show more', 'plain', async () => {
+    if (cursor === null) return
+    slot.clear()
+    try {
+      const page = await load(cursor)
+      cursor = page.next_cursor
+      const start = add(page.data, cursor === null)
+      more.hidden = cursor === null
+      // The focus would be lost with the button.
+      if (more.hidden) start?.focus({ preventScroll: true })
+      announce(said(page.data.length))
+    } catch (error) {
+      slot.fail(error)
+    }
+  })
+  more.hidden = cursor === null
+  return el('div', { class: 'show-more' }, slot.element, more)
+}

@@ -1,0 +1,49 @@
+/** How a delivery stands, in words. */
+export function deliveryState(state: string): string {
+  const words: Record<string, string> = {
+    due: 'Waiting for its next attempt',
+    sending: 'Being sent',
+    delivered: 'Delivered',
+    dead: 'Given up',
+    dropped: 'Not wanted any more',
+  }
+  return words[state] ?? state
+}
+
+/** How a card in chat stands, in words. */
+export function cardState(state: string): string {
+  const words: Record<string, string> = {
+    due: 'Waiting to be sent',
+    sending: 'Being sent',
+    shown: 'Up to date',
+    behind: 'Shows an older state',
+    not_sent: 'Not sent',
+    unreachable: 'Nobody there to send it to',
+  }
+  return words[state] ?? state
+}
+
+/** What came of one attempt, in words. */
+export function outcomeWord(outcome: string): string {
+  const status = /^http_(\d{3})$/.exec(outcome)?.[1]
+  if (status !== undefined) return `answered with status ${status}`
+  const words: Record<string, string> = {
+    accepted: 'accepted',
+    blocked: 'address not allowed',
+    connect_failed: 'no connection',
+    timeout: 'no answer in time',
+    interrupted: 'interrupted',
+    unsigned: 'could not be signed',
+    unreachable: 'nobody there',
+    rate_limited: 'too many calls',
+    failed: 'failed',
+  }
+  return words[outcome] ?? outcome
+}
+
+const PLATFORMS: Record<string, string> = { slack: 'Slack', teams: 'Teams' }
+
+/** Name of a chat platform. */
+export function platformName(platform: string): string {
+  return PLATFORMS[platform] ?? platform
+}

@@ -1,0 +1,124 @@
+import type { Review } from '../../webauthn-page/api/contract.ts'
+import { RequestFailure } from '../../webauthn-page/api/request.ts'
+import { type CheckedReview, loadReview } from '../../webauthn-page/decide/load-review.ts'
+import { quorumView } from '../../webauthn-page/decide/quorum-view.ts'
+import { requestPanel } from '../../webauthn-page/decide/request-panel.ts'
+import { requestScene } from '../../webauthn-page/decide/request-scene.ts'
+import { timeLeft } from '../../webauthn-page/decide/time-left.ts'
+import { headingOf } from '../../webauthn-page/decide/words.ts'
+import { announce } from '../../webauthn-page/dom/announce.ts'
+import { el, link } from '../../webauthn-page/dom/element.ts'
+import { whileVisible } from '../../webauthn-page/dom/while-visible.ts'
+import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { deliverySection, loadLog } from './delivery-section.ts'
+import type { RequestLog } from './delivery-shapes.ts'
+import { recordSection } from './whole-record.ts'
+
+const POLL_MS = 5000
+
+/** `/requests/:id`: one request in full. It is decided on the hosted page, where nothing but the decision is loaded. */
+export async function requestPage(context: PageContext): Promise<PageView> {
+  const id = context.params.id ?? ''
+  if (!/^req_\w{26}$/.test(id)) return unknownRequest(context)
+  try {
+    const [checked, log] = await Promise.all([loadReview(id), context.account.own ? ownLog(id) : undefined])
+    const scene = sceneOf(checked, context)
+    const { decision } = checked.review
+    const below = scene.querySelector('.request-text')
+    if (decision !== undefined) below?.append(recordSection(checked, decision))
+    if (log !== undefined) below?.append(deliverySection(id, log, context.href))
+    return { title: headingOf(checked.review), scene, wide: true }
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 404) return unknownRequest(context)
+    throw error
+  }
+}
+
+/** Undefined for a request that names this person but belongs to another account. @throws RequestFailure, ShapeError */
+async function ownLog(id: string): Promise<RequestLog | undefined> {
+  try {
+    return await loadLog(id)
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 404) return undefined
+    throw error
+  }
+}
+
+function sceneOf(checked: CheckedReview, context: PageContext): HTMLElement {
+  const { review } = checked
+  let shown = quorumView(review)
+  const live = [shown]
+  if (review.status === 'pending') {
+    const clock = timeLeft(checked, () => {})
+    context.signal.addEventListener('abort', clock.stop)
+    live.unshift(clock.element)
+  }
+  const panel = requestPanel(review, live, decideLink)
+  const scene = requestScene(checked, panel)
+  scene.prepend(el('p', { class: 'way-back' }, link(context.href('/requests'), 'All requests')))
+  if (review.status === 'pending')
+    follow(scene, review, context, (now) => {
+      const votes = quorumView(now)
+      shown.replaceWith(votes)
+      shown = votes
+    })
+  return scene
+}
+
+/** Keeps the page of a pending request up to date: new votes take the place of the old ones, more opens it anew. */
+function follow(
+  scene: HTMLElement,
+  first: Review,
+  { signal, done }: PageContext,
+  voted: (now: Review) => void,
+): void {
+  let before = first
+  whileVisible(scene, POLL_MS, async () => {
+    const now = await look(first.id)
+    if (signal.aborted) return false
+    if (now === 'later') return true
+    if (now === 'anew' || stateOf(now) !== stateOf(before)) {
+      await done()
+      return false
+    }
+    if (now.votes.length !== before.votes.length) {
+      voted(now)
+      announce(`${now.quorum.approved} of ${now.quorum.needed} approvals`)
+    }
+    before = now
+    return true
+  })
+}
+
+/** The newest state; `later` when the service did not answer, `anew` when the page has to say what is wrong. */
+async function look(id: string): Promise<Review | 'later' | 'anew'> {
+  try {
+    return (await loadReview(id)).review
+  } catch (error) {
+    return error instanceof RequestFailure && ![401, 404].includes(error.status) ? 'later' : 'anew'
+  }
+}
+
+function stateOf({ status, cancelled, may_decide, why_not }: Review): string {
+  return [status, cancelled, may_decide, why_not].join()
+}
+
+function decideLink({ id }: Review): HTMLElement {
+  return el(
+    'div',
+    { class: 'section-body' },
+    el('p', {}, 'It waits for you. Looking decides nothing; you confirm on the next page.'),
+    link(`/a/${id}`, 'Look and decide', { class: 'button primary' }),
+  )
+}
+
+function unknownRequest(context: PageContext): PageView {
+  const scene = el(
+    'div',
+    {},
+    el('h1', {}, 'No such request for you'),
+    el('p', { class: 'lede' }, 'It does not exist, or you may not see it. Check the address.'),
+    el('p', {}, link(context.href('/requests'), 'All requests')),
+  )
+  return { title: 'Not found', scene }
+}

@@ -1,0 +1,93 @@
+import { cutText, more } from '../../src/domain/cut-text.ts'
+import { methodWord } from '../../webauthn-page/decide/words.ts'
+import { type Child, el, freshId, link } from '../../webauthn-page/dom/element.ts'
+import { moment } from '../../webauthn-page/dom/moment.ts'
+import { callerText, textWarnings } from '../../webauthn-page/show/caller-text.ts'
+import { dataTable, type TableRow } from '../parts/data-table.ts'
+import type { RequestRow } from './request-shapes.ts'
+
+/** UTF-16 units of an action in the list; the request's own page shows all of it. */
+const SHOWN = 160
+
+/** The table of the history; on narrow screens its rows are cards. */
+export function requestTable(href: (path: string) => string): {
+  element: HTMLElement
+  /** @returns the link in the first of the new rows */
+  add(rows: readonly RequestRow[]): HTMLElement | undefined
+} {
+  const table = dataTable('Requests', [
+    'Status',
+    'Action, as the caller wrote it',
+    'Asked by',
+    'Decided',
+    { hidden: 'Open' },
+  ])
+  return {
+    element: table.element,
+    add: (rows) => {
+      const made = rows.map((row) => tableRow(row, href))
+      table.add(made.map(({ cells }) => cells))
+      return made[0]?.open
+    },
+  }
+}
+
+function tableRow(
+  row: RequestRow,
+  href: (path: string) => string,
+): { cells: TableRow; open: HTMLAnchorElement } {
+  const actionId = freshId('action')
+  const open = link(href(`/requests/${encodeURIComponent(row.id)}`), 'Show', {
+    class: 'button quiet',
+    'aria-describedby': actionId,
+  })
+  const cells: TableRow = [
+    statusCell(row),
+    [el('div', { class: 'caller-cell', id: actionId }, ...actionText(row.action))],
+    [
+      el('div', {}, el('strong', {}, callerText(row.requested_by.key_name))),
+      el('div', { class: 'hint' }, moment(row.created_at)),
+    ],
+    decidedCell(row),
+    [open],
+  ]
+  return { cells, open }
+}
+
+/** The beginning of the action; what is missing is counted, outside the text of the caller. */
+function actionText(action: string): Child[] {
+  const { text, left } = cutText(action, SHOWN)
+  return [
+    el('div', {}, callerText(text), left > 0 && el('span', { class: 'cut' }, ` ${more(left)}`)),
+    ...textWarnings(action),
+  ]
+}
+
+function statusCell({ status, cancelled, high_impact, sandbox }: RequestRow): Child[] {
+  const state = cancelled === true ? 'withdrawn' : status
+  return [
+    el(
+      'div',
+      { class: 'row-marks' },
+      el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`),
+      high_impact && el('span', { class: 'tag severe' }, 'High impact'),
+      sandbox === true && el('span', { class: 'tag' }, 'Sandbox'),
+    ),
+  ]
+}
+
+function decidedCell({ status, decision, decided_at, expires_at, quorum }: RequestRow): Child[] {
+  if (decision === undefined) {
+    if (status !== 'pending') return [el('span', { class: 'hint' }, 'By nobody')]
+    return [
+      quorum.needed > 1 && el('div', {}, `${quorum.approved} of ${quorum.needed} approvals`),
+      el('div', { class: 'hint' }, 'Open until ', moment(expires_at)),
+    ]
+  }
+  return [
+    el('div', {}, el('span', { class: 'mono' }, decision.approver), ` · ${methodWord(decision.method)}`),
+    decision.delegate !== undefined &&
+      el('div', { class: 'hint' }, 'by the delegate ', el('span', { class: 'mono' }, decision.delegate)),
+    typeof decided_at === 'string' && el('div', { class: 'hint' }, moment(decided_at)),
+  ]
+}

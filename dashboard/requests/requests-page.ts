@@ -1,0 +1,98 @@
+import { get } from '../../webauthn-page/api/request.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { filterForm, RESULTS_ID } from '../parts/filter-form.ts'
+import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
+import { type Found, findPage } from '../parts/find-page.ts'
+import { type ListPage, showMore } from '../parts/show-more.ts'
+import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { type KnownKey, REQUEST_FILTERS, requestFilterFields } from './request-filters.ts'
+import { keyNamesShape, type RequestRow, requestPageShape } from './request-shapes.ts'
+import { requestTable } from './request-table.ts'
+
+/** `/requests`: everything that was ever asked in the account, newest first, as far as the person may see it. */
+export async function requestsPage(context: PageContext): Promise<PageView> {
+  const filters = filtersIn(context.query, REQUEST_FILTERS)
+  const load = (more: Iterable<readonly [string, string]> = []): Promise<ListPage<RequestRow>> =>
+    get(
+      withFilters(context.ofAccount('/account/requests'), [...forService(filters), ...more]),
+      requestPageShape,
+    )
+  const [found, keys] = await Promise.all([findPage(REQUEST_FILTERS, load), loadKeys(context)])
+  const scene = el(
+    'div',
+    { class: 'history' },
+    el('h1', {}, 'Requests'),
+    el('p', { class: 'lede' }, ledeFor(context)),
+    filterForm({
+      ...requestFilterFields(filters, keys),
+      filters,
+      wrong: found.wrong,
+      apply: (chosen) => context.go(withFilters(context.href('/requests'), chosen)),
+      clear: context.href('/requests'),
+    }),
+    ...results(context, filters, found, load),
+  )
+  return { title: 'Requests', scene, wide: true }
+}
+
+function ledeFor({ account }: PageContext): string {
+  return account.role === 'approver'
+    ? 'Every request that named you, decided or not.'
+    : 'Every request of this account, decided or not.'
+}
+
+/** Only the owner may list the keys. */
+async function loadKeys({ account }: PageContext): Promise<KnownKey[] | undefined> {
+  if (!account.own || account.role !== 'owner') return undefined
+  return (await get('/account/api-keys?limit=100', keyNamesShape)).data
+}
+
+function results(
+  context: PageContext,
+  filters: Filters,
+  { page }: Found<RequestRow>,
+  load: (more: Iterable<readonly [string, string]>) => Promise<ListPage<RequestRow>>,
+): HTMLElement[] {
+  if (page === undefined) return []
+  const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
+  let shown = 0
+  const table = requestTable(context.href)
+  const add = (rows: readonly RequestRow[], complete: boolean): HTMLElement | undefined => {
+    shown += rows.length
+    heading.textContent = countOf(shown, complete, filters)
+    table.element.hidden = shown === 0
+    return table.add(rows)
+  }
+  add(page.data, page.next_cursor === null)
+  return [
+    heading,
+    ...(shown === 0 ? [nothing(context, filters, page.next_cursor === null)] : []),
+    table.element,
+    showMore(page, {
+      load: async (cursor) => load([['cursor', cursor]]),
+      add,
+      said: (count) => (count === 1 ? '1 more request' : `${count} more requests`),
+    }),
+  ]
+}
+
+function countOf(shown: number, complete: boolean, filters: Filters): string {
+  if (shown === 0) return filters.size === 0 && complete ? 'No requests yet' : 'Nothing matches'
+  const found = filters.size === 0 ? '' : ' found'
+  if (!complete) return shown === 1 ? `The newest request${found}` : `The newest ${shown} requests${found}`
+  return shown === 1 ? `1 request${found}` : `${shown} requests${found}`
+}
+
+/** A search looks at so many requests at a time, so that nothing found yet may not be all. */
+function nothing({ account }: PageContext, filters: Filters, complete: boolean): HTMLElement {
+  if (!complete) return el('p', {}, 'Nothing among the newest requests. “Show more” looks further back.')
+  if (filters.size > 0)
+    return el('p', {}, 'No request fits these filters. Take one of them away, or look at another time.')
+  return el(
+    'p',
+    {},
+    account.role === 'approver'
+      ? 'Once a request names you as an approver, it stays listed here.'
+      : 'Once an application or agent asks for an approval with a key of this account, it stays listed here.',
+  )
+}
