@@ -96,7 +96,7 @@ const SCENES: Record<string, Scene> = {
       await page.locator('.qr').waitFor()
     },
   },
-  account: { path: '/account', ready: '.entries', act: (page) => page.getByText('Revoked keys').click() },
+  account: { path: '/account', ready: '.entries' },
   inbox: { path: '/', ready: '.waiting' },
   'inbox with hostile requests waiting': {
     prepare: (state) => {
@@ -142,40 +142,6 @@ const SCENES: Record<string, Scene> = {
       await page.locator('.backup-codes').waitFor()
     },
   },
-  'first API key': {
-    prepare: (state) => {
-      state.keys = []
-    },
-    path: '/account',
-    ready: '.key-form',
-    act: async (page) => {
-      await page.getByLabel('Name of the key').fill('deploy-bot')
-      await page.getByRole('button', { name: 'Create your first API key' }).click()
-      await page.getByRole('heading', { name: 'Your new API key' }).waitFor()
-    },
-  },
-  'first run': {
-    prepare: (state) => {
-      state.keys = []
-    },
-    path: '/',
-    ready: '.guide',
-    act: async (page) => {
-      await page.getByRole('button', { name: 'Create your first API key' }).click()
-      await page.locator('.command').waitFor()
-    },
-  },
-  'account of several that may be looked at': {
-    prepare: (state) => {
-      state.accounts = [
-        { id: 'acc_2', name: 'Example Ltd, Department of very long names', role: 'auditor', own: false },
-        { id: 'acc_1', name: 'Ana Pereira', role: 'owner', own: true },
-      ]
-    },
-    path: '/account',
-    ready: '.entries',
-  },
-  'page that is not there': { path: '/requests', ready: 'h1' },
 }
 
 const LOOKS = [

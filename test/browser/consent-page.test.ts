@@ -53,7 +53,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().getByRole('heading', { name: 'The key was collected' }).waitFor()
     expect(await page().locator('main').innerText()).toContain('198.51.100.4')
     expect(await page().getByRole('link', { name: 'See or revoke the key' }).getAttribute('href')).toBe(
-      '/account',
+      '/keys',
     )
     expect(visitor.incidents).toEqual([])
   })

@@ -4,6 +4,7 @@ import { normaliseEmail } from '../../src/domain/user.ts'
 import { shortName } from '../../src/http/schemas/account.ts'
 import { decisionBody } from '../../src/http/schemas/decisions.ts'
 import { describeInBrowser } from '../support/browser.ts'
+import { keysArea } from '../support/page-keys-answers.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -21,7 +22,7 @@ interface Limited {
 }
 
 const FIELDS: Limited[] = [
-  { path: '/account', label: 'Name of the key', taken: name },
+  { path: '/keys', label: 'Name of the key', taken: name },
   {
     path: '/account',
     label: 'Name of the new passkey',
@@ -46,7 +47,7 @@ const FIELDS: Limited[] = [
 ]
 
 describeInBrowser('the length of a field', () => {
-  const suite = usePageSuite()
+  const suite = usePageSuite(keysArea())
 
   it.each(FIELDS)(
     '$label on $path is exactly what the service takes',

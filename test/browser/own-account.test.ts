@@ -8,7 +8,6 @@ describeInBrowser('a person’s own account page', () => {
   const confirm = async ({ page }: Person): Promise<void> => {
     await page.getByRole('button', { name: 'Confirm with a passkey' }).click()
   }
-  const row = ({ page }: Person, name: string) => page.locator('.entry', { hasText: name })
 
   it('adds a second passkey after a step-up, uses it to remove the first, and keeps the last', async () => {
     const person = await suite.enrol('dora@example.com')
@@ -82,30 +81,6 @@ describeInBrowser('a person’s own account page', () => {
     await confirm(person)
     await page.getByText('The authenticator app is removed.').waitFor()
     expect(await page.getByText('No authenticator app is set up.').isVisible()).toBe(true)
-  })
-
-  it('creates a sandbox key, revokes it after a question, and the key stops working', async () => {
-    const service = suite.service()
-    const person = await suite.enrol('hal@example.com')
-    const { page } = person
-    await page.getByLabel('Sandbox key').check()
-    await page.getByLabel('Name of the key').fill('try-out')
-    await page.getByRole('button', { name: 'Create your first API key' }).click()
-    const rawKey = await page.locator('.secret-box code').innerText()
-    expect(rawKey).toMatch(/^sa_test_/)
-    await page.getByRole('button', { name: 'I saved the key' }).click()
-    expect(await row(person, 'try-out').innerText()).toContain('Sandbox')
-    await page.getByRole('button', { name: 'Revoke the API key try-out' }).click()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByRole('button', { name: 'Revoke the API key try-out' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('The API key is revoked.').waitFor()
-    const refused = await fetch(`${service.url}/api/v1/approvals/request`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${rawKey}` },
-      body: '{"action":"x"}',
-    })
-    expect(refused.status).toBe(401)
   })
 
   it('sends whoever is not signed in to the sign-in and back', async () => {

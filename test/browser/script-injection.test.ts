@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { keysArea } from '../support/page-keys-answers.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -54,7 +55,8 @@ const MADE =
   'main :is(img, script, iframe, object, embed, style, base, link, meta, form, svg, math, video, marquee, template, input)'
 
 describeInBrowser('script and markup in the words of others', () => {
-  const suite = usePageSuite()
+  const area = keysArea()
+  const suite = usePageSuite(area)
   let visitor: Visitor
 
   beforeEach(async () => {
@@ -124,10 +126,11 @@ describeInBrowser('script and markup in the words of others', () => {
     const all = HOSTILE.join(' ')
     const { state } = suite.server()
     state.pending = [samplePending({ action: all, requested_by: { key_name: all, account_name: all } })]
-    for (const entry of [...state.keys, ...state.factors.passkeys]) entry.name = all
+    for (const entry of [...area.keys, ...state.factors.passkeys]) entry.name = all
     for (const [path, places] of [
       ['/', 3],
-      ['/account', 2],
+      ['/account', 1],
+      ['/keys', 2],
     ] as const) {
       await visitor.page.goto(path)
       await visitor.page.locator('.entry, .waiting').first().waitFor()

@@ -68,9 +68,9 @@ export async function invitationPath(service: TestService, email: string): Promi
   return `${pathname}${hash}`
 }
 
-/** Creates an API key on the account page and returns the raw key that is shown once. */
+/** Creates an API key on its page and returns the raw key that is shown once. */
 export async function createKey({ page }: Person, name: string): Promise<string> {
-  await page.goto('/account')
+  await page.goto('/keys')
   await page.getByLabel('Name of the key').fill(name)
   await page.getByRole('button', { name: /Create (your first|an) API key/ }).click()
   return page.locator('.secret-box code').innerText()

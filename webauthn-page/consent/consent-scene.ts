@@ -109,7 +109,7 @@ function outcome({ status, collected, tries_left }: Consent): HTMLElement[] {
         {},
         'The key was given out once. Is that address not where your agent runs? Then revoke the key at once.',
       ),
-      el('p', {}, link('/account', 'See or revoke the key', { class: 'button primary' })),
+      el('p', {}, link('/keys', 'See or revoke the key', { class: 'button primary' })),
     ]
   if (status === 'approved')
     return [

@@ -1,0 +1,66 @@
+import { visibleString } from '../../src/domain/text.ts'
+import { type Attributes, type Child, el } from '../../webauthn-page/dom/element.ts'
+import { day } from '../../webauthn-page/dom/moment.ts'
+import { nameWarnings } from '../../webauthn-page/link/chat-names.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { rowPanel } from '../parts/row-panel.ts'
+import type { PageContext } from '../shell/page-entry.ts'
+import { editKey } from './edit-key.ts'
+import type { Key } from './key-shapes.ts'
+import { policyWords } from './key-words.ts'
+import { revokeKey } from './revoke-key.ts'
+import { rotateKey } from './rotate-key.ts'
+import { SCOPES } from './scope-fields.ts'
+import { signingSecret } from './signing-secret.ts'
+
+/** One key in the list: what it is, and for a live one what can be done with it, in place. */
+export function keyEntry(key: Key, context: PageContext): HTMLElement {
+  const about = el(
+    'div',
+    { class: 'key-about' },
+    el('p', { class: 'entry-name' }, callerText(key.name), ...keyTags(key)),
+    el('p', { class: 'hint' }, el('code', {}, `${key.key_prefix}…`), ...times(key)),
+    key.scopes.length < SCOPES.length && el('p', { class: 'hint' }, 'Only for: ', key.scopes.join(', ')),
+    ...nameWarnings(key.name),
+    key.policy !== null && el('p', { class: 'hint' }, `Own policy: ${policyWords(key.policy)}`),
+  )
+  if (key.revoked_at !== null) return el('li', { class: 'entry' }, about)
+  const panel = rowPanel()
+  const named = (verb: string): Attributes => ({
+    'aria-label': `${verb} the API key ${visibleString(key.name)}`,
+  })
+  return el(
+    'li',
+    { class: 'entry' },
+    about,
+    el(
+      'div',
+      { class: 'entry-buttons' },
+      panel.opener('Edit', named('Edit'), () => editKey(key, panel, context.done)),
+      panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
+      panel.opener(
+        'Signing secret',
+        { 'aria-label': `Signing secret of the API key ${visibleString(key.name)}` },
+        () => signingSecret(key, panel),
+      ),
+      panel.opener('Revoke', named('Revoke'), () => revokeKey(key, panel.slot, context.done)),
+    ),
+    panel.element,
+  )
+}
+
+/** What kind of key it is. */
+export function keyTags(key: Key): HTMLElement[] {
+  const tag = (words: string, look = ''): HTMLElement => el('span', { class: `tag ${look}` }, words)
+  return [
+    key.sandbox ? tag('Sandbox') : tag('Live', 'live'),
+    ...(key.source_control ? [tag('Source control', 'warn')] : []),
+    ...(key.policy === null ? [] : [tag('Own policy')]),
+  ]
+}
+
+function times(key: Key): Child[] {
+  const used = key.last_used_at === null ? ['never used'] : ['last used ', day(key.last_used_at)]
+  const gone = key.revoked_at === null ? [] : [' · revoked ', day(key.revoked_at)]
+  return [' · created ', day(key.created_at), ' · ', ...used, ...gone]
+}

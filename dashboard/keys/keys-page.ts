@@ -1,0 +1,41 @@
+import { el } from '../../webauthn-page/dom/element.ts'
+import { section } from '../parts/section.ts'
+import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { keyEntry } from './key-entry.ts'
+import type { Key } from './key-shapes.ts'
+import { loadKeys } from './load-keys.ts'
+import { newKeySection } from './new-key-form.ts'
+import { switchOver } from './switch-over.ts'
+
+/** `/keys`: the API keys of the account. */
+export async function keysPage(context: PageContext): Promise<PageView> {
+  const keys = await loadKeys()
+  const create = newKeySection(keys.length === 0, context.done)
+  const scene = el(
+    'div',
+    { class: 'keys' },
+    el('h1', {}, 'API keys'),
+    switchOver(keys, context),
+    // Whoever has none came for one.
+    ...(keys.length === 0 ? [create] : [listSection(keys, context), create]),
+  )
+  return { title: 'API keys', scene, wide: true }
+}
+
+function listSection(keys: readonly Key[], context: PageContext): HTMLElement {
+  const part = section(
+    'Keys of this account',
+    'Applications and agents ask with them. Each sees only its own requests. Revoking works at once and cannot be undone.',
+  )
+  const rows = (wanted: readonly Key[]): HTMLElement =>
+    el('ul', { class: 'entries' }, ...wanted.map((key) => keyEntry(key, context)))
+  const live = keys.filter((key) => key.revoked_at === null)
+  const revoked = keys.filter((key) => key.revoked_at !== null)
+  part.body.append(
+    live.length > 0 ? rows(live) : el('p', {}, 'Every key is revoked. Create a new one below.'),
+    revoked.length > 0
+      ? el('details', {}, el('summary', {}, `Revoked keys (${revoked.length})`), rows(revoked))
+      : '',
+  )
+  return part.element
+}

@@ -1,0 +1,27 @@
+import { okShape } from '../../webauthn-page/api/contract.ts'
+import { remove } from '../../webauthn-page/api/request.ts'
+import type { NoticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import type { Key } from './key-shapes.ts'
+
+/** Asks first, then revokes the key. What goes wrong is shown in the slot. */
+export async function revokeKey(
+  key: Pick<Key, 'id' | 'name'>,
+  slot: NoticeSlot,
+  done: (message: string) => Promise<void>,
+): Promise<void> {
+  const sure = await askFirst(
+    'Revoke this API key?',
+    'Revoke',
+    callerText(key.name),
+    ' stops working at once, everywhere it is used. This cannot be undone.',
+  )
+  if (!sure) return
+  try {
+    await remove(`/account/api-keys/${key.id}`, okShape)
+    await done('The API key is revoked.')
+  } catch (error) {
+    slot.fail(error)
+  }
+}

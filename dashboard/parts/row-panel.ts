@@ -1,0 +1,55 @@
+import { button } from '../../webauthn-page/dom/button.ts'
+import { type Attributes, el } from '../../webauthn-page/dom/element.ts'
+import { type NoticeSlot, noticeSlot } from '../../webauthn-page/dom/notice.ts'
+
+/** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
+export interface RowPanel {
+  element: HTMLElement
+  slot: NoticeSlot
+  /** Shows it in place of what was there; the focus goes to its first field or heading. */
+  show(content: HTMLElement): void
+  /** Empties it; the focus goes back to the button that filled it. */
+  close(): void
+  /** A quiet button of the row: empties the panel, then runs `work`; what that throws is shown in the panel. */
+  opener(label: string, attributes: Attributes, work: () => void | Promise<void>): HTMLButtonElement
+}
+
+export function rowPanel(): RowPanel {
+  const slot = noticeSlot()
+  const content = el('div', { class: 'panel-content' })
+  const element = el('div', { class: 'row-panel' }, slot.element, content)
+  let opened: HTMLElement | undefined
+  return {
+    element,
+    slot,
+    show(shown) {
+      content.replaceChildren(shown)
+      const first = shown.querySelector<HTMLElement>('input:not([type=hidden]), h3')
+      if (first?.matches('h3')) first.tabIndex = -1
+      first?.focus()
+    },
+    close() {
+      slot.clear()
+      content.replaceChildren()
+      opened?.focus()
+    },
+    opener(label, attributes, work) {
+      const opener = button(
+        label,
+        'quiet',
+        async () => {
+          slot.clear()
+          content.replaceChildren()
+          opened = opener
+          try {
+            await work()
+          } catch (error) {
+            slot.fail(error)
+          }
+        },
+        attributes,
+      )
+      return opener
+    },
+  }
+}
