@@ -9,7 +9,7 @@ import { announce } from '../../../webauthn-page/dom/announce.ts'
 import { button } from '../../../webauthn-page/dom/button.ts'
 import { type Child, el, freshId } from '../../../webauthn-page/dom/element.ts'
 import { readCode } from '../../../webauthn-page/dom/field.ts'
-import { noticeSlot, sentenceOf } from '../../../webauthn-page/dom/notice.ts'
+import { type NoticeSlot, noticeSlot, sentenceOf } from '../../../webauthn-page/dom/notice.ts'
 import { stopPrompt } from '../../../webauthn-page/passkey/ceremony.ts'
 import { promptNote } from '../../../webauthn-page/passkey/prompt-note.ts'
 import { itemRow, resultRow } from './batch-rows.ts'
@@ -108,6 +108,7 @@ export class DecideTogether {
 
   #form(items: readonly CheckedReview[], methods: readonly Factor[]): HTMLElement {
     const choice = methodChoice(methods)
+    const slot = noticeSlot()
     const comment = commentField(this.#draft, 'The callers read it, and it is kept with each receipt.')
     const confirm = button(
       `${this.#verb()} ${counted(items.length)}`,
@@ -115,26 +116,27 @@ export class DecideTogether {
       async () => {
         const totp = choice.method() === 'totp' ? readCode(choice.code) : undefined
         if (choice.method() === 'totp' && totp === undefined) return
-        await this.#decide(items, totp).catch((error: unknown) => {
+        this.#slot.clear()
+        slot.clear()
+        await this.#decide(items, totp, slot).catch((error: unknown) => {
           choice.code.input.value = ''
-          this.#slot.fail(error, { totp: choice.code, comment })
+          slot.fail(error, { totp: choice.code, comment })
         })
       },
     )
-    return el('div', { class: 'decision-form' }, comment.row, choice.element, confirm)
+    return el('div', { class: 'decision-form' }, comment.row, choice.element, slot.element, confirm)
   }
 
   /** @throws what leaves the form as it is: a closed prompt, a wrong code, no answer */
-  async #decide(items: readonly CheckedReview[], totp: string | undefined): Promise<void> {
-    this.#slot.clear()
+  async #decide(items: readonly CheckedReview[], totp: string | undefined, slot: NoticeSlot): Promise<void> {
     this.#busy = true
     announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
     const reviews = items.map(({ review }) => review)
     const shown = { reviews, decision: this.#decision, actor: this.#actor, audience: audience() }
     try {
       const results = await submitBatch(shown, { comment: this.#draft.comment, totp }, (asking) => {
-        if (asking) this.#slot.show('info', ...promptNote())
-        else this.#slot.clear()
+        if (asking) slot.show('info', ...promptNote())
+        else slot.clear()
       })
       this.#showResults(items, results)
     } catch (error) {

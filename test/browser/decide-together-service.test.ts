@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest'
+import { parseJwks } from '../../src/signing/keys.ts'
+import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { ask, createKey, readRequest, useServiceSuite } from '../support/service-suite.ts'
+
+describeInBrowser('several requests under one gesture, against the real service', () => {
+  const suite = useServiceSuite()
+
+  it('approves them with one passkey gesture; each has a receipt of its own', async () => {
+    const service = suite.service()
+    const person = await suite.enrol('ana@example.com')
+    const { page } = person
+    const key = await createKey(person, 'bot')
+    const ids = [
+      await ask(service, key, { action: 'Send the newsletter' }),
+      await ask(service, key, { action: 'Drop a table', requires_individual_decision: true }),
+      await ask(service, key, { action: 'Restart', context: { host: 'mail' } }),
+    ]
+    await page.goto('/')
+    await page.getByRole('button', { name: 'Approve all 3' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Approve 3 requests' }).waitFor()
+    expect(await dialog.locator('.quoted').first().innerText()).toBe('Drop a table')
+    await dialog.getByRole('button', { name: 'Approve 3 requests' }).click()
+    await dialog.getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    await dialog.getByRole('button', { name: 'Back to the inbox' }).click()
+    await page.getByText('Nothing waits for you now.').waitFor()
+
+    const keys = parseJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
+    const receipts = await Promise.all(ids.map((id) => readRequest(service, key, id)))
+    for (const [at, read] of receipts.entries()) {
+      expect(read).toMatchObject({ status: 'approved', decision: { method: 'passkey' } })
+      expect(verifyReceiptJson(read, keys)).toMatchObject({ valid: true, payload: { rid: ids[at] } })
+    }
+    expect(new Set(receipts.map((read) => Object(read.decision).id)).size).toBe(3)
+  })
+
+  it('records nothing when one is withdrawn while the person reads, and goes on with the rest', async () => {
+    const service = suite.service()
+    const person = await suite.enrol('bo@example.com')
+    const { page } = person
+    const key = await createKey(person, 'bot')
+    const first = await ask(service, key, { action: 'First' })
+    const second = await ask(service, key, { action: 'Second' })
+    await page.goto('/')
+    await page.getByRole('button', { name: 'Reject all 2' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Reject 2 requests' }).waitFor()
+    const cancelled = await fetch(`${service.url}/api/v1/approvals/${second}/cancel`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: '{}',
+    })
+    expect(cancelled.status).toBe(200)
+    await dialog.getByRole('button', { name: 'Reject 2 requests' }).click()
+    await dialog.getByText('1 request changed since you looked').waitFor()
+    expect(await readRequest(service, key, first)).toMatchObject({ status: 'pending' })
+    await dialog.getByRole('button', { name: 'Reject 1 request' }).click()
+    await dialog.getByRole('heading', { name: 'Rejected: 1 request' }).waitFor()
+    expect(await readRequest(service, key, first)).toMatchObject({ status: 'rejected' })
+  })
+
+  it('shows a new request at once, as the service tells', async () => {
+    const service = suite.service()
+    const person = await suite.enrol('cy@example.com')
+    const { page } = person
+    const key = await createKey(person, 'bot')
+    const opened = page.waitForResponse('**/me/pending/events')
+    await page.goto('/')
+    await opened
+    const asked = Date.now()
+    await ask(service, key, { action: 'Look at this' })
+    await page.getByText('Look at this').waitFor()
+    // Polling alone would take five seconds.
+    expect(Date.now() - asked).toBeLessThan(4000)
+  })
+})

@@ -1,0 +1,235 @@
+import type { Locator, Page } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
+import { challengeOf } from '../support/page-answers.ts'
+import { type BatchAnswer, batchArea } from '../support/page-batch-answers.ts'
+import { SAMPLE_CONTEXT } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const COUNT_PASSKEYS = `
+  window.passkeyPrompts = 0
+  const original = navigator.credentials.get.bind(navigator.credentials)
+  navigator.credentials.get = (options) => { window.passkeyPrompts += 1; return original(options) }`
+
+/** A change to the answer that keeps every hash consistent, as a careful liar would. */
+type Lie = (answer: BatchAnswer) => unknown
+
+const rehashed = (answer: BatchAnswer, batch: object): unknown => ({
+  ...answer,
+  batch,
+  options: { ...answer.options, challenge: challengeOf(batch) },
+})
+
+const LIES: Record<string, Lie> = {
+  'one intent says something else': ({ intents: [first, ...others], ...rest }) => ({
+    ...rest,
+    intents: [{ ...first, action: 'Delete everything' }, ...others],
+  }),
+  'one intent turns the decision round': ({ intents: [first, ...others], ...rest }) => ({
+    ...rest,
+    intents: [{ ...first, decision: 'rejected' }, ...others],
+  }),
+  'the list has one request more': (answer) => {
+    const [first] = answer.batch.items
+    const extra = { rid: 'req_4', decision: 'approved', intent_sha256: first?.intent_sha256 }
+    return rehashed(answer, { ...answer.batch, items: [...answer.batch.items, extra] })
+  },
+  'the list leaves one out': (answer) =>
+    rehashed(answer, { ...answer.batch, items: answer.batch.items.slice(1) }),
+  'the list names another hash': (answer) => {
+    const items = answer.batch.items.map((item) => ({ ...item, intent_sha256: 'a'.repeat(64) }))
+    return rehashed(answer, { ...answer.batch, items })
+  },
+  'the list has another order': (answer) =>
+    rehashed(answer, { ...answer.batch, items: answer.batch.items.toReversed() }),
+  'another person acts': (answer) => rehashed(answer, { ...answer.batch, approver: '0000000000000000' }),
+  'another service asks': (answer) => rehashed(answer, { ...answer.batch, aud: 'https://elsewhere.example' }),
+  'the batch has a field nobody saw': (answer) => rehashed(answer, { ...answer.batch, extra: 'x' }),
+  'it is a single decision': (answer) =>
+    rehashed(answer, { ...answer.batch, typ: 'human-approval/intent/v1' }),
+  'the challenge is not the hash of the batch': (answer) => ({
+    ...answer,
+    options: { ...answer.options, challenge: 'A'.repeat(43) },
+  }),
+  'a touch without fingerprint, face or PIN would do': (answer) => ({
+    ...answer,
+    options: { ...answer.options, userVerification: 'preferred' },
+  }),
+}
+
+describeInBrowser('several requests under one gesture', () => {
+  const area = batchArea()
+  const suite = usePageSuite(area)
+  let visitor: Visitor
+  let page: Page
+
+  beforeEach(async () => {
+    visitor = await suite.visit()
+    page = visitor.page
+    await visitor.context.addInitScript(COUNT_PASSKEYS)
+  })
+  const dialog = (): Locator => page.getByRole('dialog')
+  const heading = (): Promise<string> => dialog().getByRole('heading', { level: 2 }).first().innerText()
+  const quotes = (within: Locator): Promise<string[]> => within.locator('.quoted').allInnerTexts()
+  const open = async (button: string): Promise<void> => {
+    await page.goto('/')
+    await page.getByRole('button', { name: button }).click()
+    await dialog().locator('.decision-form').waitFor()
+  }
+  const confirmWithCode = async (button: string, code = '123456'): Promise<void> => {
+    await dialog().getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await dialog().getByLabel('Code from your authenticator app').fill(code)
+    await dialog().getByRole('button', { name: button }).click()
+  }
+
+  it('lists high impact first, then the oldest, in the inbox and before signing', async () => {
+    await open('Approve all 3')
+    const order = ['Drop the invoices table', 'Send the newsletter', 'Restart the mail server']
+    expect(await quotes(page.locator('#waiting'))).toEqual(order)
+    expect(await quotes(dialog())).toEqual(order)
+    expect(await heading()).toBe('Approve 3 requests?')
+    expect(await dialog().innerText()).toContain('1 of them is marked high impact and come first.')
+    expect(await dialog().locator('.waiting').first().locator('.badge.high-impact').count()).toBe(1)
+    expect(await dialog().locator('.badge.high-impact').count()).toBe(1)
+  })
+
+  it('shows everything that is signed of each, on demand', async () => {
+    await open('Approve all 3')
+    await dialog().getByText('Everything that is signed').nth(1).click()
+    const box = dialog().locator('.caller-box:not(.quote)')
+    expect(await box.count()).toBe(1)
+    const text = await dialog().innerText()
+    for (const shown of [
+      SAMPLE_CONTEXT.tool,
+      SAMPLE_CONTEXT.reason,
+      'OPS-4411',
+      'req_1',
+      'Stated by Countersign',
+    ])
+      expect(text).toContain(shown)
+  })
+
+  it('approves all with one code, says what came of each, and the inbox is empty', async () => {
+    await open('Approve all 3')
+    await dialog().getByLabel('Comment (optional)').fill('All fine.')
+    await confirmWithCode('Approve 3 requests')
+    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    expect(area.state.posted).toEqual({ batch_id: 'b'.repeat(64), comment: 'All fine.', totp: '123456' })
+    expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual([
+      'Approved.',
+      'Approved.',
+      'Approved.',
+    ])
+    await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
+    await page.getByText('Nothing waits for you now.').waitFor()
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('rejects only what is selected', async () => {
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select', description: 'Send the newsletter' }).check()
+    await page.getByRole('button', { name: 'Reject the 1 selected' }).click()
+    expect(await quotes(dialog())).toEqual(['Send the newsletter'])
+    await dialog().locator('.decision-form').waitFor()
+    await confirmWithCode('Reject 1 request')
+    await dialog().getByRole('heading', { name: 'Rejected: 1 request' }).waitFor()
+    await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
+    await expect.poll(() => quotes(page.locator('#waiting'))).toHaveLength(2)
+  })
+
+  it('says that it waits for others, and what was lost while writing', async () => {
+    area.state.reviews = area.state.reviews.map((review) =>
+      review.id === 'req_1' ? { ...review, quorum: { needed: 2, approved: 0 } } : review,
+    )
+    area.state.lost = ['req_2']
+    await open('Approve all 3')
+    await confirmWithCode('Approve 3 requests')
+    await dialog().getByRole('heading', { name: '2 of 3 requests recorded' }).waitFor()
+    expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual([
+      'Approved.',
+      'Your approval is recorded. It waits for others.',
+      'Not recorded: It ran out meanwhile.',
+    ])
+  })
+
+  it('records nothing when something changed, says so, and shows the list as it is now (T18)', async () => {
+    await open('Approve all 3')
+    area.state.changed = ['req_2']
+    await confirmWithCode('Approve 3 requests')
+    await dialog().getByText('1 request changed since you looked').waitFor()
+    expect(await dialog().innerText()).toContain('Nothing was recorded.')
+    await dialog().getByRole('heading', { name: 'Approve 2 requests?' }).waitFor()
+    expect(await dialog().innerText()).toContain('1 can no longer be decided by you and is left out.')
+    await confirmWithCode('Approve 2 requests')
+    await dialog().getByRole('heading', { name: 'Approved: 2 requests' }).waitFor()
+  })
+
+  it('keeps the list after a wrong code and lets the person try again', async () => {
+    await open('Approve all 3')
+    await confirmWithCode('Approve 3 requests', '000000')
+    await dialog().getByText('The code is wrong or was already used; wait for the next one.').waitFor()
+    await confirmWithCode('Approve 3 requests')
+    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+  })
+
+  it.each(Object.entries(LIES))('refuses before the passkey when %s (T16, T18)', async (_, lie) => {
+    area.state.lie = lie
+    await open('Approve all 3')
+    await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
+    await dialog().getByRole('heading', { name: 'Stopped for your safety' }).waitFor()
+    expect(await dialog().innerText()).toContain('Nothing was signed.')
+    expect(await page.evaluate('window.passkeyPrompts')).toBe(0)
+    expect(suite.server().calls).not.toContain('POST /approvals/decisions')
+  })
+
+  it('asks for the passkey once when everything is as shown, and can be stopped', async () => {
+    // Without this, Chromium shows a window of its own and takes every click.
+    await (await visitor.context.newCDPSession(page)).send('WebAuthn.enable')
+    await open('Approve all 3')
+    await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
+    await dialog().getByText('your browser asks for your passkey now').waitFor()
+    expect(await page.evaluate('window.passkeyPrompts')).toBe(1)
+    await dialog().getByRole('button', { name: 'Cancel' }).click()
+    await dialog().getByText('The passkey prompt was stopped').waitFor()
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    expect(suite.server().calls).not.toContain('POST /approvals/decisions')
+  })
+
+  it('names whom a stand-in decides for, in the list and in what is signed', async () => {
+    const principal = { name: 'Bo', approver: '1111111111111111', delegate: '7f3a09c2d41be865' }
+    area.state.reviews = area.state.reviews.map((review) => ({
+      ...review,
+      approver: null,
+      on_behalf_of: principal,
+    }))
+    await open('Approve all 3')
+    expect(await dialog().locator('.waiting').first().innerText()).toContain('You decide it for Bo')
+    await confirmWithCode('Approve 3 requests')
+    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+  })
+
+  it('does not offer it for one request alone, nor for what the person cannot decide', async () => {
+    area.state.reviews = area.state.reviews.slice(0, 1)
+    await page.goto('/')
+    await page.locator('.waiting').waitFor()
+    expect(await page.getByRole('button', { name: /Approve/ }).count()).toBe(0)
+  })
+
+  it.each([
+    [360, 'dark'],
+    [1440, 'light'],
+  ] as const)('axe finds nothing and nothing overflows at %i px, %s', async (width, colorScheme) => {
+    await page.setViewportSize({ width, height: 800 })
+    await page.emulateMedia({ colorScheme })
+    await open('Approve all 3')
+    await dialog().getByText('Everything that is signed').first().click()
+    await dialog().getByText('Everything that is signed').nth(1).click()
+    expect(await axeViolations(page)).toEqual([])
+    expect(await overflow(page)).toBeLessThanOrEqual(0)
+    await confirmWithCode('Approve 3 requests')
+    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    expect(await axeViolations(page)).toEqual([])
+    expect(await overflow(page)).toBeLessThanOrEqual(0)
+  })
+})
