@@ -17,6 +17,8 @@ export interface Member {
   state: 'invited' | 'active'
   invited_at: Date
   joined_at: Date | null
+  /** How the owner called them when they were invited; shown until they accept. */
+  name?: string
 }
 
 /** Owned by one user; holds keys, members, policy and the monthly quota. */

@@ -48,6 +48,8 @@ export interface User {
   account_id: string
   /** The account that invited the person as a member: its dashboard opens first. */
   home_account_id?: string
+  /** The account whose owner made this person by an invitation: only its links may give them their first factor. */
+  invited_by_account?: string
   /** Who decides for them for a while. */
   delegate?: Delegate
   /** 16 hex characters, a keyed hash of the id. */

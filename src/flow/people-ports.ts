@@ -180,6 +180,10 @@ export interface Enrollment {
   token_hash: string
   /** Invitations: the person invited. */
   user_id?: string
+  /** Invitations to become a member: of this account. Without it the operator gave the link out. */
+  account_id?: string
+  /** An invitation to become a member that the operator gave out, by the command line. */
+  by_operator?: true
   /** What the person typed (set-up) and the seed shown, while they enrol with codes. */
   pending?: EnrollmentPending
   /** Codes compared so far; at five the link is dead. */
@@ -205,8 +209,11 @@ export interface EnrollmentStore {
   takeTry(id: string): Promise<boolean>
   /** Uses the link up. @returns false when somebody else did, or it expired. */
   consume(id: string): Promise<boolean>
-  /** Ends open links of that kind (a new one replaces the old). */
-  revokeOpen(kind: Enrollment['kind'], userId?: string): Promise<void>
+  /** Ends open links of that kind (a new one replaces the old); `by_operator: null`: but those the operator gave out. */
+  revokeOpen(
+    kind: Enrollment['kind'],
+    of?: { user_id: string; account_id?: string; by_operator?: null },
+  ): Promise<void>
 }
 
 /** Attempts per subject (`totp:<address>`, …) in fixed windows, counted in the store (T26). */

@@ -1,11 +1,12 @@
 import { toString as drawQr } from 'qrcode'
 import { factorsOf, type Passkey, type User } from '../domain/user.ts'
-import type { OpenEnrollment } from '../flow/people/open-enrollment.ts'
+import { givesFactor, type OpenEnrollment } from '../flow/people/open-enrollment.ts'
+import type { StandIn } from '../flow/people/set-delegate.ts'
 import type { TotpSetUp } from '../flow/people/totp-code.ts'
 import type { Session } from '../flow/people-ports.ts'
 
 /** The signed-in person: never hashes, seeds, keys or the user handle. */
-export function presentUser(user: User) {
+export function presentUser(user: User, standIn: StandIn | undefined) {
   return {
     id: user.id,
     email: user.email,
@@ -14,16 +15,30 @@ export function presentUser(user: User) {
     account_id: user.account_id,
     role: 'owner',
     ...factorsOf(user),
+    default_ttl_seconds: user.default_ttl_seconds,
+    delegate: standIn === undefined ? null : presentStandIn(standIn),
+  }
+}
+
+function presentStandIn({ user, starts_at, ends_at }: StandIn) {
+  return {
+    email: user.email,
+    name: user.name,
+    starts_at: starts_at.toISOString(),
+    ends_at: ends_at.toISOString(),
   }
 }
 
 /** A session answer. The token is shown here and nowhere else. */
-export function presentGrant(grant: { token: string; expires_in: number; user: User }) {
+export function presentGrant(
+  grant: { token: string; expires_in: number; user: User },
+  standIn: StandIn | undefined,
+) {
   return {
     token: grant.token,
     token_type: 'Bearer',
     expires_in: grant.expires_in,
-    user: presentUser(grant.user),
+    user: presentUser(grant.user, standIn),
   }
 }
 
@@ -39,13 +54,19 @@ export function presentSession(session: Session, currentId: string) {
   }
 }
 
-/** What a link is for. */
-export function presentEnrollment({ enrollment, user }: OpenEnrollment) {
+/** What a link is for. One that enrols nobody tells of the person no more than its inviter said. */
+export function presentEnrollment({ enrollment, user, invitation }: OpenEnrollment) {
+  const enrolls = givesFactor(enrollment, user)
+  const name = enrolls ? user?.name : invitation?.member.name
+  const joins =
+    invitation === undefined ? {} : { account_name: invitation.account.name, role: invitation.member.role }
   return {
     kind: enrollment.kind,
     email: user?.email ?? null,
-    name: user?.name ?? null,
+    name: name ?? null,
     expires_at: enrollment.expires_at.toISOString(),
+    ...joins,
+    enrolled: !enrolls,
   }
 }
 

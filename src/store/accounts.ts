@@ -40,6 +40,7 @@ const memberFields = new Schema(
     state: { type: String, required: true },
     invited_at: { type: Date, required: true },
     joined_at: { type: Date, default: null },
+    name: String,
   },
   { _id: false, strict: 'throw' },
 )

@@ -10,6 +10,8 @@ const enrollmentSchema = new Schema<EnrollmentDocument>(
     kind: { type: String, required: true },
     token_hash: { type: String, required: true },
     user_id: String,
+    account_id: String,
+    by_operator: Boolean,
     pending: new Schema(
       {
         user_id: { type: String, required: true },
@@ -59,8 +61,8 @@ export function createEnrollmentStore(connection: StoreConnection): EnrollmentSt
       const unexpired = { _id: id, $expr: mongoose.trusted({ $gt: ['$expires_at', '$$NOW'] }) }
       return (await model.deleteOne(unexpired)).deletedCount === 1
     },
-    async revokeOpen(kind, userId) {
-      await model.deleteMany({ kind, ...(userId === undefined ? {} : { user_id: userId }) })
+    async revokeOpen(kind, of) {
+      await model.deleteMany({ kind, ...of })
     },
   }
 }

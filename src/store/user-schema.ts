@@ -91,6 +91,7 @@ export const userSchema = new Schema<UserDocument>(
     name: { type: String, required: true },
     account_id: { type: String, required: true },
     home_account_id: String,
+    invited_by_account: String,
     delegate: delegateFields,
     approver: { type: String, required: true },
     user_handle: { type: String, required: true },

@@ -87,7 +87,7 @@ describe('a link', () => {
     await enrollments.insert(link(13))
     await enrollments.insert(link(14))
     await enrollments.insert(link(15, { kind: 'setup' }))
-    await enrollments.revokeOpen('invite', 'usr_13')
+    await enrollments.revokeOpen('invite', { user_id: 'usr_13' })
     expect(await enrollments.find(HASH(13))).toBeUndefined()
     expect(await enrollments.find(HASH(14))).toMatchObject({ id: 'enr_14', user_id: 'usr_14' })
     await enrollments.revokeOpen('setup')

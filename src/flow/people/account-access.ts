@@ -34,7 +34,14 @@ export async function accountsOf(
   deps: AccessDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
 ): Promise<Access[]> {
-  const found = await deps.accounts.ofPerson(person.id)
+  return openTo(person, await deps.accounts.ofPerson(person.id))
+}
+
+/** Those of the accounts in which the person is something, in the order of `accountsOf`. */
+export function openTo(
+  person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
+  found: readonly Account[],
+): Access[] {
   const open = found.flatMap((account) => {
     const role = roleIn(account, person.id)
     return role === undefined ? [] : [{ account, role }]

@@ -3,7 +3,7 @@ import { refusal } from '../../domain/errors.ts'
 import { drawChallenge, takeChallenge } from './challenge-book.ts'
 import { type EnrollmentGrant, finishEnrollment } from './finish-enrollment.ts'
 import { drawUserHandle } from './new-person.ts'
-import { openEnrollment, profileFor } from './open-enrollment.ts'
+import { openForEnrolling, profileFor } from './open-enrollment.ts'
 import { registrationOptions } from './passkey-options.ts'
 import type { PeopleDeps } from './people-deps.ts'
 import { registerPasskey } from './register-passkey.ts'
@@ -17,7 +17,7 @@ export async function startPasskeyEnrollment(
   deps: PeopleDeps,
   input: { token: string; email?: string | undefined; name?: string | undefined },
 ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
-  const open = await openEnrollment(deps, input.token)
+  const open = await openForEnrolling(deps, input.token)
   const typed = await profileFor(deps, open, input)
   const profile = { ...typed, user_handle: open.user?.user_handle ?? drawUserHandle(deps) }
   const subject = open.enrollment.id
@@ -35,7 +35,7 @@ export async function enrollWithPasskey(
   input: { token: string; passkey_name: string; credential: RegistrationResponseJSON },
   client: Client,
 ): Promise<EnrollmentGrant> {
-  const open = await openEnrollment(deps, input.token)
+  const open = await openForEnrolling(deps, input.token)
   const subject = open.enrollment.id
   const { expectedChallenge, challenge } = await takeChallenge(deps, input.credential, 'enroll', { subject })
   if (challenge.profile === undefined) throw refusal('challenge_invalid')

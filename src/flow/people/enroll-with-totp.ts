@@ -4,7 +4,7 @@ import { drawId } from '../deps.ts'
 import { drawBackupCodes } from './backup-codes.ts'
 import { SERVICE_NAME } from './ceremony.ts'
 import { type EnrollmentGrant, finishEnrollment } from './finish-enrollment.ts'
-import { openEnrollment, profileFor } from './open-enrollment.ts'
+import { openForEnrolling, profileFor } from './open-enrollment.ts'
 import type { PeopleDeps } from './people-deps.ts'
 import type { Client } from './start-session.ts'
 import { describeSeed, isCodeShaped, matchTotp, newTotpSeed, type TotpSetUp } from './totp-code.ts'
@@ -18,7 +18,7 @@ export async function startTotpEnrollment(
   deps: PeopleDeps,
   input: { token: string; email?: string | undefined; name?: string | undefined },
 ): Promise<TotpSetUp> {
-  const open = await openEnrollment(deps, input.token)
+  const open = await openForEnrolling(deps, input.token)
   const profile = await profileFor(deps, open, input)
   const user_id = open.user?.id ?? drawId(deps, 'usr')
   const seed = newTotpSeed(deps.random)
@@ -37,7 +37,7 @@ export async function enrollWithTotp(
   input: { token: string; code: string },
   client: Client,
 ): Promise<EnrollmentGrant & { backup_codes: string[] }> {
-  const open = await openEnrollment(deps, input.token)
+  const open = await openForEnrolling(deps, input.token)
   const { pending } = open.enrollment
   if (pending === undefined) throw refusal('totp_not_started')
   if (!isCodeShaped(input.code)) throw refusal('totp_refused')

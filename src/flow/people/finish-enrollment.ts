@@ -1,11 +1,12 @@
 import { refusal } from '../../domain/errors.ts'
 import type { User } from '../../domain/user.ts'
 import type { UserChange } from '../people-ports.ts'
+import { joinByEnrolling } from './answer-invitation.ts'
 import { changeUser } from './change-user.ts'
 import { drawDevice, withDevice } from './device.ts'
 import { endAllSessions } from './end-sessions.ts'
 import { newPerson } from './new-person.ts'
-import type { OpenEnrollment } from './open-enrollment.ts'
+import { givesFactor, type OpenEnrollment } from './open-enrollment.ts'
 import { personAudit } from './people-audit.ts'
 import type { PeopleDeps } from './people-deps.ts'
 import { type Client, type SessionGrant, startSession } from './start-session.ts'
@@ -26,7 +27,8 @@ export interface NewOwner {
 /**
  * Uses the link up and stores the person's new factor; signs in on a browser that codes may sign in on from now on.
  * The link goes first: were it last, two parallel enrolments by one link could both succeed. Sessions the person had end:
- * a renewed invitation is how somebody gets rid of whoever slipped in (T23).
+ * a renewed invitation is how somebody gets rid of whoever slipped in (T23). Enrolling by an invitation to an account accepts
+ * it; should the service stop before, the person is asked again when they sign in.
  * @param factor what to store, given what the person has
  * @throws Refusal `enrollment_invalid` when somebody else was faster, also with another set-up link
  */
@@ -40,6 +42,8 @@ export async function finishEnrollment(
   if (!(await deps.enrollments.consume(enrollment.id))) throw refusal('enrollment_invalid')
   const device = drawDevice(deps)
   const plan = (person: User) => {
+    // Asked again of what is written on: by another link the person may have enrolled in between.
+    if (user !== undefined && !givesFactor(enrollment, person)) throw refusal('enrollment_invalid')
     const more = { address: client.address }
     const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
     return {
@@ -57,6 +61,9 @@ export async function finishEnrollment(
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeUser(deps, user.id, plan)
   if (user !== undefined) await endAllSessions(deps, user, client.address, 'enrolled_anew')
+  const { account_id } = enrollment
+  const joining = { userId: enrolled.id, address: client.address }
+  if (account_id !== undefined) await joinByEnrolling(deps, account_id, joining)
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }

@@ -1,26 +1,12 @@
 import type { AuditActor } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
-import { toBase64Url } from '../../signing/encoding.ts'
-import { drawId } from '../deps.ts'
-import type { Enrollment } from '../people-ports.ts'
+import { type EnrollmentLink, issueOperatorLink, issueSetupLink, type LinkDeps } from './enrollment-link.ts'
 import { newPerson } from './new-person.ts'
 import { personAudit } from './people-audit.ts'
 import type { PeopleDeps } from './people-deps.ts'
 
-/** A one-time link; it is shown once, only its token's hash is stored. */
-export interface EnrollmentLink {
-  url: string
-  expires_at: Date
-}
-
-type InviteDeps = Pick<
-  PeopleDeps,
-  'users' | 'accounts' | 'enrollments' | 'vault' | 'clock' | 'random' | 'party'
->
-
-const INVITE_MS = 7 * 86_400_000
-const SETUP_MS = 86_400_000
+type InviteDeps = LinkDeps & Pick<PeopleDeps, 'users' | 'accounts'>
 
 /**
  * Makes a person with an account of their own and a link, good for seven days, by which they enrol.
@@ -40,7 +26,7 @@ export async function inviteUser(
   await deps.accounts.insert(account)
   const invited = { ...user, audit: [personAudit(deps, 'user.invited', user, { actor })] }
   await deps.users.insert(invited)
-  return { user: invited, link: await issueLink(deps, 'invite', INVITE_MS, user.id) }
+  return { user: invited, link: await issueOperatorLink(deps, user.id) }
 }
 
 /**
@@ -57,7 +43,7 @@ export async function renewInvitation(
   const user = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (user === undefined) throw refusal('not_found')
   await deps.users.addAudit(user.id, personAudit(deps, 'user.invited', user, { actor }))
-  return { user, link: await issueLink(deps, 'invite', INVITE_MS, user.id) }
+  return { user, link: await issueOperatorLink(deps, user.id) }
 }
 
 /**
@@ -66,29 +52,5 @@ export async function renewInvitation(
  */
 export async function inviteFirstOwner(deps: InviteDeps): Promise<EnrollmentLink | undefined> {
   if ((await deps.users.count()) > 0) return undefined
-  return issueLink(deps, 'setup', SETUP_MS)
-}
-
-async function issueLink(
-  deps: InviteDeps,
-  kind: Enrollment['kind'],
-  lifetime: number,
-  userId?: string,
-): Promise<EnrollmentLink> {
-  const token = toBase64Url(deps.random.bytes(32))
-  const created_at = deps.clock.now()
-  const expires_at = new Date(created_at.getTime() + lifetime)
-  await deps.enrollments.revokeOpen(kind, userId)
-  await deps.enrollments.insert({
-    id: drawId(deps, 'enr'),
-    kind,
-    token_hash: deps.vault.hash('enrollment', token),
-    tries: 0,
-    created_at,
-    expires_at,
-    ...(userId === undefined ? {} : { user_id: userId }),
-  })
-  // In the fragment: it reaches neither a server's log nor a Referer header (T14).
-  const path = kind === 'setup' ? 'setup' : 'enroll'
-  return { url: `${deps.party.origin}/${path}#${token}`, expires_at }
+  return issueSetupLink(deps)
 }

@@ -13,7 +13,9 @@ export function drawUserHandle(deps: Pick<PeopleDeps, 'random'>): string {
 /** A person and the account of their own, as they are first stored: no factors yet. */
 export function newPerson(
   deps: Pick<PeopleDeps, 'random' | 'clock' | 'vault'>,
-  facts: { email: string; name: string; id?: string; user_handle?: string; home_account_id?: string },
+  facts: { email: string; name: string; id?: string; user_handle?: string } & Partial<
+    Pick<User, 'home_account_id' | 'invited_by_account'>
+  >,
 ): { user: User; account: Account } {
   const id = facts.id ?? drawId(deps, 'usr')
   const account_id = drawId(deps, 'acc')
@@ -36,6 +38,7 @@ export function newPerson(
       name: facts.name,
       account_id,
       ...(facts.home_account_id === undefined ? {} : { home_account_id: facts.home_account_id }),
+      ...(facts.invited_by_account === undefined ? {} : { invited_by_account: facts.invited_by_account }),
       approver: deps.vault.hash('approver', id).slice(0, 16),
       user_handle: facts.user_handle ?? drawUserHandle(deps),
       default_ttl_seconds: DEFAULT_TTL_SECONDS,

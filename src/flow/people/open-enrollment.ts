@@ -1,3 +1,4 @@
+import type { Account, Member } from '../../domain/account.ts'
 import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
 import type { Enrollment } from '../people-ports.ts'
@@ -7,12 +8,15 @@ import type { PeopleDeps } from './people-deps.ts'
 export interface OpenEnrollment {
   enrollment: Enrollment
   user?: User
+  /** What the person is asked to join. */
+  invitation?: { account: Account; member: Member }
 }
 
-type EnrollmentDeps = Pick<PeopleDeps, 'enrollments' | 'users' | 'vault'>
+type EnrollmentDeps = Pick<PeopleDeps, 'enrollments' | 'users' | 'accounts' | 'vault'>
 
 /**
- * Finds the link of a token. A set-up link is worth nothing once anybody exists.
+ * Finds the link of a token. A set-up link is worth nothing once anybody exists, an invitation to an account once it was
+ * answered or taken back.
  * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired answer alike
  */
 export async function openEnrollment(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
@@ -24,7 +28,31 @@ export async function openEnrollment(deps: EnrollmentDeps, token: string): Promi
   }
   const user = enrollment.user_id === undefined ? undefined : await deps.users.find(enrollment.user_id)
   if (user === undefined) throw refusal('enrollment_invalid')
-  return { enrollment, user }
+  if (enrollment.account_id === undefined) return { enrollment, user }
+  const account = await deps.accounts.find(enrollment.account_id)
+  const member = account?.members.find(({ user_id }) => user_id === user.id)
+  if (account === undefined || member?.state !== 'invited') throw refusal('enrollment_invalid')
+  return { enrollment, user, invitation: { account, member } }
+}
+
+/** As `openEnrollment`, for a link that shall give its person a factor. @throws Refusal `enrollment_invalid` for one that must not */
+export async function openForEnrolling(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
+  const open = await openEnrollment(deps, token)
+  if (!givesFactor(open.enrollment, open.user)) throw refusal('enrollment_invalid')
+  return open
+}
+
+/**
+ * May somebody enrol a factor by this link? By the set-up link and the operator's own always. By an invitation to an account
+ * only whoever has no factor, and from an owner only whom that same owner's invitation made: anybody may invite any address,
+ * and would otherwise take over whoever has it.
+ */
+export function givesFactor(
+  { account_id, by_operator }: Pick<Enrollment, 'account_id' | 'by_operator'>,
+  user: Pick<User, 'enrolled_at' | 'invited_by_account'> | undefined,
+): boolean {
+  if (account_id === undefined || user === undefined) return true
+  return user.enrolled_at === null && (by_operator === true || user.invited_by_account === account_id)
 }
 
 /** Who enrols: the invited person, or what the first owner typed. @throws Refusal `<field> required`, `invalid_field`, `email_taken` */

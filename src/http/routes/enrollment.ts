@@ -2,6 +2,7 @@ import { type RequestHandler, Router } from 'express'
 import { enrollWithPasskey, startPasskeyEnrollment } from '../../flow/people/enroll-with-passkey.ts'
 import { enrollWithTotp, startTotpEnrollment } from '../../flow/people/enroll-with-totp.ts'
 import { openEnrollment } from '../../flow/people/open-enrollment.ts'
+import { standInOf } from '../../flow/people/set-delegate.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { sameOrigin } from '../middleware/csrf.ts'
@@ -47,7 +48,7 @@ function passkey(deps: HttpDeps): RequestHandler {
     const body = parseBody(passkeyEnrollmentBody, request.body)
     const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    response.status(201).json(presentGrant(grant))
+    response.status(201).json(presentGrant(grant, await standInOf(deps, grant.user)))
   }
 }
 
@@ -63,6 +64,7 @@ function totp(deps: HttpDeps): RequestHandler {
     const body = parseBody(totpEnrollmentBody, request.body)
     const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    response.status(201).json({ ...presentGrant(grant), backup_codes: grant.backup_codes })
+    const granted = presentGrant(grant, await standInOf(deps, grant.user))
+    response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
   }
 }

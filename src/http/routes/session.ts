@@ -1,5 +1,7 @@
 import { type RequestHandler, Router } from 'express'
+import { placesOf } from '../../flow/people/places.ts'
 import { endSession, refreshSession } from '../../flow/people/read-session.ts'
+import { standInOf } from '../../flow/people/set-delegate.ts'
 import { signInWithBackupCode, signInWithTotp } from '../../flow/people/sign-in-with-code.ts'
 import { signInWithPasskey, startPasskeySignIn } from '../../flow/people/sign-in-with-passkey.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
@@ -10,6 +12,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 import { clientOf, requireCookie, requireSession, sessionOf, signingInClient } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
+import { presentPlaces } from '../present-members.ts'
 import { presentGrant, presentUser } from '../present-people.ts'
 import { codeSignInBody, passkeySignInBody } from '../schemas/people.ts'
 
@@ -18,7 +21,7 @@ export function sessionRoutes(deps: HttpDeps): Router {
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
   const session = requireSession(deps)
   const router = Router()
-  router.get('/', session, current)
+  router.get('/', session, current(deps))
   router.delete('/', session, end(deps))
   router.post('/refresh', session, requireCookie, refresh(deps))
   router.post('/passkey/options', open, jsonBody, passkeyOptions(deps))
@@ -28,9 +31,16 @@ export function sessionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const current: RequestHandler = (_request, response) => {
-  const { session, user } = sessionOf(response)
-  response.json({ user: presentUser(user), expires_at: session.expires_at.toISOString() })
+function current(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const { session, user } = sessionOf(response)
+    const [standIn, places] = await Promise.all([standInOf(deps, user), placesOf(deps, user)])
+    response.json({
+      user: presentUser(user, standIn),
+      expires_at: session.expires_at.toISOString(),
+      ...presentPlaces(places, user.id),
+    })
+  }
 }
 
 function end(deps: HttpDeps): RequestHandler {
@@ -44,7 +54,8 @@ function end(deps: HttpDeps): RequestHandler {
 function refresh(deps: HttpDeps): RequestHandler {
   return async (_request, response) => {
     const who = sessionOf(response)
-    response.json(presentGrant({ ...(await refreshSession(deps, who)), user: who.user }))
+    const grant = { ...(await refreshSession(deps, who)), user: who.user }
+    response.json(presentGrant(grant, await standInOf(deps, who.user)))
   }
 }
 
@@ -59,7 +70,7 @@ function byPasskey(deps: HttpDeps): RequestHandler {
     const { credential } = parseBody(passkeySignInBody, request.body)
     const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    response.json(presentGrant(grant))
+    response.json(presentGrant(grant, await standInOf(deps, grant.user)))
   }
 }
 
@@ -69,6 +80,6 @@ function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): RequestHandler {
     const device = readCookie(request, 'device', deps.settings.baseUrl)
     const grant = await signIn(deps, { email, code, device }, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    response.json(presentGrant(grant))
+    response.json(presentGrant(grant, await standInOf(deps, grant.user)))
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { IdPrefix } from '../../../domain/identifier.ts'
+import { MEMBER_ROLES } from '../../../domain/permission.ts'
 
 /** An id as answers show it: prefix and 26 characters of Crockford base 32. */
 export function idField(prefix: IdPrefix) {
@@ -23,6 +24,10 @@ export const approverField = z
     description: 'Reference of the approver: a keyed hash, the same in every receipt of that person.',
     example: '9f2c4e6a8b0d1f35',
   })
+
+/** What somebody is in an account. */
+export const roleField = z.enum(['owner', 'approver', 'auditor'])
+export const memberRoleField = z.enum(MEMBER_ROLES)
 
 export const outcomeField = z.enum(['approved', 'rejected'])
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { approverField, idField, timeField } from './fields.ts'
+import { approverField, idField, memberRoleField, roleField, timeField } from './fields.ts'
 import { requestOptions } from './webauthn.ts'
 
-const userAnswer = z
+export const userAnswer = z
   .strictObject({
     id: idField('usr'),
     email: z.string().meta({ example: 'alice@example.com' }),
@@ -12,6 +12,11 @@ const userAnswer = z
     role: z.literal('owner'),
     has_passkey: z.boolean(),
     has_totp: z.boolean(),
+    default_ttl_seconds: z.int(),
+    delegate: z
+      .strictObject({ email: z.string(), name: z.string(), starts_at: timeField, ends_at: timeField })
+      .nullable()
+      .meta({ description: 'Who decides for the person, now or from that time on.' }),
   })
   .meta({ id: 'User' })
 
@@ -46,6 +51,19 @@ export const currentSessionAnswer = z
     expires_at: timeField.meta({
       description: 'The latest end of the session; 12 idle hours end it sooner.',
     }),
+    accounts: z
+      .array(z.strictObject({ id: idField('acc'), name: z.string(), role: roleField, own: z.boolean() }))
+      .meta({ description: 'Accounts the person may look at, the one to open first at the front.' }),
+    invitations: z
+      .array(
+        z.strictObject({
+          account_id: idField('acc'),
+          account_name: z.string(),
+          role: memberRoleField,
+          invited_at: timeField,
+        }),
+      )
+      .meta({ description: 'Accounts that ask the person to join, the latest first; at most fifty.' }),
   })
   .meta({ id: 'CurrentSession' })
 
@@ -58,6 +76,11 @@ export const enrollmentAnswer = z
     email: z.string().nullable(),
     name: z.string().nullable(),
     expires_at: timeField,
+    account_name: z.string().optional().meta({ description: 'The account that asks the person to join.' }),
+    role: memberRoleField.optional(),
+    enrolled: z.boolean().meta({
+      description: 'True: the link gives no factor; the person signs in to accept.',
+    }),
   })
   .meta({ id: 'Enrollment' })
 

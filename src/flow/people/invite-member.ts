@@ -1,0 +1,133 @@
+import { type Account, MAX_MEMBERS, type Member } from '../../domain/account.ts'
+import type { AuditActor } from '../../domain/audit.ts'
+import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
+import { normaliseEmail, type User } from '../../domain/user.ts'
+import { changeAccount } from './change-account.ts'
+import { type EnrollmentLink, issueMemberLink } from './enrollment-link.ts'
+import { memberAudit } from './member-audit.ts'
+import { newPerson } from './new-person.ts'
+import { personAudit } from './people-audit.ts'
+import type { PeopleDeps } from './people-deps.ts'
+import type { SignedIn } from './read-session.ts'
+import { type Proof, proveFactor } from './step-up.ts'
+
+/** Whom an owner asks to join, and as what. */
+export interface MemberInvitation {
+  email: string
+  name?: string
+  role: Member['role']
+}
+
+/** What comes of it. Nothing in it tells whether the person was known before. */
+export interface InvitedMember {
+  member: Member
+  user: User
+  link: EnrollmentLink
+}
+
+/** Who invites: the owner of the account, or the operator of the machine. */
+interface Inviter {
+  kind: 'owner' | 'operator'
+  accountId: string
+  actor: AuditActor
+}
+
+/**
+ * An owner invites somebody into their account. Whoever has no account here yet is made and enrols by the link; anybody
+ * else only comes to the question by it, and answers it signed in: an owner's link never puts a factor on an identity that
+ * another account, or the operator, has made.
+ * @throws Refusal `invalid_field`, `member_exists`, `member_limit` and those of `proveFactor`
+ */
+export async function inviteMember(
+  deps: PeopleDeps,
+  who: SignedIn,
+  input: MemberInvitation & { proof: Proof | undefined },
+  address: string,
+): Promise<InvitedMember> {
+  const { account_id: accountId, id } = who.user
+  await refuseKnown(deps, accountId, input.email)
+  await proveFactor(deps, who, { operation: 'member.invite', target: input.email }, input.proof, address)
+  return addMember(deps, input, { kind: 'owner', accountId, actor: { kind: 'user', id, address } })
+}
+
+/**
+ * The operator's word, by the command line: as `inviteMember`, and the link enrols whoever has not enrolled yet.
+ * @throws Refusal `not_found` for an unknown account, `invalid_field`, `member_exists`, `member_limit`
+ */
+export async function inviteMemberByOperator(
+  deps: PeopleDeps,
+  accountId: string,
+  input: MemberInvitation,
+): Promise<InvitedMember> {
+  await refuseKnown(deps, accountId, input.email)
+  return addMember(deps, input, { kind: 'operator', accountId, actor: { kind: 'cli' } })
+}
+
+/** Asked before a proof is used up and before anybody is made. */
+async function refuseKnown(
+  deps: Pick<PeopleDeps, 'accounts' | 'users'>,
+  accountId: string,
+  address: string,
+): Promise<void> {
+  const account = await deps.accounts.find(accountId)
+  if (account === undefined) throw refusal('not_found')
+  const known = await deps.users.findByEmail(readEmail(address))
+  refuseMember(account, known?.id)
+}
+
+function refuseMember(account: Account, userId: string | undefined): void {
+  const known = account.owner_id === userId || account.members.some(({ user_id }) => user_id === userId)
+  if (known) throw refusal('member_exists')
+  if (account.members.length >= MAX_MEMBERS) throw refusal('member_limit')
+}
+
+async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter): Promise<InvitedMember> {
+  const email = readEmail(input.email)
+  const name = input.name?.trim() || email.slice(0, email.indexOf('@'))
+  const user = await findOrMake(deps, { email, name }, by)
+  const member: Member = {
+    user_id: user.id,
+    role: input.role,
+    state: 'invited',
+    invited_at: deps.clock.now(),
+    joined_at: null,
+    name,
+  }
+  await changeAccount(deps, by.accountId, (account) => {
+    refuseMember(account, user.id)
+    const audit = [memberAudit(deps, 'member.invited', account, member, by.actor)]
+    return { fields: { members: [...account.members, member] }, audit }
+  })
+  const link = await issueMemberLink(deps, { user_id: user.id, account_id: by.accountId }, by.kind)
+  return { member, user, link }
+}
+
+/** The person of that address; a new one remembers whose owner made them, for nobody else's link may enrol them. */
+async function findOrMake(
+  deps: PeopleDeps,
+  who: { email: string; name: string },
+  { kind, accountId, actor }: Inviter,
+): Promise<User> {
+  const known = await deps.users.findByEmail(who.email)
+  if (known !== undefined) return known
+  const made = kind === 'owner' ? { invited_by_account: accountId } : {}
+  const { user, account } = newPerson(deps, { ...who, home_account_id: accountId, ...made })
+  // This entry is for the new person's own account: from where its inviter works is none of its business.
+  const inviter = actor.kind === 'user' ? { kind: actor.kind, id: actor.id } : actor
+  const invited = { ...user, audit: [personAudit(deps, 'user.invited', user, { actor: inviter })] }
+  await deps.accounts.insert(account)
+  try {
+    await deps.users.insert(invited)
+    return invited
+  } catch (error) {
+    const other = await deps.users.findByEmail(who.email)
+    if (!(error instanceof Refusal) || error.code !== 'email_taken' || other === undefined) throw error
+    return other
+  }
+}
+
+function readEmail(address: string): string {
+  const email = normaliseEmail(address)
+  if (email === undefined) throw invalidField('email', 'is not an e-mail address')
+  return email
+}

@@ -1,0 +1,156 @@
+import type { Account, Member } from '../../domain/account.ts'
+import type { AuditActor } from '../../domain/audit.ts'
+import { refusal } from '../../domain/errors.ts'
+import type { User } from '../../domain/user.ts'
+import { changeAccount } from './change-account.ts'
+import { type EnrollmentLink, issueMemberLink } from './enrollment-link.ts'
+import { memberAudit } from './member-audit.ts'
+import type { PeopleDeps } from './people-deps.ts'
+import type { SignedIn } from './read-session.ts'
+import { type Proof, proveFactor } from './step-up.ts'
+
+/** Somebody in an account. Without `member` it is the owner. */
+export interface Colleague {
+  user: User
+  member?: Member
+}
+
+/** Whom an operation on a member is about, and the owner's fresh proof for it. */
+interface About {
+  userId: string
+  proof: Proof | undefined
+}
+
+/** Everybody in the account, its owner first, then in the order they were invited. */
+export async function listMembers(deps: Pick<PeopleDeps, 'users'>, account: Account): Promise<Colleague[]> {
+  const found = await deps.users.findMany([
+    account.owner_id,
+    ...account.members.map(({ user_id }) => user_id),
+  ])
+  const byId = new Map(found.map((user) => [user.id, user]))
+  const owner = byId.get(account.owner_id)
+  const members = account.members.flatMap((member) => {
+    const user = byId.get(member.user_id)
+    return user === undefined ? [] : [{ user, member }]
+  })
+  return [...(owner === undefined ? [] : [{ user: owner }]), ...members]
+}
+
+/**
+ * A new link for somebody who has not answered yet; the one before ends.
+ * @throws Refusal `not_found` for strangers and whoever has answered, and those of `proveFactor`
+ */
+export async function renewMemberLink(
+  deps: PeopleDeps,
+  who: SignedIn,
+  { userId, proof }: About,
+  address: string,
+): Promise<EnrollmentLink> {
+  const { account_id } = who.user
+  const invited = async () => {
+    const account = await deps.accounts.find(account_id)
+    if (account === undefined || memberOf(account, userId).state !== 'invited') throw refusal('not_found')
+    return account
+  }
+  await invited()
+  await proveFactor(deps, who, { operation: 'member.invite', target: userId }, proof, address)
+  const actor = { kind: 'user', id: who.user.id, address } as const
+  await changeAccount(deps, account_id, (account) => {
+    const member = memberOf(account, userId)
+    if (member.state !== 'invited') throw refusal('not_found')
+    return { fields: {}, audit: [memberAudit(deps, 'member.invited', account, member, actor)] }
+  })
+  return issueMemberLink(deps, { user_id: userId, account_id }, 'owner')
+}
+
+/**
+ * Gives a member, or somebody invited, another role; at once, also for what they have open.
+ * @throws Refusal `not_found`, and those of `proveFactor`
+ */
+export async function changeMemberRole(
+  deps: PeopleDeps,
+  who: SignedIn,
+  { userId, proof, role }: About & { role: Member['role'] },
+  address: string,
+): Promise<Colleague> {
+  const account = await changeByOwner(deps, who, { userId, proof }, address, (member) =>
+    member.role === role ? undefined : { type: 'member.changed', as: { ...member, role } },
+  )
+  const user = await deps.users.find(userId)
+  if (user === undefined) throw refusal('not_found')
+  return { user, member: memberOf(account, userId) }
+}
+
+/**
+ * Takes a member, or an invitation, out of the account. Open requests that name the person stand, and the person still
+ * decides on those (T79); new ones do not name them, and they stand in for nobody there any more. The policy goes on naming
+ * them: were the list emptied by that, it would mean the owner alone.
+ * @throws Refusal `not_found`, and those of `proveFactor`
+ */
+export async function removeMember(
+  deps: PeopleDeps,
+  who: SignedIn,
+  about: About,
+  address: string,
+): Promise<void> {
+  await changeByOwner(deps, who, about, address, () => ({ type: 'member.removed' }))
+  await endInvitation(deps, who.user.account_id, about.userId)
+}
+
+/** Ends the open links by which the person was invited there. */
+export function endInvitation(
+  deps: Pick<PeopleDeps, 'enrollments'>,
+  accountId: string,
+  userId: string,
+): Promise<void> {
+  return deps.enrollments.revokeOpen('invite', { user_id: userId, account_id: accountId })
+}
+
+/** What becomes of one member: without `as` they are out. */
+interface MemberChange {
+  type: 'member.joined' | 'member.declined' | 'member.changed' | 'member.removed' | 'member.left'
+  as?: Member
+}
+
+/**
+ * One write on one member. @param decide undefined: it is so already
+ * @throws Refusal `not_found` when the account has nobody of that id, and those of `decide`
+ */
+export function changeMember(
+  deps: Pick<PeopleDeps, 'accounts' | 'random' | 'clock'>,
+  { accountId, userId }: { accountId: string; userId: string },
+  actor: AuditActor,
+  decide: (member: Member) => MemberChange | undefined,
+): Promise<Account> {
+  return changeAccount(deps, accountId, (account) => {
+    const member = memberOf(account, userId)
+    const change = decide(member)
+    if (change === undefined) return undefined
+    const { type, as } = change
+    const members = account.members.flatMap((other) =>
+      other.user_id !== userId ? [other] : as === undefined ? [] : [as],
+    )
+    return { fields: { members }, audit: [memberAudit(deps, type, account, as ?? member, actor)] }
+  })
+}
+
+async function changeByOwner(
+  deps: PeopleDeps,
+  who: SignedIn,
+  { userId, proof }: About,
+  address: string,
+  decide: (member: Member) => MemberChange | undefined,
+): Promise<Account> {
+  const { id, account_id: accountId } = who.user
+  const account = await deps.accounts.find(accountId)
+  if (account === undefined) throw refusal('not_found')
+  memberOf(account, userId)
+  await proveFactor(deps, who, { operation: 'member.change', target: userId }, proof, address)
+  return changeMember(deps, { accountId, userId }, { kind: 'user', id, address }, decide)
+}
+
+function memberOf(account: Account, userId: string): Member {
+  const member = account.members.find(({ user_id }) => user_id === userId)
+  if (member === undefined) throw refusal('not_found')
+  return member
+}

@@ -1,0 +1,76 @@
+import { type RequestHandler, Router } from 'express'
+import { accessTo } from '../../flow/people/account-access.ts'
+import { inviteMember } from '../../flow/people/invite-member.ts'
+import {
+  changeMemberRole,
+  listMembers,
+  removeMember,
+  renewMemberLink,
+} from '../../flow/people/manage-members.ts'
+import type { HttpDeps } from '../http-deps.ts'
+import { clientAddress } from '../middleware/client-address.ts'
+import { jsonBody } from '../middleware/json-body.ts'
+import { limitByPerson } from '../middleware/limit.ts'
+import { requireSession, sessionOf } from '../middleware/session.ts'
+import { parseBody } from '../parse.ts'
+import { presentLink, presentMember } from '../present-members.ts'
+import { memberRoleBody, newMemberBody } from '../schemas/members.ts'
+import { proofBody } from '../schemas/people.ts'
+
+type WithId = RequestHandler<{ id: string }>
+
+/** Who works in the signed-in person's own account. */
+export function memberRoutes(deps: HttpDeps): Router {
+  const owner = [requireSession(deps), limitByPerson(deps, 'person')]
+  const router = Router()
+  router.get('/', owner, list(deps))
+  router.post('/', owner, jsonBody, invite(deps))
+  router.post('/:id/link', owner, jsonBody, newLink(deps))
+  router.patch('/:id', owner, jsonBody, changeRole(deps))
+  router.post('/:id/remove', owner, jsonBody, remove(deps))
+  return router
+}
+
+function list(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+    const members = await listMembers(deps, account)
+    response.json({ data: members.map(presentMember), next_cursor: null })
+  }
+}
+
+function invite(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { email, name, role, proof } = parseBody(newMemberBody, request.body)
+    const input = { email, role, proof, ...(name === undefined ? {} : { name }) }
+    const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
+    response.status(201).json({ member: presentMember(invited), link: presentLink(invited.link) })
+  }
+}
+
+function newLink(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const { proof } = parseBody(proofBody, request.body)
+    const about = { userId: request.params.id, proof }
+    const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
+    response.status(201).json({ link: presentLink(link) })
+  }
+}
+
+function changeRole(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const { role, proof } = parseBody(memberRoleBody, request.body)
+    const about = { userId: request.params.id, role, proof }
+    const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
+    response.json({ member: presentMember(member) })
+  }
+}
+
+function remove(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const { proof } = parseBody(proofBody, request.body)
+    const about = { userId: request.params.id, proof }
+    await removeMember(deps, sessionOf(response), about, clientAddress(request))
+    response.json({ ok: true })
+  }
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { MEMBER_ROLES } from '../../domain/permission.ts'
+import { shortName } from './account.ts'
+import { proofSchema } from './webauthn.ts'
+
+const role = z.enum(MEMBER_ROLES, { error: `must be one of ${MEMBER_ROLES.join(', ')}` })
+
+/** `POST /api/v1/account/members`. */
+export const newMemberBody = z
+  .object({
+    email: z.string({ error: 'must be a text' }).max(320, 'is too long'),
+    name: shortName
+      .refine((text) => text !== '', 'must not be empty')
+      .optional()
+      .meta({
+        description: 'How the member is called until they accept; the part before the @ if left out.',
+      }),
+    role,
+    proof: proofSchema,
+  })
+  .meta({ id: 'NewMember' })
+
+/** `PATCH /api/v1/account/members/:id`. */
+export const memberRoleBody = z.object({ role, proof: proofSchema }).meta({ id: 'MemberRole' })
