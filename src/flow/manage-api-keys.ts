@@ -15,6 +15,8 @@ export interface NewKey {
   name: string
   sandbox: boolean
   scopes?: Scope[]
+  /** Everything it asks shall be high impact. */
+  source_control?: boolean
   /** Instead of a fresh one. */
   id?: string
   /** The bootstrap (`bst_…`) through which somebody else than its owner gets it: the news of it says so. */
@@ -107,6 +109,7 @@ function buildKey(
   return {
     ...facts,
     scopes: input.scopes ?? [...SCOPES],
+    ...(input.source_control === true ? { source_control: true as const } : {}),
     secret_version: 1,
     created_at: at,
     last_used_at: null,

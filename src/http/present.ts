@@ -1,4 +1,5 @@
 import type { ApiKey } from '../domain/account.ts'
+import type { KeyPolicy } from '../domain/policy.ts'
 import type { ApprovalRequest, Decision, Vote } from '../domain/request.ts'
 import type { Reminder } from '../flow/remind-approvers.ts'
 import type { Verdict } from '../flow/verify-receipt.ts'
@@ -154,9 +155,20 @@ export function presentKey(key: ApiKey) {
     key_prefix: key.key_prefix,
     sandbox: key.sandbox,
     scopes: key.scopes,
+    source_control: key.source_control === true,
+    policy: key.policy === undefined ? null : presentKeyPolicy(key.policy),
     created_at: key.created_at.toISOString(),
     last_used_at: key.last_used_at?.toISOString() ?? null,
     revoked_at: key.revoked_at?.toISOString() ?? null,
+  }
+}
+
+function presentKeyPolicy({ approvers, quorum, passkey_only, high_impact }: KeyPolicy) {
+  return {
+    ...(approvers === undefined ? {} : { approvers }),
+    ...(quorum === undefined ? {} : { quorum }),
+    ...(passkey_only === undefined ? {} : { passkey_only }),
+    ...(high_impact === undefined ? {} : { high_impact }),
   }
 }
 

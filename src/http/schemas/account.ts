@@ -22,5 +22,9 @@ export const newKeyBody = z
       .min(1, 'must name at least one scope')
       .max(SCOPES.length, 'must not repeat scopes')
       .optional(),
+    source_control: z
+      .boolean({ error: 'must be true or false' })
+      .default(false)
+      .meta({ description: 'Used by a source-control integration: all its requests are high impact.' }),
   })
   .meta({ id: 'CreateApiKey' })

@@ -49,14 +49,17 @@ function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, '')
 }
 
+/** How long a request waits for its decision. */
+export const ttlSeconds = z
+  .int({ error: 'must be a whole number' })
+  .min(60, 'must be at least 60')
+  .max(604_800, 'must be at most 604800')
+
 /** `POST /api/v1/approvals/request`. */
 export const createBody = z
   .object({
     action,
-    ttl_seconds: z
-      .int({ error: 'must be a whole number' })
-      .min(60, 'must be at least 60')
-      .max(604_800, 'must be at most 604800')
+    ttl_seconds: ttlSeconds
       .optional()
       .meta({ description: "Seconds until the request expires; the owner's default (3600) if omitted." }),
     context: context

@@ -7,6 +7,15 @@ const keyPrefix = z.string().meta({
   example: 'sa_live_4ivxdq',
 })
 
+const keyPolicy = z
+  .strictObject({
+    approvers: z.array(idField('usr')).optional(),
+    quorum: z.int().min(1).optional(),
+    passkey_only: z.literal(true).optional(),
+    high_impact: z.literal(true).optional(),
+  })
+  .meta({ id: 'KeyPolicy', description: 'What the key adds to the policy of the account; it only narrows.' })
+
 /** The record of an API key; the key itself is stored only as a keyed hash. */
 const keyAnswer = z
   .strictObject({
@@ -15,6 +24,8 @@ const keyAnswer = z
     key_prefix: keyPrefix,
     sandbox: z.boolean(),
     scopes: z.array(z.enum(SCOPES)),
+    source_control: z.boolean().meta({ description: 'All its requests are high impact.' }),
+    policy: keyPolicy.nullable(),
     created_at: timeField,
     last_used_at: timeField.nullable().meta({ description: 'To the minute.' }),
     revoked_at: timeField.nullable(),
@@ -34,6 +45,9 @@ export const createdKeyAnswer = z
     key: keyAnswer,
   })
   .meta({ id: 'CreatedApiKey' })
+
+/** `PATCH /api/v1/account/api-keys/:id`. */
+export const changedKeyAnswer = z.strictObject({ key: keyAnswer }).meta({ id: 'ChangedApiKey' })
 
 /** `DELETE /api/v1/account/api-keys/:id`. */
 export const revokedKeyAnswer = z

@@ -1,0 +1,68 @@
+import type { Account } from '../../domain/account.ts'
+import { invalidField, refusal } from '../../domain/errors.ts'
+import { may, roleIn } from '../../domain/permission.ts'
+import type { Policy } from '../../domain/policy.ts'
+import { drawId } from '../deps.ts'
+import { changeAccount } from './change-account.ts'
+import type { PeopleDeps } from './people-deps.ts'
+import { readPolicy } from './read-policy.ts'
+import type { SignedIn } from './read-session.ts'
+import { type Proof, proveFactor } from './step-up.ts'
+
+/** A policy as its owner sends it; without `reminders` those stay. */
+export type NewPolicy = Omit<Policy, 'reminders'> & { reminders?: number[] }
+
+/**
+ * Replaces the policy of the person's own account; requests that are open keep theirs (T79).
+ * @throws Refusal `invalid_field`, `no_eligible_approver` when no request could ever be approved under it, and those of
+ * `proveFactor`
+ */
+export async function setPolicy(
+  deps: PeopleDeps,
+  who: SignedIn,
+  { policy, proof }: { policy: NewPolicy; proof: Proof | undefined },
+  address: string,
+): Promise<Account> {
+  const { id, account_id } = who.user
+  const account = await deps.accounts.find(account_id)
+  if (account === undefined) throw refusal('not_found')
+  await checkPolicy(deps, account, policy)
+  await proveFactor(deps, who, { operation: 'policy.change' }, proof, address)
+  return changeAccount(deps, account_id, async (fresh) => {
+    const next = await checkPolicy(deps, fresh, policy)
+    const { quorum, passkey_only, high_impact, approvers } = next
+    const entry = {
+      eid: drawId(deps, 'evt'),
+      type: 'policy.changed',
+      at: deps.clock.now(),
+      actor: { kind: 'user', id, address },
+      account_id,
+      subject: account_id,
+      detail: { quorum, passkey_only, high_impact, approvers: Math.max(1, approvers.length) },
+    } as const
+    return { fields: { policy: next }, audit: [entry] }
+  })
+}
+
+/** @returns the policy as it is stored */
+async function checkPolicy(
+  deps: Pick<PeopleDeps, 'users'>,
+  account: Account,
+  wanted: NewPolicy,
+): Promise<Policy> {
+  const { approvers, quorum } = wanted
+  refuseDoubles(approvers)
+  if (!approvers.every((id) => may(roleIn(account, id), 'decide')))
+    throw invalidField('approvers', 'must be the owner or members who are approvers')
+  if (quorum > Math.max(1, approvers.length))
+    throw invalidField('quorum', 'must not exceed the number of approvers')
+  const policy = { reminders: account.policy.reminders, ...wanted }
+  const { reachable } = await readPolicy(deps, { ...account, policy })
+  if (!reachable) throw refusal('no_eligible_approver')
+  return policy
+}
+
+/** @throws Refusal `invalid_field` */
+export function refuseDoubles(approvers: readonly string[], field = 'approvers'): void {
+  if (new Set(approvers).size < approvers.length) throw invalidField(field, 'must not name anybody twice')
+}
