@@ -7,7 +7,10 @@ import { bootstrapPaths } from './openapi/bootstrap-paths.ts'
 import { chatPaths } from './openapi/chat-paths.ts'
 import { decisionPaths } from './openapi/decision-paths.ts'
 import { factorPaths } from './openapi/factor-paths.ts'
+import { historyPaths } from './openapi/history-paths.ts'
+import { memberPaths } from './openapi/member-paths.ts'
 import { ownSessionPaths } from './openapi/own-session-paths.ts'
+import { profilePaths } from './openapi/profile-paths.ts'
 import { pushPaths } from './openapi/push-paths.ts'
 import { securitySchemes } from './openapi/security.ts'
 import { servicePaths } from './openapi/service-paths.ts'
@@ -22,11 +25,14 @@ export const PATHS: ZodOpenApiPathsObject = {
   ...batchPaths,
   ...bootstrapPaths,
   ...accountPaths,
+  ...historyPaths,
+  ...memberPaths,
   ...webhookPaths,
   ...sessionPaths,
   ...ownSessionPaths,
   ...enrollmentPaths,
   ...factorPaths,
+  ...profilePaths,
   ...chatPaths,
   ...pushPaths,
   ...servicePaths,
@@ -67,7 +73,7 @@ Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
-Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and changes of API keys and webhooks by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in, to enrol or to use a link from chat, ${REQUESTS_A_MINUTE.bootstrap} bootstraps and ${REQUESTS_A_MINUTE.poll} polls of them, from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and the history and changes of API keys and webhooks, and ${REQUESTS_A_MINUTE.export} exports, by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in, to enrol or to use a link from chat, ${REQUESTS_A_MINUTE.bootstrap} bootstraps and ${REQUESTS_A_MINUTE.poll} polls of them, from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
 
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 
@@ -81,6 +87,11 @@ const TAGS = [
       'For agents without a key: ask the owner of an account for one. For owners: consent, or refuse.',
   },
   { name: 'Account', description: 'For owners: API keys and callback secrets.' },
+  {
+    name: 'Members and policy',
+    description:
+      'For owners: who works in the account, and who decides. For whoever is invited: join, decline, leave.',
+  },
   {
     name: 'Webhooks',
     description:
@@ -97,6 +108,7 @@ const TAGS = [
     name: 'Own factors',
     description: 'Passkeys and one-time codes. Every change needs a fresh proof by a factor the person has.',
   },
+  { name: 'Own profile', description: 'Name, default time, and who decides for the person for a while.' },
   {
     name: 'Chat',
     description:
@@ -104,7 +116,8 @@ const TAGS = [
   },
   {
     name: 'Notifications',
-    description: 'Browsers that show what waits for a person (Web Push). They are told; deciding takes the page.',
+    description:
+      'Browsers that show what waits for a person (Web Push). They are told; deciding takes the page.',
   },
   { name: 'Service', description: 'Health and this document.' },
 ]

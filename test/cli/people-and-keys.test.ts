@@ -80,6 +80,8 @@ describe('countersign key', () => {
         key_prefix: made.json().raw_key.slice(0, 14),
         sandbox: false,
         scopes: ['approval:create', 'approval:read'],
+        source_control: false,
+        policy: null,
         created_at: expect.stringMatching(/Z$/),
         last_used_at: null,
         revoked_at: null,

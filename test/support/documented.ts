@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { PATHS } from '../../src/http/openapi.ts'
 import { packagePath } from '../../src/package-path.ts'
 
-const METHODS = ['get', 'post', 'delete'] as const
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 export type Method = (typeof METHODS)[number]
 

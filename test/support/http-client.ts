@@ -22,6 +22,8 @@ export interface HttpClient {
   readonly cookies: Map<string, string>
   get(path: string, options?: RequestOptions): Promise<Answer>
   post(path: string, body: unknown, options?: RequestOptions): Promise<Answer>
+  put(path: string, body: unknown, options?: RequestOptions): Promise<Answer>
+  patch(path: string, body: unknown, options?: RequestOptions): Promise<Answer>
   delete(path: string, options?: RequestOptions): Promise<Answer>
   /** Another browser with the same cookies. */
   copy(): HttpClient
@@ -49,7 +51,7 @@ export function createHttpClient(url: string, cookies = new Map<string, string>(
         ...(cookie === '' ? {} : { Cookie: cookie }),
         ...options.headers,
       },
-      ...(method === 'POST' ? { body: options.raw ?? JSON.stringify(body) } : {}),
+      ...(['POST', 'PUT', 'PATCH'].includes(method) ? { body: options.raw ?? JSON.stringify(body) } : {}),
     })
     for (const line of response.headers.getSetCookie()) keep(cookies, line)
     return { status: response.status, headers: response.headers, body: parse(await response.text()) }
@@ -58,6 +60,8 @@ export function createHttpClient(url: string, cookies = new Map<string, string>(
     cookies,
     get: (path, options) => send('GET', path, undefined, options),
     post: (path, body, options) => send('POST', path, body, options),
+    put: (path, body, options) => send('PUT', path, body, options),
+    patch: (path, body, options) => send('PATCH', path, body, options),
     delete: (path, options) => send('DELETE', path, undefined, options),
     copy: () => createHttpClient(url, new Map(cookies)),
   }

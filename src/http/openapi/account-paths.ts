@@ -1,15 +1,16 @@
 import { z } from 'zod'
 import type { ZodOpenApiPathsObject } from 'zod-openapi'
 import { newKeyBody } from '../schemas/account.ts'
-import { auditQuery } from '../schemas/audit.ts'
+import { changeKeyBody } from '../schemas/change-key.ts'
 import {
+  changedKeyAnswer,
   createdKeyAnswer,
   keyListAnswer,
   revokedKeyAnswer,
   webhookSecretAnswer,
 } from '../schemas/responses/account.ts'
-import { auditListAnswer } from '../schemas/responses/audit.ts'
 import { idField } from '../schemas/responses/fields.ts'
+import { PROOF_REFUSALS } from './factor-paths.ts'
 import { operation } from './operation.ts'
 
 const tag = 'Account'
@@ -37,6 +38,24 @@ const create = operation({
   refusals: ['key_limit'],
 })
 
+const change = operation({
+  id: 'changeApiKey',
+  tag,
+  summary: 'Change an API key',
+  description:
+    'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key nobody is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
+  access: owner,
+  limited: true,
+  parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
+  body: {
+    schema: changeKeyBody,
+    invalid: ['policy.approvers', 'must be among the approvers of the account'],
+    optional: true,
+  },
+  answers: { '200': { schema: changedKeyAnswer, description: 'As it is now.' } },
+  refusals: [...PROOF_REFUSALS, 'not_found', 'no_eligible_approver'],
+})
+
 const revoke = operation({
   id: 'revokeApiKey',
   tag,
@@ -60,22 +79,8 @@ const webhookSecret = operation({
   refusals: ['rate limit exceeded'],
 })
 
-const audit = operation({
-  id: 'listAudit',
-  tag,
-  summary: 'List what happened in the account, newest first',
-  description:
-    'The audit trail, as far as it concerns this account. Entries stand in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
-  access: reader,
-  limited: true,
-  parameters: { query: auditQuery },
-  answers: { '200': { schema: auditListAnswer, description: 'One page.' } },
-  refusals: [{ code: 'invalid_field', with: { field: 'limit', detail: 'must be at most 100' } }, 'not_found'],
-})
-
 export const accountPaths: ZodOpenApiPathsObject = {
   '/api/v1/account/api-keys': { get: list, post: create },
-  '/api/v1/account/api-keys/{id}': { delete: revoke },
-  '/api/v1/account/audit': { get: audit },
+  '/api/v1/account/api-keys/{id}': { patch: change, delete: revoke },
   '/api/v1/account/webhook-secret': { get: webhookSecret },
 }

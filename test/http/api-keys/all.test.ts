@@ -38,6 +38,8 @@ describe('201', () => {
         key_prefix: String(body.raw_key).slice(0, 14),
         sandbox: false,
         scopes: ['approval:create', 'approval:read', 'approval:verify'],
+        source_control: false,
+        policy: null,
         created_at: expect.any(String),
         last_used_at: null,
         revoked_at: null,

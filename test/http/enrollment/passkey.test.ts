@@ -22,7 +22,13 @@ describe('enrolment by passkey', () => {
     const authenticator = createSoftAuthenticator()
     const token = linkToken(service.setupUrl ?? '')
     const looked = await browser.post('/api/v1/enrollment/lookup', { token })
-    expect(looked.body).toEqual({ kind: 'setup', email: null, name: null, expires_at: expect.any(String) })
+    expect(looked.body).toEqual({
+      kind: 'setup',
+      email: null,
+      name: null,
+      expires_at: expect.any(String),
+      enrolled: false,
+    })
     const { options } = (
       await browser.post('/api/v1/enrollment/passkey/options', {
         token,
@@ -61,6 +67,8 @@ describe('enrolment by passkey', () => {
         role: 'owner',
         has_passkey: true,
         has_totp: false,
+        default_ttl_seconds: 3600,
+        delegate: null,
       },
     })
     const cookies = answer.headers.getSetCookie()

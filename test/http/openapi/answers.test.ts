@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { askFor, inChannel, newSpeaker, proofForLink } from '../../support/chat-speaker.ts'
-import { answerSchema, documentedCodes, documentedOperations, type Method } from '../../support/documented.ts'
+import { documentedCodes, documentedOperations } from '../../support/documented.ts'
 import {
   assertWith,
   codeAt,
@@ -10,30 +10,13 @@ import {
   invitationFor,
   passkeyProof,
 } from '../../support/enrolled.ts'
-import { type Answer, createHttpClient } from '../../support/http-client.ts'
+import { createHttpClient } from '../../support/http-client.ts'
 import { proofFor } from '../../support/live.ts'
+import { itAnswersAboutMembers } from '../../support/member-answers.ts'
 import { addKey } from '../../support/people.ts'
 import { freePort, startService, type TestService } from '../../support/service.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
-
-const seen = new Set<string>()
-
-/** Holds an answer against the document and notes that this answer was looked at. @returns its body */
-function documented(method: Method, path: string, status: number, answer: Answer): Answer['body'] {
-  const where = `${method} ${path} ${status}`
-  expect(answer.status, `${where}: ${JSON.stringify(answer.body)}`).toBe(status)
-  const parsed = answerSchema(method, path, status).safeParse(answer.body)
-  expect(parsed.error?.issues ?? [], where).toEqual([])
-  seen.add(where)
-  return answer.body
-}
-
-/** As `documented`, for a refusal with this code. */
-function refused(method: Method, path: string, status: number, answer: Answer, code: string): void {
-  const body = documented(method, path, status, answer)
-  expect(body.error).toBe(code)
-  expect(documentedCodes(method, path, status)).toContain(code)
-}
+import { documented, refused, seen } from '../../support/witness.ts'
 
 describe('the answers of the service are those of the document', () => {
   let service: TestService
@@ -383,11 +366,13 @@ describe('the answers of the service are those of the document', () => {
     refused('post', `${me}/totp/options`, 403, none, 'proof_required')
   })
 
+  itAnswersAboutMembers(() => service)
+
   it('to somebody without credentials, on every operation', async () => {
     const stranger = createHttpClient(service.url)
     for (const { method, path } of documentedOperations()) {
       const real = path.replace('{id}', `req_${'0'.repeat(26)}`)
-      const answer = method === 'post' ? await stranger.post(real, {}) : await stranger[method](real)
+      const answer = await stranger[method](real, {})
       documented(method, path, answer.status, answer)
       if (answer.status >= 400 && !path.endsWith('/verify'))
         expect(documentedCodes(method, path, answer.status), path).toContain(answer.body.error)

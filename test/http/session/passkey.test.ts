@@ -48,7 +48,12 @@ describe('signing in by passkey', () => {
       })
       expect([...mine.cookies.keys()]).toEqual(['countersign'])
       const me = await mine.get('/api/v1/session')
-      expect(me.body).toEqual({ user: answer.body.user, expires_at: expect.any(String) })
+      expect(me.body).toEqual({
+        user: answer.body.user,
+        expires_at: expect.any(String),
+        accounts: [{ id: me.body.user.account_id, name: me.body.user.name, role: 'owner', own: true }],
+        invitations: [],
+      })
       const bearer = { headers: { Authorization: `Bearer ${answer.body.token}` } }
       const same = await createHttpClient(service.url).get('/api/v1/session', bearer)
       expect(same.body.user.id).toBe(person.userId)
