@@ -71,6 +71,8 @@ export interface CardNews {
   version?: number
   /** Lines to be said once under every card; known ones are not queued again. */
   replies: Omit<CardReply, 'state'>[]
+  /** People under whose cards no reminder is said. */
+  unreminded?: readonly string[]
   at: Date
 }
 

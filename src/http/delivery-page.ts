@@ -22,7 +22,11 @@ export function sendDeliveries(response: Response, page: DeliveryPage): void {
 
 /** Answers with a page of the log of a request, and its cards. */
 export function sendRequestLog(response: Response, log: RequestLog): void {
-  response.json({ ...presentPage(log), cards: log.cards.map(presentCard) })
+  response.json({
+    ...presentPage(log),
+    cards: log.cards.map(presentCard),
+    quiet: log.quiet.map(({ approver, until }) => ({ approver, until: until.toISOString() })),
+  })
 }
 
 function presentPage({ deliveries, more }: DeliveryPage) {

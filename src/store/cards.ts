@@ -125,7 +125,7 @@ async function claim(model: CardModel, query: Parameters<CardStore['claim']>[0])
 }
 
 /** First what wakes nobody, then waking: a card that is told between the two is under way or waiting, and so looks again. */
-function followWrites({ request_id, version, replies, at }: CardNews): CardWrites {
+function followWrites({ request_id, version, replies, unreminded = [], at }: CardNews): CardWrites {
   const told = { $inc: { news: 1 } }
   const raise =
     version === undefined
@@ -138,7 +138,12 @@ function followWrites({ request_id, version, replies, at }: CardNews): CardWrite
         ]
   const queue = replies.map((reply) => {
     const added = { $each: [{ ...reply, state: 'due' }], $slice: -REPLIES_KEPT }
-    const filter = { request_id, 'replies.id': trusted({ $ne: reply.id }) }
+    const silent = reply.kind === 'reminder' && unreminded.length > 0
+    const filter = {
+      request_id,
+      'replies.id': trusted({ $ne: reply.id }),
+      ...(silent ? { 'recipient.user_id': trusted({ $nin: [...unreminded] }) } : {}),
+    }
     return { filter, update: { $push: { replies: added }, ...told } }
   })
   const hasToDo = { $or: [{ $expr: BEHIND }, { 'replies.state': 'due' }] }

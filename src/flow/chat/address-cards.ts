@@ -4,21 +4,26 @@ import { drawId, type FlowDeps } from '../deps.ts'
 
 type AddressDeps = Pick<FlowDeps, 'accounts' | 'chats' | 'clock' | 'random'>
 
+/** A request, and towards whom its key is silent now (`domain/attention.ts`): they get no card. */
+export interface Asked {
+  request: ApprovalRequest
+  quiet: ReadonlyMap<string, unknown>
+}
+
 /**
  * The cards of new requests: on every platform that serves the account, one for each approver, and one for each channel of
  * the account. Where on the platform an approver is, is found out when the card is posted. Asks no platform anything.
  */
-export async function addressCards(deps: AddressDeps, requests: readonly ApprovalRequest[]): Promise<Card[]> {
-  const accounts = [...new Set(requests.map(({ account_id }) => account_id))]
+export async function addressCards(deps: AddressDeps, asked: readonly Asked[]): Promise<Card[]> {
+  const accounts = [...new Set(asked.map(({ request }) => request.account_id))]
   const served = new Map(
     await Promise.all(accounts.map(async (id) => [id, await servedBy(deps, id)] as const)),
   )
-  return requests.flatMap((request) =>
+  return asked.flatMap(({ request, quiet }) =>
     (served.get(request.account_id) ?? []).flatMap(({ platform, channels }) => {
-      const approvers = request.requirement.approvers.map(({ user_id }) => ({
-        kind: 'approver' as const,
-        user_id,
-      }))
+      const approvers = request.requirement.approvers
+        .filter(({ user_id }) => !quiet.has(user_id))
+        .map(({ user_id }) => ({ kind: 'approver' as const, user_id }))
       return [...approvers, ...channels].map((recipient) => newCard(deps, request, platform, recipient))
     }),
   )

@@ -1,6 +1,7 @@
 import type { AuditType } from '../../domain/audit.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { quietPeople } from '../attention/quiet-people.ts'
 import type { CardNews } from '../chat-ports.ts'
 import type { Trace } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -32,23 +33,36 @@ export async function followCards(deps: FollowDeps, traces: readonly RequestTrac
   if (telling.length === 0) return false
   const found = await deps.requests.findMany(telling.map(({ id }) => id))
   const live = new Map(found.filter(({ sandbox }) => !sandbox).map((request) => [request.id, request]))
-  const about = telling.flatMap((trace) => {
+  const foundLive = telling.flatMap((trace) => {
     const request = live.get(trace.id)
     return request === undefined ? [] : [{ trace, request }]
   })
+  const about = await Promise.all(
+    foundLive.map(async (one) => ({ ...one, quiet: await quietNow(deps, one.trace, one.request) })),
+  )
   // Nobody is asked any more about what is over already. A reminder also reaches who had no chat when the request was made.
   const made = about.filter(
     ({ trace, request }) => (isMade(trace) || isReminder(trace)) && request.status === 'pending',
   )
-  await deps.cards.insertNew(
-    await addressCards(
-      deps,
-      made.map(({ request }) => request),
-    ),
-  )
-  const news = about.map(({ trace, request }) => newsOf(trace, request, deps.clock.now()))
+  await deps.cards.insertNew(await addressCards(deps, made))
+  const at = deps.clock.now()
+  const news = about.map(({ trace, request, quiet }) => ({
+    ...newsOf(trace, request, at),
+    unreminded: [...quiet.keys()],
+  }))
   await deps.cards.follow(news.filter(({ version, replies }) => version !== undefined || replies.length > 0))
   return about.length > 0
+}
+
+/** Towards whom the key was silent when it asked, or reminded, last: at another look the answer is the same. */
+async function quietNow(
+  deps: FollowDeps,
+  { events }: RequestTrace,
+  request: ApprovalRequest,
+): Promise<ReadonlyMap<string, Date>> {
+  const asking = events.filter(({ type }) => type === 'approval.created' || type === 'approval.reminded')
+  const last = asking.at(-1)
+  return last === undefined ? new Map() : quietPeople(deps, request, last.created_at)
 }
 
 function newsOf(trace: RequestTrace, request: ApprovalRequest, at: Date): CardNews {

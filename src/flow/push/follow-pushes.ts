@@ -26,6 +26,8 @@ interface News {
   people: readonly string[]
   /** A browser that need not be told: it has just been asked about it. */
   except?: string
+  /** Not told to those towards whom the key of this request was silent then. */
+  quiet?: { request: ApprovalRequest; at: Date }
 }
 
 const DAY_MS = 86_400_000
@@ -45,13 +47,17 @@ export async function followPushes(deps: FollowDeps, traces: readonly PushTrace[
   const people = [...new Set(news.flatMap((one) => one.people))]
   if (people.length === 0) return false
   const devices = await deps.pushDevices.activeOf(people)
-  const pushes = news.flatMap((one) =>
-    devices
-      .filter(({ id, user_id }) => one.people.includes(user_id) && id !== one.except)
-      .map((device) => newPush(deps, device, one)),
-  )
+  const pushes = (await Promise.all(news.map((one) => pushesOf(deps, one, devices)))).flat()
   await deps.pushes.insertNew(pushes)
   return pushes.length > 0
+}
+
+async function pushesOf(deps: FollowDeps, news: News, devices: readonly PushDevice[]): Promise<Push[]> {
+  const { people, except, quiet } = news
+  const theirs = devices.filter(({ id, user_id }) => people.includes(user_id) && id !== except)
+  if (theirs.length === 0) return []
+  const silent = quiet === undefined ? undefined : await quietPeople(deps, quiet.request, quiet.at)
+  return theirs.filter(({ user_id }) => !silent?.has(user_id)).map((device) => newPush(deps, device, news))
 }
 
 async function newsOfRequests(deps: FollowDeps, traces: readonly PushTrace[]): Promise<News[]> {
@@ -86,10 +92,17 @@ async function newsOfRequest(
   const news = events.map(async (event): Promise<News[]> => {
     const kind = KINDS[event.type]
     if (kind === undefined) return []
-    const quiet = await quietPeople(deps, request, event.created_at)
     const people = await whomToPush(deps, request, deps.clock.now())
-    const told = people.filter((id) => !quiet.has(id))
-    return [{ event_id: event.id, account_id, about: { kind, request_id }, expires_at, people: told }]
+    return [
+      {
+        event_id: event.id,
+        account_id,
+        about: { kind, request_id },
+        expires_at,
+        people,
+        quiet: { request, at: event.created_at },
+      },
+    ]
   })
   return (await Promise.all(news)).flat()
 }
@@ -122,7 +135,12 @@ function newsOfFactors({ clock }: FollowDeps, traces: readonly PushTrace[]): New
 export function newPush(
   deps: Pick<FlowDeps, 'clock' | 'random'>,
   device: Pick<PushDevice, 'id' | 'user_id' | 'account_id' | 'host'>,
-  { event_id, account_id = device.account_id, about, expires_at }: Omit<News, 'people' | 'except'>,
+  {
+    event_id,
+    account_id = device.account_id,
+    about,
+    expires_at,
+  }: Pick<News, 'event_id' | 'account_id' | 'about' | 'expires_at'>,
 ): Push {
   const now = deps.clock.now()
   return {

@@ -3,6 +3,7 @@ import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
+import { quietPeople } from '../attention/quiet-people.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller, ListPosition } from '../ports.ts'
 import { findOwnRequest } from '../read-request.ts'
@@ -19,6 +20,8 @@ export interface DeliveryPage {
 /** The log of a request, with its cards in chat: all of them on every page, there are few. */
 export interface RequestLog extends DeliveryPage {
   cards: LoggedCard[]
+  /** Approvers who were told nothing when it was made, since they had just rejected several of this key's requests. */
+  quiet: { approver: string; until: Date }[]
 }
 
 /** A card and the reference of the approver it is for; a channel's has none. */
@@ -76,7 +79,7 @@ export async function readRequestLog(
   const request = isId('req', id) ? await deps.requests.find(id) : undefined
   if (request?.account_id !== accountId) throw refusal('not_found')
   const deliveries = await readPage(deps, { account_id: accountId, request_id: id }, page)
-  return { ...deliveries, cards: await readCards(deps, request) }
+  return { ...deliveries, cards: await readCards(deps, request), quiet: await readQuiet(deps, request) }
 }
 
 /**
@@ -89,7 +92,24 @@ export async function readCallbackLog(deps: LogDeps, caller: Caller, id: string)
   const { callback } = request
   const delivery = callback && (await deps.deliveries.find(callback.delivery_id))
   const cards = await readCards(deps, request)
-  return { deliveries: delivery === undefined ? [] : [delivery], more: false, cards }
+  return {
+    deliveries: delivery === undefined ? [] : [delivery],
+    more: false,
+    cards,
+    quiet: await readQuiet(deps, request),
+  }
+}
+
+async function readQuiet(
+  deps: Pick<LogDeps, 'requests'>,
+  request: ApprovalRequest,
+): Promise<RequestLog['quiet']> {
+  if (request.sandbox) return []
+  const quiet = await quietPeople(deps, request, request.created_at)
+  return request.requirement.approvers.flatMap(({ user_id, approver }) => {
+    const until = quiet.get(user_id)
+    return until === undefined ? [] : [{ approver, until }]
+  })
 }
 
 /** Sandbox requests have none, and without a platform there is nothing to look for. */

@@ -48,10 +48,10 @@ export const rotatedWebhookAnswer = z
 
 const outcome = z
   .string()
-  .regex(/^(?:http_\d{3}|blocked|connect_failed|timeout|interrupted)$/)
+  .regex(/^(?:http_\d{3}|blocked|connect_failed|timeout|interrupted|unsigned)$/)
   .meta({
     description:
-      'A coarse class: `http_<status>`, `blocked` (the address must not be called), `connect_failed`, `timeout`, or `interrupted` (the service was stopped in the middle; it does not count as a try).',
+      'A coarse class: `http_<status>`, `blocked` (the address must not be called), `connect_failed`, `timeout`, `interrupted` (the service was stopped in the middle; it does not count as a try), or `unsigned` (its secret could not be opened, nothing was sent).',
     example: 'http_200',
   })
 
@@ -118,6 +118,10 @@ const cardAnswer = z
 export const requestLogAnswer = pageOf(deliveryAnswer)
   .extend({
     cards: z.array(cardAnswer).meta({ description: 'All cards in chat, oldest first, on every page.' }),
+    quiet: z.array(z.strictObject({ approver: approverField, until: timeField })).meta({
+      description:
+        'Approvers who were sent neither card nor push when it was made: they had just rejected three requests of this key within 10 minutes. It stands in their inbox.',
+    }),
   })
   .meta({ id: 'RequestLog' })
 
