@@ -1,4 +1,5 @@
-// Compiles the service to dist/, the hosted pages to dist/webauthn-page/ and the dashboard to dist/dashboard/.
+// Compiles the service to dist/, the hosted pages to dist/webauthn-page/ the dashboard to dist/dashboard/
+// and its service worker to dist/service-worker/.
 // --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -23,6 +24,11 @@ const parts = [
     name: 'dashboard',
     sources: ['dashboard', 'webauthn-page', 'src/domain', 'src/signing', 'scripts/page-build.mjs'],
     command: ['vite', 'build', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'],
+  },
+  {
+    name: 'service-worker',
+    sources: ['dashboard/service-worker'],
+    command: ['vite', 'build', '--config', 'dashboard/service-worker/vite.config.ts', '--logLevel', 'warn'],
   },
 ]
 

@@ -8,6 +8,7 @@ const steps = [
   ['types', ['tsc', '-p', 'tsconfig.json']],
   ['types of the pages', ['tsc', '-p', 'webauthn-page/tsconfig.json']],
   ['types of the dashboard', ['tsc', '-p', 'dashboard/tsconfig.json']],
+  ['types of the service worker', ['tsc', '-p', 'dashboard/service-worker/tsconfig.json']],
   ['style', ['biome', 'check', '--error-on-warnings', '.']],
   ['unused code', ['knip']],
   ['build', [process.execPath, 'scripts/build.mjs']],

@@ -17,6 +17,15 @@ const watchers = [
   run(tool('tsc'), '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'),
   run(tool('vite'), 'build', '--watch', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'),
   run(tool('vite'), 'build', '--watch', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'),
+  run(
+    tool('vite'),
+    'build',
+    '--watch',
+    '--config',
+    'dashboard/service-worker/vite.config.ts',
+    '--logLevel',
+    'warn',
+  ),
   run(process.execPath, '--watch', '--watch-preserve-output', join(root, 'bin/start.mjs')),
 ]
 let stopping = false

@@ -248,6 +248,7 @@ export async function composeHttp(
     trustProxy: config.trustProxy,
     pagesDir: packagePath('dist/webauthn-page'),
     dashboardDir: packagePath('dist/dashboard'),
+    workerDir: packagePath('dist/service-worker'),
     mounts,
     openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
     ping: async () => {

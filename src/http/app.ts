@@ -29,6 +29,7 @@ import { pageRoutes } from './routes/pages.ts'
 import { pushRoutes } from './routes/push.ts'
 import { policyRoutes } from './routes/policy.ts'
 import { profileRoutes } from './routes/profile.ts'
+import { serviceWorkerRoutes } from './routes/service-worker.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { verificationRoutes } from './routes/verification.ts'
 import { webhookSecretRoutes } from './routes/webhook-secret.ts'
@@ -73,6 +74,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/account/webhook-secret', webhookSecretRoutes(deps))
   app.use('/api/v1/account/webhooks', webhookRoutes(deps))
   app.use(openapiRoutes(deps))
+  app.use(serviceWorkerRoutes(deps))
   app.use(pageRoutes(deps))
   app.use(unknownPath)
   app.use(errorResponse(deps))

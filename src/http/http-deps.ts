@@ -52,6 +52,8 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   pagesDir: string
   /** Folder of the built dashboard. */
   dashboardDir: string
+  /** Folder of the built service worker. */
+  workerDir: string
   /** The OpenAPI document to serve. */
   openapi: object
   /** Add routes of their own that read bodies themselves: they come before everything that parses one. */

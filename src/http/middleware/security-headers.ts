@@ -17,6 +17,17 @@ export function securityHeaders(https: boolean): RequestHandler[] {
   return [headers, permissions]
 }
 
+/**
+ * For pages that may start the service worker. Its address is a script to the browser, which takes it from a Trusted Types
+ * policy only: of that one name, made once by our own code, which lets nothing through but `/sw.js`.
+ */
+export function allowServiceWorker(): RequestHandler {
+  return helmet.contentSecurityPolicy({
+    useDefaults: false,
+    directives: { ...contentSecurityPolicy, manifestSrc: ["'self'"], trustedTypes: ['service-worker'] },
+  })
+}
+
 const contentSecurityPolicy = {
   defaultSrc: ["'none'"],
   scriptSrc: ["'self'"],

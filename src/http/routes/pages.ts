@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
 import { preferredCoding } from '../content-coding.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { allowServiceWorker } from '../middleware/security-headers.ts'
 
 /** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
 const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/link', '/a/:id', '/b/:id']
@@ -35,7 +36,7 @@ export function pageRoutes(deps: HttpDeps): Router {
   // Two builds, one place: the hash in a name tells apart what differs.
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
   router.get(PAGE_PATHS, shell(deps.pagesDir))
-  router.get(DASHBOARD_PATHS, shell(deps.dashboardDir))
+  router.get(DASHBOARD_PATHS, allowServiceWorker(), shell(deps.dashboardDir))
   return router
 }
 

@@ -1,0 +1,193 @@
+import { visibleString } from '../../src/domain/text.ts'
+import { okShape } from '../../webauthn-page/api/contract.ts'
+import { get, post, RequestFailure } from '../../webauthn-page/api/request.ts'
+import { flag, list, moment, nullable, object, text } from '../../webauthn-page/api/shape.ts'
+import { button } from '../../webauthn-page/dom/button.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
+import { day } from '../../webauthn-page/dom/moment.ts'
+import { sentenceOf } from '../../webauthn-page/dom/notice.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import { type Section, section } from '../parts/section.ts'
+import {
+  ownDeviceId,
+  pushAbility,
+  rememberDevice,
+  subscribe,
+  suggestedName,
+  unsubscribe,
+} from './push-browser.ts'
+
+const deviceShape = object({
+  id: text,
+  name: text,
+  created_at: moment,
+  last_sent_at: nullable(moment),
+})
+const devicesShape = object({ public_key: text, devices: list(deviceShape) })
+const newDeviceShape = object({ device: deviceShape })
+const testShape = object({ sent: flag })
+
+type Device = ReturnType<typeof deviceShape>
+type Done = (message?: string) => Promise<void>
+
+/** The person's browsers, or why they could not be read: the rest of the account page does not wait for that. */
+export type PushDevices = { public_key: string; devices: Device[] } | { failure: unknown }
+
+/** Never throws, except that nobody is signed in. @throws RequestFailure 401 */
+export async function loadPushDevices(): Promise<PushDevices> {
+  try {
+    return await get('/me/push', devicesShape)
+  } catch (failure) {
+    if (failure instanceof RequestFailure && failure.status === 401) throw failure
+    return { failure }
+  }
+}
+
+/** "Notifications on this device": turn them on here, see, try and remove every browser that has them. */
+export function pushSection(push: PushDevices, done: Done): HTMLElement {
+  const part = section(
+    'Notifications on this device',
+    'This browser can show what waits for you, also while no page is open. Deciding takes the page and your passkey or code.',
+  )
+  if ('failure' in push) {
+    part.slot.show('error', sentenceOf(push.failure))
+    part.body.append(button('Try again', 'plain', () => done()))
+    return part.element
+  }
+  const { public_key: publicKey, devices } = push
+  const own = devices.find(({ id }) => id === ownDeviceId())
+  part.body.append(own === undefined ? turnOn(part, publicKey, done) : itIsOn())
+  if (devices.length > 0) {
+    const rows = devices.map((device) => row(part, device, device === own, done))
+    part.body.append(
+      el('h3', {}, 'Browsers that show notifications'),
+      el('ul', { class: 'entries' }, ...rows),
+    )
+  }
+  return part.element
+}
+
+function itIsOn(): HTMLElement {
+  return el('p', {}, 'Notifications are on in this browser.')
+}
+
+/** Permission is asked for by the click alone: browsers hold questions nobody asked for against a site. */
+function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
+  const ability = pushAbility()
+  if (ability !== 'possible') return el('p', { class: 'hint' }, ADVICE[ability])
+  const name = field({
+    label: 'Name of this browser',
+    name: 'device-name',
+    hint: 'To tell it from your others.',
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: suggestedName() },
+  })
+  const start = async (): Promise<void> => {
+    part.slot.clear()
+    name.setError()
+    try {
+      const subscription = await subscribe(publicKey)
+      if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
+      const body = { subscription, name: name.input.value.trim() || suggestedName() }
+      const { device } = await post('/me/push', body, newDeviceShape)
+      rememberDevice(device.id)
+      await done('This browser shows notifications now.')
+    } catch (error) {
+      part.slot.fail(error, { name })
+    }
+  }
+  return el(
+    'div',
+    {},
+    name.row,
+    el('div', { class: 'buttons' }, button('Turn on notifications', 'primary', start)),
+  )
+}
+
+/** Closing the browser's question says no for now; pressing "Block" says it for good. */
+function refusal(): 'refused' | 'dismissed' {
+  return Notification.permission === 'denied' ? 'refused' : 'dismissed'
+}
+
+const ADVICE = {
+  unsupported: 'This browser cannot show notifications of web pages. Use another one for that.',
+  home_screen_first:
+    'On iPhone and iPad notifications come to apps on the home screen only: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page.',
+  refused:
+    'Notifications of this site are blocked in this browser. Allow them in its site settings, beside the address, and reload this page.',
+  dismissed: 'The browser did not give its permission. Press the button again and allow notifications.',
+} as const
+
+function row(part: Section, device: Device, own: boolean, done: Done): HTMLElement {
+  const { id, name, created_at, last_sent_at } = device
+  const said = visibleString(name)
+  return el(
+    'li',
+    { class: 'entry' },
+    el(
+      'div',
+      {},
+      el('p', { class: 'entry-name' }, callerText(name), own && el('span', { class: 'tag' }, 'This browser')),
+      el(
+        'p',
+        { class: 'hint' },
+        'since ',
+        day(created_at),
+        ...(last_sent_at === null ? [' · nothing sent yet'] : [' · last sent ', day(last_sent_at)]),
+      ),
+    ),
+    el(
+      'div',
+      { class: 'buttons' },
+      button('Send a test', 'quiet', () => test(part, id, said), { 'aria-label': `Send a test to ${said}` }),
+      button('Remove', 'quiet', () => removeDevice(part, { id, name, own }, done), {
+        'aria-label': `Remove ${said}`,
+      }),
+    ),
+  )
+}
+
+async function test(part: Section, id: string, name: string): Promise<void> {
+  part.slot.clear()
+  try {
+    const { sent } = await post(`/me/push/${id}/test`, {}, testShape)
+    if (sent)
+      part.slot.show(
+        'success',
+        `A test is on its way to ${name}. If it does not appear, look at the notification settings of that device.`,
+      )
+    else
+      part.slot.show(
+        'warning',
+        `The push service of ${name} did not take the test. Remove it and turn notifications on again.`,
+      )
+  } catch (error) {
+    part.slot.fail(error)
+  }
+}
+
+async function removeDevice(
+  part: Section,
+  { id, name, own }: { id: string; name: string; own: boolean },
+  done: Done,
+): Promise<void> {
+  part.slot.clear()
+  const sure = await askFirst(
+    'Turn notifications off there?',
+    'Turn off',
+    callerText(name),
+    ' shows no more requests of yours.',
+  )
+  if (!sure) return
+  try {
+    await post(`/me/push/${id}/remove`, {}, okShape)
+    if (own) {
+      rememberDevice(null)
+      await unsubscribe()
+    }
+    await done('Notifications are turned off there.')
+  } catch (error) {
+    part.slot.fail(error)
+  }
+}

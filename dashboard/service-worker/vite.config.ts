@@ -1,0 +1,21 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vite'
+
+/** One script without a hash in its name and without imports: browsers look at `/sw.js`, and at nothing else, for news. */
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  publicDir: false,
+  build: {
+    outDir: fileURLToPath(new URL('../../dist/service-worker', import.meta.url)),
+    emptyOutDir: true,
+    target: 'es2022',
+    sourcemap: false,
+    reportCompressedSize: false,
+    lib: {
+      entry: fileURLToPath(new URL('sw.ts', import.meta.url)),
+      formats: ['iife'],
+      name: 'worker',
+      fileName: () => 'sw.js',
+    },
+  },
+})
