@@ -19,6 +19,29 @@ export const PAGES: readonly PageEntry[] = [
     roles: ['owner'],
     load: async () => (await import('../keys/keys-page.ts')).keysPage,
   },
+  {
+    path: '/integrations',
+    nav: 'Integrations',
+    roles: ['owner'],
+    load: async () => (await import('../integrations/integrations-page.ts')).integrationsPage,
+  },
+  {
+    path: '/integrations/webhooks/:id',
+    roles: ['owner'],
+    load: async () => (await import('../integrations/webhook-page.ts')).webhookPage,
+  },
+  {
+    path: '/members',
+    nav: 'Members',
+    roles: ['owner'],
+    load: async () => (await import('../members/members-page.ts')).membersPage,
+  },
+  {
+    path: '/settings',
+    nav: 'Settings',
+    roles: ['owner'],
+    load: async () => (await import('../settings/settings-page.ts')).settingsPage,
+  },
   { path: '/audit', nav: 'Audit', load: async () => (await import('../audit/audit-page.ts')).auditPage },
   {
     path: '/account',

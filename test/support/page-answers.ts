@@ -7,7 +7,14 @@ import type { ApiKeyEntry, Factors, PendingRequest, Review, User } from '../../w
 import { type PageArea, type PageCall, routeIn } from './page-area.ts'
 import { chatAnswers, freshChat, type PageChat } from './page-chat-answers.ts'
 import { consentAnswers, freshConsents, type PageConsents } from './page-consent-answers.ts'
-import { SAMPLE_FACTORS, SAMPLE_KEYS, SAMPLE_USER, samplePending, sampleReview } from './page-samples.ts'
+import {
+  SAMPLE_FACTORS,
+  SAMPLE_KEYS,
+  SAMPLE_SESSIONS,
+  SAMPLE_USER,
+  samplePending,
+  sampleReview,
+} from './page-samples.ts'
 
 /** What the answers of options calls look like; tests may change one to let the server lie. */
 export interface DecisionOptions {
@@ -109,6 +116,8 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
     'POST /enrollment/totp': () => ({ ...session, ...codes(body) }),
     'GET /me/pending': () => ({ data: state.pending, next_cursor: null }),
     'GET /me/factors': () => state.factors,
+    'GET /me/sessions': () => ({ data: SAMPLE_SESSIONS, next_cursor: null }),
+    'GET /me/delegate/candidates': () => ({ data: [], next_cursor: null }),
     'POST /me/step-up/options': () => ({
       methods: state.stepUp,
       ...(state.stepUp.includes('passkey') ? { options: requestOptions() } : {}),

@@ -11,7 +11,21 @@ export const SAMPLE_USER: User = {
   role: 'owner',
   has_passkey: true,
   has_totp: true,
+  default_ttl_seconds: 3600,
+  delegate: null,
 }
+
+export const SAMPLE_SESSIONS = [
+  {
+    id: 'ses_1',
+    current: true,
+    created_at: '2026-11-20T08:00:00.000Z',
+    last_seen_at: '2026-11-21T09:30:00.000Z',
+    expires_at: '2026-12-20T08:00:00.000Z',
+    user_agent:
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36',
+  },
+]
 
 export const SAMPLE_CONTEXT = {
   agent_name: 'ops-agent',

@@ -48,6 +48,8 @@ const userShape = object({
   role: text,
   has_passkey: flag,
   has_totp: flag,
+  default_ttl_seconds: count,
+  delegate: nullable(object({ name: text, email: text, starts_at: moment, ends_at: moment })),
 })
 export type User = ReturnType<typeof userShape>
 

@@ -48,6 +48,11 @@ export async function patch<T>(path: string, body: object, shape: Shape<T>): Pro
   return (await send('PATCH', path, shape, body)).value
 }
 
+/** PUT of a JSON body. @throws RequestFailure, ShapeError */
+export async function put<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
+  return (await send('PUT', path, shape, body)).value
+}
+
 /** DELETE; the empty JSON body makes it a request that no foreign form could send. @throws RequestFailure, ShapeError */
 export async function remove<T>(path: string, shape: Shape<T>): Promise<T> {
   return (await send('DELETE', path, shape, {})).value

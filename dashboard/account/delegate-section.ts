@@ -1,0 +1,126 @@
+import { okShape, type User } from '../../webauthn-page/api/contract.ts'
+import { get, post, put } from '../../webauthn-page/api/request.ts'
+import { list, object, text } from '../../webauthn-page/api/shape.ts'
+import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { type Field, field } from '../../webauthn-page/dom/field.ts'
+import { moment } from '../../webauthn-page/dom/moment.ts'
+import { stepUp } from '../../webauthn-page/passkey/step-up.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { choiceField } from '../parts/choice-field.ts'
+import { type Section, section } from '../parts/section.ts'
+
+type Done = (message: string) => Promise<void>
+
+const candidatesShape = object({ data: list(object({ user_id: text, email: text, name: text })) })
+
+/** Somebody who may stand in. */
+export type Candidate = ReturnType<typeof candidatesShape>['data'][number]
+
+/** @throws RequestFailure, ShapeError */
+export async function loadCandidates(): Promise<Candidate[]> {
+  return (await get('/me/delegate/candidates', candidatesShape)).data
+}
+
+/** Who decides for the person for a while. */
+export function delegateSection(user: User, candidates: readonly Candidate[], done: Done): HTMLElement {
+  const part = section(
+    'Delegate',
+    'While you are away somebody else can decide for you, with their own passkey. Receipts then name both of you.',
+  )
+  if (user.delegate !== null) part.body.append(current(part, user.delegate, done))
+  else if (candidates.length === 0)
+    part.body.append(
+      el(
+        'p',
+        {},
+        'Nobody can stand in for you yet: a delegate must be the owner or an approver of an account in which you decide, too.',
+      ),
+    )
+  else part.body.append(delegateForm(part, candidates, done))
+  return part.element
+}
+
+function current(part: Section, delegate: NonNullable<User['delegate']>, done: Done): HTMLElement {
+  const { name, email, starts_at, ends_at } = delegate
+  const end = async (): Promise<void> => {
+    part.slot.clear()
+    try {
+      await post('/me/delegate/remove', {}, okShape)
+      await done('Nobody decides for you any more.')
+    } catch (error) {
+      part.slot.fail(error)
+    }
+  }
+  return el(
+    'div',
+    { class: 'entry' },
+    el(
+      'div',
+      {},
+      el(
+        'p',
+        { class: 'entry-name' },
+        callerText(name),
+        ' ',
+        el('span', { class: 'kind' }, callerText(email)),
+      ),
+      el('p', { class: 'hint' }, 'From ', moment(starts_at), ' until ', moment(ends_at)),
+    ),
+    button('End', 'plain', end, { 'aria-label': 'End the delegation' }),
+  )
+}
+
+function delegateForm(part: Section, candidates: readonly Candidate[], done: Done): HTMLElement {
+  const who = choiceField({
+    label: 'Who decides for you',
+    name: 'user_id',
+    choices: candidates.map(({ user_id, name, email }) => [user_id, `${name} (${email})`] as const),
+    value: candidates[0]?.user_id ?? '',
+  })
+  const starts = timeField('From', 'starts_at', new Date())
+  const ends = timeField('Until', 'ends_at', new Date(Date.now() + 7 * 86_400_000))
+  const form = el(
+    'form',
+    { novalidate: true, class: 'stacked', 'aria-label': 'Delegate' },
+    who.row,
+    el('div', { class: 'pair' }, starts.row, ends.row),
+    el('div', { class: 'buttons' }, submitButton('Let them decide for me', 'plain')),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    part.slot.clear()
+    const [starts_at, ends_at] = [readTime(starts), readTime(ends)]
+    if (starts_at === undefined || ends_at === undefined) return
+    if (ends_at <= starts_at) {
+      ends.setError('It must end after it begins.')
+      return ends.input.focus()
+    }
+    const user_id = who.input.value
+    void runOnce(form, async () => {
+      try {
+        const proof = await stepUp('delegate.change', 'Confirm who decides for you.', user_id)
+        if (proof === undefined) return
+        await put('/me/delegate', { user_id, starts_at, ends_at, proof }, okShape)
+        await done('Your delegate is set.')
+      } catch (error) {
+        part.slot.fail(error, { starts_at: starts, ends_at: ends })
+      }
+    })
+  })
+  return form
+}
+
+/** In the reader's own zone, to the minute. */
+function timeField(label: string, name: string, value: Date): Field {
+  const local = new Date(value.getTime() - value.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+  return field({ label, name, attributes: { type: 'datetime-local', required: true, value: local } })
+}
+
+function readTime(time: Field): string | undefined {
+  const read = new Date(time.input.value)
+  if (!Number.isNaN(read.getTime())) return read.toISOString()
+  time.setError('Enter a day and a time.')
+  time.input.focus()
+  return undefined
+}

@@ -1,0 +1,110 @@
+import { visibleString } from '../../src/domain/text.ts'
+import { okShape } from '../../webauthn-page/api/contract.ts'
+import { patch, post } from '../../webauthn-page/api/request.ts'
+import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
+import { type Attributes, type Child, el } from '../../webauthn-page/dom/element.ts'
+import { day } from '../../webauthn-page/dom/moment.ts'
+import { nameWarnings } from '../../webauthn-page/link/chat-names.ts'
+import { stepUp } from '../../webauthn-page/passkey/step-up.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { type RowPanel, rowPanel } from '../parts/row-panel.ts'
+import { linkView } from './link-view.ts'
+import { type Member, newLinkShape } from './member-shapes.ts'
+import { roleField } from './role-field.ts'
+import { roleName } from './role-words.ts'
+
+type Done = (message?: string) => Promise<void>
+
+/** One person of the account, and what the owner can do about them. */
+export function memberEntry(member: Member, done: Done): HTMLElement {
+  const about = el(
+    'div',
+    {},
+    el('p', { class: 'entry-name' }, callerText(member.name), ...tags(member)),
+    ...nameWarnings(member.name),
+    el('p', { class: 'hint' }, callerText(member.email), ...times(member)),
+    member.approver !== null &&
+      el('p', { class: 'hint' }, 'Reference ', el('span', { class: 'mono' }, member.approver)),
+    lacksFactor(member) &&
+      el('p', { class: 'field-error' }, 'Has no passkey and no codes, and cannot decide.'),
+  )
+  if (member.role === 'owner') return el('li', { class: 'entry' }, about)
+  const panel = rowPanel()
+  const named = (verb: string): Attributes => ({ 'aria-label': `${verb}: ${visibleString(member.name)}` })
+  return el(
+    'li',
+    { class: 'entry' },
+    about,
+    el(
+      'div',
+      { class: 'entry-buttons' },
+      member.state === 'invited' && panel.opener('New link', named('New link'), () => newLink(member, panel)),
+      panel.opener('Change role', named('Change role'), () => panel.show(roleForm(member, panel, done))),
+      panel.opener('Remove', named('Remove'), () => remove(member, done)),
+    ),
+    panel.element,
+  )
+}
+
+function tags({ role, state }: Member): HTMLElement[] {
+  const tag = (words: string, look = ''): HTMLElement => el('span', { class: `tag ${look}` }, words)
+  return [tag(roleName(role)), ...(state === 'invited' ? [tag('Invited', 'warn')] : [])]
+}
+
+function times({ invited_at, joined_at }: Member): Child[] {
+  if (joined_at !== null) return [' · joined ', day(joined_at)]
+  return invited_at === null ? [] : [' · invited ', day(invited_at)]
+}
+
+function lacksFactor({ role, state, has_passkey, has_totp }: Member): boolean {
+  return role !== 'auditor' && state === 'active' && !has_passkey && !has_totp
+}
+
+async function newLink(member: Member, panel: RowPanel): Promise<void> {
+  const purpose = 'Confirm that you make a new invitation link. The one before stops working.'
+  const proof = await stepUp('member.invite', purpose, member.user_id)
+  if (proof === undefined) return
+  const { link } = await post(`/account/members/${member.user_id}/link`, { proof }, newLinkShape)
+  panel.show(linkView(callerText(member.email), link, panel.close))
+}
+
+function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
+  const role = roleField(member.role)
+  const form = el(
+    'form',
+    { novalidate: true, class: 'panel-form', 'aria-label': 'Change the role' },
+    role.row,
+    el('p', { class: 'hint' }, 'Open requests keep the approvers they were made with.'),
+    el('div', { class: 'buttons' }, submitButton('Save'), button('Cancel', 'plain', panel.close)),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    panel.slot.clear()
+    if (role.input.value === member.role) return panel.close()
+    void runOnce(form, async () => {
+      try {
+        const proof = await stepUp('member.change', 'Confirm the new role.', member.user_id)
+        if (proof === undefined) return
+        await patch(`/account/members/${member.user_id}`, { role: role.input.value, proof }, okShape)
+        await done('The role is changed.')
+      } catch (error) {
+        panel.slot.fail(error)
+      }
+    })
+  })
+  return form
+}
+
+async function remove(member: Member, done: Done): Promise<void> {
+  const purpose = el(
+    'span',
+    {},
+    'Confirm that ',
+    callerText(member.name),
+    ' shall leave the account. New requests will not name them. Open requests that name them stay as they are.',
+  )
+  const proof = await stepUp('member.change', purpose, member.user_id)
+  if (proof === undefined) return
+  await post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
+  await done(member.state === 'invited' ? 'The invitation is taken back.' : 'The member is removed.')
+}

@@ -1,0 +1,25 @@
+import { get } from '../../webauthn-page/api/request.ts'
+import { el, link } from '../../webauthn-page/dom/element.ts'
+import { section } from '../parts/section.ts'
+import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { inviteSection } from './invite-form.ts'
+import { memberEntry } from './member-entry.ts'
+import { type Member, membersShape } from './member-shapes.ts'
+
+/** `/members`: who works in the account, and invitations. For its owner. */
+export async function membersPage({ done, href }: PageContext): Promise<PageView> {
+  const { data } = await get('/account/members', membersShape)
+  const people = section('People', 'Who decides is set by the policy; being an approver alone names nobody.')
+  people.body.append(
+    el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, done))),
+    el('p', { class: 'note' }, whoDecides(data), ' ', link(href('/settings'), 'Open the policy'), '.'),
+  )
+  const scene = el('div', { class: 'account' }, el('h1', {}, 'Members'), people.element, inviteSection(done))
+  return { title: 'Members', scene }
+}
+
+function whoDecides(members: readonly Member[]): string {
+  const able = members.filter(({ role, state }) => role !== 'auditor' && state === 'active').length
+  if (able === 1) return 'Only you can decide requests of this account.'
+  return `${able} people can be named as approvers.`
+}

@@ -1,0 +1,121 @@
+import type { SessionEntry } from '../../dashboard/account/session-shapes.ts'
+import type { Member } from '../../dashboard/members/member-shapes.ts'
+import type { Account, Policy } from '../../dashboard/settings/settings-shapes.ts'
+import { type RefusalCode, refusal } from '../../src/domain/errors.ts'
+import type { PageArea } from './page-area.ts'
+import { SAMPLE_SESSIONS, SAMPLE_USER } from './page-samples.ts'
+
+/** What the server says about people; tests set it. */
+export interface PeopleArea extends PageArea {
+  members: Member[]
+  policy: Policy
+  account: Account
+  sessions: SessionEntry[]
+  candidates: { user_id: string; email: string; name: string }[]
+  /** Refuses every change. */
+  refuse: { code: RefusalCode; details?: { field?: string; detail?: string } } | undefined
+  /** `METHOD path` and body of every change, in order. */
+  sent: { call: string; body: Record<string, unknown> }[]
+}
+
+/** Somebody who joined as an approver. */
+export function sampleMember(changes: Partial<Member> = {}): Member {
+  return {
+    user_id: 'usr_2',
+    email: 'bo@example.com',
+    name: 'Bo Lind',
+    approver: 'aa11bb22cc33dd44',
+    role: 'approver',
+    state: 'active',
+    has_passkey: true,
+    has_totp: false,
+    invited_at: '2026-11-01T08:00:00.000Z',
+    joined_at: '2026-11-02T08:00:00.000Z',
+    ...changes,
+  }
+}
+
+const OWNER: Member = {
+  ...sampleMember(),
+  user_id: SAMPLE_USER.id,
+  email: SAMPLE_USER.email,
+  name: SAMPLE_USER.name,
+  approver: SAMPLE_USER.approver,
+  role: 'owner',
+  invited_at: null,
+  joined_at: null,
+}
+
+const LINK = {
+  url: `https://approve.example/enroll#${'t'.repeat(43)}`,
+  expires_at: '2026-11-28T08:00:00.000Z',
+}
+
+function fresh() {
+  const members: Member[] = [OWNER, sampleMember()]
+  const policy: Policy = {
+    approvers: [],
+    quorum: 1,
+    passkey_only: false,
+    high_impact: false,
+    reminders: [0.5, 0.9],
+    reachable: true,
+  }
+  const account: Account = {
+    id: SAMPLE_USER.account_id,
+    name: 'Ana Pereira',
+    created_at: '2026-10-01T08:00:00.000Z',
+    quota: { limit: 10_000, used: 1234, month: '2026-11', resets_at: '2026-12-01T00:00:00.000Z' },
+  }
+  return { members, policy, account }
+}
+
+/** An owner with one approver. */
+export function peopleArea(): PeopleArea {
+  const area: PeopleArea = {
+    ...fresh(),
+    sessions: [],
+    candidates: [],
+    refuse: undefined,
+    sent: [],
+    reset() {
+      Object.assign(area, fresh(), { candidates: [], refuse: undefined, sent: [] })
+      area.sessions = structuredClone(SAMPLE_SESSIONS)
+    },
+    routes: ({ call, body, signedIn }) => {
+      const known = (work: () => unknown) => () => {
+        if (!signedIn) throw refusal('not_signed_in')
+        return work()
+      }
+      const change = (work: () => unknown = () => ({ ok: true })) =>
+        known(() => {
+          area.sent.push({ call, body })
+          if (area.refuse !== undefined) throw refusal(area.refuse.code, area.refuse.details)
+          return work()
+        })
+      return {
+        'GET /account': known(() => area.account),
+        'GET /account/policy': known(() => area.policy),
+        'GET /account/members': known(() => ({ data: area.members, next_cursor: null })),
+        'GET /me/sessions': known(() => ({ data: area.sessions, next_cursor: null })),
+        'GET /me/delegate/candidates': known(() => ({ data: area.candidates, next_cursor: null })),
+        'PATCH /account': change(),
+        'PUT /account/policy': change(() => area.policy),
+        'POST /account/members': change(() => ({
+          member: sampleMember({ email: String(body.email), state: 'invited', joined_at: null }),
+          link: LINK,
+        })),
+        'POST /account/members/:id/link': change(() => ({ link: LINK })),
+        'PATCH /account/members/:id': change(),
+        'POST /account/members/:id/remove': change(),
+        'PATCH /me': change(),
+        'PUT /me/delegate': change(),
+        'POST /me/delegate/remove': change(),
+        'POST /me/sessions/:id/end': change(),
+        'POST /me/sessions/end-others': change(() => ({ ok: true, ended: 2 })),
+        'POST /me/memberships/:id/leave': change(),
+      }
+    },
+  }
+  return area
+}
