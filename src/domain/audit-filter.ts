@@ -1,5 +1,5 @@
 import type { AuditEntry } from './audit.ts'
-import { foldText } from './search-text.ts'
+import { foldText, holdsText } from './search-text.ts'
 
 /** What is asked of single entries, beyond what finds them. */
 export interface AuditFilter {
@@ -15,17 +15,16 @@ export function auditTest({ actor, q = '' }: AuditFilter): ((entry: AuditEntry) 
   if (actor === undefined && wanted === '') return undefined
   return (entry) =>
     (actor === undefined || isActor(entry, actor)) &&
-    (wanted === '' || foldText(textOf(entry)).includes(wanted))
+    (wanted === '' || textsOf(entry).some((text) => holdsText(text, wanted)))
 }
 
 function isActor({ actor }: AuditEntry, wanted: string): boolean {
   return actor.kind === wanted || ('id' in actor && actor.id === wanted)
 }
 
-/** One line each, so that nothing is found across two of them. */
-function textOf({ type, subject, actor, detail }: AuditEntry): string {
+function textsOf({ type, subject, actor, detail }: AuditEntry): string[] {
   const id = 'id' in actor ? actor.id : ''
   const address = 'address' in actor ? (actor.address ?? '') : ''
   const facts = Object.entries(detail ?? {}).map(([key, value]) => `${key}: ${value}`)
-  return [type, subject, actor.kind, id, address, ...facts].join('\n')
+  return [type, subject, actor.kind, id, address, ...facts]
 }

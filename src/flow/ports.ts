@@ -189,6 +189,8 @@ export interface QuotaStore {
   take(accountId: string, month: string, quota: number): Promise<boolean>
   /** Gives one back when the request was not made after all. */
   giveBack(accountId: string, month: string): Promise<void>
+  /** How many were taken. */
+  used(accountId: string, month: string): Promise<number>
   /** Forgets the counters of the months before this one. */
   prune(month: string): Promise<void>
 }

@@ -7,6 +7,7 @@ import { logRequests } from './middleware/log-requests.ts'
 import { noStore } from './middleware/no-store.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
+import { accountViewRoutes } from './routes/account-view.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -26,9 +27,9 @@ import { membershipRoutes } from './routes/memberships.ts'
 import { openapiRoutes } from './routes/openapi.ts'
 import { ownSessionRoutes } from './routes/own-sessions.ts'
 import { pageRoutes } from './routes/pages.ts'
-import { pushRoutes } from './routes/push.ts'
 import { policyRoutes } from './routes/policy.ts'
 import { profileRoutes } from './routes/profile.ts'
+import { pushRoutes } from './routes/push.ts'
 import { serviceWorkerRoutes } from './routes/service-worker.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { verificationRoutes } from './routes/verification.ts'
@@ -66,6 +67,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/me', membershipRoutes(deps))
   app.use('/api/v1/me/pending/events', inboxEventRoutes(deps))
   app.use('/api/v1/me/sessions', ownSessionRoutes(deps))
+  app.use('/api/v1/account', accountViewRoutes(deps))
   app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
   app.use('/api/v1/account/audit', auditRoutes(deps))
   app.use('/api/v1/account/bootstrap', consentRoutes(deps))

@@ -31,6 +31,10 @@ export function createQuotaStore(connection: StoreConnection): QuotaStore {
       const taken = { _id: `${accountId}:${month}`, used: mongoose.trusted({ $gt: 0 }) }
       await model.updateOne(taken, { $inc: { used: -1 } })
     },
+    async used(accountId, month) {
+      const found = await model.findById(`${accountId}:${month}`).lean<QuotaDocument>()
+      return found?.used ?? 0
+    },
     async prune(month) {
       await model.deleteMany({ month: mongoose.trusted({ $lt: month }) })
     },

@@ -143,7 +143,7 @@ describe('GET /api/v1/account/audit', () => {
     }
   })
 
-  it('404: is for the owner of the account alone', async () => {
+  it('404: of the person’s own account only while they own it', async () => {
     const other = await setUpOwner(service, 'member@example.com')
     await alter(service, 'accounts', await accountOf(other), { owner_id: 'usr_somebody_else' })
     const answer = await other.owner.browser.get(PATH)

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accountAnswer } from '../../../src/http/schemas/responses/account-view.ts'
+import { alter, stored } from '../../support/caller.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { joinAccount } from '../../support/joined.ts'
+import { ask, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+const PATH = '/api/v1/account'
+
+let service: TestService
+let setting: LiveSetting
+let accountId: string
+let now = Date.now()
+beforeAll(async () => {
+  service = await startService({ localTime: () => now })
+  setting = await setUpOwner(service)
+  accountId = await accountOf(setting.owner)
+})
+afterAll(() => service.close())
+
+async function accountOf({ userId }: EnrolledPerson): Promise<string> {
+  return (await service.composition.deps.users.find(userId))?.account_id ?? ''
+}
+
+async function seen(person: EnrolledPerson, query = '') {
+  const body = expectStatus(await person.browser.get(`${PATH}${query}`), 200)
+  expect(accountAnswer.safeParse(body).error?.issues ?? []).toEqual([])
+  return body
+}
+
+describe('GET /api/v1/account', () => {
+  it('shows the owner name, quota and policy, every field', async () => {
+    const before = (await seen(setting.owner)).quota.used
+    await ask(setting)
+    const user = await service.composition.deps.users.find(setting.owner.userId)
+    const owner = { id: user?.id, name: user?.name, email: user?.email, approver: user?.approver }
+    const month = new Date(now).toISOString().slice(0, 7)
+    const today = new Date(now)
+    const ends = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 1)).toISOString()
+    expect(await seen(setting.owner)).toEqual({
+      id: accountId,
+      name: expect.any(String),
+      role: 'owner',
+      owner,
+      created_at: expect.stringMatching(/Z$/),
+      quota: { limit: 10_000, used: before + 1, month, resets_at: ends },
+      policy: {
+        approvers: [
+          { user_id: user?.id, ...owner, id: undefined, has_passkey: true, has_totp: false, eligible: true },
+        ].map(({ id: _, ...approver }) => approver),
+        quorum: 1,
+        passkey_only: false,
+        high_impact: false,
+        reminders: [0.5, 0.9],
+        reachable: true,
+      },
+    })
+  })
+
+  it('counts anew in another month, and says when the one after begins', async () => {
+    await ask(setting)
+    const started = now
+    now = Date.parse('2031-12-31T23:59:00Z')
+    const person = await enrolWithPasskey(service, 'december@example.com')
+    expect((await seen(person)).quota).toEqual({
+      limit: 10_000,
+      used: 0,
+      month: '2031-12',
+      resets_at: '2032-01-01T00:00:00.000Z',
+    })
+    now = started
+  })
+
+  it.each(['approver', 'auditor'] as const)('shows a member who is %s all but the policy', async (role) => {
+    const member = await enrolWithPasskey(service, `${role}@example.com`)
+    await joinAccount(service, accountId, member.userId, role)
+    const body = await seen(member, `?account=${accountId}`)
+    expect(body).toMatchObject({ id: accountId, role, owner: { id: setting.owner.userId } })
+    expect(body).not.toHaveProperty('policy')
+    expect(await seen(member)).toMatchObject({ id: await accountOf(member), role: 'owner' })
+  })
+
+  it('404: malformed, unknown and foreign accounts alike, also for whoever is only invited', async () => {
+    const stranger = await enrolWithPasskey(service, 'stranger@example.com')
+    const invited = await enrolWithPasskey(service, 'invited@example.com')
+    await joinAccount(service, accountId, invited.userId, 'auditor', 'invited')
+    for (const person of [stranger, invited])
+      for (const id of [accountId, `acc_${'0'.repeat(26)}`, 'x', '', '%00']) {
+        const { status, body } = await person.browser.get(`${PATH}?account=${id}`)
+        expect({ id, status, body }).toEqual({
+          id,
+          status: 404,
+          body: { error: 'not_found', message: expect.any(String) },
+        })
+      }
+  })
+})
+
+describe('PATCH /api/v1/account', () => {
+  it('gives the account another name, for requests made from now on, and leaves a trace', async () => {
+    const before = await ask(setting)
+    const answer = await setting.owner.browser.patch(PATH, { name: '  Acme Payments ' })
+    expect(expectStatus(answer, 200)).toMatchObject({ id: accountId, name: 'Acme Payments', role: 'owner' })
+    const after = await ask(setting)
+    const names = await Promise.all(
+      [before, after].map(async (id) => Object(await stored(service, 'requests').findOne({ _id: id }))),
+    )
+    expect(names.map(({ requested_by }) => requested_by.account_name === 'Acme Payments')).toEqual([
+      false,
+      true,
+    ])
+    const entries = Object(await stored(service, 'accounts').findOne({ _id: accountId })).audit
+    expect(entries.at(-1)).toMatchObject({
+      type: 'account.changed',
+      subject: accountId,
+      account_id: accountId,
+      actor: { kind: 'user', id: setting.owner.userId },
+      detail: { name: 'Acme Payments' },
+    })
+    expectStatus(await setting.owner.browser.patch(PATH, { name: 'Acme Payments' }), 200)
+    expect(Object(await stored(service, 'accounts').findOne({ _id: accountId })).audit).toHaveLength(
+      entries.length,
+    )
+  })
+
+  it.each([
+    ['name required', {}],
+    ['invalid_field', { name: '  ' }],
+    ['invalid_field', { name: 7 }],
+    ['invalid_field', { name: 'x'.repeat(81) }],
+    ['invalid_field', { name: 'two\nlines' }],
+  ])('400 %s: refuses %j', async (error, body) => {
+    const answer = await setting.owner.browser.patch(PATH, body)
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ error, field: 'name' })
+  })
+
+  it('T22, 403: not at the bidding of another site', async () => {
+    const { status, body } = await setting.owner.browser.patch(
+      PATH,
+      { name: 'Evil' },
+      { origin: 'https://evil.example' },
+    )
+    expect([status, body.error]).toEqual([403, 'csrf_refused'])
+  })
+
+  it('404: nobody but its owner', async () => {
+    const person = await enrolWithPasskey(service, 'robbed@example.com')
+    await alter(service, 'accounts', await accountOf(person), { owner_id: 'usr_somebody_else' })
+    const { status, body } = await person.browser.patch(PATH, { name: 'Mine' })
+    expect([status, body.error]).toEqual([404, 'not_found'])
+  })
+})
