@@ -34,6 +34,7 @@ export function firstRun(): FirstRun {
     keyForm((rawKey) => keyMade(rawKey)),
   )
   const keyMade = (rawKey: string): void => {
+    before = new Set(waiting.map(({ id }) => id))
     key.fill(
       el('p', {}, 'Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
       rawKeyBox(rawKey),
@@ -46,10 +47,15 @@ export function firstRun(): FirstRun {
     announce('Your key is made. Step 2: ask for an approval')
   }
   part.body.append(el('ol', { class: 'guide' }, key.element, ask.element, decide.element))
+  let waiting: readonly PendingRequest[] = []
+  let before: ReadonlySet<string> | undefined
   let shown: string | undefined
   return {
     element: part.element,
-    show([first]) {
+    show(now) {
+      waiting = now
+      // Others may have asked this person before; the guide is about what their own key asks.
+      const first = before && now.find(({ id }) => before?.has(id) === false)
       if (first?.id === shown) return
       if (first === undefined) decide.fill(decided())
       else decide.fill(...arrived(first))

@@ -59,8 +59,18 @@ export class WaitingList {
     this.#empty.hidden = this.#rows.size > 0
     this.#more.hidden = data.length < LISTED
     this.tick()
-    this.#events.selection()
+    this.#offerChoice()
     return fresh
+  }
+
+  /** One request alone needs no ticking. */
+  #offerChoice(): void {
+    const several = this.choice().all.length > 1
+    for (const { box } of this.#rows.values()) {
+      if (box?.parentElement) box.parentElement.hidden = !several
+      if (box !== undefined && !several) box.checked = false
+    }
+    this.#events.selection()
   }
 
   /** Moves the times left. */

@@ -41,7 +41,7 @@ export function waitingRow(request: PendingRequest): WaitingRow {
         class: 'button primary',
         'aria-describedby': textId,
       }),
-      box && el('p', { class: 'check select' }, box, ' ', el('label', { for: box.id }, 'Select')),
+      box && el('p', { class: 'check' }, box, ' ', el('label', { for: box.id }, 'Select')),
     ),
   )
   const tick = (clock: number): void => {

@@ -39,10 +39,10 @@ export interface PageContext extends Visit {
 }
 
 /** Throws what calls throw; the router then says so and offers to try again. */
-export type OpenPage = (context: PageContext) => Promise<PageView>
+type OpenPage = (context: PageContext) => Promise<PageView>
 
 /** A page that needs nobody to be signed in. */
-export type OpenPublicPage = (visit: Visit & { user: User | undefined }) => Promise<PageView>
+type OpenPublicPage = (visit: Visit & { user: User | undefined }) => Promise<PageView>
 
 interface Entry {
   /** Such as `/requests/:id`. */

@@ -88,7 +88,7 @@ describeInBrowser('several requests under one gesture', () => {
     expect(await quotes(page.locator('#waiting'))).toEqual(order)
     expect(await quotes(dialog())).toEqual(order)
     expect(await heading()).toBe('Approve 3 requests?')
-    expect(await dialog().innerText()).toContain('1 of them is marked high impact and come first.')
+    expect(await dialog().innerText()).toContain('One of them is marked high impact and comes first.')
     expect(await dialog().locator('.waiting').first().locator('.badge.high-impact').count()).toBe(1)
     expect(await dialog().locator('.badge.high-impact').count()).toBe(1)
   })
@@ -214,6 +214,7 @@ describeInBrowser('several requests under one gesture', () => {
     await page.goto('/')
     await page.locator('.waiting').waitFor()
     expect(await page.getByRole('button', { name: /Approve/ }).count()).toBe(0)
+    expect(await page.getByRole('checkbox').count()).toBe(0)
   })
 
   it.each([

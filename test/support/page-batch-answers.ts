@@ -28,9 +28,6 @@ export interface BatchAnswer {
   options: Record<string, unknown>
 }
 
-/** Ids of the requests that wait in a fresh area, in the order the service lists them. */
-export const BATCH_IDS = ['req_1', 'req_2', 'req_3'] as const
-
 function fresh(): PageBatch {
   const now = Date.now()
   const at = (minutes: number): string => new Date(now - minutes * 60_000).toISOString()

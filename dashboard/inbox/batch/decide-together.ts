@@ -88,7 +88,8 @@ export class DecideTogether {
     const left = this.#ids.length - items.length
     const high = items.filter(({ review }) => review.high_impact).length
     const facts = [
-      high > 0 && `${high} of them ${high === 1 ? 'is' : 'are'} marked high impact and come first.`,
+      high === 1 && 'One of them is marked high impact and comes first.',
+      high > 1 && `${high} of them are marked high impact and come first.`,
       left > 0 && `${left} can no longer be decided by you and ${left === 1 ? 'is' : 'are'} left out.`,
     ].filter((fact) => fact !== false)
     this.#show(

@@ -1,0 +1,184 @@
+import type { Page } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const HOME = { id: 'acc_home', name: 'Example Ltd', role: 'auditor', own: false } as const
+const OWN = { id: 'acc_own', name: 'Ana Pereira', role: 'owner', own: true } as const
+
+describeInBrowser('the shell of the dashboard', () => {
+  const suite = usePageSuite()
+  let visitor: Visitor
+  let page: Page
+
+  beforeEach(async () => {
+    visitor = await suite.visit()
+    page = visitor.page
+  })
+  const nav = () => page.getByRole('navigation', { name: 'Main' })
+  const heading = (name: string) => page.getByRole('heading', { level: 1, name })
+  const focused = () => page.evaluate('document.activeElement.textContent')
+  const open = async (path: string, title: string): Promise<void> => {
+    await page.goto(path)
+    await heading(title).waitFor()
+  }
+
+  it('goes from page to page without loading anew; focus, title, address and current entry follow', async () => {
+    await open('/', 'Inbox')
+    await page.evaluate('window.kept = true')
+    await nav().getByRole('link', { name: 'Account' }).click()
+    await heading('Your account').waitFor()
+    expect(await page.evaluate('window.kept')).toBe(true)
+    expect(await focused()).toBe('Your account')
+    expect(await page.title()).toBe('Account · Countersign')
+    expect(page.url()).toBe(`${suite.server().url}/account`)
+    expect(await page.locator('#announcements').innerText()).toBe('Account')
+    expect(await nav().locator('[aria-current]').allInnerTexts()).toEqual(['Account'])
+    await page.goBack()
+    await heading('Inbox').waitFor()
+    expect(await page.evaluate('window.kept')).toBe(true)
+    expect(await nav().locator('[aria-current=page]').allInnerTexts()).toEqual(['Inbox'])
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('leaves the focus alone on the first paint and says nothing', async () => {
+    await open('/', 'Inbox')
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('BODY')
+    expect(await page.locator('#announcements').innerText()).toBe('')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Skip to content')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate('document.activeElement.id')).toBe('content')
+    expect(await heading('Inbox').isVisible()).toBe(true)
+  })
+
+  it('comes back to where the page was read', async () => {
+    await page.setViewportSize({ width: 360, height: 500 })
+    await open('/account', 'Your account')
+    await page.evaluate('scrollTo(0, 600)')
+    await page.evaluate(`document.querySelector('#navigation a').click()`)
+    await heading('Inbox').waitFor()
+    expect(await page.evaluate('scrollY')).toBe(0)
+    await page.goBack()
+    await heading('Your account').waitFor()
+    await expect.poll(() => page.evaluate('scrollY')).toBe(600)
+  })
+
+  it('says who is signed in, and signs out', async () => {
+    await open('/account', 'Your account')
+    expect(await page.locator('#signed-in').innerText()).toContain('ana@example.com')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await heading('Sign in').waitFor()
+    expect(suite.server().calls).toContain('DELETE /session')
+  })
+
+  it('leads whoever is not signed in to the sign-in and back to the very address', async () => {
+    suite.server().state.signedIn = false
+    await page.goto('/account?account=acc_home')
+    await heading('Sign in').waitFor()
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/account?account=acc_home')
+  })
+
+  it('has no account to choose for whoever has one', async () => {
+    await open('/', 'Inbox')
+    expect(await page.getByRole('combobox').count()).toBe(0)
+  })
+
+  it('switches between accounts, keeps the choice in the address, and shows what the role opens', async () => {
+    suite.server().state.accounts = [HOME, OWN]
+    await open('/', 'Inbox')
+    const account = page.getByRole('combobox', { name: 'Account' })
+    expect(await account.inputValue()).toBe('acc_home')
+    expect(await nav().getByRole('link').allInnerTexts()).not.toContain('API keys')
+    await account.selectOption('Ana Pereira (yours)')
+    await page.waitForURL('**/?account=acc_own')
+    await nav().getByRole('link', { name: 'API keys' }).waitFor()
+    await nav().getByRole('link', { name: 'Account' }).click()
+    await heading('Your account').waitFor()
+    expect(page.url()).toBe(`${suite.server().url}/account?account=acc_own`)
+    await account.selectOption('Example Ltd (auditor)')
+    await page.waitForURL('**/account')
+    expect(await nav().getByRole('link').allInnerTexts()).not.toContain('API keys')
+  })
+
+  it('does not open a page that the role does not, and offers the person’s own', async () => {
+    suite.server().state.accounts = [HOME, OWN]
+    await open('/keys', 'This page is not open to you')
+    expect(await page.locator('main').innerText()).toContain('In the account Example Ltd you are auditor')
+    expect(suite.server().calls.filter((call) => call.includes('api-keys'))).toEqual([])
+    await page.getByRole('link', { name: 'See this page for your own account' }).click()
+    await page.waitForURL('**/keys?account=acc_own')
+    await heading('This page is not open to you').waitFor({ state: 'detached' })
+    await expect.poll(() => suite.server().calls).toContain('GET /account/api-keys')
+  })
+
+  it('says so when the address names an account this person may not look at', async () => {
+    await open('/?account=acc_other', 'No such account for you')
+    expect(suite.server().calls).toEqual(['GET /session'])
+    await page.getByRole('link', { name: 'Go to your own' }).click()
+    await heading('Inbox').waitFor()
+  })
+
+  it('says why a page could not be loaded, and tries again', async () => {
+    await page.route('**/me/factors', (route) => route.fulfill({ status: 503, body: 'down' }))
+    await open('/account', 'This page could not be loaded')
+    expect(await page.locator('.notice').innerText()).toContain('The service answered with status 503.')
+    await page.unroute('**/me/factors')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await heading('Your account').waitFor()
+  })
+
+  it('says so when the script of a page does not arrive, and loads anew', async () => {
+    await open('/', 'Inbox')
+    await page.route('**/assets/account-page-*.js', (route) => route.abort())
+    await nav().getByRole('link', { name: 'Account' }).click()
+    await heading('This page could not be loaded').waitFor()
+    expect(await page.locator('.notice').innerText()).toContain('A part of this page did not arrive.')
+    await page.unroute('**/assets/account-page-*.js')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await heading('Your account').waitFor()
+  })
+
+  it('shows the page that was asked for last, whichever arrives first', async () => {
+    await open('/account', 'Your account')
+    let release: () => void = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route('**/me/pending', async (route) => {
+      await held
+      await route.continue()
+    })
+    await nav().getByRole('link', { name: 'Inbox' }).click()
+    await page.waitForURL('**/')
+    await nav().getByRole('link', { name: 'Account' }).click()
+    await page.waitForURL('**/account')
+    const late = page.waitForResponse('**/me/pending')
+    release()
+    await late
+    await heading('Your account').waitFor()
+    expect(await heading('Inbox').count()).toBe(0)
+  })
+
+  it('answers an invitation and says so', async () => {
+    const { state } = suite.server()
+    state.invitations = [
+      {
+        account_id: 'acc_2',
+        account_name: 'Example Ltd',
+        role: 'approver',
+        invited_at: '2026-11-20T11:00:00Z',
+      },
+    ]
+    await page.route('**/me/invitations/acc_2/accept', (route) => {
+      state.invitations = []
+      return route.fulfill({ json: { ok: true } })
+    })
+    await open('/', 'Inbox')
+    expect(await page.getByRole('region', { name: 'Invitations' }).innerText()).toContain('As approver')
+    await page.getByRole('button', { name: 'Accept the invitation to Example Ltd' }).click()
+    await page.getByText('You belong to Example Ltd now.').waitFor()
+    expect(await page.evaluate('document.activeElement.className')).toContain('notice success')
+    expect(await page.getByRole('region', { name: 'Invitations' }).count()).toBe(0)
+  })
+})

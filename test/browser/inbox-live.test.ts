@@ -1,0 +1,63 @@
+import type { Page } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser } from '../support/browser.ts'
+import { samplePending } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+/** Counts what the stream has told, so that a test need not guess when it arrives. */
+const COUNT_TOLD = `
+  window.told = 0
+  const listen = EventSource.prototype.addEventListener
+  EventSource.prototype.addEventListener = function (type, ...rest) {
+    listen.call(this, type, () => { window.told += 1 })
+    listen.call(this, type, ...rest)
+  }`
+
+describeInBrowser('the inbox by the service’s stream', () => {
+  const suite = usePageSuite()
+  let page: Page
+
+  beforeEach(async () => {
+    suite.server().state.events = true
+    suite.server().state.pending = []
+    page = (await suite.visit()).page
+    await page.clock.install()
+    await page.addInitScript(COUNT_TOLD)
+    await page.goto('/')
+    await page.getByText('Nothing waits for you now.').waitFor()
+    await expect.poll(() => suite.server().inboxes()).toBe(1)
+  })
+  const looks = (): number => suite.server().calls.filter((call) => call === 'GET /me/pending').length
+
+  it('shows a request as soon as it is told, and asks no more than once a minute otherwise', async () => {
+    suite.server().state.pending = [samplePending()]
+    suite.server().tellInboxes()
+    await expect.poll(() => page.evaluate('window.told')).toBe(1)
+    await page.clock.runFor(10)
+    await page.locator('.waiting').waitFor()
+    const before = looks()
+    await page.clock.runFor(45_000)
+    expect(looks()).toBe(before)
+    await page.clock.runFor(25_000)
+    await expect.poll(looks).toBe(before + 1)
+  })
+
+  it('closes the stream when the person goes to another page', async () => {
+    await page.getByRole('link', { name: 'Account' }).click()
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await expect.poll(() => suite.server().inboxes()).toBe(0)
+  })
+
+  it('closes it while nobody sees the page, and looks at once when somebody does again', async () => {
+    await page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+    await expect.poll(() => suite.server().inboxes()).toBe(0)
+    suite.server().state.pending = [samplePending()]
+    await page.evaluate(
+      `delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))`,
+    )
+    await page.clock.runFor(10)
+    await page.locator('.waiting').waitFor()
+    await expect.poll(() => suite.server().inboxes()).toBe(1)
+  })
+})

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { AUDIT_WORDS, auditWords, partsOf } from '../../dashboard/audit/audit-words.ts'
+import { AUDIT_TYPES } from '../../src/domain/audit.ts'
+
+const listed = Object.values(AUDIT_WORDS).flatMap((group) => Object.entries(group))
+
+describe('the words of the audit log', () => {
+  it('know every type the service writes, each once', () => {
+    expect(listed.map(([type]) => type).toSorted()).toEqual([...AUDIT_TYPES].toSorted())
+  })
+
+  it('are sentences of known parts, and names that differ', () => {
+    const known = ['actor', 'subject', 'decision', 'result', 'role', 'workspace']
+    for (const [type, { sentence }] of listed) {
+      expect(sentence, type).toMatch(/^(?:\{(?:actor|subject)\}|[A-Z]).*[^.]$/)
+      for (const { name } of partsOf(sentence)) if (name !== undefined) expect(known, type).toContain(name)
+    }
+    expect(new Set(listed.map(([, { name }]) => name)).size).toBe(listed.length)
+  })
+
+  it('say the type itself where a newer service tells of something new', () => {
+    expect(auditWords('future.thing')).toEqual({ name: 'future.thing', sentence: '{actor}: future.thing' })
+    expect(auditWords('constructor')).toEqual({ name: 'constructor', sentence: '{actor}: constructor' })
+  })
+
+  it('fall apart into words and the names of values', () => {
+    expect(partsOf('{actor} made {subject} {role}')).toEqual([
+      { name: 'actor' },
+      { words: ' made ' },
+      { name: 'subject' },
+      { words: ' ' },
+      { name: 'role' },
+    ])
+  })
+})
