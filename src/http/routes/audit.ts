@@ -2,6 +2,7 @@ import { type RequestHandler, Router } from 'express'
 import type { AuditRecord } from '../../domain/audit.ts'
 import { Refusal } from '../../domain/errors.ts'
 import { exportAudit } from '../../flow/audit/export-audit.ts'
+import { nameParties } from '../../flow/audit/name-parties.ts'
 import { readAudit } from '../../flow/audit/read-audit.ts'
 import { isByTime } from '../../flow/audit/walk-audit.ts'
 import { decodeAuditCursor, encodeAuditCursor } from '../audit-cursor.ts'
@@ -29,10 +30,12 @@ function list(deps: HttpDeps): RequestHandler {
     const { cursor, limit, ...filter } = parseBody(auditQuery, request.query)
     const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
     const query = { ...given(filter), ...given({ before }), limit }
-    const { records, next } = await readAudit(deps, sessionOf(response).user, query)
+    const { user } = sessionOf(response)
+    const { records, next } = await readAudit(deps, user, query)
     response.json({
       data: records.flatMap(shown),
       next_cursor: next === undefined ? null : encodeAuditCursor(next),
+      names: await nameParties(deps, user, records, query.account),
     })
   }
 }

@@ -38,4 +38,12 @@ const auditAnswer = z
   .meta({ id: 'AuditRecord' })
 
 /** `GET /api/v1/account/audit`. */
-export const auditListAnswer = pageOf(auditAnswer).meta({ id: 'AuditList' })
+export const auditListAnswer = pageOf(auditAnswer)
+  .extend({
+    names: z.record(z.string(), z.string()).meta({
+      description:
+        'What the people and API keys of these entries are called now, by id. The trail itself keeps ids.',
+      example: { usr_7h3k9m2p5q8r1s4t6v0w2x5y8z: 'Ana Pereira' },
+    }),
+  })
+  .meta({ id: 'AuditList' })
