@@ -63,9 +63,9 @@ function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Chi
       return el(
         'span',
         {},
-        begin('somebody in chat, ', first),
+        begin('somebody in chat (', first),
         el('span', { class: 'mono' }, callerText(actor.id ?? '')),
-        ',',
+        ')',
       )
     case 'cli':
       return begin('the command line', first)

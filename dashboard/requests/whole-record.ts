@@ -35,7 +35,12 @@ export function recordSection({ review, context }: CheckedReview, decision: Deci
         `${JSON.stringify(record, null, 2)}\n`,
       ),
     ),
-    el('p', { class: 'hint' }, 'To check it later: ', el('code', {}, `countersign verify ${id}.json`)),
+    el(
+      'p',
+      { class: 'hint' },
+      'To check it later: ',
+      el('code', {}, `countersign verify ${id}.json --jwks ${location.origin}/.well-known/jwks.json`),
+    ),
   )
   return part.element
 }

@@ -1,0 +1,162 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import type { PageState } from '../support/page-answers.ts'
+import {
+  decidedRow,
+  type HistoryArea,
+  historyArea,
+  KEY_ID,
+  sampleDecided,
+  sampleDelivery,
+  sampleEntry,
+  sampleRow,
+} from '../support/page-history-answers.ts'
+import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const REQUEST = `/requests/${sampleReview().id}`
+const HOSTILE = `Pay \u202Eevil\u202C <img src=x onerror=alert(1)> p\u0430ypal\u200b${'x'.repeat(420)}`
+
+const ROWS = [
+  sampleRow({ quorum: { needed: 2, approved: 1 } }),
+  decidedRow('approved', { sandbox: true, high_impact: false, action: 'Deploy version 1.4.2 to production' }),
+  decidedRow('rejected', { action: HOSTILE }),
+  sampleRow({
+    status: 'expired',
+    high_impact: false,
+    requested_by: { key_name: HOSTILE, account_name: 'x' },
+  }),
+  sampleRow({ status: 'expired', cancelled: true, action: 'Restart the search cluster' }),
+]
+
+const ENTRIES = [
+  sampleEntry(),
+  sampleEntry({
+    seq: 40,
+    type: 'key.revoked',
+    actor: { kind: 'user', id: 'usr_2', address: '2001:db8::7' },
+    subject: KEY_ID,
+  }),
+  sampleEntry({
+    seq: 39,
+    type: 'approval.voted',
+    actor: { kind: 'user', id: SAMPLE_USER.id },
+    detail: { decision: 'approved', method: 'passkey', on_behalf_of: 'usr_2' },
+  }),
+  sampleEntry({
+    seq: 38,
+    type: 'delivery.exhausted',
+    actor: { kind: 'service' },
+    subject: 'dlv_1',
+    detail: { target: 'callback', request_id: sampleReview().id, outcome: HOSTILE },
+  }),
+  sampleEntry({ seq: 37, type: 'approval.verified', actor: { kind: 'public' }, detail: { result: 'valid' } }),
+  sampleEntry({
+    seq: 36,
+    type: 'future.thing',
+    actor: { kind: 'chat', id: 'slack:T1:U1' },
+    subject: HOSTILE,
+  }),
+]
+
+const CARD = {
+  id: 'crd_1',
+  platform: 'slack',
+  recipient: 'approver',
+  approver: '7f3a09c2d41be865',
+  state: 'unreachable',
+  next_attempt_at: null,
+  attempts: [{ at: '2026-11-20T09:30:01.000Z', what: 'post', outcome: 'unreachable', duration_ms: 120 }],
+  created_at: '2026-11-20T09:30:00.000Z',
+}
+
+interface Scene {
+  prepare?(area: HistoryArea, state: PageState): void
+  path: string
+  ready: string
+  act?(page: Page): Promise<void>
+}
+
+const SCENES: Record<string, Scene> = {
+  'history with filters': {
+    prepare: (area) => {
+      area.pageSize = 5
+      area.rows = [...ROWS, ...ROWS]
+    },
+    path: '/requests?status=approved&q=deploy',
+    ready: '.data-table',
+  },
+  'empty history': { path: '/requests', ready: '.history' },
+  'history with a wrong filter': {
+    prepare: (area) => {
+      area.refuse = { field: 'from', detail: 'from must be a day or a time such as 2026-03-04T09:30:00Z' }
+    },
+    path: '/requests?from=yesterday',
+    ready: '[aria-invalid="true"]',
+  },
+  'decided request with its deliveries': {
+    prepare: (area, state) => {
+      state.review = sampleDecided()
+      const failed = sampleDelivery({
+        id: 'dlv_2',
+        target: 'webhook',
+        webhook_id: 'whk_3V9K2M7Q4R8S1T6W5X0YZABCDE',
+        event_type: 'approval.approved',
+        url: `https://example.com/${'x'.repeat(300)}`,
+        state: 'due',
+        next_attempt_at: '2026-11-20T09:36:00.000Z',
+      })
+      area.log = { data: [sampleDelivery(), failed], next_cursor: 'more', cards: [CARD] }
+    },
+    path: REQUEST,
+    ready: '.receipt',
+    act: async (page) => {
+      await page.getByText('Signed receipt').click()
+      await page.locator('.attempts > summary').first().click()
+    },
+  },
+  'request that waits for this person': { path: REQUEST, ready: '.panel' },
+  'unknown request': { path: '/requests/req_1', ready: 'h1' },
+  'audit log': {
+    prepare: (area) => {
+      area.entries = [...ENTRIES, ...ENTRIES]
+      area.pageSize = 6
+      area.names = { usr_2: 'Ann Other', [KEY_ID]: 'deploy' }
+    },
+    path: '/audit',
+    ready: '.audit-entry',
+    act: (page) => page.getByText('Entry 41, raw').click(),
+  },
+  'audit log where nothing matches': {
+    path: '/audit?type=key.created&actor=usr_1&from=2026-11-01',
+    ready: '.history',
+  },
+}
+
+const LOOKS = [
+  { width: 360, colorScheme: 'dark' },
+  { width: 1440, colorScheme: 'light' },
+] as const
+
+describeInBrowser('history and audit log for everybody', () => {
+  const area = historyArea()
+  const suite = usePageSuite(area)
+
+  for (const [name, { prepare, path, ready, act }] of Object.entries(SCENES)) {
+    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
+      prepare?.(area, suite.server().state)
+      const { page, incidents } = await suite.visit()
+      await page.goto(path)
+      await page.locator(ready).first().waitFor()
+      await act?.(page)
+      for (const { width, colorScheme } of LOOKS) {
+        await page.setViewportSize({ width, height: 800 })
+        await page.emulateMedia({ colorScheme })
+        expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
+        expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
+        expect(incidents).toEqual([])
+      }
+    })
+  }
+})
