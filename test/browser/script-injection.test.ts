@@ -130,7 +130,7 @@ describeInBrowser('script and markup in the words of others', () => {
     for (const [path, places] of [
       ['/', 3],
       ['/account', 1],
-      ['/keys', 2],
+      ['/keys', 1],
     ] as const) {
       await visitor.page.goto(path)
       await visitor.page.locator('.entry, .waiting').first().waitFor()

@@ -1,0 +1,25 @@
+import { get } from '../../webauthn-page/api/request.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { chatSections } from './chat-sections.ts'
+import { loadChatSetup } from './chat-setup.ts'
+import { newWebhookSection } from './new-webhook.ts'
+import { webhooksShape } from './webhook-shapes.ts'
+import { webhooksSection } from './webhooks-section.ts'
+
+/** `/integrations`: webhooks, and how cards come to Slack and Teams. */
+export async function integrationsPage(context: PageContext): Promise<PageView> {
+  const [{ data: webhooks }, chat] = await Promise.all([
+    get('/account/webhooks', webhooksShape),
+    loadChatSetup(),
+  ])
+  const scene = el(
+    'div',
+    { class: 'integrations' },
+    el('h1', {}, 'Integrations'),
+    webhooksSection(webhooks, context),
+    newWebhookSection(context),
+    ...chatSections(chat, context),
+  )
+  return { title: 'Integrations', scene, wide: true }
+}

@@ -1,0 +1,11 @@
+import { get } from '../../webauthn-page/api/request.ts'
+import { deliveryPageShape } from './webhook-shapes.ts'
+
+/** A page of the log of a webhook, newest first. */
+export type DeliveryPage = ReturnType<typeof deliveryPageShape>
+
+/** @throws RequestFailure, ShapeError */
+export function loadDeliveries(id: string, cursor: string | undefined): Promise<DeliveryPage> {
+  const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+  return get(`/account/webhooks/${encodeURIComponent(id)}/deliveries${query}`, deliveryPageShape)
+}

@@ -1,0 +1,99 @@
+import { visibleString } from '../../src/domain/text.ts'
+import { okShape } from '../../webauthn-page/api/contract.ts'
+import { post, remove } from '../../webauthn-page/api/request.ts'
+import { button } from '../../webauthn-page/dom/button.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { moment } from '../../webauthn-page/dom/moment.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import type { RowPanel } from '../parts/row-panel.ts'
+import { secretBox } from '../parts/secret-box.ts'
+import { testResult } from './outcome-view.ts'
+import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './webhook-shapes.ts'
+
+interface After {
+  /** Something changed; opens the page anew. */
+  done(message?: string): Promise<void>
+  deleted(): Promise<void>
+  tested(delivery: Delivery): void
+}
+
+/** The buttons of a webhook that is not deleted; what they say stands in the panel. */
+export function webhookActions(webhook: Webhook, panel: RowPanel, after: After): HTMLElement[] {
+  const path = `/account/webhooks/${encodeURIComponent(webhook.id)}`
+  const opener = (label: string, name: string, work: () => Promise<void>): HTMLButtonElement =>
+    panel.opener(label, { 'aria-label': `${name} ${visibleString(webhook.url)}` }, work)
+  const enable = async (): Promise<void> => {
+    await post(`${path}/enable`, {}, okShape)
+    await after.done('The webhook is on again.')
+  }
+  return [
+    ...(webhook.state === 'disabled' ? [opener('Switch on', 'Switch on the webhook', enable)] : []),
+    opener('Send a test', 'Send a test to', () => test(path, panel, after)),
+    opener('Rotate secret', 'Rotate secret of', () => rotate(webhook, path, panel, after)),
+    opener('Delete', 'Delete the webhook', () => drop(webhook, path, after)),
+  ]
+}
+
+/** Sends a test and shows what came of it. @throws RequestFailure, ShapeError */
+export async function test(
+  path: string,
+  { slot }: Pick<RowPanel, 'slot'>,
+  { tested }: Pick<After, 'tested'>,
+): Promise<void> {
+  slot.show('info', 'the test is on its way; this takes a few seconds at most.')
+  const delivery = await post(`${path}/test`, {}, deliveryShape)
+  const { good, words } = testResult(delivery)
+  slot.show(good ? 'success' : 'error', words)
+  tested(delivery)
+}
+
+async function rotate(webhook: Webhook, path: string, panel: RowPanel, after: After): Promise<void> {
+  const rotatedBefore = webhook.previous_secret_valid_until !== null
+  const sure = await askFirst(
+    'Give this webhook a new secret?',
+    'Rotate',
+    callerText(webhook.url),
+    ' gets a new secret, shown once. For 24 hours every delivery is signed with both, so that the receiver can change over without a gap.',
+    rotatedBefore &&
+      ' It was rotated less than a day ago: the oldest secret ends at once, which is what you want when it leaked.',
+  )
+  if (!sure) return
+  const { secret, previous_secret_valid_until } = await post(`${path}/rotate`, {}, rotatedShape)
+  panel.show(
+    el(
+      'div',
+      { class: 'panel-form' },
+      el('h3', {}, 'The new secret'),
+      el('p', {}, 'Copy it now. ', el('strong', {}, 'It is shown only this once.')),
+      secretBox(secret, 'the new secret'),
+      el(
+        'p',
+        { class: 'hint' },
+        el('code', {}, 'webhook-signature'),
+        ' carries two signatures, by the new and by the old secret, until ',
+        moment(previous_secret_valid_until),
+        '. ',
+        el('code', {}, 'X-Service-Signature'),
+        ' is by the new one from now on.',
+      ),
+      el(
+        'div',
+        { class: 'buttons' },
+        button('I saved the secret', 'primary', () => after.done('The secret is rotated.')),
+      ),
+    ),
+  )
+}
+
+async function drop(webhook: Webhook, path: string, after: After): Promise<void> {
+  const sure = await askFirst(
+    'Delete this webhook?',
+    'Delete',
+    callerText(webhook.url),
+    ' is told of nothing any more, and what is on its way to it is dropped. This cannot be undone.',
+  )
+  if (!sure) return
+  await remove(path, okShape)
+  await after.deleted()
+}

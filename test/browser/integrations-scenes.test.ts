@@ -1,0 +1,169 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import type { PageState } from '../support/page-answers.ts'
+import { SAMPLE_CHANNEL, SAMPLE_IDENTITY } from '../support/page-chat-answers.ts'
+import {
+  type IntegrationsArea,
+  integrationsArea,
+  sampleDelivery,
+  sampleWebhook,
+} from '../support/page-integration-answers.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+interface Scene {
+  prepare?(area: IntegrationsArea, state: PageState): void
+  path?: string
+  ready: string
+  act?(page: Page): Promise<void>
+}
+
+const LONG = `https://hooks.example.com/${'wordwithoutspace'.repeat(12)}`
+const HOSTILE = 'p\u0430ypal\u202e'
+const press = (name: string) => (page: Page) => page.getByRole('button', { name }).first().click()
+
+const SCENES: Record<string, Scene> = {
+  'nothing set up': { ready: '.not-set-up' },
+  'webhooks of every kind': {
+    prepare: (area) => {
+      const until = '2026-11-22T08:00:00.000Z'
+      area.webhooks = [
+        sampleWebhook({ last_delivery: sampleDelivery() }),
+        sampleWebhook({ id: 'whk_2', url: LONG, previous_secret_valid_until: until }),
+        sampleWebhook({
+          id: 'whk_3',
+          state: 'disabled',
+          disabled_at: '2026-11-19T10:00:00.000Z',
+          last_delivery: sampleDelivery({
+            state: 'dead',
+            attempts: [{ at: '2026-11-19T10:00:00.000Z', outcome: 'http_410', duration_ms: 9 }],
+          }),
+        }),
+      ]
+    },
+    ready: '.webhook-about',
+  },
+  'a form that is refused': {
+    ready: '.key-form',
+    act: async (page) => {
+      await press('Create the webhook')(page)
+      await page.getByLabel('Address of the receiver').fill('https://a.example')
+      await page.getByLabel('Only these').check()
+      await press('Create the webhook')(page)
+      await page.getByText('Choose at least one event.').waitFor()
+    },
+  },
+  'a new webhook and its test': {
+    prepare: (area) => {
+      area.outcome = 'connect_failed'
+    },
+    ready: '.key-form',
+    act: async (page) => {
+      await page.getByLabel('Address of the receiver').fill(LONG)
+      await press('Create the webhook')(page)
+      await press('Send a test')(page)
+      await page.getByText('no connection').waitFor()
+    },
+  },
+  'a rotated secret': {
+    prepare: (area) => {
+      area.webhooks = [sampleWebhook()]
+    },
+    ready: '.webhook-about',
+    act: async (page) => {
+      await press('Rotate secret of')(page)
+      await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+      await page.getByRole('heading', { name: 'The new secret' }).waitFor()
+    },
+  },
+  'chat that is set up': {
+    prepare: (area, { chat }) => {
+      const installed_at = '2026-11-02T08:00:00.000Z'
+      area.apps = {
+        slack: {
+          configured: true,
+          mode: 'many',
+          installations: [
+            { tenant: 'T024BE7LD', name: 'Example Ltd', installed_at },
+            { tenant: 'T0', name: HOSTILE, installed_at },
+          ],
+        },
+        teams: { configured: true, tenants: ['7b1c4d1e-0000-4000-8000-5a5a5a5a5a5a'] },
+      }
+      chat.identities = [SAMPLE_IDENTITY]
+      chat.channels = [SAMPLE_CHANNEL, { ...SAMPLE_CHANNEL, channel: 'C2', name: HOSTILE }]
+    },
+    ready: '.chat-entry',
+  },
+  'chat without a workspace': {
+    prepare: (area) => {
+      area.apps.slack = { configured: true, mode: 'many', installations: [] }
+    },
+    ready: 'text=Add to Slack',
+  },
+  'a log of every state': {
+    prepare: (area) => {
+      const at = '2026-11-20T09:00:00.000Z'
+      const failed = { at, outcome: 'timeout', duration_ms: 10_000 }
+      area.webhooks = [sampleWebhook({ url: LONG })]
+      area.deliveries = [
+        sampleDelivery({ id: 'dlv_1', state: 'sending', attempts: [] }),
+        sampleDelivery({
+          id: 'dlv_2',
+          state: 'due',
+          next_attempt_at: '2100-01-01T00:00:00.000Z',
+          attempts: [failed],
+        }),
+        sampleDelivery({ id: 'dlv_3' }),
+        sampleDelivery({ id: 'dlv_4', state: 'dead', attempts: [failed, failed, failed, failed, failed] }),
+        sampleDelivery({ id: 'dlv_5', state: 'dropped', attempts: [], request_id: undefined }),
+        sampleDelivery({ id: 'dlv_6' }),
+      ]
+      area.pageSize = 5
+    },
+    path: '/integrations/webhooks/whk_1',
+    ready: '.delivery',
+    act: (page) => page.getByText('5 attempts').click(),
+  },
+  'an empty log of a deleted webhook': {
+    prepare: (area) => {
+      area.webhooks = [sampleWebhook({ state: 'deleted' })]
+    },
+    path: '/integrations/webhooks/whk_1',
+    ready: 'text=Nothing was sent',
+  },
+}
+
+/** Where to put pictures of every scene, to look at. */
+const SHOTS = process.env.SCREENSHOTS
+
+const LOOKS = [
+  { width: 360, colorScheme: 'dark' },
+  { width: 1440, colorScheme: 'light' },
+] as const
+
+describeInBrowser('the pages of integrations, for everybody', () => {
+  const area = integrationsArea()
+  const suite = usePageSuite(area)
+
+  for (const [name, { prepare, path = '/integrations', ready, act }] of Object.entries(SCENES)) {
+    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
+      prepare?.(area, suite.server().state)
+      const { page, incidents } = await suite.visit()
+      await page.goto(path)
+      await page.locator(ready).first().waitFor()
+      await act?.(page)
+      for (const { width, colorScheme } of LOOKS) {
+        await page.setViewportSize({ width, height: 800 })
+        await page.emulateMedia({ colorScheme })
+        if (SHOTS !== undefined) {
+          const file = `${SHOTS}/integrations-${name.replace(/\W+/g, '-')}-${width}-${colorScheme}.png`
+          await page.screenshot({ path: file, fullPage: true })
+        }
+        expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
+        expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
+        expect(incidents).toEqual([])
+      }
+    })
+  }
+})
