@@ -11,6 +11,7 @@ export interface CreateKeyOptions {
   owner: string
   name: string
   sandbox?: boolean
+  sourceControl?: boolean
   scopes?: string
   json?: boolean
 }
@@ -21,7 +22,8 @@ export function runCreateKey(options: CreateKeyOptions): Promise<CommandResult> 
   const scopes = options.scopes === undefined ? {} : { scopes: readScopes(options.scopes) }
   return withService(options.json, async (deps) => {
     const owner = await findPerson(deps, options.owner)
-    const wanted = { accountId: owner.account_id, name, sandbox: options.sandbox ?? false, ...scopes }
+    const { sandbox = false, sourceControl: source_control = false } = options
+    const wanted = { accountId: owner.account_id, name, sandbox, source_control, ...scopes }
     const { raw_key, key } = await createApiKey(deps, wanted, { kind: 'cli' })
     return {
       value: { raw_key, key: presentKey(key) },

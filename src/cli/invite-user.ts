@@ -9,6 +9,9 @@ import { withService } from './with-service.ts'
 export interface InviteOptions {
   name?: string
   renew?: boolean
+  /** With `role`: into this account, as a member. */
+  account?: string
+  role?: string
   json?: boolean
 }
 

@@ -9,6 +9,7 @@ import { type CreateKeyOptions, runCreateKey } from './create-key.ts'
 import { runDoctor } from './doctor/run-doctor.ts'
 import { runSlackDoctor } from './doctor/run-slack-doctor.ts'
 import { runTeamsDoctor } from './doctor/run-teams-doctor.ts'
+import { runInviteMember } from './invite-member.ts'
 import { type InviteOptions, runInviteUser } from './invite-user.ts'
 import { runListKeys } from './list-keys.ts'
 import { runListUsers } from './list-users.ts'
@@ -90,10 +91,13 @@ function addUserCommands(user: Command): void {
     .description('make a person with an account of their own, and a one-time link by which they enrol')
     .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
     .option('--renew', 'a new link for somebody who exists: the old one expired, or all factors are lost')
+    .option('--account <account_id>', 'as a member of this account; together with --role')
+    .option('--role <role>', 'approver (decides requests that name them) or auditor (sees everything)')
     .option(...JSON_OPTION)
-    .action(async (email: string, options: InviteOptions) =>
-      tell(await runInviteUser(email, options), options.json),
-    )
+    .action(async (email: string, options: InviteOptions) => {
+      const joins = options.account !== undefined || options.role !== undefined
+      tell(await (joins ? runInviteMember : runInviteUser)(email, options), options.json)
+    })
   user
     .command('list')
     .description('list everybody')
@@ -108,6 +112,7 @@ function addKeyCommands(key: Command): void {
     .requiredOption('--owner <email>', 'whose account it belongs to')
     .requiredOption('--name <name>', 'what approvers see as the asking application')
     .option('--sandbox', 'an sa_test_ key: dry runs, no person decides')
+    .option('--source-control', 'for a source-control integration: all its requests are high impact')
     .option(
       '--scopes <scopes>',
       'comma-separated: approval:create,approval:read,approval:verify (default: all)',

@@ -29,6 +29,7 @@ describe('countersign user', () => {
           has_totp: false,
           created_at: expect.stringMatching(/Z$/),
           enrolled_at: null,
+          accounts: [{ id: invited.json().account_id, role: 'owner', state: 'active' }],
         },
       ],
       next_cursor: null,
@@ -61,7 +62,69 @@ describe('countersign user', () => {
     expect(invited.stdout).toMatch(/^Invited ada@example\.com \(usr_/)
     expect(invited.stdout).toMatch(/\n {2}http:\/\/localhost:3000\/enroll#\S+\n/)
     const listed = await cli(['user', 'list'], { env })
-    expect(listed.stdout).toMatch(/^E-MAIL .*\nada@example\.com +ada +none yet +usr_/)
+    expect(listed.stdout).toMatch(/^E-MAIL .*\nada@example\.com +ada +none yet +usr_\S+ +acc_\S+ owner$/m)
+  })
+
+  it('invites a member into an account, known or not, and shows who is what where', async () => {
+    const { env } = await useDataDir()
+    const owner = await cli(['user', 'invite', 'ada@example.com', '--json'], { env })
+    const known = await cli(['user', 'invite', 'bob@example.com', '--json'], { env })
+    const { account_id } = owner.json()
+    const into = ['--account', account_id, '--role']
+    const joined = await cli(['user', 'invite', 'bob@example.com', ...into, 'approver', '--json'], { env })
+    expect(joined.stderr).toBe('')
+    expect(joined.json()).toEqual({
+      user_id: known.json().user_id,
+      account_id,
+      role: 'approver',
+      enroll_url: expect.stringMatching(LINK),
+    })
+    const made = await cli(['user', 'invite', 'new@example.com', ...into, 'auditor'], { env })
+    expect(made.stdout).toMatch(/^Invited new@example\.com \(usr_\S+\) into account acc_\S+ as auditor\.\n/)
+    const twice = await cli(['user', 'invite', 'bob@example.com', ...into, 'auditor', '--json'], { env })
+    expect(twice.code).toBe(1)
+    expect(twice.error()).toEqual({
+      error: 'member_exists',
+      message: `bob@example.com is in account ${account_id}, or invited, already.`,
+    })
+    const listed = await cli(['user', 'list', '--json'], { env })
+    const { data } = listed.json()
+    expect(data.map((user: { accounts: unknown }) => user.accounts)).toEqual([
+      [{ id: account_id, role: 'owner', state: 'active' }],
+      [
+        { id: known.json().account_id, role: 'owner', state: 'active' },
+        { id: account_id, role: 'approver', state: 'invited' },
+      ],
+      [
+        { id: data[2].account_id, role: 'owner', state: 'active' },
+        { id: account_id, role: 'auditor', state: 'invited' },
+      ],
+    ])
+  })
+
+  it('says what is wrong with an invitation into an account', async () => {
+    const { env } = await useDataDir()
+    const invite = async (...more: string[]) => {
+      const { code, error } = await cli(['user', 'invite', 'x@example.com', ...more, '--json'], { env })
+      return [code, error()]
+    }
+    const unknown = `acc_${'0'.repeat(26)}`
+    expect(await invite('--account', unknown)).toEqual([
+      2,
+      { error: 'usage', message: '--account and --role go together: into which account, and as what.' },
+    ])
+    expect(await invite('--account', 'x', '--role', 'auditor')).toEqual([
+      2,
+      { error: 'usage', message: '"x" is no account id (acc_…).' },
+    ])
+    expect(await invite('--account', unknown, '--role', 'owner')).toEqual([
+      2,
+      { error: 'usage', message: '"owner" is no role; choose among approver, auditor.' },
+    ])
+    expect(await invite('--account', unknown, '--role', 'auditor')).toEqual([
+      1,
+      { error: 'account_not_found', message: `There is no account ${unknown}; see: countersign user list` },
+    ])
   })
 })
 
@@ -107,6 +170,16 @@ describe('countersign key', () => {
       ['dry', 'carol@example.com'],
     ])
     expect(listed.stdout).not.toContain(made.json().raw_key)
+  })
+
+  it('marks a key of a source-control integration', async () => {
+    const { env } = await useDataDir()
+    await cli(['user', 'invite', 'dan@example.com'], { env })
+    const owner = ['--owner', 'dan@example.com']
+    const made = await cli(['key', 'create', ...owner, '--name', 'forge', '--source-control', '--json'], {
+      env,
+    })
+    expect(made.json().key).toMatchObject({ name: 'forge', source_control: true, policy: null })
   })
 
   it('refuses an owner nobody knows', async () => {
