@@ -65,6 +65,9 @@ export const invitationShape = object({
   email: nullable(text),
   name: nullable(text),
   expires_at: moment,
+  account_name: optional(text),
+  role: optional(oneOf('approver', 'auditor')),
+  enrolled: optional(flag),
 })
 export type Invitation = ReturnType<typeof invitationShape>
 

@@ -24,7 +24,9 @@ export async function enrolPage(): Promise<void> {
 
 async function lookUp(token: string): Promise<void> {
   try {
-    showEnrolment(token, await post('/enrollment/lookup', { token }, invitationShape))
+    const invitation = await post('/enrollment/lookup', { token }, invitationShape)
+    if (invitation.enrolled === true) showSignInFirst(invitation)
+    else showEnrolment(token, invitation)
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 410) return showDeadLink()
     // The address no longer holds the token: without this button a hiccup would cost the person their link.
@@ -82,17 +84,60 @@ function showEnrolment(token: string, invitation: Invitation): void {
   const scene = el(
     'div',
     {},
-    el('h1', {}, setup ? 'Set up Countersign' : 'Enrol as an approver'),
+    el('h1', {}, setup ? 'Set up Countersign' : headingOf(invitation)),
     el('p', { class: 'lede' }, setup ? 'You become the owner of the first account.' : greeting(invitation)),
     el('div', { class: 'card' }, about?.element, ...factorChoice(enrolment)),
   )
   showScene(title, scene, { focus: false })
 }
 
-function greeting({ name, email }: Invitation): HTMLElement {
+/** The link gives no factor: whoever it is for has their own, and accepts once they are signed in. */
+function showSignInFirst(invitation: Invitation): void {
+  showStopped(
+    'You are invited',
+    el('p', { class: 'lede' }, joining(invitation)),
+    el(
+      'p',
+      {},
+      'The invitation is for ',
+      el('strong', {}, callerText(invitation.email ?? '')),
+      '. Sign in as that person: it waits in your inbox, where you accept or decline it.',
+    ),
+    el('p', {}, link('/signin?next=/', 'Sign in', { class: 'button primary' })),
+    el(
+      'p',
+      { class: 'note' },
+      'Not signed up yet? Somebody else invited you before: finish that invitation first. This one keeps waiting.',
+    ),
+  )
+}
+
+function headingOf({ role }: Invitation): string {
+  return role === 'auditor' ? 'Enrol as an auditor' : 'Enrol as an approver'
+}
+
+/** What the invited person would be, and where. */
+function joining({ account_name, role }: Invitation): HTMLElement | undefined {
+  if (account_name === undefined || role === undefined) return undefined
+  const may =
+    role === 'auditor'
+      ? 'you see its requests and its audit log, and decide nothing'
+      : 'you decide requests that name you'
   return el(
     'span',
     {},
+    'You are asked to join ',
+    el('strong', {}, callerText(account_name)),
+    ` as ${role}: ${may}. `,
+  )
+}
+
+function greeting(invitation: Invitation): HTMLElement {
+  const { name, email } = invitation
+  return el(
+    'span',
+    {},
+    joining(invitation),
     'Welcome',
     name !== null && name !== '' && el('span', {}, ', ', callerText(name)),
     '. ',

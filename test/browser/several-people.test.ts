@@ -1,0 +1,116 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { parseJwks } from '../../src/signing/keys.ts'
+import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { ask, createKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click()
+const confirm = (page: Page) => press(page, 'Confirm with a passkey')
+
+/** The owner invites somebody on the members page. @returns path and token of the link that is shown */
+async function invite({ page }: Person, email: string, role: 'Approver' | 'Auditor'): Promise<string> {
+  await page.goto('/members')
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Role', { exact: true }).selectOption(role)
+  await press(page, 'Invite')
+  await confirm(page)
+  const url = new URL(await page.locator('.secret-box code').innerText())
+  await press(page, 'I have handed it over')
+  return `${url.pathname}${url.hash}`
+}
+
+async function approve({ page }: Person, id: string): Promise<void> {
+  await page.goto(`/a/${id}`)
+  await press(page, 'Approve')
+}
+
+describeInBrowser('an account of several people, each in a browser of their own', () => {
+  const suite = useServiceSuite()
+
+  it('owner invites an approver and an auditor by links; two approvals decide; a delegate stands in; who leaves is named no more', async () => {
+    const owner = await suite.enrol('owner@example.com')
+    const key = await createKey(owner, 'deploys')
+
+    const approver = await suite.visit()
+    await approver.page.goto(await invite(owner, 'ann@example.com', 'Approver'))
+    await approver.page.getByText('You are asked to join').waitFor()
+    await press(approver.page, 'Create a passkey')
+    await approver.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
+
+    const auditor = await suite.visit()
+    await auditor.page.goto(await invite(owner, 'al@example.com', 'Auditor'))
+    await press(auditor.page, 'Create a passkey')
+    await auditor.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
+
+    await owner.page.goto('/settings')
+    await owner.page.getByRole('checkbox', { name: /ann@example.com/ }).check()
+    await owner.page.getByLabel('Approvals needed').fill('2')
+    await press(owner.page, 'Save the policy')
+    await confirm(owner.page)
+    await owner.page.getByText('The policy is saved.').waitFor()
+
+    const id = await ask(suite.service(), key, { action: 'Deploy release 4.2' })
+    await approver.page.goto('/')
+    await approver.page.getByText('Deploy release 4.2').waitFor()
+    await approve(approver, id)
+    await approver.page.getByText('Your vote is recorded').waitFor()
+    expect(await readRequest(suite.service(), key, id)).toMatchObject({ status: 'pending' })
+    await approve(owner, id)
+    await owner.page.getByRole('heading', { name: 'Receipt' }).waitFor()
+    const decided = await readRequest(suite.service(), key, id)
+    const { votes } = Object(decided.decision)
+    expect(votes).toHaveLength(2)
+    const jwks = parseJwks(await (await fetch(`${suite.service().url}/.well-known/jwks.json`)).json())
+    for (const decision of votes) expect(verifyReceiptJson({ decision }, jwks)).toMatchObject({ valid: true })
+
+    await auditor.page.goto(`/requests/${id}`)
+    await auditor.page.getByText('Deploy release 4.2').first().waitFor()
+    expect(await auditor.page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+    expect(await auditor.page.getByRole('link', { name: 'Members' }).count()).toBe(0)
+
+    const delegate = await suite.visit()
+    await delegate.page.goto(await invite(owner, 'dee@example.com', 'Approver'))
+    await press(delegate.page, 'Create a passkey')
+    await delegate.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
+    await approver.page.goto('/account')
+    await approver.page.getByLabel('Who decides for you').selectOption({ label: 'dee (dee@example.com)' })
+    await press(approver.page, 'Let them decide for me')
+    await confirm(approver.page)
+    await approver.page.getByText('Your delegate is set.').waitFor()
+    const next = await ask(suite.service(), key, { action: 'Deploy release 4.3' })
+    await delegate.page.goto('/')
+    await delegate.page.getByText('Deploy release 4.3').waitFor()
+    await approve(delegate, next)
+    await delegate.page.getByText('Your vote is recorded').waitFor()
+    await approve(owner, next)
+    await owner.page.getByRole('heading', { name: 'Receipt' }).waitFor()
+    const second = await readRequest(suite.service(), key, next)
+    expect(Object(second.decision).votes).toMatchObject([{ delegate: expect.any(String) }, {}])
+
+    await owner.page.goto('/members')
+    await press(owner.page, 'Remove: ann')
+    await confirm(owner.page)
+    await owner.page.getByText('The member is removed.').waitFor()
+    await owner.page.goto('/settings')
+    await owner.page.getByText('Under this policy nobody can approve now').waitFor()
+    const refused = await fetch(`${suite.service().url}/api/v1/approvals/request`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
+      body: JSON.stringify({ action: 'Deploy release 4.4' }),
+    })
+    expect([refused.status, Object(await refused.json()).error]).toEqual([422, 'no_eligible_approver'])
+  })
+
+  it('an invitation of somebody who is here already asks them to sign in, and waits in their inbox', async () => {
+    const owner = await suite.enrol('second@example.com')
+    const known = await suite.enrol('known@example.com')
+    await known.page.goto(await invite(owner, 'known@example.com', 'Approver'))
+    await known.page.getByRole('heading', { name: 'You are invited' }).waitFor()
+    await known.page.getByRole('link', { name: 'Sign in' }).click()
+    await known.page.getByRole('button', { name: /^Accept the invitation/ }).click()
+    await known.page.getByText(/You belong to/).waitFor()
+    await owner.page.goto('/members')
+    await owner.page.getByText('2 people can be named as approvers.').waitFor()
+  })
+})
