@@ -1,0 +1,293 @@
+import type { Page, Request } from 'playwright-core'
+import { beforeAll, expect, it } from 'vitest'
+import { canonicalize } from '../../src/signing/canonical.ts'
+import { rawSign } from '../../src/signing/ed25519.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { stored } from '../support/caller.ts'
+import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { useServiceSuite } from '../support/service-suite.ts'
+import {
+  answerOf,
+  callbackOf,
+  checksIn,
+  dryRun,
+  openVerify,
+  paste,
+  shownVerdict,
+} from '../support/verify-scenes.ts'
+
+const ACTION = 'Pay 12 500 EUR to Möller & Söhne'
+const CONTEXT = { tool: 'bank', amount: 12500 }
+
+describeInBrowser('the public page for receipts, with the real service', () => {
+  const suite = useServiceSuite()
+  let setting: LiveSetting
+  let approvedId: string
+  let approved: Record<string, unknown>
+  let rejected: Record<string, unknown>
+  beforeAll(async () => {
+    setting = await setUpOwner(suite.service())
+    approvedId = await ask(setting, { action: ACTION, context: CONTEXT })
+    await decideByPasskey(setting, approvedId, 'approved', 'fine by me')
+    approved = await answerOf(setting, approvedId)
+    const no = await ask(setting, { action: ACTION })
+    await decideByPasskey(setting, no, 'rejected')
+    rejected = await answerOf(setting, no)
+  })
+
+  /** The page, and every call that was made since it stood there. */
+  async function open(path = '/verify'): Promise<{ page: Page; calls: Request[] }> {
+    const { page } = await suite.visit()
+    const calls: Request[] = []
+    await openVerify(page, path)
+    page.on('request', (request) => calls.push(request))
+    return { page, calls }
+  }
+  const pathsOf = (calls: Request[]) => calls.map((request) => new URL(request.url()).pathname)
+  const decision = () => Object(approved.decision)
+
+  it('tells anybody that a whole answer is valid, by whom and when, and lists every check as passed', async () => {
+    const { page, calls } = await open()
+    await paste(page, approved)
+    const verdict = await shownVerdict(page)
+    expect(verdict.kind).toBe('approved')
+    expect(verdict.heading).toMatch(
+      new RegExp(`^Valid: approved by ${decision().approver} on \\d+ \\w+ 20\\d\\d`),
+    )
+    expect(await page.locator('#announcements').innerText()).toBe(verdict.heading)
+    expect(await checksIn(page, 'failed')).toEqual([])
+    expect(await checksIn(page, 'absent')).toEqual([])
+    expect(await checksIn(page, 'passed')).toHaveLength(17)
+    expect(await page.locator('.quoted').innerText()).toBe(ACTION)
+    await page.getByText('Details (context), exactly as decided on').click()
+    expect(await page.locator('.details-box').innerText()).toContain('12500')
+    expect(await page.locator('.facts').first().innerText()).toContain(suite.service().url)
+    expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
+  })
+
+  it('sends nothing of what was pasted anywhere: one call, for the keys, without body and query', async () => {
+    const { page, calls } = await open()
+    await page.evaluate(`navigator.sendBeacon = () => { throw new Error('no') }`)
+    for (const json of [approved, decision(), callbackOf(approved)]) {
+      await paste(page, json)
+      expect((await shownVerdict(page)).kind).toBe('approved')
+    }
+    expect(new Set(pathsOf(calls))).toEqual(new Set(['/.well-known/jwks.json']))
+    for (const request of calls) {
+      expect(request.method()).toBe('GET')
+      expect(request.postData()).toBeNull()
+      expect(new URL(request.url()).search).toBe('')
+      expect(request.headers().cookie).toBeUndefined()
+    }
+    expect(await page.evaluate('localStorage.length + sessionStorage.length')).toBe(0)
+  })
+
+  it.each<[string, () => object]>([
+    ['a decision alone', () => decision()],
+    ['a callback body', () => callbackOf(approved)],
+    ['a signed_receipt alone', () => Object(callbackOf(approved)).signed_receipt],
+  ])('takes %s', async (_what, json) => {
+    const { page } = await open()
+    await paste(page, json())
+    expect((await shownVerdict(page)).kind).toBe('approved')
+  })
+
+  it('takes a request id, a decision id and a link, and checks the answer of the service itself', async () => {
+    const { page, calls } = await open()
+    const { url } = suite.service()
+    for (const text of [approvedId, decision().id, `${url}/a/${approvedId}`]) {
+      calls.length = 0
+      await paste(page, text)
+      expect((await shownVerdict(page)).kind).toBe('approved')
+      expect(await checksIn(page, 'passed')).toContain('The one asked for')
+      const id = text.includes('/') ? approvedId : text
+      expect(pathsOf(calls)).toEqual([`/api/v1/approvals/${id}/verify`, '/.well-known/jwks.json'])
+      await page.getByLabel('Receipt, link or id').focus()
+    }
+  })
+
+  it('checks the id in its own address at once', async () => {
+    const { page } = await suite.visit()
+    await page.goto(`/verify#${approvedId}`)
+    expect((await shownVerdict(page)).kind).toBe('approved')
+    expect(await page.getByLabel('Receipt, link or id').inputValue()).toBe(approvedId)
+  })
+
+  it('does not believe the service: an answer with another receipt, or with a key it brings along, is refused', async () => {
+    const { page } = await open()
+    const seed = new Uint8Array(32).fill(7)
+    const other = Object(
+      await (await fetch(`${suite.service().url}/api/v1/approvals/${String(rejected.id)}/verify`)).json(),
+    )
+    const payload = { ...other.payload, rid: approvedId, decision: 'approved' }
+    const forged = {
+      ...other,
+      decision: 'approved',
+      payload,
+      signature: Buffer.from(rawSign(new TextEncoder().encode(canonicalize(payload)), seed)).toString(
+        'base64',
+      ),
+      public_key: '6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=',
+    }
+    const { public_key_id: _gone, ...unnamed } = forged
+    for (const [answer, words] of [
+      [other, 'is genuine but is not the one expected'],
+      [forged, 'do not belong together'],
+      [unnamed, 'not in your pinned key set'],
+      [{ ...forged, public_key: undefined }, 'altered or forged'],
+    ] as const) {
+      await page.route('**/verify', (route) => route.fulfill({ json: answer }))
+      await paste(page, approvedId)
+      const verdict = await shownVerdict(page)
+      expect(verdict.kind).toBe('invalid')
+      expect(verdict.text).toContain(words)
+      await page.unroute('**/verify')
+      await page.getByLabel('Receipt, link or id').focus()
+    }
+  })
+
+  it('calls a rejection valid but no permission', async () => {
+    const { page } = await open()
+    await paste(page, rejected)
+    const verdict = await shownVerdict(page)
+    expect(verdict.kind).toBe('rejected')
+    expect(verdict.heading).toMatch(/^Valid: rejected by /)
+    expect(verdict.text).toContain('It is no permission.')
+  })
+
+  it.each<[string, () => object, string]>([
+    ['another action', () => ({ ...approved, action: `${ACTION}0` }), 'Action, short hash'],
+    ['other details', () => ({ ...approved, context: { ...CONTEXT, amount: 1 } }), 'Exact details'],
+    [
+      'a rejection called approved',
+      () => ({ ...rejected, decision: { ...Object(rejected.decision), decision: 'approved' } }),
+      'Fields around it',
+    ],
+    [
+      'another signature',
+      () => ({ ...decision(), signature: Object(rejected.decision).signature }),
+      'Signature',
+    ],
+    [
+      'another payload',
+      () => ({ ...decision(), signed_payload: Object(rejected.decision).signed_payload }),
+      'Signature',
+    ],
+    [
+      'another statement',
+      () => ({ ...decision(), intent: Object(rejected.decision).intent }),
+      'Full statement (intent)',
+    ],
+    [
+      'a respelled signature',
+      () => ({ ...decision(), signature: decision().signature.replace('==', '') }),
+      'Strict encoding',
+    ],
+    ['a foreign key', () => ({ ...decision(), public_key_id: 'x'.repeat(43) }), 'Known key'],
+    ['what is no receipt', () => ({ hello: 'world' }), 'A receipt'],
+  ])('refuses %s and says which check failed', async (_what, json, check) => {
+    const { page } = await open()
+    await paste(page, json())
+    const verdict = await shownVerdict(page)
+    expect(verdict.kind).toBe('invalid')
+    expect(verdict.heading).toBe('Not valid: do not act on it')
+    expect(await checksIn(page, 'failed')).toEqual([check])
+    expect(await page.locator('#announcements').innerText()).toBe(verdict.heading)
+    expect(await page.getByRole('heading', { name: 'What was decided on' }).count()).toBe(0)
+  })
+
+  it('T72: marks a dry-run unmissably and does not call it valid', async () => {
+    const { page } = await open()
+    const answer = await dryRun(suite.service())
+    for (const subject of [answer, String(answer.id)]) {
+      await paste(page, subject)
+      const verdict = await shownVerdict(page)
+      expect(verdict.kind).toBe('sandbox')
+      expect(verdict.heading).toMatch(/^Not valid for production: a dry-run approved this/)
+      expect(verdict.text.toUpperCase()).toContain('DRY-RUN · SANDBOX · NO PERSON DECIDED')
+      expect(await checksIn(page, 'dry-run')).toEqual(['Not a dry-run'])
+      await page.getByLabel('Receipt, link or id').focus()
+    }
+  })
+
+  it('says plainly that a request is unknown, pending or expired, and that this is the word of the service', async () => {
+    const { page, calls } = await open()
+    const pending = await ask(setting, { action: 'Wait' })
+    const expired = await ask(setting, { action: 'Wait' })
+    await stored(suite.service(), 'requests').updateOne(
+      { _id: expired },
+      { $set: { expires_at: new Date(0) } },
+    )
+    for (const [id, heading, words] of [
+      ['req_00000000000000000000000000', 'No such request here', 'There is no such request; check the id.'],
+      ['dec_00000000000000000000000000', 'No such request here', 'There is no such request; check the id.'],
+      [pending, 'Not decided yet', 'Nothing is signed yet; verify again after the decision.'],
+      [expired, 'Never decided', 'The request lapsed without a decision'],
+    ] as const) {
+      await paste(page, id)
+      const verdict = await shownVerdict(page)
+      expect(verdict).toMatchObject({ kind: 'none', heading })
+      expect(verdict.text).toContain(words)
+      expect(verdict.text).toContain('nothing is signed that could be checked here')
+      await page.getByLabel('Receipt, link or id').focus()
+    }
+    expect(pathsOf(calls)).not.toContain('/.well-known/jwks.json')
+    await paste(page, { id: pending, status: 'pending', action: 'Wait' })
+    expect((await shownVerdict(page)).text).toContain('This request is not decided, so there is no receipt')
+  })
+
+  it('explains a tampered store as what it is', async () => {
+    const id = await ask(setting, { action: 'Move a file' })
+    await decideByPasskey(setting, id, 'approved')
+    await stored(suite.service(), 'requests').updateOne({ _id: id }, { $set: { action: 'Delete all' } })
+    const { page } = await open()
+    await paste(page, id)
+    const verdict = await shownVerdict(page)
+    expect(verdict.heading).toBe('Not valid: the service does not stand by this receipt')
+    expect(verdict.text).toContain('Do not act on this request')
+  })
+
+  it('T73: keeps receipts of a key that was rotated, knows the new key and a revocation at once, and refuses a revoked one', async () => {
+    const { page, calls } = await open()
+    await paste(page, approved)
+    expect((await shownVerdict(page)).kind).toBe('approved')
+    const { deps } = suite.service().composition
+    const old = decision().public_key_id
+    const next = await deps.keys.rotate('decision', deps.clock.now(), { kind: 'cli' })
+    const id = await ask(setting, { action: 'After the rotation' })
+    await decideByPasskey(setting, id, 'approved')
+    const later = await answerOf(setting, id)
+    expect(Object(later.decision).public_key_id).toBe(next.kid)
+    await page.getByLabel('Receipt, link or id').focus()
+    calls.length = 0
+    await paste(page, later)
+    const verdict = await shownVerdict(page)
+    expect(verdict.kind).toBe('approved')
+    expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
+    await page.getByLabel('Receipt, link or id').focus()
+    await paste(page, approved)
+    expect((await shownVerdict(page)).kind).toBe('approved')
+
+    const decidedAt = Date.parse(decision().decided_at)
+    const revoke = async (at: number): Promise<void> => {
+      await stored(suite.service(), 'signing_keys').updateOne(
+        { _id: old },
+        { $set: { revoked_at: new Date(at) } },
+      )
+      await deps.keys.reload()
+    }
+    await revoke(decidedAt + 60_000)
+    await page.getByLabel('Receipt, link or id').focus()
+    await paste(page, approved)
+    expect((await shownVerdict(page)).text).toContain('The key was revoked later')
+    await revoke(decidedAt - 60_000)
+    await page.getByLabel('Receipt, link or id').focus()
+    await paste(page, approved)
+    const refused = await shownVerdict(page)
+    expect(refused.kind).toBe('invalid')
+    expect(refused.text).toContain('at or after the revocation of the key')
+    expect(await checksIn(page, 'failed')).toEqual(['Key in use'])
+    await stored(suite.service(), 'signing_keys').updateOne({ _id: old }, { $set: { revoked_at: null } })
+    await deps.keys.reload()
+  })
+})

@@ -1,0 +1,89 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { toJwks } from '../../src/signing/keys.ts'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+import { openVerify, paste, shownVerdict } from '../support/verify-scenes.ts'
+import { answerWith, live, sandbox, vote } from '../verify-page/receipts.ts'
+
+const JWKS = toJwks([live, sandbox])
+const [ana, ben] = [
+  vote({ did: 'first', approver: 'aaaaaaaaaaaaaaaa' }),
+  vote({ did: 'second', approver: 'bbbbbbbbbbbbbbbb' }),
+]
+
+async function verdictOn(page: Page, json: object): Promise<void> {
+  await paste(page, json)
+  await shownVerdict(page)
+  await page.evaluate(`for (const details of document.querySelectorAll('main details')) details.open = true`)
+}
+
+const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
+  empty: (page) => page.getByText('Use a key set that you saved').click(),
+  approved: (page) => verdictOn(page, answerWith(ana)),
+  rejected: (page) => verdictOn(page, answerWith(vote({ decision: 'rejected' }))),
+  'bare receipt, with weak comparison': async (page) => {
+    const { intent: _gone, ...bare } = ana
+    await verdictOn(page, answerWith(bare))
+    await page.getByLabel('Action', { exact: true }).fill(answerWith(ana).action)
+    await page.getByLabel('Details (context), as JSON').fill('{}')
+    await page.getByRole('button', { name: 'Compare' }).click()
+    await page.getByText('Probably the same').waitFor()
+  },
+  votes: (page) => verdictOn(page, answerWith({ ...ben, votes: [ana, ben] })),
+  'dry-run': (page) => verdictOn(page, answerWith(vote({}, sandbox))),
+  tampered: (page) => verdictOn(page, { ...ana, signature: ben.signature }),
+  'forged vote': (page) => verdictOn(page, { ...ben, votes: [{ ...ana, signature: ben.signature }, ben] }),
+  hostile: (page) =>
+    verdictOn(page, {
+      canonical_payload: `{"action":"${'unbroken'.repeat(60)}\u202e<b>\u200b"}`,
+      signature: ana.signature,
+      public_key_id: ana.public_key_id,
+    }),
+  unknown: async (page) => {
+    const json = { valid: false, error: 'x', message: 'There is no such request; check the id.' }
+    await page.route('**/api/v1/approvals/**', (route) => route.fulfill({ status: 404, json }))
+    await paste(page, 'req_00000000000000000000000001')
+    await shownVerdict(page)
+  },
+  refused: async (page) => {
+    await paste(page, 'nonsense')
+    await page.getByText('no id, no link').waitFor()
+  },
+}
+
+const LOOKS = [
+  { width: 360, colorScheme: 'dark' },
+  { width: 360, colorScheme: 'light' },
+  { width: 1440, colorScheme: 'dark' },
+  { width: 1440, colorScheme: 'light' },
+] as const
+
+/** Set it to a folder to look at the scenes. */
+const SHOTS = process.env.SCREENSHOTS
+
+describeInBrowser('the public page for everybody', () => {
+  const suite = usePageSuite()
+
+  it.each(Object.entries(SCENES))('%s: axe finds nothing and nothing overflows', async (name, act) => {
+    suite.server().state.signedIn = false
+    const { page, incidents } = await suite.visit()
+    await page.route('**/.well-known/jwks.json', (route) => route.fulfill({ json: JWKS }))
+    await openVerify(page)
+    await act(page)
+    for (const { width, colorScheme } of LOOKS) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.emulateMedia({ colorScheme })
+      const look = `${name}, ${width} px, ${colorScheme}`
+      expect(await axeViolations(page), look).toEqual([])
+      expect(await overflow(page), look).toBeLessThanOrEqual(0)
+      if (SHOTS === undefined) continue
+      await mkdir(SHOTS, { recursive: true })
+      const path = join(SHOTS, `verify-${name.replaceAll(/\W+/g, '-')}-${width}-${colorScheme}.png`)
+      await page.screenshot({ path, fullPage: true })
+    }
+    expect(incidents).toEqual([])
+  })
+})
