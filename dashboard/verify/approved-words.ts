@@ -20,7 +20,7 @@ export function approvedWords(examination: Examination): HTMLElement | undefined
       { class: 'hint' },
       intent === undefined
         ? 'As it stands next to the receipt. It fits the short hash of 64 bits, which is a hint and no proof.'
-        : 'Proven: the signed nonce commits to exactly this text.',
+        : 'The signature covers exactly this text. Whether it is true what the text says, nobody has checked.',
     ),
     callerQuote(action).element,
     detailsOf(examination),

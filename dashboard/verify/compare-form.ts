@@ -51,8 +51,12 @@ export function compareForm(receipt: ReceiptInput, keys: readonly VerificationKe
     'details',
     { class: 'exact' },
     el('summary', {}, 'Is it the action that I know of?'),
-    el('p', { class: 'hint' }, 'What you enter stays in this browser, too.'),
-    form,
+    el(
+      'div',
+      { class: 'exact-body' },
+      el('p', { class: 'hint' }, 'What you enter stays in this browser, too.'),
+      form,
+    ),
   )
 }
 

@@ -53,7 +53,12 @@ export function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise
     event.preventDefault()
     void runOnce(form, use)
   })
-  return el('details', { class: 'exact' }, el('summary', {}, 'Use a key set that you saved'), lede(), form)
+  return el(
+    'details',
+    { class: 'exact' },
+    el('summary', {}, 'Use a key set that you saved'),
+    el('div', { class: 'exact-body' }, lede(), form),
+  )
 }
 
 function lede(): HTMLElement {

@@ -13,20 +13,24 @@ export function rawView({ payload, signature, kid }: ReceiptInput, believed: boo
     'details',
     { class: 'exact' },
     el('summary', {}, 'Raw payload and signature'),
-    el('pre', { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': label }, callerText(text)),
-    el('p', { class: 'note' }, believed ? 'These are the signed bytes, letter by letter.' : `${label}.`),
-    el('div', {}, copyButton(text, 'the payload')),
-    facts(
-      [
-        'Signature',
-        el(
-          'div',
-          { class: 'copyable' },
-          el('code', { class: 'mono' }, toBase64(signature)),
-          copyButton(toBase64(signature), 'the signature'),
-        ),
-      ],
-      kid === undefined ? undefined : ['Key id', el('span', { class: 'mono' }, callerText(kid))],
+    el(
+      'div',
+      { class: 'exact-body' },
+      el('pre', { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': label }, callerText(text)),
+      el('p', { class: 'note' }, believed ? 'These are the signed bytes, letter by letter.' : `${label}.`),
+      el('div', {}, copyButton(text, 'the payload')),
+      facts(
+        [
+          'Signature',
+          el(
+            'div',
+            { class: 'copyable' },
+            el('code', { class: 'mono' }, toBase64(signature)),
+            copyButton(toBase64(signature), 'the signature'),
+          ),
+        ],
+        kid === undefined ? undefined : ['Key id', el('span', { class: 'mono' }, callerText(kid))],
+      ),
     ),
   )
 }

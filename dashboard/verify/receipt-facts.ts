@@ -35,7 +35,7 @@ export function receiptFacts(
         ],
     ['Request', mono(payload.rid)],
     ['Receipt', mono(payload.did)],
-    ['Request expired', time(payload.exp)],
+    ['Open until', time(payload.exp)],
     intent?.audience === undefined
       ? undefined
       : ['Service', el('bdi', { class: 'mono' }, callerText(intent.audience))],

@@ -5,14 +5,14 @@ import { RequestFailure } from '../../webauthn-page/api/request.ts'
 const TIMEOUT_MS = 20_000
 
 /**
- * The published keys of this service. Nothing of a receipt goes along.
- * @param fresh also past the browser's own copy: a key may be younger than that
+ * The published keys of this service, as they are now: a copy from before could miss a revocation. Nothing of a receipt
+ * goes along.
  * @throws RequestFailure; JwksError for a set that cannot be trusted
  */
-export async function fetchKeys({ fresh = false } = {}): Promise<VerificationKey[]> {
+export async function fetchKeys(): Promise<VerificationKey[]> {
   const response = await fetch('/.well-known/jwks.json', {
     credentials: 'omit',
-    cache: fresh ? 'reload' : 'default',
+    cache: 'no-cache',
     redirect: 'error',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch(() => undefined)

@@ -48,17 +48,7 @@ async function checked(
   pinned: readonly VerificationKey[] | undefined,
   expected?: ExpectedPayload,
 ): Promise<Outcome> {
-  const receipts = splitVotes(json)
-  const check = (keys: readonly VerificationKey[]): Promise<Report> =>
-    checkReceipts(receipts, keys, { now: new Date(), expected })
   const keys = pinned ?? (await fetchKeys())
-  const report = await check(keys)
-  if (pinned !== undefined || !knowsTooFewKeys(report)) return { kind: 'report', report, keys }
-  // The browser may hold a set that is older than the key.
-  const fresh = await fetchKeys({ fresh: true })
-  return { kind: 'report', report: await check(fresh), keys: fresh }
-}
-
-function knowsTooFewKeys({ main, votes }: Report): boolean {
-  return [main, ...votes].some(({ result }) => !result.valid && result.code === 'receipt_key_unknown')
+  const report = await checkReceipts(splitVotes(json), keys, { now: new Date(), expected })
+  return { kind: 'report', report, keys }
 }
