@@ -1,6 +1,6 @@
 import { sessionShape } from '../api/contract.ts'
 import { get } from '../api/request.ts'
-import { el } from '../dom/element.ts'
+import { el, link } from '../dom/element.ts'
 import { showScene } from '../dom/stage.ts'
 import { nextPath } from './next-path.ts'
 import { signInPanel } from './sign-in-panel.ts'
@@ -23,6 +23,13 @@ export async function signInPage(): Promise<void> {
       'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
+    el(
+      'p',
+      { class: 'note' },
+      'Only a receipt to check? ',
+      link('/verify', 'Verify it without signing in'),
+      '.',
+    ),
   )
   showScene('Sign in', scene, { focus: false })
 }
