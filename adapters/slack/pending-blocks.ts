@@ -38,7 +38,7 @@ export function renderPending(answer: ChatAnswer & { kind: 'pending' }): SlackMe
     header(`⏳ ${heading}`),
     richText([
       ...shown.flatMap((row, index) => rowParts(row, index, length)),
-      ...(agents === undefined ? [] : [section([words(`🔑 ${agents}. `), link('Your account page', open)])]),
+      ...(agents === undefined ? [] : [section([words(`🔑 ${agents}. `), link('Your inbox', open)])]),
       ...tail(total - shown.length, open),
     ]),
   ]
@@ -72,7 +72,7 @@ function rowParts(row: PendingRow, index: number, length: number): Part[] {
 function onlyAgents(heading: string, open: string): types.KnownBlock[] {
   return [
     header(`🔑 ${heading}`),
-    richText([section([words('Look and decide on '), link('your account page', open)])]),
+    richText([section([words('Look and decide in '), link('your inbox', open)])]),
   ]
 }
 

@@ -82,7 +82,7 @@ function statusLines({ status, ...view }: ConsentView): Piece[][] {
         [bold('Collected: '), moment(status.at)],
         ...(status.address === undefined ? [] : [[bold('Collected from: '), code(status.address)]]),
         asked,
-        [words('Is that not where your agent runs? Revoke the key on your account page at once.')],
+        [words('Is that not where your agent runs? Revoke the key on your page of API keys at once.')],
       ]
   }
 }

@@ -61,7 +61,7 @@ function show(response: Response, status: number, { title, text, link }: Notice)
 <link rel="stylesheet" href="${DOCS_STYLE_PATH}">
 </head>
 <body>
-<header><div class="bar"><a class="brand" href="/account">Countersign</a></div></header>
+<header><div class="bar"><a class="brand" href="/">Countersign</a></div></header>
 <main class="notice">
 <h1>${title}</h1>
 <p>${text}</p>

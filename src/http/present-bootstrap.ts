@@ -10,7 +10,7 @@ export function presentStarted(bootstrapId: string, bootstrap: Bootstrap, baseUr
     bootstrap_id: bootstrapId,
     status: bootstrap.status,
     message:
-      `Ask the owner of the account to confirm the code ${code}: signed in at ${baseUrl}/account they find this request, ` +
+      `Ask the owner of the account to confirm the code ${code}: signed in at ${baseUrl}/ they find this request, ` +
       `if the account exists. It ends in ${BOOTSTRAP_MINUTES} minutes; poll its status every ${POLL_SECONDS} seconds.`,
     expires_at: bootstrap.expires_at.toISOString(),
     interval: POLL_SECONDS,

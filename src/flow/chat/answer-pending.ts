@@ -26,7 +26,7 @@ export async function answerPending(
     rows: shown.map((request) => rowOf(request, settings.baseUrl)),
     more: Math.max(0, all - shown.length),
     ...(agents === 0 ? {} : { agents }),
-    open: `${settings.baseUrl}/account`,
+    open: `${settings.baseUrl}/`,
   }
 }
 

@@ -44,7 +44,7 @@ describe('what waits', () => {
     expect(shownText(drawn(pending([])).blocks)).toContain('Nothing waits for your decision')
   })
 
-  it('says how many agents wait for a key, with a link to the account page', () => {
+  it('says how many agents wait for a key, with a link to the inbox', () => {
     const { open } = pending([])
     const alone = drawn({ ...pending([]), agents: 1 })
     expect(shownText(alone.blocks)).toContain('🔑 One agent waits for a key of your account')
@@ -52,7 +52,7 @@ describe('what waits', () => {
     const beside = drawn({ ...pending([row()]), agents: 3 })
     expect(shownText(beside.blocks)).toContain('One request waits for you')
     expect(shownText(beside.blocks)).toContain(
-      '🔑 3 agents wait for a key of your account. Your account page',
+      '🔑 3 agents wait for a key of your account. Your inbox',
     )
     for (const { blocks } of [alone, beside]) expect(JSON.stringify(blocks)).toContain(`"url":"${open}"`)
     for (const message of [drawn(pending([])), drawn(pending([row()]))])

@@ -107,8 +107,8 @@ describe('what waits', () => {
     expect(message.card.actions).toBeUndefined()
   })
 
-  it('says how many agents wait for a key, with a button to the account page', () => {
-    const open = `${BASE}/account`
+  it('says how many agents wait for a key, with a button to the inbox', () => {
+    const open = `${BASE}/`
     const alone = drawn({ kind: 'pending', rows: [], more: 0, agents: 1, open })
     expect(cardText(alone.card)).toBe('🔑 One agent waits for a key of your account')
     expect(alone.text).toBe('One agent waits for a key of your account')

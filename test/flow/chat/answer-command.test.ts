@@ -248,7 +248,7 @@ describe('somebody who is linked', () => {
     const setting = await setUpOwner(service, 'busy@example.com')
     const speaker = newSpeaker()
     await linkTo(service, setting.owner, speaker)
-    const none = { kind: 'pending', rows: [], more: 0, open: `${service.url}/account` }
+    const none = { kind: 'pending', rows: [], more: 0, open: `${service.url}/` }
     expect(await say(service, speaker, 'pending')).toEqual(none)
     const first = await ask(setting, { action: 'Pay\u202e 100', requires_individual_decision: true })
     for (let n = 0; n < 11; n += 1) await ask(setting)

@@ -19,7 +19,7 @@ async function person(email: string) {
   return { enrolled, speaker }
 }
 
-const nothing = () => ({ kind: 'pending', rows: [], more: 0, open: `${service.url}/account` })
+const nothing = () => ({ kind: 'pending', rows: [], more: 0, open: `${service.url}/` })
 
 it('pending counts the agents that wait for a key, and none that is answered or too late', async () => {
   const { enrolled, speaker } = await person('owner@example.com')

@@ -24,7 +24,7 @@ describe('POST /api/v1/bootstrap', () => {
     expect(secret).toMatch(/^boot_[A-Za-z0-9_-]{43}$/)
     expect(Object.keys(answer.body)).toEqual(['bootstrap_id', 'status', 'message', 'expires_at', 'interval'])
     expect(answer.body).toMatchObject({ status: 'pending', interval: 3 })
-    expect(answer.body.message).toContain(`confirm the code ${code}: signed in at ${service.url}/account`)
+    expect(answer.body.message).toContain(`confirm the code ${code}: signed in at ${service.url}/ they find`)
     expect(answer.headers.get('Cache-Control')).toBe('no-store')
     const bootstrap = await stored(service, secret)
     expect(bootstrap.expires_at.getTime() - bootstrap.created_at.getTime()).toBe(600_000)
