@@ -38,8 +38,7 @@ export async function auditPage(context: PageContext): Promise<PageView> {
   return { title: 'Audit log', scene, wide: true }
 }
 
-const EVERYTHING =
-  'Everything that happened in this account, in a chain that shows every later change.'
+const EVERYTHING = 'Everything that happened in this account, in a chain that shows every later change.'
 const OWN = 'What happened with the requests that name you, and what you did yourself.'
 
 function results(context: PageContext, filters: Filters, page: AuditPage, load: Load): HTMLElement[] {

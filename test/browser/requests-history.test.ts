@@ -1,0 +1,202 @@
+import type { Locator } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { decidedRow, historyArea, KEY_ID, sampleRow } from '../support/page-history-answers.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const LONG = `Transfer ${'0123456789'.repeat(40)}`
+
+describeInBrowser('the history of requests', () => {
+  const area = historyArea()
+  const suite = usePageSuite(area)
+  let visitor: Visitor
+
+  beforeEach(async () => {
+    visitor = await suite.visit({ viewport: { width: 1440, height: 900 } })
+  })
+  const rows = (): Locator => visitor.page.locator('.data-table tbody tr')
+  const heading = (name: string): Locator => visitor.page.getByRole('heading', { name, exact: true })
+  const open = async (path = '/requests'): Promise<void> => {
+    await visitor.page.goto(path)
+    await visitor.page.getByRole('heading', { name: 'Requests', exact: true }).waitFor()
+  }
+  const focused = (): Promise<unknown> => visitor.page.evaluate('document.activeElement.textContent')
+
+  it('says of each request how it stands, what was asked by whom and when, and who decided how', async () => {
+    area.rows = [
+      sampleRow({ quorum: { needed: 3, approved: 1 } }),
+      decidedRow('rejected', { sandbox: true, action: 'Drop the table' }),
+      sampleRow({ status: 'expired', cancelled: true, high_impact: false }),
+    ]
+    await open()
+    await heading('3 requests').waitFor()
+    const [pending = '', rejected = '', withdrawn = ''] = await rows().allInnerTexts()
+    for (const text of ['Pending', 'High impact', 'ops-agent-prod', '1 of 3 approvals', 'Open until'])
+      expect(pending).toContain(text)
+    for (const text of ['Rejected', 'Sandbox', 'Drop the table', '7f3a09c2d41be865 · Passkey', '20 Nov 2026'])
+      expect(rejected).toContain(text)
+    expect(withdrawn).toContain('Withdrawn')
+    expect(withdrawn).toContain('By nobody')
+    expect(withdrawn).not.toContain('High impact')
+  })
+
+  it('cuts long actions, says by how much, and describes each link by its action', async () => {
+    area.rows = [sampleRow({ action: LONG }), sampleRow({ id: 'req_2', action: 'Short' })]
+    await open()
+    const cut = await rows().first().locator('.caller-cell').innerText()
+    expect(cut).toContain('… 249 more characters')
+    expect(cut.length).toBeLessThan(250)
+    expect(await rows().nth(1).locator('.caller-cell').innerText()).toBe('Short')
+    const link = rows().nth(1).getByRole('link', { name: 'Show' })
+    const described = (await link.getAttribute('aria-describedby')) ?? ''
+    expect(await visitor.page.locator(`#${described}`).innerText()).toBe('Short')
+    expect(await link.getAttribute('href')).toBe('/requests/req_2')
+  })
+
+  it('shows hostile text as text, with its hidden characters named', async () => {
+    area.rows = [
+      sampleRow({
+        action: '<img src=x onerror=alert(1)> \u202Egpj.exe',
+        requested_by: { key_name: '<b>key</b>\u200b', account_name: 'x' },
+      }),
+    ]
+    await open()
+    const text = await rows().innerText()
+    expect(text).toContain('<img src=x onerror=alert(1)> [U+202E]gpj.exe')
+    expect(text).toContain('<b>key</b>[U+200B]')
+    expect(text).toContain('Hidden characters.')
+    expect(await rows().locator('img, b').count()).toBe(0)
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('keeps what was searched in the address: it can be opened again, and Back leads to what was before', async () => {
+    area.rows = [sampleRow()]
+    await open()
+    await visitor.page.getByLabel('Search').fill('  invoices ')
+    await visitor.page.getByText('Filters', { exact: true }).click()
+    await visitor.page.getByLabel('Status').selectOption('pending')
+    await visitor.page.getByLabel('API key').selectOption('')
+    await visitor.page.getByLabel('Asked on or after').fill('2026-11-01')
+    await visitor.page.getByRole('button', { name: 'Search' }).click()
+    await heading('1 request found').waitFor()
+    expect(visitor.page.url()).toBe(
+      `${suite.server().url}/requests?q=invoices&status=pending&from=2026-11-01`,
+    )
+    const from = await visitor.page.evaluate(`new Date(2026, 10, 1).toISOString()`)
+    expect(area.asked.at(-1)).toBe(
+      new URLSearchParams([
+        ['q', 'invoices'],
+        ['status', 'pending'],
+        ['from', String(from)],
+      ]).toString(),
+    )
+    await expect.poll(focused).toBe('1 request found')
+    expect(await visitor.page.locator('#announcements').innerText()).toBe('1 request found')
+
+    await visitor.page.reload()
+    await heading('1 request found').waitFor()
+    expect(await visitor.page.getByLabel('Status').inputValue()).toBe('pending')
+    expect(await visitor.page.getByLabel('Asked on or after').inputValue()).toBe('2026-11-01')
+    await visitor.page.goBack()
+    await heading('1 request').waitFor()
+    expect(await visitor.page.getByLabel('Search').inputValue()).toBe('')
+    await visitor.page.goForward()
+    await heading('1 request found').waitFor()
+    await visitor.page.getByRole('link', { name: 'Clear all' }).click()
+    await heading('1 request').waitFor()
+    expect(visitor.page.url()).toBe(`${suite.server().url}/requests`)
+  })
+
+  it('puts what the service says about a filter at its field, with the focus there', async () => {
+    area.refuse = { field: 'q', detail: 'q must not exceed 200 characters' }
+    await open()
+    await visitor.page.getByLabel('Search').fill('x'.repeat(201))
+    await visitor.page.getByLabel('Search').press('Enter')
+    await visitor.page.getByText('q must not exceed 200 characters').waitFor()
+    expect(await visitor.page.evaluate('document.activeElement.name')).toBe('q')
+    expect(await visitor.page.getByLabel('Search').getAttribute('aria-invalid')).toBe('true')
+    expect(await visitor.page.locator('.data-table').count()).toBe(0)
+    area.refuse = undefined
+    await visitor.page.getByLabel('Search').fill('fine')
+    await visitor.page.getByLabel('Search').press('Enter')
+    await heading('Nothing matches').waitFor()
+  })
+
+  it('loses nothing of an address it does not know: the service judges it', async () => {
+    area.refuse = { field: 'status', detail: 'status must be pending, approved, rejected or expired' }
+    await open('/requests?status=lost')
+    await visitor.page.getByText('status must be pending, approved').waitFor()
+    expect(await visitor.page.getByLabel('Status').inputValue()).toBe('lost')
+  })
+
+  it('says when nothing was asked yet, and otherwise that nothing matches', async () => {
+    await open()
+    await heading('No requests yet').waitFor()
+    expect(await visitor.page.locator('main').innerText()).toContain('it stays listed here')
+    await open('/requests?high_impact=true')
+    await heading('Nothing matches').waitFor()
+    expect(await visitor.page.locator('main').innerText()).toContain('No request fits these filters.')
+  })
+
+  it('shows more on demand, says how many came, and does not lose the focus', async () => {
+    area.rows = Array.from({ length: 5 }, (_, at) => sampleRow({ id: `req_${at}`, action: `Action ${at}` }))
+    area.pageSize = 2
+    await open('/requests?q=action')
+    await heading('The newest 2 requests found').waitFor()
+    const more = visitor.page.getByRole('button', { name: 'Show more' })
+    area.broken = true
+    await more.click()
+    await visitor.page.locator('.show-more .notice.error').waitFor()
+    expect(await rows().count()).toBe(2)
+    area.broken = false
+    await more.click()
+    await heading('The newest 4 requests found').waitFor()
+    expect(await visitor.page.locator('#announcements').innerText()).toBe('2 more requests')
+    expect(await focused()).toBe('Show more')
+    await more.click()
+    await heading('5 requests found').waitFor()
+    expect(area.asked.at(-1)).toBe('q=action&cursor=4')
+    expect(await visitor.page.locator('#announcements').innerText()).toBe('1 more request')
+    await expect.poll(focused).toBe('Show')
+    expect(await more.count()).toBe(0)
+  })
+
+  it('goes on looking where a search found nothing among the newest', async () => {
+    area.rows = [sampleRow()]
+    area.pageSize = 0
+    await open('/requests?q=rare')
+    await visitor.page.getByText('“Show more” looks further back').waitFor()
+    area.pageSize = 20
+    await visitor.page.getByRole('button', { name: 'Show more' }).click()
+    await heading('1 request found').waitFor()
+    expect(await rows().count()).toBe(1)
+  })
+
+  it('is one table for screen readers at every width', async () => {
+    area.rows = [sampleRow()]
+    await visitor.page.setViewportSize({ width: 360, height: 700 })
+    await open()
+    const table = visitor.page.getByRole('table', { name: 'Requests' })
+    expect(await table.getByRole('columnheader').count()).toBe(5)
+    expect(await table.getByRole('cell').count()).toBe(5)
+  })
+
+  it('asks for the account that is looked at, without keys, as an auditor', async () => {
+    area.rows = [sampleRow()]
+    suite.server().state.accounts = [
+      { id: 'acc_A', name: 'Company', role: 'auditor', own: false },
+      { id: 'acc_B', name: 'Own', role: 'owner', own: true },
+    ]
+    await open(`/requests?key=${KEY_ID}`)
+    await heading('1 request found').waitFor()
+    expect(area.asked).toEqual([`account=acc_A&key=${KEY_ID}`])
+    expect(suite.server().calls).not.toContain('GET /account/api-keys')
+    expect(await visitor.page.getByLabel('Id of the API key').inputValue()).toBe(KEY_ID)
+    await visitor.page.getByLabel('Account').selectOption('acc_B')
+    await heading('1 request').waitFor()
+    expect(visitor.page.url()).toBe(`${suite.server().url}/requests?account=acc_B`)
+    await visitor.page.getByRole('button', { name: 'Search' }).click()
+    await heading('1 request').waitFor()
+    expect(visitor.page.url()).toBe(`${suite.server().url}/requests?account=acc_B`)
+  })
+})
