@@ -1,15 +1,13 @@
 import type { Vote } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'
-import type { Principal, Review } from '../flow/review-request.ts'
+import type { Principal, Review, Waiting } from '../flow/review-request.ts'
 import { contextOf, presentDecision } from './present.ts'
+import { presentQuorum } from './present-account.ts'
 
 /** Everything the hosted page shows to one person, and nothing about other people but their references. */
 export function presentReview(review: Review, person: Pick<User, 'id' | 'approver'>) {
   const { request } = review
   const mine = request.requirement.approvers.find((approver) => approver.user_id === person.id)
-  const approved = new Set(
-    request.votes.filter((vote) => vote.decision === 'approved').map((vote) => vote.on_behalf_of),
-  )
   return {
     id: request.id,
     status: request.status,
@@ -27,7 +25,7 @@ export function presentReview(review: Review, person: Pick<User, 'id' | 'approve
       key_name: request.requested_by.key_name,
       account_name: request.requested_by.account_name,
     },
-    quorum: { needed: request.requirement.quorum, approved: approved.size },
+    quorum: presentQuorum(request),
     approver: mine?.approver ?? null,
     may_decide: review.mayDecide,
     ...(review.whyNot === undefined ? {} : { why_not: review.whyNot }),
@@ -47,6 +45,26 @@ export function presentReview(review: Review, person: Pick<User, 'id' | 'approve
 export function presentPrincipal(principal: Principal | undefined, person: Pick<User, 'approver'>) {
   if (principal === undefined) return null
   return { name: principal.name, approver: principal.approver, delegate: person.approver }
+}
+
+/** A request in somebody's inbox: what it asks, and what they may do about it. */
+export function presentWaiting({ request, methods, onBehalfOf }: Waiting, person: Pick<User, 'approver'>) {
+  return {
+    id: request.id,
+    action: request.action,
+    high_impact: request.high_impact,
+    requested_by: {
+      key_name: request.requested_by.key_name,
+      account_name: request.requested_by.account_name,
+    },
+    created_at: request.created_at.toISOString(),
+    expires_at: request.expires_at.toISOString(),
+    on_behalf_of: presentPrincipal(onBehalfOf, person),
+    quorum: presentQuorum(request),
+    // What waits for somebody lacks their vote: only a factor can be missing.
+    may_decide: methods.length > 0,
+    methods,
+  }
 }
 
 /** A vote without its evidence and receipt. */

@@ -10,7 +10,7 @@ import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
 import { presentDecision } from '../present.ts'
-import { presentPrincipal, presentReview, presentVote } from '../present-review.ts'
+import { presentReview, presentVote, presentWaiting } from '../present-review.ts'
 import { decisionBody, decisionOptionsBody, pendingQuery } from '../schemas/decisions.ts'
 import { readProof } from '../schemas/webauthn.ts'
 
@@ -33,18 +33,7 @@ function pending(deps: HttpDeps): RequestHandler {
       limit,
       ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
     })
-    const data = waiting.map(({ request, onBehalfOf }) => ({
-      id: request.id,
-      action: request.action,
-      high_impact: request.high_impact,
-      requested_by: {
-        key_name: request.requested_by.key_name,
-        account_name: request.requested_by.account_name,
-      },
-      created_at: request.created_at.toISOString(),
-      expires_at: request.expires_at.toISOString(),
-      on_behalf_of: presentPrincipal(onBehalfOf, sessionOf(response).user),
-    }))
+    const data = waiting.map((one) => presentWaiting(one, sessionOf(response).user))
     response.json({ data, next_cursor: next === undefined ? null : encodeCursor(next) })
   }
 }

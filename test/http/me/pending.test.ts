@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { alter, lapse, stored } from '../../support/caller.ts'
 import { setPolicy } from '../../support/deciders.ts'
-import { enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { enrolWithPasskey, enrolWithTotp, expectStatus } from '../../support/enrolled.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -44,6 +44,10 @@ describe('GET /api/v1/me/pending', () => {
       requested_by: { key_name: expect.any(String), account_name: expect.any(String) },
       created_at: expect.any(String),
       expires_at: expect.any(String),
+      on_behalf_of: null,
+      quorum: { needed: 1, approved: 0 },
+      may_decide: true,
+      methods: ['passkey'],
     })
     expectStatus(await decideByPasskey(setting, first, 'approved'), 200)
     expect(await ids()).toEqual([second])
@@ -62,6 +66,24 @@ describe('GET /api/v1/me/pending', () => {
     expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
     expect(await ids()).toEqual([])
     expect(await ids(other)).toEqual([id])
+  })
+
+  it('says how many have approved, and to whom a factor is missing', async () => {
+    const person = await setUpOwner(service, 'quorum@example.com')
+    const second = await enrolWithPasskey(service, 'with-passkey@example.com')
+    const third = await enrolWithTotp(service, 'codes-only@example.com')
+    const owner = await service.composition.deps.users.find(person.owner.userId)
+    await setPolicy(service, owner?.account_id ?? '', {
+      approvers: [person.owner.userId, second.userId, third.userId],
+      quorum: 2,
+      passkey_only: true,
+    })
+    const id = await ask(person)
+    expectStatus(await decideByPasskey(person, id, 'approved'), 200)
+    const quorum = { needed: 2, approved: 1 }
+    expect(await waiting(second)).toMatchObject([{ id, quorum, may_decide: true, methods: ['passkey'] }])
+    const { data } = expectStatus(await third.browser.get('/api/v1/me/pending'), 200)
+    expect(data).toMatchObject([{ id, quorum, may_decide: false, methods: [] }])
   })
 
   it('does not list a dry-run, which nobody is asked about', async () => {

@@ -10,6 +10,7 @@ import {
   invitationFor,
   passkeyProof,
 } from '../../support/enrolled.ts'
+import { itAnswersAboutHistory } from '../../support/history-answers.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { proofFor } from '../../support/live.ts'
 import { itAnswersAboutMembers } from '../../support/member-answers.ts'
@@ -367,6 +368,7 @@ describe('the answers of the service are those of the document', () => {
   })
 
   itAnswersAboutMembers(() => service)
+  itAnswersAboutHistory(() => service)
 
   it('to somebody without credentials, on every operation', async () => {
     const stranger = createHttpClient(service.url)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { quorumField } from './account-view.ts'
 import {
   actionField,
   approverField,
@@ -104,7 +105,7 @@ export const reviewAnswer = z
     high_impact: z.boolean(),
     sandbox: sandboxMark.optional(),
     requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
-    quorum: z.strictObject({ needed: z.int().min(1), approved: z.int().min(0) }),
+    quorum: quorumField,
     approver: approverField.nullable(),
     on_behalf_of: principalAnswer.nullable(),
     may_decide: z.boolean(),
@@ -176,6 +177,9 @@ export const pendingAnswer = pageOf(
       created_at: timeField,
       expires_at: timeField,
       on_behalf_of: principalAnswer.nullable(),
+      quorum: quorumField,
+      may_decide: z.boolean().meta({ description: 'False: the person lacks the factor it takes.' }),
+      methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
     })
     .meta({ id: 'PendingRequest' }),
 ).meta({ id: 'PendingRequests' })

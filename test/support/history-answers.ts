@@ -1,0 +1,47 @@
+import { it } from 'vitest'
+import { enrolWithPasskey } from './enrolled.ts'
+import { ask, setUpOwner } from './live.ts'
+import type { TestService } from './service.ts'
+import { documented, refused } from './witness.ts'
+
+const ACCOUNT = '/api/v1/account'
+const SESSIONS = '/api/v1/me/sessions'
+
+/** Tests that hold the answers about accounts, their history, sessions and inboxes against the document. */
+export function itAnswersAboutHistory(service: () => TestService): void {
+  it('about an account and its history', async () => {
+    const setting = await setUpOwner(service(), 'historian@example.com')
+    const { browser } = setting.owner
+    await ask(setting)
+    documented('get', ACCOUNT, 200, await browser.get(ACCOUNT))
+    documented('patch', ACCOUNT, 200, await browser.patch(ACCOUNT, { name: 'Acme' }))
+    const nameless = await browser.patch(ACCOUNT, { name: '' })
+    refused('patch', ACCOUNT, 400, nameless, 'invalid_field')
+    const history = `${ACCOUNT}/requests`
+    documented('get', history, 200, await browser.get(`${history}?status=pending&q=deploy`))
+    refused('get', history, 404, await browser.get(`${history}?account=x`), 'not_found')
+    const file = `${ACCOUNT}/audit/export`
+    documented('get', file, 200, await browser.get(`${file}?format=csv`))
+    refused('get', file, 400, await browser.get(file), 'format required')
+  })
+
+  it('about sessions and the inbox', async () => {
+    const { browser } = await enrolWithPasskey(service(), 'watcher@example.com')
+    const { data } = documented('get', SESSIONS, 200, await browser.get(SESSIONS))
+    const others = `${SESSIONS}/end-others`
+    documented('post', others, 200, await browser.post(others, {}))
+    const events = '/api/v1/me/pending/events'
+    const { sessions } = service().composition.deps
+    const { liveAmong } = sessions
+    try {
+      // A stream that ends by itself.
+      sessions.liveAmong = () => Promise.resolve([])
+      documented('get', events, 200, await browser.get(events))
+    } finally {
+      sessions.liveAmong = liveAmong
+    }
+    const end = (id: string) => browser.post(`${SESSIONS}/${id}/end`, {})
+    refused('post', `${SESSIONS}/{id}/end`, 404, await end('x'), 'not_found')
+    documented('post', `${SESSIONS}/{id}/end`, 200, await end(data[0].id))
+  })
+}
