@@ -1,0 +1,182 @@
+import type { Locator } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { historyArea, KEY_ID, sampleEntry } from '../support/page-history-answers.ts'
+import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const REQUEST = sampleReview().id
+const ANN = { kind: 'user', id: 'usr_ann', address: '203.0.113.9' }
+
+describeInBrowser('the audit log', () => {
+  const area = historyArea()
+  const suite = usePageSuite(area)
+  let visitor: Visitor
+
+  beforeEach(async () => {
+    visitor = await suite.visit({ viewport: { width: 1440, height: 900 } })
+    area.names = { usr_ann: 'Ann', [KEY_ID]: 'deploy' }
+  })
+  const entries = (): Locator => visitor.page.locator('.audit-entry')
+  const open = async (path = '/audit'): Promise<void> => {
+    await visitor.page.goto(path)
+    await visitor.page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor()
+  }
+  const sentences = (): Promise<string[]> => visitor.page.locator('.audit-sentence').allInnerTexts()
+
+  it('tells in plain words who did what', async () => {
+    area.entries = [
+      sampleEntry({ type: 'key.revoked', actor: ANN, subject: KEY_ID }),
+      sampleEntry(),
+      sampleEntry({
+        type: 'approval.voted',
+        actor: { kind: 'user', id: SAMPLE_USER.id },
+        detail: { decision: 'rejected' },
+      }),
+      sampleEntry({
+        type: 'member.changed',
+        actor: ANN,
+        subject: SAMPLE_USER.id,
+        detail: { role: 'auditor' },
+      }),
+      sampleEntry({
+        type: 'member.joined',
+        actor: { kind: 'user', id: 'usr_new' },
+        subject: 'usr_new',
+        detail: { role: 'approver' },
+      }),
+      sampleEntry({ type: 'approval.expired', actor: { kind: 'service' } }),
+      sampleEntry({ type: 'approval.verified', actor: { kind: 'public' } }),
+      sampleEntry({ type: 'chat.linked', actor: { kind: 'chat', id: 'slack:T1:U1' } }),
+      sampleEntry({ type: 'key.created', actor: { kind: 'cli' }, subject: 'key_other' }),
+    ]
+    await open()
+    expect(await sentences()).toEqual([
+      'Ann revoked the API key deploy.',
+      'The API key deploy asked for an approval.',
+      'You voted on the request: rejected.',
+      'Ann made you auditor.',
+      'The person usr_new joined as approver.',
+      'Nobody decided the request in time.',
+      'Somebody checked the receipt: unknown.',
+      'Somebody in chat (slack:T1:U1) linked a chat identity.',
+      'The command line created the API key key_other.',
+    ])
+    expect(await entries().first().innerText()).toContain('from 203.0.113.9')
+  })
+
+  it('names details in words, leads to requests and keys, and gives each id for copying', async () => {
+    await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    const detail = { request_id: REQUEST, target: 'callback', automatic: true, on_behalf_of: 'usr_ann' }
+    area.entries = [
+      sampleEntry({ type: 'delivery.delivered', actor: { kind: 'service' }, subject: REQUEST, detail }),
+    ]
+    await open()
+    const text = await visitor.page.getByRole('list', { name: 'Details' }).innerText()
+    for (const part of [`request id: ${REQUEST}`, 'automatic: yes', 'on behalf of: Ann'])
+      expect(text).toContain(part)
+    await visitor.page.getByRole('button', { name: `Copy the id ${REQUEST}` }).click()
+    await expect.poll(() => visitor.page.locator('#announcements').innerText()).toContain('Copied')
+    expect(await visitor.page.evaluate('navigator.clipboard.readText()')).toBe(REQUEST)
+    await visitor.page.locator('.audit-about').getByRole('link', { name: REQUEST }).click()
+    await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
+    expect(visitor.page.url()).toBe(`${suite.server().url}/requests/${REQUEST}`)
+  })
+
+  it('shows the raw entry on demand, with what this page does not know of', async () => {
+    area.entries = [Object.assign(sampleEntry(), { unheard_of: { a: ['\u202e'] } })]
+    await open()
+    expect(await entries().locator('pre').count()).toBe(0)
+    await visitor.page.getByText('Entry 41, raw').click()
+    const raw = await entries().locator('pre').innerText()
+    expect(raw).toContain('"hash": "abab')
+    expect(raw).toContain('"unheard_of"')
+    expect(raw).toContain('[U+202E]')
+  })
+
+  it('shows hostile names, details and types as text that cannot pass for the service', async () => {
+    area.names = { usr_ann: '<b>Countersign</b>\u202e', [KEY_ID]: 'Countersign' }
+    area.entries = [
+      sampleEntry({
+        type: '<i>x</i>',
+        actor: ANN,
+        subject: '<script>1</script>',
+        detail: { '<u>k</u>': '\u200bv' },
+      }),
+      sampleEntry(),
+    ]
+    await open()
+    const text = await entries().first().innerText()
+    for (const part of [
+      '<b>Countersign</b>[U+202E]',
+      '<i>x</i>',
+      '<script>1</script>',
+      '<u>k</u>: ',
+      '[U+200B]v',
+    ])
+      expect(text).toContain(part)
+    expect(await entries().locator('b, i, u, script').count()).toBe(0)
+    expect((await sentences())[1]).toBe('The API key Countersign asked for an approval.')
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('keeps filters in the address and gives the same to both downloads', async () => {
+    area.entries = [sampleEntry()]
+    suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
+    await open()
+    await visitor.page.getByText('Filters', { exact: true }).click()
+    await visitor.page.getByLabel('What happened').selectOption({ label: 'Asked' })
+    await visitor.page.getByLabel('By', { exact: true }).fill(KEY_ID)
+    await visitor.page.getByLabel('On or before').fill('2026-11-20')
+    await visitor.page.getByRole('button', { name: 'Search' }).click()
+    await visitor.page.getByRole('heading', { name: '1 entry found', exact: true }).waitFor()
+    expect(visitor.page.url()).toBe(
+      `${suite.server().url}/audit?type=approval.created&actor=${KEY_ID}&to=2026-11-20`,
+    )
+    const to = String(await visitor.page.evaluate(`new Date(2026, 10, 21).toISOString()`))
+    const filters = [
+      ['type', 'approval.created'],
+      ['actor', KEY_ID],
+      ['to', to],
+    ]
+    expect(area.asked.at(-1)).toBe(`account=acc_A&${new URLSearchParams(filters)}`)
+    for (const [name, format] of [
+      ['Download as NDJSON', 'ndjson'],
+      ['Download as CSV', 'csv'],
+    ] as const) {
+      const [download] = await Promise.all([
+        visitor.page.waitForEvent('download'),
+        visitor.page.getByRole('link', { name }).click(),
+      ])
+      expect(download.suggestedFilename()).toBe('audit-2026-11-21.ndjson')
+      expect(area.asked.at(-1)).toBe(`account=acc_A&${new URLSearchParams([['format', format], ...filters])}`)
+    }
+    expect(await visitor.page.locator('main').innerText()).toContain(
+      'countersign audit check --expect <seq>:<hash>',
+    )
+    await visitor.page.goBack()
+    await visitor.page.getByRole('heading', { name: '1 entry', exact: true }).waitFor()
+  })
+
+  it('shows more on demand with the names that came with it, and where the end is', async () => {
+    area.pageSize = 1
+    area.entries = [sampleEntry(), sampleEntry({ seq: 7, type: 'key.created', actor: ANN, subject: KEY_ID })]
+    await open()
+    await visitor.page.getByRole('heading', { name: 'The newest entry', exact: true }).waitFor()
+    area.names = { usr_ann: 'Ann the second' }
+    await visitor.page.getByRole('button', { name: 'Show more' }).click()
+    await visitor.page.getByRole('heading', { name: '2 entries', exact: true }).waitFor()
+    expect((await sentences())[1]).toBe('Ann the second created the API key deploy.')
+    expect(await visitor.page.getByRole('button', { name: 'Show more' }).count()).toBe(0)
+  })
+
+  it('says a wrong filter at its field, and when there is nothing', async () => {
+    area.refuse = { field: 'subject', detail: 'subject must not exceed 64 characters' }
+    await open(`/audit?subject=${'x'.repeat(65)}`)
+    await visitor.page.getByText('subject must not exceed 64 characters').waitFor()
+    expect(await visitor.page.getByLabel('About').getAttribute('aria-invalid')).toBe('true')
+    expect(await visitor.page.getByRole('link', { name: /^Download/ }).count()).toBe(0)
+    await open('/audit')
+    await visitor.page.getByRole('heading', { name: 'No entries yet' }).waitFor()
+  })
+})

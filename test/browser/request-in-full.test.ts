@@ -1,0 +1,170 @@
+import { readFile } from 'node:fs/promises'
+import type { Locator } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { historyArea, sampleDecided, sampleDelivery } from '../support/page-history-answers.ts'
+import { sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const ID = sampleReview().id
+const CARD = {
+  id: 'crd_1',
+  platform: 'teams',
+  recipient: 'channel',
+  approver: undefined,
+  state: 'shown',
+  next_attempt_at: null,
+  attempts: [],
+  created_at: '2026-11-20T09:30:00.000Z',
+}
+
+describeInBrowser('one request in full', () => {
+  const area = historyArea()
+  const suite = usePageSuite(area)
+  let visitor: Visitor
+
+  beforeEach(async () => {
+    visitor = await suite.visit({ viewport: { width: 1440, height: 900 } })
+  })
+  const main = (): Locator => visitor.page.locator('main')
+  const open = async (heading: string): Promise<void> => {
+    await visitor.page.goto(`/requests/${ID}`)
+    await visitor.page.getByRole('heading', { name: heading, exact: true }).waitFor()
+  }
+  const show = (changes: Parameters<typeof sampleReview>[0]): void => {
+    suite.server().state.review = sampleReview(changes)
+  }
+
+  it('shows what the caller wrote in its frame, and leads whoever it waits for to the page that decides', async () => {
+    await open('Approve or reject this action?')
+    const box = await visitor.page.locator('.caller-box').innerText()
+    for (const text of ['Written by the caller', 'Delete 18 204 invoices', 'OPS-4411', 'Severity: high'])
+      expect(box).toContain(text)
+    expect(await visitor.page.locator('.time-left').innerText()).toMatch(/left to decide$/)
+    expect(await visitor.page.getByRole('button', { name: /^(Approve|Reject)$/ }).count()).toBe(0)
+    await visitor.page.getByRole('link', { name: 'Look and decide' }).click()
+    await visitor.page.getByRole('button', { name: 'Approve' }).waitFor()
+    expect(visitor.page.url()).toBe(`${suite.server().url}/a/${ID}`)
+  })
+
+  it('offers no decision to an auditor, and asks for no deliveries', async () => {
+    suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
+    show({ may_decide: false, why_not: 'not_found', approver: null, methods: [] })
+    await open('Waiting for a decision')
+    const text = await main().innerText()
+    expect(text).toContain('You can follow this request here, but not decide it.')
+    expect(text).toContain('you are not one of its approvers')
+    expect(text).not.toContain('Who was told')
+    expect(await visitor.page.locator(`a[href="/a/${ID}"]`).count()).toBe(0)
+    expect(suite.server().calls.filter((call) => call.includes('deliveries'))).toEqual([])
+  })
+
+  it('says on whose behalf a delegate would decide, and whom no chat reached', async () => {
+    const delegate = '0011223344556677'
+    show({
+      approver: null,
+      on_behalf_of: { name: 'Ben <b>Boss</b>', approver: 'aa11bb22cc33dd44', delegate },
+      not_reachable: ['aa11bb22cc33dd44'],
+    })
+    await open('Approve or reject this action?')
+    const text = await main().innerText()
+    expect(text).toContain('Ben <b>Boss</b>')
+    expect(text).toContain('Not reachable in chat: approver aa11bb22cc33dd44.')
+    expect(await main().locator('b').count()).toBe(0)
+  })
+
+  it('shows votes with their comments, and a file of everything that a verifier reads', async () => {
+    suite.server().state.review = sampleDecided()
+    await open('Approved')
+    const panel = await visitor.page.locator('.panel').innerText()
+    for (const text of ['2 of 2 needed approvals', 'Backup is there.', 'by the delegate 0011223344556677'])
+      expect(panel).toContain(text)
+    expect(await visitor.page.getByRole('link', { name: 'Check this receipt' }).getAttribute('href')).toBe(
+      `/verify#${ID}`,
+    )
+    const [download] = await Promise.all([
+      visitor.page.waitForEvent('download'),
+      visitor.page.getByRole('button', { name: 'Download the whole record' }).click(),
+    ])
+    expect(download.suggestedFilename()).toBe(`${ID}.json`)
+    const record: unknown = JSON.parse(await readFile(await download.path(), 'utf8'))
+    const { decision, ...request } = Object(record)
+    const { action, created_at, expires_at, context_json } = sampleDecided()
+    expect(request).toMatchObject({ id: ID, status: 'approved', action })
+    expect(request.context).toEqual(JSON.parse(context_json))
+    expect(Object.keys(request)).toEqual(['id', 'status', 'action', 'context', 'created_at', 'expires_at'])
+    expect(Date.parse(created_at)).toBeLessThan(Date.parse(expires_at))
+    expect(decision.votes).toHaveLength(2)
+    expect(decision.votes[1]).toMatchObject({ delegate: '0011223344556677', intent: '{}' })
+    const { intent, claims } = parseReceiptInput(record)
+    expect(intent).toBe('{}')
+    expect(claims.map(({ field }) => field)).toContain('action')
+  })
+
+  it('lists to the owner what was sent and what came of it, in words', async () => {
+    const webhook = sampleDelivery({
+      id: 'dlv_2',
+      target: 'webhook',
+      webhook_id: 'whk_1',
+      event_type: 'approval.approved',
+      url: 'https://example.com/<b>x</b>',
+      state: 'dead',
+      attempts: [
+        { at: '2026-11-20T09:31:01.000Z', outcome: 'http_503', duration_ms: 12 },
+        { at: '2026-11-20T09:31:02.000Z', outcome: 'timeout', duration_ms: 10_000 },
+      ],
+    })
+    area.log = { data: [sampleDelivery(), webhook], next_cursor: null, cards: [CARD] }
+    await open('Approve or reject this action?')
+    const list = visitor.page.getByRole('list', { name: 'Deliveries' })
+    await list.getByText('2 attempts').click()
+    const text = await list.innerText()
+    for (const part of ['Callback', 'Delivered', 'Given up', 'https://example.com/<b>x</b>'])
+      expect(text).toContain(part)
+    expect(text).toContain('answered with status 503 (12 ms)')
+    expect(text).toContain('no answer in time (10000 ms)')
+    expect(await list.getByRole('link', { name: 'Webhook' }).getAttribute('href')).toBe(
+      '/integrations/webhooks/whk_1',
+    )
+    expect(await visitor.page.getByRole('list', { name: 'Messages in chat' }).innerText()).toMatch(
+      /Teams[\s\S]*Up to date[\s\S]*A channel/,
+    )
+  })
+
+  it('follows the votes of others, and becomes another page when the request is decided', async () => {
+    await visitor.page.clock.install()
+    show({ quorum: { needed: 2, approved: 0 } })
+    await open('Approve or reject this action?')
+    const vote = sampleDecided().votes[1]
+    if (vote === undefined) throw new Error('the sample has two votes')
+    show({ quorum: { needed: 2, approved: 1 }, votes: [vote] })
+    await visitor.page.clock.runFor(5500)
+    await visitor.page.getByText('1 of 2 needed approvals so far').waitFor()
+    expect(await visitor.page.locator('#announcements').innerText()).toBe('1 of 2 approvals')
+    suite.server().state.review = sampleDecided()
+    await visitor.page.clock.runFor(5500)
+    await visitor.page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+    const calls = (): number => suite.server().calls.filter((call) => call.endsWith('/review')).length
+    const before = calls()
+    await visitor.page.clock.runFor(30_000)
+    expect(calls()).toBe(before)
+  })
+
+  it('stops for safety when the details do not have their fingerprint', async () => {
+    show({ context_sha256: 'b'.repeat(64) })
+    await open('This page could not be loaded')
+    expect(await main().innerText()).toContain('do not have the fingerprint that would be signed')
+    expect(await visitor.page.locator('.caller-box').count()).toBe(0)
+  })
+
+  it('tells nobody whether a request of somebody else exists', async () => {
+    suite.server().state.review = undefined
+    await open('No such request for you')
+    await visitor.page.goto('/requests/constructor')
+    await visitor.page.getByRole('heading', { name: 'No such request for you' }).waitFor()
+    expect(suite.server().calls.filter((call) => call.includes('constructor'))).toEqual([])
+    await visitor.page.getByRole('link', { name: 'All requests' }).click()
+    await visitor.page.getByRole('heading', { name: 'No requests yet' }).waitFor()
+  })
+})
