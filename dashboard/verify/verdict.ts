@@ -33,7 +33,7 @@ export function verdictOf(report: Report): Verdict {
     kind: payload.decision,
     heading: `Valid: ${payload.decision} by ${whoDecided(report, payload)}`,
     at,
-    sentence: SENTENCES[payload.decision],
+    sentence: report.votes.length > 1 ? OF_VOTES[payload.decision] : SENTENCES[payload.decision],
     cautions: cautionsOf(report),
   }
 }
@@ -41,6 +41,11 @@ export function verdictOf(report: Report): Verdict {
 const SENTENCES: Record<ReceiptPayload['decision'], string> = {
   approved: 'The receipt is genuine: a person approved this request.',
   rejected: 'The receipt is genuine: a person rejected this request. It is no permission.',
+}
+
+const OF_VOTES: Record<ReceiptPayload['decision'], string> = {
+  approved: 'Every vote is genuine: these people approved this request.',
+  rejected: 'Every vote is genuine, and the request was rejected. It is no permission.',
 }
 
 function invalid(reason: string): Verdict {

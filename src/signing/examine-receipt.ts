@@ -60,7 +60,7 @@ export async function examineJwks(json: unknown): Promise<VerificationKey[]> {
 }
 
 /** Lower-case hex SHA-256 of a text's UTF-8 bytes. */
-export async function sha256Hex(text: string): Promise<string> {
+async function sha256Hex(text: string): Promise<string> {
   return Array.from(await sha256(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

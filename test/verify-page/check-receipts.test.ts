@@ -99,6 +99,7 @@ describe('several votes', () => {
     expect(verdictOf(report)).toMatchObject({
       kind: 'approved',
       heading: `Valid: approved by 2 people (${ana}, ${ben})`,
+      sentence: 'Every vote is genuine: these people approved this request.',
       cautions: [expect.stringContaining('How many people had to agree is not part of a receipt')],
     })
   })
@@ -111,6 +112,7 @@ describe('several votes', () => {
   it('of a rejected request may hold approvals', async () => {
     const said = await verdict(answerWith({ ...rejection, votes: [first, rejection] }))
     expect(said).toMatchObject({ kind: 'rejected', heading: `Valid: rejected by ${eve}` })
+    expect(said.sentence).toContain('It is no permission.')
   })
 
   const elsewhere = vote({ did: 'second', approver: ben, rid: `req_${'0'.repeat(25)}z` })
