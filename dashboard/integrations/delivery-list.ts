@@ -49,7 +49,12 @@ export class DeliveryList {
 function takeOver(old: HTMLElement, fresh: HTMLElement): void {
   const [was, is] = [old, fresh].map((row) => row.querySelector('details'))
   if (was?.open === true && is) is.open = true
-  const focused = old.contains(document.activeElement)
+  const focused = [...old.querySelectorAll('summary, button, a')].find(
+    (one) => one === document.activeElement,
+  )
   old.replaceWith(fresh)
-  if (focused) fresh.querySelector<HTMLElement>('summary, button, a')?.focus({ preventScroll: true })
+  if (focused === undefined) return
+  const kinds = [focused.tagName, 'summary', 'button', 'a']
+  const next = kinds.flatMap((kind) => fresh.querySelector<HTMLElement>(kind) ?? [])[0]
+  next?.focus({ preventScroll: true })
 }

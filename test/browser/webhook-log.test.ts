@@ -1,0 +1,152 @@
+import type { Page } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser } from '../support/browser.ts'
+import { integrationsArea, sampleDelivery, sampleWebhook } from '../support/page-integration-answers.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const PAGE = '/integrations/webhooks/whk_1'
+const AT = '2026-11-20T09:00:00.000Z'
+const FAILED = { at: AT, outcome: 'timeout', duration_ms: 10_000 }
+
+describeInBrowser('the delivery log of a webhook', () => {
+  const area = integrationsArea()
+  const suite = usePageSuite(area)
+  let page: Page
+
+  beforeEach(async () => {
+    area.webhooks = [sampleWebhook()]
+    page = (await suite.visit()).page
+  })
+  const rows = async (): Promise<string[]> =>
+    (await page.locator('.delivery').allInnerTexts()).map((row) => row.replace(/\s+/g, ' '))
+  const open = async (path = PAGE): Promise<void> => {
+    await page.goto(path)
+    await page.getByRole('heading', { name: 'Delivery log' }).waitFor()
+  }
+  const looks = () => suite.server().calls.filter((call) => call.endsWith('/deliveries')).length
+
+  it('says of each delivery what it told, how it stands, and each attempt', async () => {
+    area.deliveries = [
+      sampleDelivery({
+        id: 'dlv_2',
+        state: 'due',
+        next_attempt_at: '2100-01-01T00:00:00.000Z',
+        attempts: [FAILED],
+      }),
+      sampleDelivery(),
+      sampleDelivery({
+        id: 'dlv_3',
+        state: 'dead',
+        attempts: [FAILED, { ...FAILED, outcome: 'http_503', duration_ms: 7 }],
+      }),
+      sampleDelivery({ id: 'dlv_4', state: 'dropped', attempts: [], request_id: undefined }),
+    ]
+    await open()
+    const when = '20 Nov 2026, 09:00:00 UTC'
+    expect(await rows()).toEqual([
+      `approval.approved Waiting for its next attempt ${when} · its request · evt_1 Next attempt 1 Jan 2100, 00:00:00 UTC 1 attempt, the last: no answer in time`,
+      `approval.approved Delivered ${when} · its request · evt_1 1 attempt, the last: answered with status 200 Replay`,
+      `approval.approved Given up ${when} · its request · evt_1 2 attempts, the last: answered with status 503 Replay`,
+      `approval.approved Not wanted any more ${when} · evt_1 Replay`,
+    ])
+    await page.getByText('2 attempts').click()
+    expect((await rows())[2]).toContain(`${when}: no answer in time, after 10000 ms`)
+    expect(await page.getByRole('link', { name: 'its request' }).first().getAttribute('href')).toBe(
+      '/requests/req_1',
+    )
+  })
+
+  it('goes page by page, and each page has an address', async () => {
+    area.deliveries = Array.from({ length: 5 }, (_, n) =>
+      sampleDelivery({ id: `dlv_${n}`, event_id: `evt_${n}` }),
+    )
+    area.pageSize = 2
+    await open()
+    expect((await rows()).map((row) => row.match(/evt_\d/)?.[0])).toEqual(['evt_0', 'evt_1'])
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByText('evt_2').waitFor()
+    expect(new URL(page.url()).search).toBe('?cursor=2')
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByText('evt_4').waitFor()
+    expect(await page.getByRole('link', { name: 'Older' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Newest' }).click()
+    await page.getByText('evt_0').waitFor()
+    await page.goBack()
+    await page.getByText('evt_4').waitFor()
+  })
+
+  it('replays one delivery and follows it until it rests, with the row open and focused', async () => {
+    await page.clock.install()
+    area.deliveries = [
+      sampleDelivery({ state: 'dead', attempts: [FAILED] }),
+      sampleDelivery({ id: 'dlv_0', event_id: 'evt_0' }),
+    ]
+    await open()
+    await page.getByText('the last: no answer in time').click()
+    await page.getByRole('button', { name: 'Replay approval.approved, evt_1' }).click()
+    await page.clock.runFor(100)
+    await page.getByText('Being sent').waitFor()
+    expect(await page.getByRole('button', { name: 'Replay approval.approved, evt_1' }).count()).toBe(0)
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY')
+    const [first] = area.deliveries
+    const attempts = [FAILED, { ...FAILED, outcome: 'http_200', duration_ms: 5 }]
+    area.deliveries[0] = { ...(first ?? expect.unreachable()), state: 'delivered', attempts }
+    await page.clock.runFor(3500)
+    await page.getByText('2 attempts, the last: answered with status 200').waitFor()
+    expect(await page.locator('.delivery details').first().getAttribute('open')).toBe('')
+    expect(await page.locator('#announcements').innerText()).toBe('Nothing is on its way any more')
+  })
+
+  it('asks seldom while nothing is on its way, and not at all about older pages', async () => {
+    await page.clock.install()
+    area.deliveries = [sampleDelivery(), sampleDelivery({ id: 'dlv_0' })]
+    area.pageSize = 1
+    await open()
+    const before = looks()
+    await page.clock.runFor(31_000)
+    expect(looks() - before).toBeLessThanOrEqual(2)
+    area.deliveries.unshift(sampleDelivery({ id: 'dlv_9', event_id: 'evt_9' }))
+    await page.clock.runFor(16_000)
+    await page.getByText('evt_9').waitFor()
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByRole('link', { name: 'Newest' }).waitFor()
+    const then = looks()
+    await page.clock.runFor(60_000)
+    expect(looks()).toBe(then)
+  })
+
+  it('says in place why a delivery was not replayed, and that the log may be old', async () => {
+    await page.clock.install()
+    area.deliveries = [sampleDelivery({ state: 'sending', attempts: [] }), sampleDelivery({ id: 'dlv_0' })]
+    area.refuse = { code: 'webhook_gone' }
+    await open()
+    await page.getByRole('button', { name: /^Replay/ }).click()
+    await page.locator('.notice.error').waitFor()
+    await page.route('**/deliveries', (route) => route.abort())
+    await page.clock.runFor(3500)
+    await page.getByText('This log may be out of date.').waitFor()
+    expect(await page.locator('.delivery').count()).toBe(2)
+  })
+
+  it('tests the receiver from here, and the log shows it', async () => {
+    area.outcome = 'http_500'
+    await open()
+    await page.getByText('Nothing was sent to this webhook yet.').waitFor()
+    await page.getByRole('button', { name: /^Send a test/ }).click()
+    await page.getByText('It must answer with a status from 200 to 299.').waitFor()
+    await page.locator('.delivery').getByText('webhook.test').waitFor()
+  })
+
+  it('stays readable for a deleted webhook, without anything to do there', async () => {
+    area.webhooks = [sampleWebhook({ state: 'deleted' })]
+    area.deliveries = [sampleDelivery()]
+    await open()
+    expect(await page.getByRole('button', { name: /Replay|test|Rotate|Delete/ }).count()).toBe(0)
+    expect(await page.locator('main').innerText()).toContain('It is told of nothing any more.')
+  })
+
+  it('says so for a webhook that does not exist', async () => {
+    await page.goto('/integrations/webhooks/whk_unknown')
+    await page.getByText('There is no such resource').waitFor()
+  })
+})
