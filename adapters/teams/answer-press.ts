@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { type Card, type CardRecipient, identityKey } from '../../src/domain/chat.ts'
-import { isNamed } from '../../src/domain/eligibility.ts'
 import { isId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { User } from '../../src/domain/user.ts'
@@ -8,6 +7,7 @@ import { findOwnBootstrap } from '../../src/flow/bootstrap/review-consent.ts'
 import { type CardSubject, showCard } from '../../src/flow/chat/show-card.ts'
 import { viewConsent } from '../../src/flow/chat/view-consent.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import { partIn } from '../../src/flow/people/stand-ins.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
 import { VERBS } from './actions.ts'
 import type { BotClick } from './bot-port.ts'
@@ -75,7 +75,8 @@ async function recipientOf(
   }
   const person = await personOf(deps, tenant, click)
   if (person === undefined) return { words: PRESS_WORDS.notLinked }
-  if (request === undefined || !isNamed(request, person.id)) return { words: PRESS_WORDS.notYours }
+  if (request === undefined || (await partIn(deps, person, request)) === undefined)
+    return { words: PRESS_WORDS.notYours }
   return { kind: 'approver', user_id: person.id }
 }
 

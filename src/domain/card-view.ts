@@ -9,6 +9,8 @@ export type CardStatus =
       by: string
       /** Visible form of the decider's name: told to approvers, who know each other, never to a channel. */
       by_name?: string
+      /** As `by_name`, of the person for whom a delegate decided: `by` is theirs. */
+      for_name?: string
       /** The decider is the person whose card this is. */
       by_you?: true
       method: string
@@ -64,8 +66,12 @@ export interface CardView {
   expires_at: Date
   /** Sent to whom the platform knows by this person's e-mail address: they are invited to link their identity. */
   invite_to_link?: true
+  /** Visible form of the name of the person for whom this one stands in; on their card alone. */
+  on_behalf_of?: string
   /** This person has voted already; they are asked nothing more. */
   voted?: Outcome
+  /** Visible form of the name of who did so in their place: their delegate, or the person for whom they stand in. */
+  voted_by?: string
   /** `<BASE_URL>/a/<id>?d=approve|reject`, and without `d` for details: no secret in any of them. */
   links: { approve: string; reject: string; details: string }
 }

@@ -10,9 +10,10 @@ export const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
 }
 
 /** The first line of a card: the words of the hosted page. */
-export function cardHeading({ status, voted, audience, sandbox }: CardView): string {
+export function cardHeading({ status, voted, voted_by, audience, sandbox }: CardView): string {
   switch (status.kind) {
     case 'pending':
+      if (voted_by !== undefined) return 'This vote is cast. Waiting for others'
       if (voted !== undefined) return `You ${voted}. Waiting for others`
       return audience === 'approver' && !sandbox ? 'Approve or reject this action?' : 'Waiting for a decision'
     case 'approved':

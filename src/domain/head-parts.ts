@@ -30,11 +30,17 @@ export function headParts(view: CardView): HeadParts {
   }
 }
 
-function askerLines({ requested_by: { key_name, account_name } }: CardView): Piece[][] {
+function askerLines({ requested_by: { key_name, account_name }, ...view }: CardView): Piece[][] {
   return [
+    ...nameLines('On behalf of: ', view.on_behalf_of),
+    ...nameLines('Vote by: ', view.voted_by),
     [bold('API key: '), words(shortLine(key_name, NAME_LENGTH) || 'no name')],
     [bold('Account: '), words(shortLine(account_name, NAME_LENGTH) || 'no name')],
   ]
+}
+
+function nameLines(label: string, name: string | undefined): Piece[][] {
+  return name === undefined ? [] : [[bold(label), words(shortLine(name, NAME_LENGTH) || 'no name')]]
 }
 
 function badges(view: CardView): Piece[][] {
@@ -69,7 +75,8 @@ function timeLines({ status, created_at, expires_at }: CardView): Piece[][] {
 export function decisionLines(status: CardStatus & { kind: 'approved' | 'rejected' }): Piece[][] {
   const who = status.by_you ? 'You' : status.by_name
   return [
-    ...(who === undefined ? [] : [[bold('Decided by: '), words(shortLine(who, NAME_LENGTH) || 'no name')]]),
+    ...nameLines('Decided by: ', who),
+    ...nameLines('On behalf of: ', status.for_name),
     [bold('Approver: '), code(status.by)],
     [bold('Method: '), words(methodWord(status.method))],
     [bold('Decided: '), moment(status.at)],

@@ -81,6 +81,7 @@ function collectingLog(lines: Worker['logged']): Log {
 }
 
 interface RequestFields {
+  context?: Record<string, unknown>
   ttl_seconds?: number
   callback_url?: string
 }

@@ -1,8 +1,9 @@
 import { type Card, type CardRecipient, type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
+import { whomToPush } from '../push/whom-to-push.ts'
 
-type AddressDeps = Pick<FlowDeps, 'accounts' | 'chats' | 'clock' | 'random'>
+type AddressDeps = Pick<FlowDeps, 'accounts' | 'users' | 'chats' | 'clock' | 'random'>
 
 /** A request, and towards whom its key is silent now (`domain/attention.ts`): they get no card. */
 export interface Asked {
@@ -11,22 +12,31 @@ export interface Asked {
 }
 
 /**
- * The cards of new requests: on every platform that serves the account, one for each approver, and one for each channel of
- * the account. Where on the platform an approver is, is found out when the card is posted. Asks no platform anything.
+ * The cards of new requests: on every platform that serves the account, one for each approver and for whoever stands in now
+ * for one of them, and one for each channel of the account. Where on the platform somebody is, is found out when the card is
+ * posted. Asks no platform anything.
  */
 export async function addressCards(deps: AddressDeps, asked: readonly Asked[]): Promise<Card[]> {
   const accounts = [...new Set(asked.map(({ request }) => request.account_id))]
   const served = new Map(
     await Promise.all(accounts.map(async (id) => [id, await servedBy(deps, id)] as const)),
   )
-  return asked.flatMap(({ request, quiet }) =>
-    (served.get(request.account_id) ?? []).flatMap(({ platform, channels }) => {
-      const approvers = request.requirement.approvers
-        .filter(({ user_id }) => !quiet.has(user_id))
-        .map(({ user_id }) => ({ kind: 'approver' as const, user_id }))
-      return [...approvers, ...channels].map((recipient) => newCard(deps, request, platform, recipient))
-    }),
-  )
+  const cards = asked.map(async ({ request, quiet }) => {
+    const platforms = served.get(request.account_id) ?? []
+    if (platforms.length === 0) return []
+    const people = (await whomToTell(deps, request)).filter((id) => !quiet.has(id))
+    const approvers = people.map((user_id) => ({ kind: 'approver' as const, user_id }))
+    return platforms.flatMap(({ platform, channels }) =>
+      [...approvers, ...channels].map((recipient) => newCard(deps, request, platform, recipient)),
+    )
+  })
+  return (await Promise.all(cards)).flat()
+}
+
+/** Everybody named, and the delegates it waits for. */
+async function whomToTell(deps: AddressDeps, request: ApprovalRequest): Promise<string[]> {
+  const named = request.requirement.approvers.map(({ user_id }) => user_id)
+  return [...new Set([...named, ...(await whomToPush(deps, request, deps.clock.now()))])]
 }
 
 /** The platforms that serve the account, with its channels there. */

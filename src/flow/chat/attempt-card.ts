@@ -10,7 +10,7 @@ import { isTheirs } from './whose-message.ts'
 
 type AttemptDeps = Pick<
   FlowDeps,
-  'cards' | 'requests' | 'bootstraps' | 'users' | 'settings' | 'clock' | 'random' | 'log'
+  'cards' | 'requests' | 'bootstraps' | 'users' | 'accounts' | 'settings' | 'clock' | 'random' | 'log'
 > & { lookup: Lookup }
 
 /** One claimed card in the hands of this process. */

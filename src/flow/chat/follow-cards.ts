@@ -7,7 +7,7 @@ import type { Trace } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
 import { addressCards } from './address-cards.ts'
 
-type FollowDeps = Pick<FlowDeps, 'requests' | 'accounts' | 'cards' | 'chats' | 'clock' | 'random'>
+type FollowDeps = Pick<FlowDeps, 'requests' | 'accounts' | 'users' | 'cards' | 'chats' | 'clock' | 'random'>
 
 /** What a trace must tell of to concern cards. */
 type RequestTrace = Pick<Trace, 'id' | 'events' | 'audit'>

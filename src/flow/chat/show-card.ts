@@ -6,6 +6,7 @@ import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
+import { partIn } from '../people/stand-ins.ts'
 import { viewCard } from './view-card.ts'
 import { viewConsent } from './view-consent.ts'
 
@@ -28,30 +29,34 @@ export async function findSubject(
   return isId('bst', request_id) ? bootstraps.find(request_id) : requests.find(request_id)
 }
 
-/** Reads who is named on the card and draws it. */
+type ShowDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock' | 'settings'>
+
+/**
+ * Reads who is named on the card and draws it. Whom the request does not concern any more, since they stand in for nobody
+ * named in it now, reads no more than a channel.
+ */
 export async function showCard(
-  deps: Pick<FlowDeps, 'users' | 'settings'>,
-  card: Pick<Card, 'recipient'>,
+  deps: ShowDeps,
+  { recipient }: Pick<Card, 'recipient'>,
   request: ApprovalRequest,
 ): Promise<Showing & { view: CardView }> {
-  const personId = card.recipient.kind === 'approver' ? card.recipient.user_id : undefined
-  const named = [
-    ...request.votes.map(({ user_id }) => user_id),
-    ...(personId === undefined ? [] : [personId]),
-  ]
-  const people = named.length === 0 ? [] : await deps.users.findMany([...new Set(named)])
+  const person = recipient.kind === 'approver' ? await deps.users.find(recipient.user_id) : undefined
+  const part = person === undefined ? undefined : await partIn(deps, person, request)
+  const voters = request.votes.flatMap(({ user_id, on_behalf_of }) => [user_id, on_behalf_of])
+  const named = [...new Set([...voters, ...(part?.principalId === undefined ? [] : [part.principalId])])]
+  const people = named.length === 0 ? [] : await deps.users.findMany(named)
   const view = viewCard(request, {
-    audience: card.recipient.kind,
-    personId,
+    ...(part === undefined ? { audience: 'channel' } : { audience: 'approver', personId: person?.id }),
+    principalId: part?.principalId,
     names: new Map(people.map(({ id, name }) => [id, name])),
     baseUrl: deps.settings.baseUrl,
   })
-  return { request, person: people.find(({ id }) => id === personId), view }
+  return { request, person, view }
 }
 
 /** As `showCard`, whatever the card is about. */
 export async function showSubject(
-  deps: Pick<FlowDeps, 'users' | 'settings'>,
+  deps: ShowDeps,
   card: Pick<Card, 'recipient'>,
   subject: CardSubject,
 ): Promise<Showing> {
@@ -69,9 +74,17 @@ export function isOver(
   return status !== 'pending' || expires_at <= now
 }
 
-/** A line under the card. @returns undefined when it need not be said any more: decided, lapsed, or voted already */
-export function showReply({ request, view }: Showing, reply: CardReply, now: Date): ReplyView | undefined {
+/**
+ * A line under the card. @returns undefined when it need not be said any more: decided, lapsed, voted already, or told to
+ * somebody whom it concerns no more
+ */
+export function showReply(
+  { request, person, view }: Showing,
+  reply: CardReply,
+  now: Date,
+): ReplyView | undefined {
   if (isConsentView(view)) return undefined
+  if (person !== undefined && view.audience === 'channel') return undefined
   const { request_id, action, links, status } = view
   if (reply.kind === 'decided') {
     if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined

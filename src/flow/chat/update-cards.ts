@@ -8,7 +8,16 @@ import { createLookup } from './lookup-cache.ts'
 
 type UpdaterDeps = Pick<
   FlowDeps,
-  'cards' | 'chats' | 'requests' | 'bootstraps' | 'users' | 'settings' | 'clock' | 'random' | 'log'
+  | 'cards'
+  | 'chats'
+  | 'requests'
+  | 'bootstraps'
+  | 'users'
+  | 'accounts'
+  | 'settings'
+  | 'clock'
+  | 'random'
+  | 'log'
 >
 
 /** How many cards one process is at, and for how long a claim holds. */

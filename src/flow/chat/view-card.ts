@@ -8,7 +8,9 @@ export interface CardAudience {
   audience: CardView['audience']
   /** Whose card it is; a channel's is nobody's. */
   personId?: string | undefined
-  /** Names of the approvers by user id. */
+  /** Whose vote theirs is, or would be, when they stand in for somebody. */
+  principalId?: string | undefined
+  /** Names by user id: of who voted, of those for whom they did, and of the principal. */
   names: ReadonlyMap<string, string>
   /** The service's public origin, without a slash at the end. */
   baseUrl: string
@@ -25,7 +27,6 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   const withContext = forApprover && request.status === 'pending'
   const context: Record<string, unknown> = withContext ? JSON.parse(request.context_json) : {}
   const page = `${to.baseUrl}/a/${request.id}`
-  const voted = withContext ? voteOf(request, to.personId) : undefined
   return {
     request_id: request.id,
     version: request.version,
@@ -43,7 +44,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
     ...contextRows(context),
     created_at: request.created_at,
     expires_at: request.expires_at,
-    ...(voted === undefined ? {} : { voted }),
+    ...(withContext ? placeOf(request, to) : {}),
     links: { approve: `${page}?d=approve`, reject: `${page}?d=reject`, details: page },
   }
 }
@@ -58,13 +59,16 @@ function statusOf(request: ApprovalRequest, { audience, personId, names }: CardA
   const tail = { at: decision.decided_at, decision_id: decision.id }
   if (audience === 'channel') return { ...head, comment: null, ...tail }
   const comment = decision.comment === null ? null : visibleString(decision.comment)
-  const decider = request.votes.find((vote) => vote.decision_id === decision.id)?.user_id
+  const closing = request.votes.find((vote) => vote.decision_id === decision.id)
+  const decider = closing?.user_id
   // The sandbox votes in the owner's place; no name may stand under what no person decided.
   if (decider === undefined || decision.method === 'sandbox') return { ...head, comment, ...tail }
   const name = names.get(decider)
+  const principal = closing?.on_behalf_of === decider ? undefined : names.get(closing?.on_behalf_of ?? '')
   return {
     ...head,
     ...(name === undefined ? {} : { by_name: nameLine(name) }),
+    ...(principal === undefined ? {} : { for_name: nameLine(principal) }),
     ...(decider === personId ? { by_you: true as const } : {}),
     comment,
     ...tail,
@@ -76,8 +80,17 @@ function nameLine(name: string): string {
   return visibleString(name).replace(/\s+/g, ' ')
 }
 
-function voteOf(request: ApprovalRequest, personId: string | undefined): CardView['voted'] {
-  return request.votes.find((vote) => vote.user_id === personId || vote.on_behalf_of === personId)?.decision
+/** For whom the person is asked, and whether they need not be any more: they acted, or somebody did in this vote's place. */
+function placeOf(
+  { votes }: ApprovalRequest,
+  { personId, principalId, names }: CardAudience,
+): Pick<CardView, 'on_behalf_of' | 'voted' | 'voted_by'> {
+  const principal = principalId === undefined ? {} : { on_behalf_of: nameLine(names.get(principalId) ?? '') }
+  const own = votes.find((vote) => vote.user_id === personId)
+  const cast = own ?? votes.find((vote) => vote.on_behalf_of === (principalId ?? personId))
+  if (cast === undefined) return principal
+  const other = own === undefined ? { voted_by: nameLine(names.get(cast.user_id) ?? '') } : {}
+  return { ...principal, voted: cast.decision, ...other }
 }
 
 function approvals(request: ApprovalRequest): number {

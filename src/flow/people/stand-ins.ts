@@ -1,4 +1,4 @@
-import { type Decider, isNamed } from '../../domain/eligibility.ts'
+import { type Decider, isNamed, whoseVote } from '../../domain/eligibility.ts'
 import { may, roleIn } from '../../domain/permission.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
@@ -47,6 +47,24 @@ async function whereTheyDecide(
     account !== undefined && may(roleIn(account, person.id), 'decide') ? [account.id] : [],
   )
   return new Set(open)
+}
+
+/**
+ * What a request is to a person: they are named, acted, or stand in now for somebody named. `principalId`: whose vote theirs
+ * is, or would be, when it is not their own; of whom they stand in for, somebody even when all have been counted.
+ * @returns undefined when it does not concern them
+ */
+export async function partIn(
+  deps: StandInDeps,
+  person: User,
+  request: ApprovalRequest,
+): Promise<{ principalId?: string } | undefined> {
+  if (isNamed(request, person.id)) return {}
+  const own = request.votes.find(({ user_id }) => user_id === person.id)
+  if (own !== undefined) return { principalId: own.on_behalf_of }
+  const decider = await deciderFor(deps, person, request)
+  const principalId = whoseVote(request, decider)?.user_id ?? decider.stands_in_for?.[0]
+  return principalId === undefined ? undefined : { principalId }
 }
 
 /** Whose requests wait for a person: their own, and in the accounts where they decide those of whom they stand in for. */

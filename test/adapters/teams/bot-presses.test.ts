@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { setDelegate } from '../../support/batches.ts'
 import { lapse, newCaller, type TestCaller } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { setPolicy } from '../../support/deciders.ts'
+import { asMembers } from '../../support/members.ts'
 import type { TeamsPerson } from '../../support/teams-connector.ts'
 import type { TeamsReply } from '../../support/teams-driver.ts'
 import { addTeamsUser, personNumber, startTeams } from '../../support/teams-service.ts'
@@ -19,15 +21,18 @@ let approver: TeamsPerson
 let colleague: TeamsPerson
 let stranger: TeamsPerson
 let unlinked: TeamsPerson
+/** User ids of the first two, and of the account. */
+let ids: { approver: string; colleague: string; account: string }
 beforeAll(async () => {
   setting = await startTeams({ people: 4, work: true, connector: { strict: 0 } })
   const user = await addTeamsUser(setting, 1, true)
-  await addTeamsUser(setting, 2, true)
+  const other = await addTeamsUser(setting, 2, true)
   const asked = await addTeamsUser(setting, 4, false)
   approver = personNumber(setting, 1)
   colleague = personNumber(setting, 2)
   stranger = personNumber(setting, 3)
   unlinked = personNumber(setting, 4)
+  ids = { approver: user.id, colleague: other.id, account: user.account_id }
   caller = await newCaller(setting.service, { user })
   await setPolicy(setting.service, user.account_id, { approvers: [user.id, asked.id], quorum: 1 })
 })
@@ -107,6 +112,21 @@ describe('Refresh and Details', () => {
     )
     expect(refused).toBe('"There is no such request, or you are not asked about it."')
     expect(missing).toBe(refused)
+  })
+
+  it('show the request to whoever stands in for an approver, as long as they do', async () => {
+    const id = await askFor()
+    const accounts = setting.service.composition.connection.collection<{ _id: string }>('accounts')
+    await accounts.updateOne({ _id: ids.account }, { $set: { members: asMembers([ids.colleague]) } })
+    await setDelegate(setting.service, ids.approver, ids.colleague)
+    for (const verb of [REFRESH, DETAILS]) {
+      const card = expectAnswer(await setting.driver.press(colleague, verb, { request_id: id }), CARD)
+      expect(card).toContain(SECRET)
+      expect(card).toContain('On behalf of: ')
+    }
+    await setDelegate(setting.service, ids.approver, null)
+    const refused = await setting.driver.press(colleague, DETAILS, { request_id: id })
+    expect(expectAnswer(refused, MESSAGE)).toBe('"There is no such request, or you are not asked about it."')
   })
 
   it.each(['stranger', 'unlinked'] as const)('show nothing to whoever is not linked: %s', async (who) => {

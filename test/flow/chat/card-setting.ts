@@ -37,7 +37,7 @@ export async function useCardSetting(
 }
 
 /** Somebody the platform knows by their e-mail address. */
-async function addApprover(
+export async function addApprover(
   { worker, chat }: Pick<CardSetting, 'worker' | 'chat'>,
   user: string,
 ): Promise<User> {
@@ -55,7 +55,7 @@ export async function vote(
   id: string,
   person: User,
   decision: Outcome,
-  options: { closes?: boolean; comment?: string } = {},
+  options: { closes?: boolean; comment?: string; for?: User } = {},
 ): Promise<void> {
   const request = await deps.requests.find(id)
   if (request === undefined) throw new Error('no such request')
@@ -69,11 +69,11 @@ function changeOf(
   request: ApprovalRequest,
   person: User,
   decision: Outcome,
-  { closes, comment = null }: { closes: boolean; comment?: string | null },
+  { closes, comment = null, for: whose = person }: { closes: boolean; comment?: string | null; for?: User },
 ): RequestChange {
   const at = deps.clock.now()
   const receipt = { canonical_payload: '{}', signature: 'c2ln', public_key_id: 'kid' }
-  const facts = { decision, method: 'passkey', approver: person.approver, comment } as const
+  const facts = { decision, method: 'passkey', approver: whose.approver, comment } as const
   const decisionId = drawId(deps, 'dec')
   const type: AuditType = closes ? `approval.${decision}` : 'approval.voted'
   const actor = { kind: 'user', id: person.id } as const
@@ -84,7 +84,7 @@ function changeOf(
       ...facts,
       decision_id: decisionId,
       user_id: person.id,
-      on_behalf_of: person.id,
+      on_behalf_of: whose.id,
       at,
       intent_json: '{}',
       evidence: { type: 'totp', step: 1 },
