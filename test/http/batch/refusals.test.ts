@@ -95,7 +95,7 @@ describe('what cannot be in a batch', () => {
       action: 'Try',
       sandbox_auto_decide_seconds: 300,
     })
-    const { request_id } = await made.json()
+    const request_id = String(Object(await made.json()).request_id)
     const id = await ask(setting)
     expectRefusal(await options(approve(id, request_id)), 'sandbox_request', { ids: [request_id] })
   })
@@ -218,7 +218,9 @@ describe('what the gesture was made for', () => {
   it('T33: is forgotten after five minutes', async () => {
     const id = await ask(setting)
     const proven = await proveBatch(service, setting.owner, approve(id))
-    const challenges = service.composition.connection.collection<{ _id: string }>('challenges')
+    const challenges = service.composition.connection.collection<{ _id: string; expires_at: Date }>(
+      'challenges',
+    )
     const kept = await challenges.findOne({ _id: proven.batch_id })
     const left = Number(kept?.expires_at) - service.composition.deps.clock.now().getTime()
     expect(left).toBeGreaterThan(280_000)
