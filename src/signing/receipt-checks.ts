@@ -49,7 +49,7 @@ export interface CheckTrace {
 }
 
 /** What a check of the readable payload looks at. */
-export interface CheckSubject {
+interface CheckSubject {
   payload: ReceiptPayload
   key: VerificationKey
   input: ReceiptInput
