@@ -9,6 +9,8 @@ describeInBrowser('a person’s own account page', () => {
     await page.getByRole('button', { name: 'Confirm with a passkey' }).click()
   }
 
+  const passkeys = ({ page }: Person) => page.getByRole('region', { name: 'Passkeys' })
+
   it('adds a second passkey after a step-up, uses it to remove the first, and keeps the last', async () => {
     const person = await suite.enrol('dora@example.com')
     const { page, authenticator } = person
@@ -22,7 +24,7 @@ describeInBrowser('a person’s own account page', () => {
     await page.getByLabel('Name of the new passkey').fill('Security key')
     await page.getByRole('button', { name: 'Create the passkey' }).click()
     await page.getByText('The new passkey is ready.').waitFor()
-    expect(await page.locator('.entry-name').count()).toBe(2)
+    expect(await passkeys(person).locator('.entry-name').count()).toBe(2)
 
     await page.getByRole('button', { name: 'Remove the passkey Chrome on Linux' }).click()
     await confirm(person)
@@ -30,11 +32,11 @@ describeInBrowser('a person’s own account page', () => {
     await authenticator.session.send('WebAuthn.removeVirtualAuthenticator', {
       authenticatorId: authenticator.id,
     })
-    expect(await page.locator('.entry-name').allInnerTexts()).toEqual(['Security key'])
+    expect(await passkeys(person).locator('.entry-name').allInnerTexts()).toEqual(['Security key'])
 
     await page.getByRole('button', { name: 'Remove the passkey Security key' }).click()
     await page.getByText('This is your last way to sign in; add another one first.').waitFor()
-    expect(await page.locator('.entry-name').count()).toBe(1)
+    expect(await passkeys(person).locator('.entry-name').count()).toBe(1)
   })
 
   it('says that a device already holds a passkey instead of making a second one', async () => {

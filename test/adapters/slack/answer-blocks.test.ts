@@ -51,9 +51,7 @@ describe('what waits', () => {
     expect(alone.text).toBe('One agent waits for a key of your account')
     const beside = drawn({ ...pending([row()]), agents: 3 })
     expect(shownText(beside.blocks)).toContain('One request waits for you')
-    expect(shownText(beside.blocks)).toContain(
-      '🔑 3 agents wait for a key of your account. Your inbox',
-    )
+    expect(shownText(beside.blocks)).toContain('🔑 3 agents wait for a key of your account. Your inbox')
     for (const { blocks } of [alone, beside]) expect(JSON.stringify(blocks)).toContain(`"url":"${open}"`)
     for (const message of [drawn(pending([])), drawn(pending([row()]))])
       expect(shownText(message.blocks)).not.toMatch(/agent/)
