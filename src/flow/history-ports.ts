@@ -8,8 +8,6 @@ export interface HistoryFilter {
   person_id?: string
   /** A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
   status?: RequestStatus
-  high_impact?: boolean
-  sandbox?: boolean
   api_key_id?: string
   /** The one with this id, or whose decision has it. */
   id?: string
@@ -26,11 +24,18 @@ export interface HistoryPage extends HistoryFilter {
   before?: ListPosition
 }
 
+/** Of a request where it stands in a list, and what a search looks at. */
+export interface RequestOutline extends ListPosition {
+  action: string
+  high_impact: boolean
+  sandbox: boolean
+}
+
 /** The requests of an account as people look back on them. */
 export interface RequestHistory {
   page(query: HistoryPage): Promise<ApprovalRequest[]>
-  /** As `page`, of each only where it stands and what was asked. */
-  actions(query: HistoryPage): Promise<(ListPosition & { action: string })[]>
+  /** As `page`, in outline. */
+  outlines(query: HistoryPage): Promise<RequestOutline[]>
   /** Which of these requests name the person, or have a vote of theirs. */
   concerning(ids: readonly string[], personId: string): Promise<Set<string>>
 }

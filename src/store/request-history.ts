@@ -34,12 +34,14 @@ export function createRequestHistory(connection: StoreConnection): RequestHistor
         const found = await collection.find(filter).sort(NEWEST_FIRST).limit(limit).toArray()
         return found.map(fromDocument)
       }),
-    actions: (query) =>
+    outlines: (query) =>
       find(query, async (filter, limit) => {
-        const projection = { created_at: 1, action: 1 }
+        const projection = { created_at: 1, action: 1, high_impact: 1, sandbox: 1 }
         const rows = collection.find(filter, { projection, batchSize: limit + 1 })
         const found = await rows.sort(NEWEST_FIRST).limit(limit).toArray()
-        return found.map(({ _id, created_at, action }) => ({ id: _id, created_at, action }))
+        return found.map(({ _id, created_at, action, high_impact, sandbox }) => {
+          return { id: _id, created_at, action, high_impact, sandbox }
+        })
       }),
     async concerning(ids, personId) {
       const part = PARTS.map((path) => ({ [path]: personId }))
@@ -51,7 +53,7 @@ export function createRequestHistory(connection: StoreConnection): RequestHistor
 }
 
 function filterOf(query: HistoryPage): Filter {
-  const { account_id, status, high_impact, sandbox, api_key_id, id, from, to, before } = query
+  const { account_id, status, api_key_id, id, from, to, before } = query
   const made = {
     ...(from === undefined ? {} : { $gte: from }),
     ...(to === undefined ? {} : { $lt: to }),
@@ -60,8 +62,6 @@ function filterOf(query: HistoryPage): Filter {
   }
   return {
     account_id,
-    ...(high_impact === undefined ? {} : { high_impact }),
-    ...(sandbox === undefined ? {} : { sandbox }),
     ...(api_key_id === undefined ? {} : { api_key_id }),
     ...(id === undefined ? {} : { [id.startsWith('dec_') ? 'decision.id' : '_id']: id }),
     ...(Object.keys(made).length === 0 ? {} : { created_at: made }),

@@ -3,7 +3,7 @@ import type { User } from '../../domain/user.ts'
 import { type AuditDeps, type AuditPosition, type AuditQuery, positionOf, walkAudit } from './walk-audit.ts'
 
 /** Records looked at at most for one page: a rare word must not cost a whole trail. */
-const MOST_LOOKED_AT = 20_000
+const MOST_LOOKED_AT = 10_000
 
 /**
  * A page of what the trail tells of an account, newest first. It can hold fewer than `limit` and not be the last one: a search

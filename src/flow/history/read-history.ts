@@ -4,7 +4,7 @@ import type { ApprovalRequest, RequestStatus } from '../../domain/request.ts'
 import { foldText, holdsText } from '../../domain/search-text.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { HistoryFilter, HistoryPage } from '../history-ports.ts'
+import type { HistoryFilter, HistoryPage, RequestOutline } from '../history-ports.ts'
 import { accessTo } from '../people/account-access.ts'
 import type { ListPosition } from '../ports.ts'
 import { settleRequest } from '../settle-request.ts'
@@ -14,16 +14,25 @@ type HistoryDeps = Pick<
   'history' | 'requests' | 'accounts' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
 >
 
-/** Requests read at once, and looked at at most, for one page of a search: a rare word must not cost a whole account. */
+/**
+ * Requests read at once, and looked at at most, for one page of a search: what no index finds must cost neither a whole
+ * account, nor the store a long moment.
+ */
 const LOOK = 500
-const MOST_LOOKED_AT = 20_000
+const MOST_LOOKED_AT = 10_000
 
-/** What somebody asks of the history of an account. */
-export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person_id' | 'id'> {
-  /** Of the account, or the person's own. */
-  account?: string
+/** What a search looks at. */
+interface Wanted {
   /** A part of the action in any case, or the whole id of a request or decision. */
   q?: string
+  high_impact?: boolean
+  sandbox?: boolean
+}
+
+/** What somebody asks of the history of an account. */
+export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person_id' | 'id'>, Wanted {
+  /** Of the account, or the person's own. */
+  account?: string
   limit: number
   before?: ListPosition
 }
@@ -37,14 +46,32 @@ export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person
 export async function readHistory(
   deps: HistoryDeps,
   person: User,
-  { account: wanted, q, ...query }: HistoryQuery,
+  { account: accountId, q, high_impact, sandbox, ...query }: HistoryQuery,
 ): Promise<{ requests: ApprovalRequest[]; next: ListPosition | undefined }> {
-  const { account, role } = await accessTo(deps, person, 'read_own', wanted)
+  const { account, role } = await accessTo(deps, person, 'read_own', accountId)
   const own = may(role, 'read_all') ? {} : { person_id: person.id }
-  const scope = { ...query, account_id: account.id, ...own }
-  const { found, next } = await findPage(deps, scope, q?.trim() ?? '')
+  const text = q?.trim() ?? ''
+  const isWhole = isId('req', text) || isId('dec', text)
+  const scope = { ...query, account_id: account.id, ...own, ...(isWhole ? { id: text } : {}) }
+  const test = outlineTest(isWhole ? '' : foldText(text), high_impact, sandbox)
+  const { found, next } = await (test === undefined ? readPage(deps, scope) : search(deps, scope, test))
   const settled = await Promise.all(found.map((request) => settleRequest(deps, request)))
   return { requests: settled.filter((request) => isStill(request, query.status)), next }
+}
+
+type OutlineTest = (outline: RequestOutline) => boolean
+
+/** @returns undefined when every request passes */
+function outlineTest(
+  folded: string,
+  highImpact: boolean | undefined,
+  sandbox: boolean | undefined,
+): OutlineTest | undefined {
+  if (folded === '' && highImpact === undefined && sandbox === undefined) return undefined
+  return (outline) =>
+    (highImpact === undefined || outline.high_impact === highImpact) &&
+    (sandbox === undefined || outline.sandbox === sandbox) &&
+    (folded === '' || holdsText(outline.action, folded))
 }
 
 interface Found {
@@ -52,25 +79,24 @@ interface Found {
   next: ListPosition | undefined
 }
 
-async function findPage(deps: HistoryDeps, scope: HistoryPage, q: string): Promise<Found> {
-  if (q !== '' && !isId('req', q) && !isId('dec', q)) return search(deps, scope, foldText(q))
-  const query = { ...scope, limit: scope.limit + 1, ...(q === '' ? {} : { id: q }) }
-  const found = await deps.history.page(query)
+async function readPage(deps: HistoryDeps, scope: HistoryPage): Promise<Found> {
+  // One more than asked for tells whether there is a next page.
+  const found = await deps.history.page({ ...scope, limit: scope.limit + 1 })
   const page = found.slice(0, scope.limit)
   return { found: page, next: found.length > page.length ? page.at(-1) : undefined }
 }
 
-/** Looks through what was asked, newest first, until there is a page, or enough was looked at. */
-async function search(deps: HistoryDeps, scope: HistoryPage, folded: string): Promise<Found> {
+/** Looks through outlines, newest first, until there is a page, or enough was looked at. */
+async function search(deps: HistoryDeps, scope: HistoryPage, test: OutlineTest): Promise<Found> {
   const hits: ListPosition[] = []
   let before = scope.before
   let next: ListPosition | undefined
   for (let looked = 0; looked < MOST_LOOKED_AT; looked += LOOK) {
     const query = { ...scope, limit: LOOK, ...(before === undefined ? {} : { before }) }
-    const rows = await deps.history.actions(query)
-    hits.push(...rows.filter(({ action }) => holdsText(action, folded)))
-    before = rows.at(-1)
-    const done = rows.length < LOOK
+    const outlines = await deps.history.outlines(query)
+    hits.push(...outlines.filter(test))
+    before = outlines.at(-1)
+    const done = outlines.length < LOOK
     next = done ? undefined : before
     if (done || hits.length > scope.limit) break
   }

@@ -264,10 +264,10 @@ describe('who sees what', () => {
     const { history } = service.composition.deps
     const query = { account_id: accountId, person_id: approver.userId }
     const listed = async (limit: number, before?: { created_at: Date; id: string }) =>
-      (await history.actions({ ...query, limit, ...(before && { before }) })).map(({ id }) => id)
+      (await history.outlines({ ...query, limit, ...(before && { before }) })).map(({ id }) => id)
     expect(await listed(10)).toEqual([both, stoodIn, named])
     expect(await listed(2)).toEqual([both, stoodIn])
-    const [, second] = await history.actions({ ...query, limit: 2 })
+    const [, second] = await history.outlines({ ...query, limit: 2 })
     expect(await listed(2, second)).toEqual([named])
     expect(await history.concerning([stoodIn, both, named, unnamed], approver.userId)).toEqual(
       new Set([stoodIn, both, named]),
