@@ -116,6 +116,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
     'POST /enrollment/totp': () => ({ ...session, ...codes(body) }),
     'GET /me/pending': () => ({ data: state.pending, next_cursor: null }),
     'GET /me/factors': () => state.factors,
+    'GET /me/push': () => ({ public_key: 'B'.padEnd(87, 'A'), devices: [] }),
     'GET /me/sessions': () => ({ data: SAMPLE_SESSIONS, next_cursor: null }),
     'GET /me/delegate/candidates': () => ({ data: [], next_cursor: null }),
     'POST /me/step-up/options': () => ({

@@ -8,6 +8,8 @@ import { type PageArea, RawAnswer } from './page-area.ts'
 
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+/** Of pages that may start the service worker. */
+const DASHBOARD_CSP = `${CSP.replace("trusted-types 'none'", 'trusted-types service-worker')}; manifest-src 'self'`
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -103,7 +105,7 @@ async function serve(
   { state, calls, files, areas, streams }: Served,
 ): Promise<void> {
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
-  response.setHeader('Content-Security-Policy', CSP)
+  response.setHeader('Content-Security-Policy', DASHBOARD.test(url.pathname) ? DASHBOARD_CSP : CSP)
   response.setHeader('X-Content-Type-Options', 'nosniff')
   response.setHeader('Referrer-Policy', 'no-referrer')
   if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, files, response)

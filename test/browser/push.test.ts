@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { type FakeBrowser, type PushService, startPushService } from '../support/push-service.ts'
+import { ask, createKey, type Person, useServiceSuite } from '../support/service-suite.ts'
+
+/**
+ * Chromium subscribes with Google's service alone, which tests do not call: the page gets a real subscription of ours
+ * instead. Everything else is the real thing: the worker, the service, the encryption.
+ */
+async function lendSubscription({ context }: Person, browser: FakeBrowser): Promise<void> {
+  await context.addInitScript(`{
+    const subscription = ${JSON.stringify(browser.subscription)}
+    PushManager.prototype.subscribe = async function (options) {
+      window.subscribedWith = options
+      return { toJSON: () => subscription }
+    }
+  }`)
+}
+
+/** Hands a message to the worker as the browser does when one comes. */
+async function deliver(person: Person, origin: string, data: string): Promise<void> {
+  const session = await person.context.newCDPSession(person.page)
+  const registration = new Promise<string>((found) => {
+    session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      const [first] = registrations
+      if (first !== undefined) found(first.registrationId)
+    })
+  })
+  await session.send('ServiceWorker.enable')
+  await session.send('ServiceWorker.deliverPushMessage', { origin, registrationId: await registration, data })
+}
+
+/** What the browser shows now. */
+const shown = ({ page }: Person): Promise<{ title: string; body: string; tag: string; data: unknown }[]> =>
+  page.evaluate(`navigator.serviceWorker.ready
+    .then((registration) => registration.getNotifications())
+    .then((all) => all.map(({ title, body, tag, data }) => ({ title, body, tag, data })))`)
+
+/** Clicks a notification: the worker gets the event, and tells which window it would have opened. */
+async function click({ context }: Person, tag: string): Promise<unknown> {
+  const [worker] = context.serviceWorkers()
+  return worker?.evaluate(`(async () => {
+    let opened
+    self.clients.openWindow = async (url) => void (opened = url)
+    const [notification] = await self.registration.getNotifications({ tag: ${JSON.stringify(tag)} })
+    const event = new NotificationEvent('notificationclick', { notification })
+    const waits = []
+    event.waitUntil = (work) => void waits.push(work)
+    self.dispatchEvent(event)
+    await Promise.all(waits)
+    return { opened, left: (await self.registration.getNotifications()).length }
+  })()`)
+}
+
+describeInBrowser('notifications on this device', () => {
+  let push: PushService
+  beforeAll(async () => {
+    push = await startPushService()
+  })
+  afterAll(() => push.close())
+  const suite = useServiceSuite({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
+  const part = ({ page }: Person) => page.getByRole('region', { name: 'Notifications on this device' })
+
+  async function turnedOn(email: string): Promise<{ person: Person; browser: FakeBrowser }> {
+    const person = await suite.enrol(email)
+    const { url } = suite.service()
+    await person.context.grantPermissions(['notifications'], { origin: url })
+    const browser = push.subscribe(suite.service().composition.deps.pushKey.current().public_key)
+    await lendSubscription(person, browser)
+    await person.page.goto('/account')
+    await part(person).getByRole('button', { name: 'Turn on notifications' }).click()
+    await part(person).getByText('Notifications are on in this browser.').waitFor()
+    return { person, browser }
+  }
+
+  it('are turned on by a click, listed, tried and removed', async () => {
+    const { person, browser } = await turnedOn('push@example.com')
+    const { page } = person
+    const options: unknown = await page.evaluate('window.subscribedWith ?? null')
+    const { public_key: applicationServerKey } = suite.service().composition.deps.pushKey.current()
+    expect(options).toEqual({ userVisibleOnly: true, applicationServerKey })
+    const row = part(person).locator('.entry')
+    expect((await row.innerText()).replace(/\s+/g, ' ')).toMatch(
+      /^Chrome on Linux ?This browser since .* · nothing sent yet Send a test Remove$/,
+    )
+    await part(person).getByRole('button', { name: 'Send a test to Chrome on Linux' }).click()
+    await part(person).getByText('A test is on its way to Chrome on Linux.').waitFor()
+    expect(browser.messages.map(({ payload }) => payload.title)).toEqual(['Notifications work'])
+    expect(push.problems).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
+    await page.setViewportSize({ width: 360, height: 740 })
+    expect(await overflow(page)).toBe(0)
+    await part(person).getByRole('button', { name: 'Remove Chrome on Linux' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
+    await part(person).getByRole('button', { name: 'Turn on notifications' }).waitFor()
+    expect(await part(person).locator('.entry').count()).toBe(0)
+  })
+
+  it('show a request that waits, and a click opens its page, where it is decided', async () => {
+    const { person, browser } = await turnedOn('shown@example.com')
+    const { url } = suite.service()
+    const key = await createKey(person, 'Deploy bot')
+    await person.page.goto('/account')
+    const id = await ask(suite.service(), key, {
+      action: 'Deploy build 7 to production',
+      requires_individual_decision: true,
+    })
+    await push.until('the push came', () => browser.messages.some(({ payload }) => payload.tag === id))
+    const message = browser.messages.find(({ payload }) => payload.tag === id)
+    await deliver(person, url, JSON.stringify(message?.payload))
+    await expect
+      .poll(async () => (await shown(person)).map(({ title }) => title), { timeout: 5_000 })
+      .toEqual(['High impact: a request waits for your decision'])
+    expect(await shown(person)).toMatchObject([
+      { body: expect.stringMatching(/^Deploy build 7 to production\nAsked by Deploy bot/), tag: id },
+    ])
+    expect(await click(person, id)).toEqual({ opened: `${url}/a/${id}`, left: 0 })
+    await person.page.goto(`/a/${id}`)
+    await person.page.getByText('Deploy build 7 to production').first().waitFor()
+  })
+
+  it('never lead to another host, nor to a page that decides by itself', async () => {
+    const { person } = await turnedOn('elsewhere@example.com')
+    const { url } = suite.service()
+    const payload = { title: 'x', body: 'y', tag: 'foreign' }
+    for (const target of [
+      'https://evil.example/a',
+      '//evil.example/',
+      'javascript:alert(1)',
+      '\\\\evil.example',
+    ]) {
+      await deliver(person, url, JSON.stringify({ ...payload, url: target }))
+      await expect.poll(async () => (await shown(person)).length, { timeout: 5_000 }).toBe(1)
+      const { opened } = Object(await click(person, 'foreign'))
+      expect(new URL(opened).origin).toBe(url)
+    }
+    await deliver(person, url, JSON.stringify({ ...payload, url: '/a/req_1?d=approve' }))
+    await expect.poll(async () => (await shown(person)).length, { timeout: 5_000 }).toBe(1)
+    expect(await click(person, 'foreign')).toMatchObject({ opened: `${url}/a/req_1` })
+    await deliver(person, url, 'not JSON')
+    await expect
+      .poll(async () => (await shown(person)).map(({ title }) => title), { timeout: 5_000 })
+      .toEqual(['Something waits for you'])
+  })
+
+  it('say what to do when the permission is refused', async () => {
+    const person = await suite.enrol('refused@example.com')
+    await person.context.addInitScript(
+      `Object.defineProperty(Notification, 'permission', { get: () => 'denied' })`,
+    )
+    await person.page.goto('/account')
+    await part(person).getByText('Notifications of this site are blocked in this browser.').waitFor()
+    expect(await part(person).getByRole('button').count()).toBe(0)
+  })
+
+  it('the worker is one file without a hash, always asked for, under the rules of every answer', async () => {
+    const answer = await fetch(`${suite.service().url}/sw.js`)
+    expect(answer.status).toBe(200)
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'no-cache',
+      'service-worker-allowed': '/',
+      'content-security-policy': expect.stringContaining("trusted-types 'none'"),
+    })
+    expect(await answer.text()).not.toMatch(/\bimport\b/)
+    const page = await fetch(`${suite.service().url}/account`)
+    expect(page.headers.get('content-security-policy')).toContain(
+      "require-trusted-types-for 'script';trusted-types service-worker;manifest-src 'self'",
+    )
+    const hosted = await fetch(`${suite.service().url}/signin`)
+    expect(hosted.headers.get('content-security-policy')).toMatch(/trusted-types 'none'$/)
+  })
+})
