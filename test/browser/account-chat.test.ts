@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
-import { SAMPLE_CHANNEL, SAMPLE_IDENTITY } from '../support/page-chat-answers.ts'
+import { SAMPLE_IDENTITY } from '../support/page-chat-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const HOSTILE = '<script>alert(1)</script>\u202e'
@@ -31,23 +31,17 @@ describeInBrowser('chat on the account page', () => {
     expect(await part().getByRole('button').count()).toBe(0)
   })
 
-  it('lists identities and channels with where they are and since when', async () => {
+  it('lists identities with where they are and since when', async () => {
     const { chat } = suite.server().state
     chat.identities = [
       SAMPLE_IDENTITY,
       { ...SAMPLE_IDENTITY, key: 'teams:t:u', platform: 'teams', person: undefined, workspace: undefined },
-    ]
-    chat.channels = [
-      SAMPLE_CHANNEL,
-      { ...SAMPLE_CHANNEL, channel: 'C9', name: undefined, workspace: undefined },
     ]
     await open()
     const rows = (await part().locator('.entry').allInnerTexts()).map((row) => row.replace(/\s+/g, ' '))
     expect(rows).toEqual([
       'Ana P. Slack workspace Example Ltd · linked 2 Nov 2026 Unlink',
       'teams:t:u Microsoft Teams organisation T024BE7LD · linked 2 Nov 2026 Unlink',
-      '#deploys Slack workspace Example Ltd Remove',
-      'C9 Slack workspace T024BE7LD Remove',
     ])
   })
 
@@ -67,18 +61,6 @@ describeInBrowser('chat on the account page', () => {
     expect(await page.evaluate('document.activeElement.className')).toContain('notice success')
   })
 
-  it('asks first, then removes a channel, and says so', async () => {
-    suite.server().state.chat.channels = [SAMPLE_CHANNEL]
-    await open()
-    await part().getByRole('button', { name: 'Remove #deploys' }).click()
-    const sent = page.waitForRequest('**/account/channels/remove')
-    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-    const { platform, tenant, channel } = SAMPLE_CHANNEL
-    expect((await sent).postDataJSON()).toEqual({ platform, tenant, channel })
-    await page.getByText('The channel is removed.').waitFor()
-    expect(await page.getByRole('heading', { name: 'Channels told of every request' }).count()).toBe(0)
-  })
-
   it('says why something was not unlinked and keeps the row', async () => {
     suite.server().state.chat.identities = [SAMPLE_IDENTITY]
     await open()
@@ -92,7 +74,7 @@ describeInBrowser('chat on the account page', () => {
   it('does not take the rest of the account with it when it cannot be read', async () => {
     await page.route('**/me/chat', (route) => route.fulfill({ status: 503, body: 'down' }))
     expect(await open()).toContain('The service answered with status 503.')
-    expect(await page.getByRole('link', { name: 'Look and decide' }).count()).toBe(1)
+    expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(1)
     await page.unroute('**/me/chat')
     await part().getByRole('button', { name: 'Try again' }).click()
     await page.getByText('No chat account is linked.').waitFor()
@@ -110,16 +92,10 @@ describeInBrowser('chat on the account page', () => {
   it('shows names as names (T43, T45)', async () => {
     const { chat } = suite.server().state
     chat.identities = [{ ...SAMPLE_IDENTITY, person: HOSTILE, workspace: HOSTILE }]
-    chat.channels = [{ ...SAMPLE_CHANNEL, name: HOSTILE, workspace: HOSTILE }]
     await open()
     const shown = HOSTILE.replace('\u202e', '[U+202E]')
-    expect(await part().locator('bdi.caller-text').allInnerTexts()).toEqual([
-      shown,
-      shown,
-      `#${shown}`,
-      shown,
-    ])
-    expect(await part().locator('.text-flag').count()).toBe(2)
+    expect(await part().locator('bdi.caller-text').allInnerTexts()).toEqual([shown, shown])
+    expect(await part().locator('.text-flag').count()).toBe(1)
     await part()
       .getByRole('button', { name: `Unlink ${shown}` })
       .click()

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
 import type { PageState } from '../support/page-answers.ts'
-import { LINK_TOKEN, SAMPLE_CHANNEL, SAMPLE_IDENTITY, sampleLink } from '../support/page-chat-answers.ts'
+import { LINK_TOKEN, SAMPLE_IDENTITY, sampleLink } from '../support/page-chat-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const LINK = `/link#${LINK_TOKEN}`
@@ -129,7 +129,6 @@ const SCENES: Record<string, Scene> = {
         SAMPLE_IDENTITY,
         { ...SAMPLE_IDENTITY, key: 'teams:a:b', platform: 'teams', person: undefined },
       ]
-      chat.channels = [SAMPLE_CHANNEL]
     },
     path: '/account',
     heading: /^Chat$/,
@@ -137,7 +136,6 @@ const SCENES: Record<string, Scene> = {
   'account with chat names that lie': {
     prepare: ({ chat }) => {
       chat.identities = [{ ...SAMPLE_IDENTITY, person: HOSTILE, workspace: HOSTILE }]
-      chat.channels = [{ ...SAMPLE_CHANNEL, name: HOSTILE, workspace: HOSTILE }]
     },
     path: '/account',
     heading: /^Chat$/,

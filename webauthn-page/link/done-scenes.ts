@@ -46,9 +46,9 @@ export function showChannelAdded(link: ChatLink): void {
       { class: 'next-steps' },
       el('li', {}, 'From the next request on, it reads action, requester and status, never the details.'),
       el('li', {}, ...nothingArrives(link.platform)),
-      el('li', {}, 'Your account page shows the channel under “Chat”; remove it there to end this.'),
+      el('li', {}, 'Your page of integrations shows the channel; remove it there to end this.'),
     ),
-    ACCOUNT(),
+    el('p', {}, linkTo('/integrations', 'Go to your integrations', { class: 'button primary' })),
   )
 }
 
