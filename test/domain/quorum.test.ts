@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type CountedVote, tally } from '../../src/domain/quorum.ts'
 
@@ -52,5 +53,45 @@ describe('tally', () => {
       })
       expect(tally(votes.toReversed(), rule)).toBe(tally(votes, rule))
     }
+  })
+
+  const person = fc.constantFrom('a', 'b', 'c', 'd', 'x')
+  const anyVote = fc.record<CountedVote>({
+    user_id: person,
+    on_behalf_of: person,
+    decision: fc.constantFrom('approved', 'approved', 'rejected'),
+  })
+  const votes = fc.array(anyVote, { maxLength: 8 })
+  const rule = fc.integer({ min: 1, max: 3 }).map((quorum) => requirement(quorum, 'a', 'b', 'c'))
+
+  it('does not depend on the order of any votes, those of delegates among them', () => {
+    const twice = votes.chain((some) =>
+      fc.tuple(fc.constant(some), fc.shuffledSubarray(some, { minLength: some.length })),
+    )
+    fc.assert(
+      fc.property(twice, rule, ([some, shuffled], rule) => {
+        expect(tally(shuffled, rule)).toBe(tally(some, rule))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('approves only with as many named people and as many pairs of hands as the quorum, and no rejection', () => {
+    fc.assert(
+      fc.property(votes, rule, (some, rule) => {
+        const named = some.filter(({ on_behalf_of }) => 'abc'.includes(on_behalf_of))
+        const rejected = named.some(({ decision }) => decision === 'rejected')
+        const outcome = tally(some, rule)
+        expect(outcome === 'rejected').toBe(rejected)
+        if (outcome !== 'approved') return
+        expect(new Set(named.map(({ on_behalf_of }) => on_behalf_of)).size).toBeGreaterThanOrEqual(
+          rule.quorum,
+        )
+        expect(new Set(named.map(({ user_id }) => user_id)).size).toBeGreaterThanOrEqual(
+          Math.min(rule.quorum, 3),
+        )
+      }),
+      { numRuns: 1000 },
+    )
   })
 })
