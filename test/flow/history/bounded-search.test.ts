@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import type { AuditRecord } from '../../../src/domain/audit.ts'
+import { readAudit } from '../../../src/flow/audit/read-audit.ts'
+import { readHistory } from '../../../src/flow/history/read-history.ts'
+import type { HistoryPage } from '../../../src/flow/history-ports.ts'
+import { chainOf, entryNumber } from '../../support/audit-entries.ts'
+import { freshUser } from '../../support/people-stores.ts'
+
+const ACCOUNT = `acc_${'0'.repeat(26)}`
+const person = freshUser({ account_id: ACCOUNT })
+const accounts = {
+  find: async () => ({ id: ACCOUNT, owner_id: person.id, members: [] }),
+}
+
+/** Only what these verbs ask of their dependencies; anything else fails the test. */
+function only<Deps>(parts: object): Deps {
+  return Object.assign(Object.create(null), { accounts, ...parts })
+}
+
+describe('a search for what is not there', () => {
+  it('looks at ten thousand requests, in small pieces, and says where to go on', async () => {
+    const asked: HistoryPage[] = []
+    const history = {
+      outlines: async (query: HistoryPage) => {
+        asked.push(query)
+        const from = query.before === undefined ? 0 : Number(query.before.id) + 1
+        return Array.from({ length: query.limit }, (_, index) => ({
+          id: String(from + index),
+          created_at: new Date(1_800_000_000_000 - (from + index)),
+          action: 'Hay',
+          high_impact: false,
+          sandbox: false,
+        }))
+      },
+    }
+    const deps = only<Parameters<typeof readHistory>[0]>({
+      history,
+      requests: { findMany: async () => [] },
+    })
+    const query = { q: 'needle', limit: 20, account: ACCOUNT }
+    const { requests, next } = await readHistory(deps, person, query)
+    expect(requests).toEqual([])
+    expect(next?.id).toBe('9999')
+    expect(asked).toHaveLength(20)
+    expect(asked.every(({ limit }) => limit === 500)).toBe(true)
+    const again = await readHistory(deps, person, { ...query, ...(next && { before: next }) })
+    expect(again.next?.id).toBe('19999')
+  })
+
+  it('looks at ten thousand entries of the trail, in small pieces, and says where to go on', async () => {
+    const records: AuditRecord[] = chainOf(Array.from({ length: 12_000 }, (_, n) => entryNumber(n + 1)))
+    let asked = 0
+    const trail = {
+      list: async ({ before = 12_001, limit }: { before?: number; limit: number }) => {
+        asked += 1
+        return records.slice(Math.max(0, before - 1 - limit), before - 1).reverse()
+      },
+    }
+    const deps = only<Parameters<typeof readAudit>[0]>({ trail })
+    const query = { q: 'needle', limit: 20, account: ACCOUNT }
+    const { records: found, next } = await readAudit(deps, person, query)
+    expect([found, next, asked]).toEqual([[], { seq: 2_001 }, 20])
+    const rest = await readAudit(deps, person, { ...query, ...(next && { before: next }) })
+    expect([rest.records, rest.next, asked]).toEqual([[], undefined, 25])
+  })
+})
