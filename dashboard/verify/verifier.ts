@@ -1,12 +1,12 @@
 import { JwksError } from '../../src/signing/jwks.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ExpectedPayload } from '../../src/signing/receipt-checks.ts'
+import { splitVotes } from '../../src/signing/votes.ts'
 import { RequestFailure } from '../../webauthn-page/api/request.ts'
 import { askService } from './ask-service.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
 import type { Subject } from './read-subject.ts'
 import { fetchKeys } from './service-keys.ts'
-import { splitVotes } from './split-votes.ts'
 
 /** What came of checking something. */
 export type Outcome =

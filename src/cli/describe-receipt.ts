@@ -2,8 +2,15 @@ import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { VerifiedReceipt } from '../signing/verify.ts'
 import { oneLine } from './table.ts'
 
-/** What was signed, in words, and how far the action and context in `receipt`, the JSON it came in, were checked. */
-export function describeReceipt(result: VerifiedReceipt, receipt: unknown): string {
+/**
+ * What was signed, in words, and how far the action and context in `receipt`, the JSON it came in, were checked. `votes` are
+ * those next to it, where several people had to agree.
+ */
+export function describeReceipt(
+  result: VerifiedReceipt,
+  receipt: unknown,
+  votes: readonly VerifiedReceipt[] = [],
+): string {
   const { payload, kid, keyRevokedAt, checked } = result
   const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')
   const lines: [string, string][] = [
@@ -20,6 +27,7 @@ export function describeReceipt(result: VerifiedReceipt, receipt: unknown): stri
     ],
     ['Context', contextLine(checked.context, hasField(receipt, 'context'))],
     ['Decision id', payload.did],
+    ...votes.map(voteLine),
     ['Signed by key', kid],
   ]
   return [
@@ -28,6 +36,11 @@ export function describeReceipt(result: VerifiedReceipt, receipt: unknown): stri
     ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
     'Signed is what stands above. A comment next to a receipt is not part of it.',
   ].join('\n')
+}
+
+function voteLine({ payload, keyRevokedAt }: VerifiedReceipt): [string, string] {
+  const revoked = keyRevokedAt === undefined ? '' : '; CAUTION: its key was revoked later'
+  return ['Vote', `${payload.decision} by ${payload.approver} at ${time(payload.ts)}${revoked}`]
 }
 
 const METHODS: Record<ReceiptPayload['method'], string> = {

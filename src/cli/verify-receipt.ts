@@ -1,5 +1,12 @@
 import { JwksError, parseJwks, type VerificationKey } from '../signing/keys.ts'
-import { type ReceiptRefusal, type VerifiedReceipt, verifyReceiptJson } from '../signing/verify.ts'
+import {
+  RECEIPT_ERRORS,
+  type ReceiptRefusal,
+  type VerifiedReceipt,
+  type VerifyResult,
+  verifyReceiptJson,
+} from '../signing/verify.ts'
+import { MAX_VOTES, problemOfVotes, splitVotes } from '../signing/votes.ts'
 import { usageError } from './cli-error.ts'
 import { describeReceipt } from './describe-receipt.ts'
 import { fetchText, isAddress, readInput } from './read-input.ts'
@@ -12,25 +19,58 @@ export interface VerifyOptions {
 }
 
 /**
- * `countersign verify`: checks a receipt against a pinned key set; needs no configuration and no store.
+ * `countersign verify`: checks a receipt, and every vote next to it, against a pinned key set; needs no configuration and no
+ * store.
  * @throws CliError (usage) when the receipt or the keys cannot be read: then nothing can be said of it
  */
 export async function runVerifyReceipt(path: string, options: VerifyOptions): Promise<CommandResult> {
   const keys = await readKeys(options.jwks)
   const receipt = parseJson(await readInput(path))
-  const result = verifyReceiptJson(receipt, keys, {
-    allowSandbox: options.allowSandbox ?? false,
-    now: new Date(),
-  })
-  return result.valid ? confirmed(result, receipt) : refused(result)
+  const check = (json: unknown): VerifyResult =>
+    verifyReceiptJson(json, keys, { allowSandbox: options.allowSandbox ?? false, now: new Date() })
+  const result = check(receipt)
+  if (!result.valid) return refused(result)
+  const votes = votesIn(receipt)
+  if (votes.length > MAX_VOTES) return disagree(`There are more than ${MAX_VOTES} votes.`)
+  const checked = votes.map(check)
+  const problem = problemOfVotes(result, checked)
+  if (problem !== undefined) return disagree(problem)
+  return confirmed(
+    result,
+    receipt,
+    checked.filter((vote) => vote.valid),
+  )
 }
 
-function confirmed(result: VerifiedReceipt, receipt: unknown): CommandResult {
+function votesIn(receipt: unknown): object[] {
+  return typeof receipt === 'object' && receipt !== null ? splitVotes(receipt).votes : []
+}
+
+function disagree(problem: string): CommandResult {
+  const code = 'receipt_votes_disagree'
+  const message = `${RECEIPT_ERRORS[code]} ${problem}`
+  return refused({ valid: false, code, message, field: 'votes' })
+}
+
+function confirmed(
+  result: VerifiedReceipt,
+  receipt: unknown,
+  votes: readonly VerifiedReceipt[],
+): CommandResult {
   const { payload, kid, sandbox, checked, keyRevokedAt } = result
   const revoked = keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt.toISOString() }
+  const of = votes.map((vote) => ({ kid: vote.kid, payload: vote.payload, checked: vote.checked }))
   return {
-    value: { valid: true, sandbox, kid, payload, checked, ...revoked },
-    text: describeReceipt(result, receipt),
+    value: {
+      valid: true,
+      sandbox,
+      kid,
+      payload,
+      checked,
+      ...revoked,
+      ...(of.length > 0 ? { votes: of } : {}),
+    },
+    text: describeReceipt(result, receipt, votes),
   }
 }
 

@@ -29,6 +29,7 @@ export const RECEIPT_ERRORS = {
   receipt_intent_mismatch:
     'The intent next to the receipt is not the one its nonce commits to; what it says of action and context is not signed.',
   receipt_contradicts_payload: 'The object around the receipt says something else than the signed payload.',
+  receipt_votes_disagree: 'The votes next to the receipt do not hold, or do not belong together.',
   receipt_unexpected: 'The receipt is genuine but is not the one expected here.',
   receipt_from_future: 'The decision time lies in the future; check the clocks.',
 } as const

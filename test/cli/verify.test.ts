@@ -4,10 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { toJwks } from '../../src/signing/keys.ts'
 import { cli } from '../support/cli.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { addKey } from '../support/people.ts'
 import { startService, type TestService } from '../support/service.ts'
+import { answerWith, live as signer, vote } from '../verify-page/receipts.ts'
 
 /** No configuration and no store: a data directory that cannot be made would be noticed. */
 const NOWHERE = { DATA_DIR: '/proc/none', MONGODB_URI: 'mongodb://127.0.0.1:1', PORT: 'not a port' }
@@ -115,6 +117,32 @@ describe('countersign verify', () => {
     const run = await verify(file('lie.json', lie))
     expect(run.stdout).not.toContain('Something else')
     expect(run.stdout).toMatch(/Action +hash [0-9a-f]{16}\n/)
+  })
+
+  it('checks every vote next to a decision, and that they belong together', async () => {
+    const keys = file('own-keys.json', toJwks([signer]))
+    const check = (name: string, json: object, more: string[] = []) =>
+      cli(['verify', file(name, json), '--jwks', keys, ...more], { env: NOWHERE })
+    const [ana, ben] = [vote({ approver: 'a'.repeat(16) }), vote({ did: 'second', approver: 'b'.repeat(16) })]
+    const whole = answerWith({ ...ben, votes: [ana, ben] })
+    const said = await check('votes.json', whole)
+    expect([said.code, said.stderr]).toEqual([0, ''])
+    expect(said.stdout).toContain(`Vote           approved by ${'a'.repeat(16)} at 2026-06-01T12:00:00Z\n`)
+    expect(said.stdout).toContain(`Vote           approved by ${'b'.repeat(16)} at 2026-06-01T12:00:00Z\n`)
+    expect((await check('votes.json', whole, ['--json'])).json().votes).toEqual([
+      expect.objectContaining({ kid: signer.kid, checked: { action: 'full', context: 'full' } }),
+      expect.objectContaining({ payload: expect.objectContaining({ did: ben.id }) }),
+    ])
+    for (const [votes, words] of [
+      [[{ ...ana, signature: ben.signature }, ben], 'One of the votes does not hold.'],
+      [[ben, vote({ did: 'third', approver: ben.approver })], 'One person is counted twice.'],
+      [[ana], 'The decision is none of the votes.'],
+    ] as const) {
+      const refused = await check('bad-votes.json', answerWith({ ...ben, votes }))
+      expect(refused.code).toBe(1)
+      expect(refused.stdout).toContain(`NOT VALID (receipt_votes_disagree, field votes): `)
+      expect(refused.stdout).toContain(words)
+    }
   })
 
   it('reads the receipt from stdin', async () => {

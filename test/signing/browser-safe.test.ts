@@ -24,6 +24,7 @@ describe('the verifier page', () => {
     ['signing/verify-core.ts', []],
     ['signing/jwks.ts', ['@noble/ed25519']],
     ['signing/examine-receipt.ts', ['@noble/ed25519']],
+    ['signing/votes.ts', []],
     ['domain/text.ts', []],
   ])('%s reaches no Node module and no Buffer', (file, packages) => {
     const modules = reach(new URL(`../../src/${file}`, import.meta.url))

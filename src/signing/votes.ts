@@ -1,3 +1,5 @@
+import type { VerifyResult } from './verify-core.ts'
+
 /** The receipts in one JSON text: that of the decision, and one for each vote where several people had to agree. */
 export interface Receipts {
   /** Absent for a bare list of votes. */
@@ -25,6 +27,33 @@ export function splitVotes(json: object): Receipts {
     }
   }
   return { decision: json, votes: listIn(json) ?? [] }
+}
+
+/**
+ * Why votes that are each signed by themselves do not belong together: about one request, by different people, and the
+ * decision one of them. Undefined when they do, or when there are none.
+ * @param decision the result for the decision; undefined for a bare list of votes
+ */
+export function problemOfVotes(
+  decision: VerifyResult | undefined,
+  votes: readonly VerifyResult[],
+): string | undefined {
+  if (votes.length === 0) return undefined
+  const payloads = votes.flatMap((result) => (result.valid ? [result.payload] : []))
+  if (payloads.length < votes.length) return 'One of the votes does not hold.'
+  const different = (values: readonly string[]): boolean => new Set(values).size === values.length
+  const [first] = payloads
+  if (payloads.some(({ rid }) => rid !== first?.rid)) return 'The votes are about different requests.'
+  if (!different(payloads.map(({ did }) => did))) return 'One vote is there twice.'
+  if (!different(payloads.map(({ approver }) => approver))) return 'One person is counted twice.'
+  if (decision === undefined || !decision.valid) return undefined
+  const { payload } = decision
+  if (!payloads.some((vote) => vote.did === payload.did && vote.nonce === payload.nonce))
+    return 'The decision is none of the votes.'
+  const others = payloads.filter((vote) => vote.decision !== payload.decision)
+  if (payload.decision === 'approved' && others.length > 0)
+    return 'One of the votes is a rejection, which would have rejected the request.'
+  return undefined
 }
 
 function listIn(decision: object): object[] | undefined {
