@@ -42,7 +42,7 @@ export function presentReview(review: Review, person: Pick<User, 'id' | 'approve
 }
 
 /** Somebody for whom the signed-in person acts; `delegate` is how a receipt's intent names the person. */
-export function presentPrincipal(principal: Principal | undefined, person: Pick<User, 'approver'>) {
+function presentPrincipal(principal: Principal | undefined, person: Pick<User, 'approver'>) {
   if (principal === undefined) return null
   return { name: principal.name, approver: principal.approver, delegate: person.approver }
 }
