@@ -113,6 +113,27 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     expect(await page.getByLabel('Receipt, link or id').inputValue()).toBe(approvedId)
   })
 
+  it('is one link away from the receipt on the page of a request, and from signing in', async () => {
+    const { page } = await suite.visit()
+    await page
+      .context()
+      .addCookies(
+        [...setting.owner.browser.cookies].map(([name, value]) => ({
+          name,
+          value,
+          url: suite.service().url,
+        })),
+      )
+    await page.goto(`/a/${approvedId}`)
+    await page.getByRole('link', { name: 'Check this receipt' }).click()
+    expect((await shownVerdict(page)).kind).toBe('approved')
+    expect(page.url()).toBe(`${suite.service().url}/verify#${approvedId}`)
+    await page.context().clearCookies()
+    await page.goto('/signin')
+    await page.getByRole('link', { name: 'Verify it without signing in' }).click()
+    await page.getByRole('heading', { name: 'Verify a receipt' }).waitFor()
+  })
+
   it('does not believe the service: an answer with another receipt, or with a key it brings along, is refused', async () => {
     const { page } = await open()
     const seed = new Uint8Array(32).fill(7)
