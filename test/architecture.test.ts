@@ -79,7 +79,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^dashboard\/(?!verify\/)/,
-    may: /^((dashboard|webauthn-page)\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^((dashboard|webauthn-page)\/|src\/domain\/(text|cut-text|event|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
 ]

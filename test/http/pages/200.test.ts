@@ -32,8 +32,8 @@ const DASHBOARD = [
   '/verify',
 ]
 const PAGES = [
-  ...HOSTED.map((path) => [path, BUILT_PAGE] as const),
-  ...DASHBOARD.map((path) => [path, BUILT_DASHBOARD] as const),
+  ...HOSTED.map((path) => [path, BUILT_PAGE, 'none'] as const),
+  ...DASHBOARD.map((path) => [path, BUILT_DASHBOARD, 'service-worker'] as const),
 ]
 const POLICY = [
   "default-src 'none'",
@@ -47,6 +47,8 @@ const POLICY = [
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join(';')
+/** The dashboard may register the service worker and be installed; nothing else is let through. */
+const DASHBOARD_POLICY = `${POLICY.replace("trusted-types 'none'", 'trusted-types service-worker')};manifest-src 'self'`
 const BOTS = [
   'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
   'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com',
@@ -78,11 +80,11 @@ describe('the shell of the pages', () => {
 
   it.each(PAGES)(
     'GET %s is always fresh, runs only our files, cannot be framed (T21), tells no referrer (T14)',
-    async (path) => {
+    async (path, _folder, trusted) => {
       for (const method of ['GET', 'HEAD']) {
         const { headers } = await rawRequest(service.url, path, { method })
         expect(headers['cache-control']).toBe('no-cache')
-        expect(headers['content-security-policy']).toBe(POLICY)
+        expect(headers['content-security-policy']).toBe(trusted === 'none' ? POLICY : DASHBOARD_POLICY)
         expect(headers['x-frame-options']).toBe('DENY')
         expect(headers['referrer-policy']).toBe('no-referrer')
         expect(headers['permissions-policy']).toBe(

@@ -23,15 +23,19 @@ function decoded(coding: string | undefined, body: Buffer): Buffer {
   return coding === 'br' ? brotliDecompressSync(body) : gunzipSync(body)
 }
 
+/** One asset of each ending, in its three forms. */
+async function namesIn(folder: string): Promise<Record<string, string>> {
+  const names = (await readdir(join(folder, 'assets'))).toSorted()
+  return Object.fromEntries(names.map((name) => [name.split('.').slice(1).join('.'), name]))
+}
+
 describe.each([
   ['the hosted pages', BUILT_PAGE],
   ['the dashboard', BUILT_DASHBOARD],
 ])('GET /assets/:name of %s', (_, folder) => {
-  /** One asset of each ending, in its three forms. */
-  const names: Record<string, string> = {}
+  let names: Record<string, string>
   beforeAll(async () => {
-    for (const name of (await readdir(join(folder, 'assets'))).toSorted())
-      names[name.split('.').slice(1).join('.')] = name
+    names = await namesIn(folder)
   })
   const onDisk = (ending: string): Promise<Buffer> => readFile(join(folder, 'assets', names[ending] ?? ''))
   const ask = (headers: Record<string, string> = {}, method = 'GET', ending = 'js'): Promise<RawAnswer> =>
@@ -139,6 +143,11 @@ describe.each([
 })
 
 describe('what is no asset', () => {
+  let names: Record<string, string>
+  beforeAll(async () => {
+    names = await namesIn(BUILT_PAGE)
+  })
+
   it.each([
     '/assets/..%2f..%2fpackage.json',
     '/assets/..%2findex.html',
@@ -172,6 +181,7 @@ describe('what is no asset', () => {
   })
 
   it('nor can anything be sent to one', async () => {
-    for (const method of ['POST', 'PUT', 'DELETE']) expect((await ask({}, method)).status).toBe(404)
+    for (const method of ['POST', 'PUT', 'DELETE'])
+      expect((await rawRequest(service.url, `/assets/${names.js}`, { method })).status).toBe(404)
   })
 })
