@@ -14,7 +14,8 @@ export class DeliveryList {
 
   /** `replayed` is called when a delivery is on its way again. */
   constructor(webhook: Webhook, slot: NoticeSlot, context: PageContext, replayed: () => void) {
-    this.#make = (delivery) => deliveryRow(delivery, webhook, { slot, context, replayed })
+    const around = { slot, context, replayed, replayable: webhook.state === 'active' }
+    this.#make = (delivery) => deliveryRow(delivery, around)
     this.element.append(this.#empty, this.#list)
   }
 

@@ -7,17 +7,21 @@ import type { NoticeSlot } from '../../webauthn-page/dom/notice.ts'
 import { outcomeWord } from '../requests/delivery-words.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { stateTag } from './outcome-view.ts'
-import { type Delivery, deliveryShape, type Webhook } from './webhook-shapes.ts'
+import { type Delivery, deliveryShape } from './webhook-shapes.ts'
 
 interface Around {
   slot: NoticeSlot
   context: PageContext
+  /** Is anybody there to send it to? */
+  replayable: boolean
   /** It is on its way again. */
   replayed(): void
+  /** Says to whom it is, where that is not plain. */
+  to?: HTMLElement
 }
 
 /** One delivery: what it told of, how it stands, each attempt, and for one that rests another round. */
-export function deliveryRow(delivery: Delivery, webhook: Webhook, around: Around): HTMLElement {
+export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
   const { event_type, event_id, request_id, state, next_attempt_at, attempts, created_at } = delivery
   const rests = state === 'delivered' || state === 'dead' || state === 'dropped'
   return el(
@@ -37,11 +41,12 @@ export function deliveryRow(delivery: Delivery, webhook: Webhook, around: Around
         ' · ',
         el('span', { class: 'mono' }, event_id),
       ),
+      around.to,
       next_attempt_at !== null && el('p', { class: 'hint' }, 'Next attempt ', moment(next_attempt_at)),
       attempts.length > 0 && attemptList(attempts),
     ),
     rests &&
-      webhook.state === 'active' &&
+      around.replayable &&
       button('Replay', 'quiet', () => replay(delivery, around), {
         'aria-label': `Replay ${event_type}, ${event_id}`,
       }),

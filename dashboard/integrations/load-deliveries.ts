@@ -9,3 +9,9 @@ export function loadDeliveries(id: string, cursor: string | undefined): Promise<
   const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
   return get(`/account/webhooks/${encodeURIComponent(id)}/deliveries${query}`, deliveryPageShape)
 }
+
+/** What was given up, of the whole account. @throws RequestFailure, ShapeError */
+export function loadDeadLetters(cursor?: string): Promise<DeliveryPage> {
+  const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+  return get(`/account/dead-letters${query}`, deliveryPageShape)
+}

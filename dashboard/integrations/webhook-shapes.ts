@@ -14,6 +14,7 @@ export const deliveryShape = object({
   event_id: text,
   event_type: text,
   request_id: optional(text),
+  url: text,
   state: text,
   next_attempt_at: nullable(moment),
   attempts: list(object({ at: moment, outcome: text, duration_ms: count })),

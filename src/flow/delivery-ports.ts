@@ -71,6 +71,8 @@ export interface DeliveryStore {
     account_id: string
     webhook_id?: string
     request_id?: string
+    /** Only those that were given up. */
+    state?: 'dead'
     limit: number
     before?: ListPosition
   }): Promise<Delivery[]>

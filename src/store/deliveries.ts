@@ -63,6 +63,10 @@ deliverySchema.index(
   { request_id: 1, created_at: -1, _id: -1 },
   { partialFilterExpression: { request_id: { $exists: true } }, name: 'by_request' },
 )
+deliverySchema.index(
+  { account_id: 1, created_at: -1, _id: -1 },
+  { partialFilterExpression: { state: 'dead' }, name: 'dead_by_account' },
+)
 carryTraces(deliverySchema)
 
 const OPEN = trusted({ $in: ['due', 'leased'] as const })
@@ -114,11 +118,12 @@ function reads(model: DeliveryModel): Pick<DeliveryStore, 'find' | 'nextDue' | '
         .lean<{ next_at: Date }[]>()
       return first?.next_at
     },
-    async list({ account_id, webhook_id, request_id, limit, before }) {
+    async list({ account_id, webhook_id, request_id, state, limit, before }) {
       const filter = {
         account_id,
         ...(webhook_id === undefined ? {} : { target_key: webhook_id }),
         ...(request_id === undefined ? {} : { request_id }),
+        ...(state === undefined ? {} : { state }),
         ...(before === undefined
           ? {}
           : {

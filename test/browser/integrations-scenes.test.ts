@@ -43,6 +43,16 @@ const SCENES: Record<string, Scene> = {
     },
     ready: '.webhook-about',
   },
+  'what was given up': {
+    prepare: (area) => {
+      area.deliveries = [
+        sampleDelivery({ state: 'dead', event_type: 'callback', url: LONG }),
+        sampleDelivery({ id: 'dlv_2', state: 'dead', request_id: undefined }),
+      ]
+      area.pageSize = 1
+    },
+    ready: '.delivery',
+  },
   'a form that is refused': {
     ready: '.key-form',
     act: async (page) => {

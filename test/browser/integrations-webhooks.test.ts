@@ -162,6 +162,35 @@ describeInBrowser('webhooks on the page of integrations', () => {
     expect(await about()).toEqual([])
   })
 
+  it('lists what was given up, of callbacks too, page by page, and replays it', async () => {
+    area.deliveries = ['callback', 'key.created', 'key.revoked'].map((event_type, n) =>
+      sampleDelivery({
+        id: `dlv_${n}`,
+        event_id: `evt_${n}`,
+        event_type,
+        state: 'dead',
+        url: `${URL_1}/${n}`,
+      }),
+    )
+    area.pageSize = 2
+    await open()
+    const part = page.getByRole('region', { name: 'Given up' })
+    expect(await part.locator('.delivery').count()).toBe(2)
+    expect(await part.innerText()).toContain(`To ${URL_1}/0`)
+    await part.getByRole('button', { name: 'Show more' }).click()
+    await part.getByText(`To ${URL_1}/2`).waitFor()
+    area.refuse = { code: 'webhook_gone' }
+    await press('Replay key.revoked, evt_2')
+    await part.locator('.notice.error').waitFor()
+    area.refuse = undefined
+    await press('Replay callback, evt_0')
+    await page.getByText('The delivery is on its way again.').waitFor()
+    expect(await part.getByText(`To ${URL_1}/0`).count()).toBe(0)
+    area.deliveries = []
+    await open()
+    expect(await part.count()).toBe(0)
+  })
+
   it('shows addresses as text (T43, T45)', async () => {
     const url = 'https://a.example/<script>alert(1)</script>\u202e'
     area.webhooks = [sampleWebhook({ url })]

@@ -39,6 +39,7 @@ export function sampleDelivery(changes: Partial<Delivery> = {}): Delivery {
     event_id: 'evt_1',
     event_type: 'approval.approved',
     request_id: 'req_1',
+    url: 'https://hooks.example.com/countersign',
     state: 'delivered',
     next_attempt_at: null,
     attempts: [{ at: '2026-11-20T09:00:00.000Z', outcome: 'http_200', duration_ms: 41 }],
@@ -86,6 +87,7 @@ export function integrationsArea(): IntegrationsArea {
         'POST /account/webhooks/:id/rotate': change((params) => rotate(find(params))),
         'POST /account/webhooks/:id/test': change((params) => test(area, find(params))),
         'GET /account/webhooks/:id/deliveries': (params) => find(params) && page(area, query),
+        'GET /account/dead-letters': () => page({ ...area, deliveries: dead(area) }, query),
         'POST /deliveries/:id/replay': change(({ id }) => replay(area, id)),
         'GET /account/chat-apps': () => area.apps,
         'POST /account/chat-apps/remove': change(() => {
@@ -143,7 +145,14 @@ function replay({ deliveries }: IntegrationsArea, id: string | undefined): Deliv
   return Object.assign(found, { state: 'sending', next_attempt_at: null })
 }
 
-function page({ deliveries, pageSize }: IntegrationsArea, query: URLSearchParams): object {
+function dead({ deliveries }: IntegrationsArea): Delivery[] {
+  return deliveries.filter(({ state }) => state === 'dead')
+}
+
+function page(
+  { deliveries, pageSize }: Pick<IntegrationsArea, 'deliveries' | 'pageSize'>,
+  query: URLSearchParams,
+): object {
   const start = Number(query.get('cursor') ?? 0)
   const end = start + pageSize
   return { data: deliveries.slice(start, end), next_cursor: end < deliveries.length ? String(end) : null }

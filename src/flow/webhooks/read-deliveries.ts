@@ -46,6 +46,15 @@ export async function readWebhookLog(
   return readPage(deps, { account_id: accountId, webhook_id: id }, page)
 }
 
+/** What was given up and nobody sent once more since: callbacks of requests, and events for webhooks. */
+export async function readDeadLetters(
+  deps: LogDeps,
+  accountId: string,
+  page: PageQuery,
+): Promise<DeliveryPage> {
+  return readPage(deps, { account_id: accountId, state: 'dead' }, page)
+}
+
 /** A webhook and the newest delivery to it; none while nothing happened. */
 export interface ListedWebhook {
   webhook: Webhook
@@ -130,7 +139,7 @@ async function readCards(
 
 async function readPage(
   deps: Pick<LogDeps, 'deliveries'>,
-  which: { account_id: string; webhook_id?: string; request_id?: string },
+  which: { account_id: string; webhook_id?: string; request_id?: string; state?: 'dead' },
   { limit, before }: PageQuery,
 ): Promise<DeliveryPage> {
   const query = { ...which, limit: limit + 1, ...(before && { before }) }

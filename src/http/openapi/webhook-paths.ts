@@ -143,6 +143,19 @@ const requestLog = operation({
   refusals: [badLimit, 'not_found'],
 })
 
+const deadLetters = operation({
+  id: 'listDeadLetters',
+  tag,
+  summary: 'What was given up, newest first',
+  description:
+    'Callbacks of requests and events for webhooks that nobody took after the last try, until they are replayed.',
+  access: reader,
+  limited: true,
+  parameters: { query: deliveryQuery },
+  answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
+  refusals: [badLimit],
+})
+
 const replay = operation({
   id: 'replayDelivery',
   tag,
@@ -163,5 +176,6 @@ export const webhookPaths: ZodOpenApiPathsObject = {
   '/api/v1/account/webhooks/{id}/test': { post: test },
   '/api/v1/account/webhooks/{id}/deliveries': { get: log },
   '/api/v1/approvals/{id}/deliveries': { get: requestLog },
+  '/api/v1/account/dead-letters': { get: deadLetters },
   '/api/v1/deliveries/{id}/replay': { post: replay },
 }

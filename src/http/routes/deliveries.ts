@@ -1,7 +1,7 @@
 import { type RequestHandler, Router } from 'express'
-import { readCallbackLog, readRequestLog } from '../../flow/webhooks/read-deliveries.ts'
+import { readCallbackLog, readDeadLetters, readRequestLog } from '../../flow/webhooks/read-deliveries.ts'
 import { replayDelivery } from '../../flow/webhooks/replay-delivery.ts'
-import { readDeliveryPage, sendRequestLog } from '../delivery-page.ts'
+import { readDeliveryPage, sendDeliveries, sendRequestLog } from '../delivery-page.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
@@ -22,6 +22,7 @@ export function deliveryRoutes(deps: HttpDeps): Router {
   const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [...owner, requestLog(deps)])
   const router = Router()
   router.get('/approvals/:id/deliveries', forOwner, reads, callbackLog(deps))
+  router.get('/account/dead-letters', owner, deadLetters(deps))
   router.post('/deliveries/:id/replay', owner, replay(deps))
   return router
 }
@@ -38,6 +39,13 @@ function callbackLog(deps: HttpDeps): WithId {
   return async (request, response) => {
     readDeliveryPage(request)
     sendRequestLog(response, await readCallbackLog(deps, callerOf(response), request.params.id))
+  }
+}
+
+function deadLetters(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { account_id } = sessionOf(response).user
+    sendDeliveries(response, await readDeadLetters(deps, account_id, readDeliveryPage(request)))
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { itAnswersAboutBatches } from '../../support/batch-answers.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { askFor, inChannel, newSpeaker, proofForLink } from '../../support/chat-speaker.ts'
 import { documentedCodes, documentedOperations } from '../../support/documented.ts'
@@ -238,6 +239,9 @@ describe('the answers of the service are those of the document', () => {
     documented('get', `${one}/deliveries`, 200, await owner.browser.get(`${mine}/deliveries`))
     expect(documented('get', one, 200, await owner.browser.get(mine)).last_delivery.id).toBe(id)
     documented('get', path, 200, await owner.browser.get(path))
+    const dead = '/api/v1/account/dead-letters'
+    documented('get', dead, 200, await owner.browser.get(dead))
+    refused('get', dead, 400, await owner.browser.get(`${dead}?limit=101`), 'invalid_field')
     documented('delete', one, 200, await owner.browser.delete(mine))
     refused('delete', one, 404, await owner.browser.delete(mine), 'not_found')
     const request = await ask({ callback_url: url })
@@ -367,6 +371,7 @@ describe('the answers of the service are those of the document', () => {
     refused('post', `${me}/totp/options`, 403, none, 'proof_required')
   })
 
+  itAnswersAboutBatches(() => service)
   itAnswersAboutMembers(() => service)
   itAnswersAboutHistory(() => service)
 
