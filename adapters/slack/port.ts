@@ -4,12 +4,14 @@ import type { CardView } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
 import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
 import { isMovedView, type MovedView } from '../../src/domain/moved-view.ts'
+import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
 import type { ChatAddress, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import { renderCard } from './blocks.ts'
 import { plainConsent, renderConsent } from './consent-blocks.ts'
 import { createDirectMessages, type DirectMessages } from './direct-messages.ts'
 import { renderMoved } from './moved-blocks.ts'
+import { plainNotice, renderNotice } from './notice-blocks.ts'
 import { isBadMessage } from './outcome.ts'
 import { plainCard, plainReply } from './plain-card.ts'
 import { SLACK_RATES, type SlackRates } from './rates.ts'
@@ -63,9 +65,10 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
 }
 
 /** The card, and what stands in for it. */
-function drawn(view: CardView | ConsentView | MovedView): [SlackMessage, string] {
+function drawn(view: CardView | ConsentView | NoticeView | MovedView): [SlackMessage, string] {
   if (isMovedView(view)) return [renderMoved(), renderMoved().text]
   if (isConsentView(view)) return [renderConsent(view), plainConsent(view)]
+  if (isNoticeView(view)) return [renderNotice(view), plainNotice(view)]
   return [renderCard(view), plainCard(view)]
 }
 

@@ -94,6 +94,7 @@ async function personOf(
 function isFor({ platform, recipient }: Card, to: CardRecipient): boolean {
   if (platform !== 'teams') return false
   if (recipient.kind === 'approver') return to.kind === 'approver' && recipient.user_id === to.user_id
+  if (recipient.kind !== 'channel') return false
   return to.kind === 'channel' && recipient.tenant === to.tenant && recipient.channel === to.channel
 }
 

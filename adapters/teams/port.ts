@@ -2,6 +2,7 @@ import type { CardView } from '../../src/domain/card-view.ts'
 import type { MessageRef } from '../../src/domain/chat.ts'
 import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
 import { isMovedView, type MovedView } from '../../src/domain/moved-view.ts'
+import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { TeamsSettings } from '../../src/teams-config.ts'
@@ -9,6 +10,7 @@ import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage } from './
 import { renderCard } from './card.ts'
 import { renderConsent } from './consent-card.ts'
 import { renderMoved } from './moved-card.ts'
+import { renderNotice } from './notice-card.ts'
 import { readPlace, writePlace } from './place-text.ts'
 import type { Places } from './places.ts'
 import { renderReply } from './reply-card.ts'
@@ -89,11 +91,12 @@ const SECOND_WITHIN_MS = 1_000
 
 /** Refused for its size, which says that nothing was posted, it goes out without the context. */
 async function fitting<T>(
-  view: CardView | ConsentView | MovedView,
+  view: CardView | ConsentView | NoticeView | MovedView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
   if (isMovedView(view)) return send(renderMoved())
   if (isConsentView(view)) return send(renderConsent(view))
+  if (isNoticeView(view)) return send(renderNotice(view))
   const started = performance.now()
   const answer = await send(renderCard(view))
   if (answer.ok || answer.code !== 'MessageSizeTooBig') return answer

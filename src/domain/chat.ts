@@ -1,4 +1,5 @@
 import type { AuditEntry } from './audit.ts'
+import type { FactorNotice } from './factor-notice.ts'
 
 export type ChatPlatform = 'slack' | 'teams'
 
@@ -34,9 +35,13 @@ export interface ChatChannel {
   channel: string
 }
 
-/** Whom a card is for. The channel's card shows action, requester and status, never the context. */
+/**
+ * Whom a card is for. The channel's card shows action, requester and status, never the context. A notice goes to one
+ * identity: all of a person's are told.
+ */
 export type CardRecipient =
   | { kind: 'approver'; user_id: string }
+  | { kind: 'identity'; user_id: string; tenant: string; user: string }
   | { kind: 'channel'; tenant: string; channel: string }
 
 /**
@@ -44,9 +49,14 @@ export type CardRecipient =
  * that are posted and edited one after the other: they are in one conversation.
  */
 export function laneOf({ platform, recipient }: Pick<Card, 'platform' | 'recipient'>): string {
-  return recipient.kind === 'approver'
-    ? `${platform}:approver:${recipient.user_id}`
-    : `${platform}:channel:${recipient.tenant}:${recipient.channel}`
+  switch (recipient.kind) {
+    case 'approver':
+      return `${platform}:approver:${recipient.user_id}`
+    case 'identity':
+      return `${platform}:identity:${recipient.tenant}:${recipient.user}`
+    case 'channel':
+      return `${platform}:channel:${recipient.tenant}:${recipient.channel}`
+  }
 }
 
 /** Where a posted message is; what the platform needs to edit it and to answer in its thread. */
@@ -89,7 +99,8 @@ export interface CardAttempt {
 export const CARD_ATTEMPTS_KEPT = 50
 
 /**
- * One message about a request, or about an agent's request for a key (`bst_…`): to one recipient on one platform there is
+ * One message about a request, about an agent's request for a key (`bst_…`) or about a change of somebody's factors (the
+ * `evt_…` of its entry, with the `notice`; posted once and never edited): to one recipient on one platform there is
  * exactly one. `wanted` is the version of the request that it should show, `shown` the one it shows: who is behind is edited,
  * and a late edit never shows less than a newer one.
  */
@@ -100,6 +111,7 @@ export interface Card {
   request_id: string
   platform: ChatPlatform
   recipient: CardRecipient
+  notice?: FactorNotice
   /**
    * `idle`: nothing to do until the next change, also after the last try failed. `unreachable`: the platform knows nobody to
    * send it to; said on the hosted page and in the delivery log.

@@ -50,6 +50,7 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'member.removed': { heading: 'You were removed from an account' },
   'member.joined': { heading: 'You joined an account' },
   'member.left': { heading: 'You left an account' },
+  'chat.unlinked': { heading: 'A chat identity was unlinked from your account' },
   'chat.linked': { heading: 'A chat identity was linked to your account' },
   'push.device_added': { heading: 'Notifications were turned on for a browser' },
 }
@@ -59,12 +60,17 @@ export function noticeHeading({ type }: Pick<FactorNotice, 'type'>): string {
   return WORDS[type]?.heading ?? 'Your account was changed'
 }
 
+/** What else is to be said, with a full stop; undefined where the heading says it all. */
+export function noticeMore({ type }: Pick<FactorNotice, 'type'>): string | undefined {
+  return WORDS[type]?.more
+}
+
 /** When and from where, and what else there is to say. All of it our words, but the name and the address. */
 export function noticeSentences({ type, at, address, by_other, name }: FactorNotice): string[] {
   const from = address === undefined ? '' : ` from ${address}`
-  const more = WORDS[type]?.more
+  const more = noticeMore({ type })
   return [
-    ...(name === undefined ? [] : [`“${shortLine(visibleString(name), NAME_LENGTH)}”`]),
+    ...(name === undefined ? [] : [`“${noticeName(name)}”`]),
     `${timeWords(at)}${from}${by_other ? ', by somebody else' : ''}.`,
     ...(more === undefined ? [] : [more]),
   ]
@@ -74,8 +80,13 @@ export function noticeSentences({ type, at, address, by_other, name }: FactorNot
 export const NOTICE_ADVICE =
   'If this was not you, open your account, remove what you do not know and end the other sessions.'
 
+/** A name that somebody gave, on one line and in visible form. */
+export function noticeName(name: string): string {
+  return shortLine(visibleString(name), NAME_LENGTH)
+}
+
 /** "21 Nov 2026, 16:02 UTC": notices are read later and elsewhere, so they name the zone. */
-function timeWords(at: Date): string {
+export function timeWords(at: Date): string {
   const text = at.toISOString()
   const month = MONTHS[at.getUTCMonth()] ?? ''
   return `${at.getUTCDate()} ${month} ${at.getUTCFullYear()}, ${text.slice(11, 16)} UTC`

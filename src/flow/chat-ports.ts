@@ -11,6 +11,7 @@ import type {
 } from '../domain/chat.ts'
 import type { ConsentView } from '../domain/consent-view.ts'
 import type { MovedView } from '../domain/moved-view.ts'
+import type { NoticeView } from '../domain/notice-view.ts'
 
 /** What became of one call to a platform. */
 export type ChatOutcome<T> =
@@ -59,7 +60,7 @@ export interface ChatPort {
   setupFor?(accountId: string): Promise<ChatSetup>
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
-  post(to: ChatAddress, view: CardView | ConsentView): Promise<ChatOutcome<MessageRef>>
+  post(to: ChatAddress, view: CardView | ConsentView | NoticeView): Promise<ChatOutcome<MessageRef>>
   update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
 }

@@ -3,6 +3,7 @@ import { CARD_ATTEMPTS_KEPT, type Card, laneOf, REPLIES_KEPT } from '../domain/c
 import type { CardNews, CardResult, CardStore } from '../flow/chat-ports.ts'
 import { auditFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { noticeFields } from './notice-fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
@@ -16,7 +17,10 @@ const date = { type: Date, required: true } as const
 const number = { type: Number, required: true } as const
 const part = { _id: false, strict: 'throw' } as const
 
-const recipientFields = new Schema({ kind: text, user_id: String, tenant: String, channel: String }, part)
+const recipientFields = new Schema(
+  { kind: text, user_id: String, tenant: String, user: String, channel: String },
+  part,
+)
 const messageFields = new Schema(
   { tenant: text, conversation: text, message: text, user: String, by_email: Boolean },
   part,
@@ -31,6 +35,7 @@ const cardSchema = new Schema<CardDocument>(
     request_id: text,
     platform: text,
     recipient: { type: recipientFields, required: true },
+    notice: noticeFields,
     /** With the request's id the name under which a card exists once. */
     lane: text,
     state: text,

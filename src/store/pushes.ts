@@ -4,6 +4,7 @@ import { ATTEMPTS_KEPT } from '../domain/webhook.ts'
 import type { PushStore } from '../flow/push-ports.ts'
 import { auditFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { noticeFields } from './notice-fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
@@ -16,11 +17,6 @@ const date = { type: Date, required: true } as const
 const number = { type: Number, required: true } as const
 const part = { _id: false, strict: 'throw' } as const
 
-/** A notice as cards and pushes keep it (`domain/factor-notice.ts`). */
-export const noticeFields = new Schema(
-  { type: text, at: date, address: String, by_other: Boolean, name: String },
-  part,
-)
 const subjectFields = new Schema(
   { kind: text, request_id: String, bootstrap_id: String, notice: noticeFields },
   part,

@@ -3,6 +3,7 @@ import type { CardView, ReplyView } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
 import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
 import { isMovedView } from '../../src/domain/moved-view.ts'
+import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 
 /** A message as people on the platform see it, with everything it ever showed. */
@@ -19,7 +20,7 @@ export interface PlatformMessage {
 }
 
 export interface PlatformCall {
-  what: 'lookup' | 'post' | 'update' | 'reply'
+  what: 'lookup' | 'post' | 'update' | 'reply' | 'notice'
   /** Whom it is for; of a lookup the address. */
   to: string
   /** Of all calls of that kind for this recipient, from 1. */
@@ -35,6 +36,9 @@ type Behaviour = Failure | 'lost' | undefined
 /** A small chat platform in memory: it keeps what it accepted, whatever its callers believe. */
 export interface ChatPlatform extends ChatPort {
   messages: PlatformMessage[]
+  /** Messages about changes of somebody's factors: no cards, and never edited. */
+  notices: { to: string; view: NoticeView }[]
+  /** All but those that post notices. */
   calls: PlatformCall[]
   /** Members by e-mail address. */
   members: Map<string, ChatIdentity>
@@ -64,7 +68,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
     const key = `${call.what} ${call.to}`
     const nth = (counts.get(key) ?? 0) + 1
     counts.set(key, nth)
-    it.calls.push({ ...call, nth })
+    if (call.what !== 'notice') it.calls.push({ ...call, nth })
     const here = (open.get(call.to) ?? 0) + 1
     open.set(call.to, here)
     total += 1
@@ -83,6 +87,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
   const it: ChatPlatform = {
     platform,
     messages: [],
+    notices: [],
     calls: [],
     members: new Map(),
     tenants: ['T1'],
@@ -102,16 +107,24 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
         const member = it.members.get(email)
         return member?.tenant === tenant ? member : undefined
       }),
-    post: (address, view) =>
-      take({ what: 'post', to: recipientOf(address), request: view.request_id }, () => {
+    post: (address, view) => {
+      const to = recipientOf(address)
+      const request = view.request_id
+      if (isNoticeView(view))
+        return take({ what: 'notice', to, request }, () => {
+          made += 1
+          it.notices.push({ to, view })
+          return { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
+        })
+      return take({ what: 'post', to, request }, () => {
         made += 1
-        const to = recipientOf(address)
         const ref = { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
         const message: PlatformMessage = { ref, to, shown: [], consents: [], moved: false, replies: [] }
         it.messages.push(message)
         show(message, view)
         return ref
-      }),
+      })
+    },
     update: (ref, view) =>
       isMovedView(view)
         ? take({ what: 'update', to: toOf(ref) }, () => {

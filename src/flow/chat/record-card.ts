@@ -93,7 +93,7 @@ function auditOf(
 ): AuditEntry[] {
   const entry = (type: AuditType): AuditEntry => {
     const { account_id, request_id, platform, recipient } = card
-    const to = recipient.kind === 'approver' ? recipient.user_id : 'channel'
+    const to = recipient.kind === 'channel' ? 'channel' : recipient.user_id
     const detail = { request_id, platform, recipient: to }
     const actor = { kind: 'service' } as const
     return { eid: drawId(deps, 'evt'), type, at, actor, account_id, subject: card.id, detail }

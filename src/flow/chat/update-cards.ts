@@ -4,6 +4,7 @@ import { coalesce } from '../delivery/coalesce.ts'
 import type { Wakeups } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
 import { attemptCard } from './attempt-card.ts'
+import { attemptNotice } from './attempt-notice.ts'
 import { createLookup } from './lookup-cache.ts'
 
 type UpdaterDeps = Pick<
@@ -52,7 +53,10 @@ export function createCardUpdater(deps: UpdaterDeps, wakeups: Wakeups, limits: U
     const lane = laneOf(claimed.card)
     lanes.take(lane)
     try {
-      const report = await attemptCard(attempting, chat, claimed)
+      const { notice } = claimed.card
+      const report = await (notice === undefined
+        ? attemptCard(attempting, chat, claimed)
+        : attemptNotice(attempting, chat, claimed, notice))
       if (report?.patience) lanes.rest(lane, report.next_at)
       if (report?.state === 'due' && report.next_at > deps.clock.now()) wakeups.at('deliver', report.next_at)
     } catch (error) {

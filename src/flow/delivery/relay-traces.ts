@@ -4,6 +4,7 @@ import { plainEntry } from '../../signing/audit-content.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
 import { followCards } from '../chat/follow-cards.ts'
 import { followConsents } from '../chat/follow-consents.ts'
+import { followNotices } from '../chat/follow-notices.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { followPushes } from '../push/follow-pushes.ts'
@@ -16,6 +17,7 @@ const BATCH = 100
 type RelayDeps = Pick<FlowDeps, 'sources' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
   Parameters<typeof followCards>[0] &
   Parameters<typeof followConsents>[0] &
+  Parameters<typeof followNotices>[0] &
   Parameters<typeof followPushes>[0]
 
 /** Whom to tell that there is something to send. */
@@ -94,7 +96,11 @@ async function handOver(
   }
   await deps.deliveries.insertNew(deliveries)
   if (deliveries.length > 0 || traces.some(isReplay)) senders.deliveries()
-  const told = [await followCards(deps, sound), await followConsents(deps, sound)]
+  const told = [
+    await followCards(deps, sound),
+    await followConsents(deps, sound),
+    await followNotices(deps, sound),
+  ]
   if (told.includes(true)) senders.cards()
   if (await followPushes(deps, sound)) senders.pushes()
   return sound
