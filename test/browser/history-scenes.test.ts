@@ -159,4 +159,39 @@ describeInBrowser('history and audit log for everybody', () => {
       }
     })
   }
+
+  it('is searched, narrowed, read and left with the keyboard alone', async () => {
+    area.rows = ROWS
+    const { page } = await suite.visit({ viewport: { width: 1440, height: 900 } })
+    await page.goto('/requests')
+    await page.locator('.data-table').waitFor()
+    const focused = (): Promise<unknown> =>
+      page.evaluate(
+        `(({ name, tagName, textContent }) => tagName === 'INPUT' || tagName === 'SELECT' ? name : textContent)(document.activeElement)`,
+      )
+    const tabTo = async (target: string): Promise<void> => {
+      for (let presses = 0; presses < 40; presses += 1) {
+        if ((await focused()) === target) return
+        await page.keyboard.press('Tab')
+      }
+      throw new Error(`Tab never reached ${target}`)
+    }
+    await tabTo('q')
+    await page.keyboard.type('deploy')
+    await tabTo('Filters')
+    await page.keyboard.press('Enter')
+    await tabTo('status')
+    await page.keyboard.press('ArrowDown')
+    await tabTo('Search')
+    await page.keyboard.press('Enter')
+    await expect.poll(focused).toBe('5 requests found')
+    expect(new URL(page.url()).search).toBe('?q=deploy&status=pending')
+    await tabTo('Show')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
+    await expect.poll(focused).toBe('Approve or reject this action?')
+    await tabTo('Look and decide')
+    await page.goBack()
+    await page.getByRole('heading', { name: '5 requests found' }).waitFor()
+  })
 })
