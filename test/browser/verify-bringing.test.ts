@@ -14,12 +14,16 @@ const JWKS = toJwks([live, sandbox])
 const RECEIPT = JSON.stringify(answerWith(vote()))
 
 /** Drops files, or dragged text, somewhere on the page. */
-function drop(page: Page, target: string, what: { files?: string[]; text?: string }): Promise<void> {
+function drop(
+  page: Page,
+  target: string,
+  what: { files?: string[]; name?: string; text?: string },
+): Promise<void> {
   return page.evaluate(
     `(() => {
-      const { files = [], text } = ${JSON.stringify(what)}
+      const { files = [], name = 'receipt.json', text } = ${JSON.stringify(what)}
       const dataTransfer = new DataTransfer()
-      for (const content of files) dataTransfer.items.add(new File([content], 'receipt.json'))
+      for (const content of files) dataTransfer.items.add(new File([content], name))
       if (text !== undefined) dataTransfer.setData('text/plain', text)
       const target = document.querySelector(${JSON.stringify(target)})
       for (const type of ['dragenter', 'dragover', 'drop'])
@@ -120,7 +124,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     expect(incidents).toEqual([])
   })
 
-  it('T43: shows hostile text of a payload, an id, a file name and a statement as text only', async () => {
+  it('T43: shows hostile text of a payload, a key id and a file name as text only', async () => {
     const { page, incidents } = await open()
     const script = '<script>alert(1)</script><img src=x onerror=alert(2)>'
     const hostile = `${script}\u202eevil\u200b`
@@ -138,6 +142,14 @@ describeInBrowser('bringing a receipt to the public page', () => {
     expect((await shownVerdict(page)).text).toContain('not in your pinned key set')
     await page.getByText('Raw payload and signature').click()
     expect(await page.locator('.exact .facts').last().innerText()).toContain('[U+202E]evil')
+    await page.getByLabel('Receipt, link or id').focus()
+    await drop(page, '.drop-zone', { files: [RECEIPT], name: `${hostile}.json` })
+    expect((await shownVerdict(page)).text).toContain(`From the file ${script}[U+202E]evil[U+200B].json.`)
+    const { intent: _gone, ...bare } = vote()
+    await page.getByLabel('Receipt, link or id').focus()
+    await paste(page, { ...answerWith(bare), action: hostile })
+    expect((await shownVerdict(page)).kind).toBe('invalid')
+    expect(await page.locator('main').innerText()).not.toContain('alert(1)</script><img')
     expect(await page.locator('main img, main script').count()).toBe(0)
     expect(incidents).toEqual([])
   })
