@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest'
+import { checkReceipts } from '../../dashboard/verify/check-receipts.ts'
+import { verdictOf } from '../../dashboard/verify/verdict.ts'
+import { decide } from '../../src/flow/decide.ts'
+import { examineJwks } from '../../src/signing/examine-receipt.ts'
+import { splitVotes } from '../../src/signing/votes.ts'
+import { deciderOf, proveFor, setPolicy } from '../support/deciders.ts'
+import { enrolWithPasskey } from '../support/enrolled.ts'
+import { ask, callWithKey, setUpOwner } from '../support/live.ts'
+import { useService } from '../support/service.ts'
+
+it('holds for the answer of the service about a request that two people approved, over a rotation of the key', async () => {
+  let ahead = 0
+  const service = await useService({ localTime: () => Date.now() + ahead })
+  const { deps } = service.composition
+  const setting = await setUpOwner(service)
+  const first = await deciderOf(service, setting.owner)
+  const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
+  await setPolicy(service, first.user.account_id, { approvers: [first.user.id, second.user.id], quorum: 2 })
+  const id = await ask(setting, { action: 'Pay twice', context: { amount: 2 } })
+  await decide(deps, first.user, await proveFor(deps, first, id, 'approved'))
+  ahead = 2_000
+  await deps.keys.rotate('decision', deps.clock.now(), { kind: 'cli' })
+  ahead = 4_000
+  await decide(deps, second.user, await proveFor(deps, second, id, 'approved'))
+
+  const answer: unknown = await (await callWithKey(service, setting.key, `/${id}`)).json()
+  const keys = await examineJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
+  const report = await checkReceipts(splitVotes(Object(answer)), keys, { now: deps.clock.now() })
+  const approvers = report.votes.flatMap(({ result }) => (result.valid ? [result.payload.approver] : []))
+  expect(approvers).toHaveLength(2)
+  expect(verdictOf(report)).toMatchObject({
+    kind: 'approved',
+    heading: `Valid: approved by 2 people (${approvers.join(', ')})`,
+  })
+  for (const { result } of report.votes)
+    expect(result).toMatchObject({ valid: true, checked: { action: 'full', context: 'full' } })
+  expect(new Set(report.votes.map(({ result }) => result.valid && result.kid)).size).toBe(2)
+})
