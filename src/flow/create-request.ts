@@ -2,6 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
+import { monthAt } from '../domain/month.ts'
 import { may, roleIn } from '../domain/permission.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
@@ -28,7 +29,16 @@ export interface CreateInput {
 
 type CreateDeps = Pick<
   FlowDeps,
-  'requests' | 'accounts' | 'users' | 'quotas' | 'places' | 'targets' | 'clock' | 'random' | 'settings' | 'log'
+  | 'requests'
+  | 'accounts'
+  | 'users'
+  | 'quotas'
+  | 'places'
+  | 'targets'
+  | 'clock'
+  | 'random'
+  | 'settings'
+  | 'log'
 >
 
 /** Largest context as canonical JSON, in bytes. */
@@ -205,13 +215,14 @@ export async function findMade(
 
 /** A request counts in the month of its own `created_at`, from which `save` also gives it back. */
 async function takeQuota(deps: CreateDeps, account: Account, createdAt: Date): Promise<void> {
-  if (await deps.quotas.take(account.id, monthOf(createdAt), account.monthly_quota)) return
-  const monthEnd = Date.UTC(createdAt.getUTCFullYear(), createdAt.getUTCMonth() + 1, 1)
-  throw refusal('quota_exceeded', { retry_after: Math.ceil((monthEnd - createdAt.getTime()) / 1000) })
+  const month = monthAt(createdAt)
+  if (await deps.quotas.take(account.id, month.name, account.monthly_quota)) return
+  const left = month.ends.getTime() - createdAt.getTime()
+  throw refusal('quota_exceeded', { retry_after: Math.ceil(left / 1000) })
 }
 
 async function save(deps: CreateDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
-  const giveBack = () => deps.quotas.giveBack(request.account_id, monthOf(request.created_at))
+  const giveBack = () => deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
   try {
     if (await deps.requests.insert(request)) return request
   } catch (error) {
@@ -222,10 +233,6 @@ async function save(deps: CreateDeps, request: ApprovalRequest): Promise<Approva
   const earlier = await deps.requests.find(request.id)
   if (earlier?.api_key_id !== request.api_key_id) throw new Error('a new request id is taken by another key')
   return earlier
-}
-
-function monthOf(time: Date): string {
-  return time.toISOString().slice(0, 7)
 }
 
 /** In development the link that a card would carry is logged, so that the flow can be walked without chat. */
