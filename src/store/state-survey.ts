@@ -13,6 +13,9 @@ const TRACED = [
   'webhooks',
   'deliveries',
   'cards',
+  'push_keys',
+  'push_devices',
+  'pushes',
   'bootstraps',
   'audit_inbox',
 ]

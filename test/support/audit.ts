@@ -18,6 +18,9 @@ const SOURCES = [
   'webhooks',
   'deliveries',
   'bootstraps',
+  'push_keys',
+  'push_devices',
+  'pushes',
   'audit_inbox',
 ]
 

@@ -69,6 +69,41 @@ const signingKeys: Witness = {
   denies: () => [],
 }
 
+const pushKeys: Witness = {
+  collection: 'push_keys',
+  fields: [],
+  types: ['push_key.created'],
+  kept: true,
+  needs: () => ['push_key.created'],
+  denies: () => [],
+}
+
+/** Removed ones are deleted when the trail has them. */
+const pushDevices: Witness = {
+  collection: 'push_devices',
+  fields: ['state'],
+  types: ['push.device_added', 'push.device_removed'],
+  kept: false,
+  needs: ({ state }) => ['push.device_added', ...when(state === 'removed', 'push.device_removed')],
+  denies: ({ state }) => when(state !== 'removed', 'push.device_removed'),
+}
+
+/** A test is watched by whoever asked for it, and leaves no entry. */
+const pushes: Witness = {
+  collection: 'pushes',
+  fields: ['state', 'about.kind'],
+  types: ['push.sent', 'push.failed'],
+  kept: false,
+  needs: ({ state, about }) => {
+    if (isTest(about)) return []
+    return [...when(state === 'sent', 'push.sent'), ...when(state === 'dead', 'push.failed')]
+  },
+  denies: ({ state }) => [
+    ...when(state !== 'sent', 'push.sent'),
+    ...when(state !== 'dead', 'push.failed'),
+  ],
+}
+
 /** The first owner set the service up; everybody else was invited. */
 const users: Witness = {
   collection: 'users',
@@ -160,10 +195,17 @@ export const WITNESSES: readonly Witness[] = [
   webhooks,
   deliveries,
   bootstraps,
+  pushKeys,
+  pushDevices,
+  pushes,
 ]
 
 function when(holds: boolean, type: AuditType): AuditType[] {
   return holds ? [type] : []
+}
+
+function isTest(about: unknown): boolean {
+  return Object(about).kind === 'test'
 }
 
 function isSet(value: unknown): boolean {

@@ -58,7 +58,11 @@ type Setting = Awaited<ReturnType<typeof notified>>
 
 /** Something happens to the person, as the verbs write it down. */
 async function happen({ worker }: Setting, user: User, ...types: AuditType[]): Promise<string[]> {
-  const entries = types.map((type) => personAudit(worker.deps, type, user, { address: '203.0.113.7' }))
+  // Each at a moment of its own: what is written with an enrolment is told as one.
+  const entries = types.map((type, n) => {
+    const entry = personAudit(worker.deps, type, user, { address: '203.0.113.7' })
+    return { ...entry, at: new Date(entry.at.getTime() + n) }
+  })
   for (const entry of entries) await worker.deps.users.addAudit(user.id, entry)
   return entries.map(({ eid }) => eid)
 }
