@@ -98,10 +98,7 @@ const pushes: Witness = {
     if (isTest(about)) return []
     return [...when(state === 'sent', 'push.sent'), ...when(state === 'dead', 'push.failed')]
   },
-  denies: ({ state }) => [
-    ...when(state !== 'sent', 'push.sent'),
-    ...when(state !== 'dead', 'push.failed'),
-  ],
+  denies: ({ state }) => [...when(state !== 'sent', 'push.sent'), ...when(state !== 'dead', 'push.failed')],
 }
 
 /** The first owner set the service up; everybody else was invited. */
