@@ -25,6 +25,13 @@ const compressAssets = {
   },
 }
 
+/** What nearly every page needs: one file that comes with the shell, not a dozen small ones after it. */
+const toolkit = {
+  name: 'toolkit',
+  test: /(webauthn-page[\\/](dom|api|show)|src[\\/]domain|dashboard[\\/]parts[\\/](section|ask-first|key-commands))/,
+  minShareCount: 2,
+}
+
 /**
  * The Vite configuration of the pages in `folder`, built to `dist/<folder>`. Nothing is inlined (no data: script, no
  * inline style, no polyfill preamble), so they run under `script-src 'self'; style-src 'self'` and `trusted-types 'none'`.
@@ -44,6 +51,7 @@ export function pageBuild(folder) {
       cssCodeSplit: false,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
+      rolldownOptions: { output: { codeSplitting: { groups: [toolkit] } } },
     },
   }
 }
