@@ -45,6 +45,7 @@ function results(context: PageContext, filters: Filters, page: AuditPage, load: 
   const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
   const list = el('ol', { class: 'audit-entries', 'aria-labelledby': RESULTS_ID })
   const reading = { names: new Map<string, string>(), reader: context.user.id, href: context.href }
+  const none = nothing(filters, page.next_cursor === null)
   let shown = 0
   const add = (entries: readonly AuditEntry[], complete: boolean): HTMLElement | undefined => {
     shown += entries.length
@@ -52,6 +53,7 @@ function results(context: PageContext, filters: Filters, page: AuditPage, load: 
     const items = entries.map((entry) => auditItem(entry, reading))
     list.append(...items)
     list.hidden = shown === 0
+    none.hidden = shown > 0
     return items[0]?.querySelector('button') ?? undefined
   }
   const learn = (named: AuditPage): AuditPage => {
@@ -61,7 +63,7 @@ function results(context: PageContext, filters: Filters, page: AuditPage, load: 
   add(learn(page).data, page.next_cursor === null)
   return [
     heading,
-    ...(shown === 0 ? [nothing(filters, page.next_cursor === null)] : []),
+    none,
     list,
     showMore(page, {
       load: async (cursor) => learn(await load([['cursor', cursor]])),

@@ -57,16 +57,18 @@ function results(
   const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
   let shown = 0
   const table = requestTable(context.href)
+  const none = nothing(context, filters, page.next_cursor === null)
   const add = (rows: readonly RequestRow[], complete: boolean): HTMLElement | undefined => {
     shown += rows.length
     heading.textContent = countOf(shown, complete, filters)
     table.element.hidden = shown === 0
+    none.hidden = shown > 0
     return table.add(rows)
   }
   add(page.data, page.next_cursor === null)
   return [
     heading,
-    ...(shown === 0 ? [nothing(context, filters, page.next_cursor === null)] : []),
+    none,
     table.element,
     showMore(page, {
       load: async (cursor) => load([['cursor', cursor]]),

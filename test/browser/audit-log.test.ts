@@ -134,7 +134,7 @@ describeInBrowser('the audit log', () => {
       `${suite.server().url}/audit?type=approval.created&actor=${KEY_ID}&to=2026-11-20`,
     )
     const to = String(await visitor.page.evaluate(`new Date(2026, 10, 21).toISOString()`))
-    const filters = [
+    const filters: [string, string][] = [
       ['type', 'approval.created'],
       ['actor', KEY_ID],
       ['to', to],

@@ -170,6 +170,7 @@ describeInBrowser('the history of requests', () => {
     await visitor.page.getByRole('button', { name: 'Show more' }).click()
     await heading('1 request found').waitFor()
     expect(await rows().count()).toBe(1)
+    expect(await visitor.page.getByText('looks further back').isVisible()).toBe(false)
   })
 
   it('is one table for screen readers at every width', async () => {
