@@ -115,15 +115,13 @@ describeInBrowser('the public page for receipts, with the real service', () => {
 
   it('is one link away from the receipt on the page of a request, and from signing in', async () => {
     const { page } = await suite.visit()
-    await page
-      .context()
-      .addCookies(
-        [...setting.owner.browser.cookies].map(([name, value]) => ({
-          name,
-          value,
-          url: suite.service().url,
-        })),
-      )
+    await page.context().addCookies(
+      [...setting.owner.browser.cookies].map(([name, value]) => ({
+        name,
+        value,
+        url: suite.service().url,
+      })),
+    )
     await page.goto(`/a/${approvedId}`)
     await page.getByRole('link', { name: 'Check this receipt' }).click()
     expect((await shownVerdict(page)).kind).toBe('approved')
