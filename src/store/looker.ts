@@ -18,6 +18,7 @@ export function createLooker({ wanted, look, failed, pollMs, gapMs }: Work): { s
   let stopped = false
   let failing = false
   let last = Number.NEGATIVE_INFINITY
+  let pause = gapMs
   const schedule = (ms: number): void => {
     clearTimeout(timer)
     timer = stopped ? undefined : setTimeout(turn, ms)
@@ -40,14 +41,14 @@ export function createLooker({ wanted, look, failed, pollMs, gapMs }: Work): { s
     last = performance.now()
     looking = false
     // A slow store is left alone for as long as it took, within reason.
-    const rest = again ? gapMs : Math.max(gapMs, pollMs - (last - started))
-    if (wanted()) schedule(rest)
+    pause = Math.min(pollMs, Math.max(gapMs, last - started))
+    if (wanted()) schedule(again ? pause : Math.max(pause, pollMs - (last - started)))
   }
   return {
     soon(): void {
       // What happens during a look may have come too late for it.
       if (looking) again = true
-      else if (wanted()) schedule(Math.max(0, gapMs - (performance.now() - last)))
+      else if (wanted()) schedule(Math.max(0, pause - (performance.now() - last)))
     },
     stop(): void {
       stopped = true

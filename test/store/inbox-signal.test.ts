@@ -135,6 +135,18 @@ describe('watching inboxes', () => {
     expect(ann.news()).toEqual(['changed', 'changed'])
   })
 
+  it('leaves a slow store alone for as long as it took, whatever happens here', async () => {
+    store.state.takes = 250
+    follow('ann')
+    for (let index = 0; index < 100; index += 1) {
+      signal.stir()
+      await pass(100)
+    }
+    // Two queries after each other make half a second, and as much rest.
+    expect(store.asked.marks).toBeGreaterThanOrEqual(9)
+    expect(store.asked.marks).toBeLessThanOrEqual(11)
+  })
+
   it('says that a session is over, to the streams of that session alone', async () => {
     const one = follow('ann', 'ses 1')
     const two = follow('ann', 'ses 2')
