@@ -99,7 +99,7 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   }
   return el(
     'div',
-    {},
+    { class: 'section-body' },
     name.row,
     el('div', { class: 'buttons' }, button('Turn on notifications', 'primary', start)),
   )
