@@ -12,7 +12,7 @@ export function deadLettersSection(first: DeliveryPage, context: PageContext): H
   if (first.data.length === 0) return undefined
   const part = section(
     'Given up',
-    'Nobody took these callbacks and events after five tries. When their receiver works again, replay them: they keep their ids.',
+    'Nobody took these callbacks and events. When their receiver works again, replay them: they keep their ids.',
   )
   const list = el('ul', { class: 'entries' })
   const add = (deliveries: readonly Delivery[]): HTMLElement | undefined => {

@@ -71,8 +71,8 @@ export interface DeliveryStore {
     account_id: string
     webhook_id?: string
     request_id?: string
-    /** Only those that were given up. */
-    state?: 'dead'
+    /** Only those that were given up, and no tests: a test has one try and is not sent again. */
+    given_up?: true
     limit: number
     before?: ListPosition
   }): Promise<Delivery[]>

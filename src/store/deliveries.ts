@@ -70,6 +70,7 @@ deliverySchema.index(
 carryTraces(deliverySchema)
 
 const OPEN = trusted({ $in: ['due', 'leased'] as const })
+const NO_TEST = trusted({ $ne: 'webhook.test' as const })
 const RESTING = trusted({ $in: ['delivered', 'dead', 'dropped'] as const })
 
 /** Deliveries on mongoose: a claim is a lease with a number, so a worker that was too slow can write nothing (T82). */
@@ -118,12 +119,12 @@ function reads(model: DeliveryModel): Pick<DeliveryStore, 'find' | 'nextDue' | '
         .lean<{ next_at: Date }[]>()
       return first?.next_at
     },
-    async list({ account_id, webhook_id, request_id, state, limit, before }) {
+    async list({ account_id, webhook_id, request_id, given_up, limit, before }) {
       const filter = {
         account_id,
         ...(webhook_id === undefined ? {} : { target_key: webhook_id }),
         ...(request_id === undefined ? {} : { request_id }),
-        ...(state === undefined ? {} : { state }),
+        ...(given_up === true ? { state: 'dead' as const, event_type: NO_TEST } : {}),
         ...(before === undefined
           ? {}
           : {

@@ -206,6 +206,34 @@ describeInBrowser('the page of API keys', () => {
     await page.getByText('Every key is revoked.').waitFor()
   })
 
+  it('needs the keyboard alone: opens a form, leaves it, creates a key and refuses to revoke one', async () => {
+    await open()
+    const focused = () => page.evaluate('document.activeElement.textContent')
+    await page.getByRole('button', { name: 'Edit the API key ops-agent-prod' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('form').waitFor()
+    await page.keyboard.type('-2')
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toMatch(/-2/)
+    await page.getByRole('button', { name: 'Cancel' }).focus()
+    await page.keyboard.press('Space')
+    expect(await focused()).toBe('Edit')
+    for (const name of ['Rotate', 'Signing secret', 'Revoke']) {
+      await page.keyboard.press('Tab')
+      expect(await focused()).toBe(name)
+    }
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await focused()).toBe('Revoke')
+    await page.getByLabel('Name of the key').focus()
+    await page.keyboard.type('typed')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Your new API key' }).waitFor()
+    expect(await focused()).toBe('Your new API key')
+    expect(area.sent).toHaveLength(1)
+  })
+
   it('shows names as names (T43, T45)', async () => {
     area.keys = [sampleKey({ name: HOSTILE })]
     await open()

@@ -52,7 +52,7 @@ export async function readDeadLetters(
   accountId: string,
   page: PageQuery,
 ): Promise<DeliveryPage> {
-  return readPage(deps, { account_id: accountId, state: 'dead' }, page)
+  return readPage(deps, { account_id: accountId, given_up: true }, page)
 }
 
 /** A webhook and the newest delivery to it; none while nothing happened. */
@@ -139,7 +139,7 @@ async function readCards(
 
 async function readPage(
   deps: Pick<LogDeps, 'deliveries'>,
-  which: { account_id: string; webhook_id?: string; request_id?: string; state?: 'dead' },
+  which: { account_id: string; webhook_id?: string; request_id?: string; given_up?: true },
   { limit, before }: PageQuery,
 ): Promise<DeliveryPage> {
   const query = { ...which, limit: limit + 1, ...(before && { before }) }

@@ -148,7 +148,7 @@ const deadLetters = operation({
   tag,
   summary: 'What was given up, newest first',
   description:
-    'Callbacks of requests and events for webhooks that nobody took after the last try, until they are replayed.',
+    'Callbacks of requests and events for webhooks that nobody took after the last try, until they are replayed. Tests are left out.',
   access: reader,
   limited: true,
   parameters: { query: deliveryQuery },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { send } from '../../support/caller.ts'
+import { send, stored } from '../../support/caller.ts'
 import type { Receiver } from '../../support/receiver.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -19,11 +19,13 @@ afterAll(async () => {
   await receiver.close()
 })
 
-/** A webhook and the ids of its tests, each given up at once, newest first. */
-async function givenUp(owner: WebhookOwner, tests: number): Promise<string[]> {
-  const { path } = await owner.made(receiver.url('/gone'))
+/** A webhook and the ids of its events, each given up at once, newest first: tests, as which the log no longer knows them. */
+async function givenUp(owner: WebhookOwner, events: number): Promise<string[]> {
+  const { id, path } = await owner.made(receiver.url('/gone'))
   const ids: string[] = []
-  for (let n = 0; n < tests; n += 1) ids.unshift(String((await owner.call('POST', `${path}/test`)).body.id))
+  for (let n = 0; n < events; n += 1) ids.unshift(String((await owner.call('POST', `${path}/test`)).body.id))
+  const theirs = { 'target.webhook_id': id }
+  await stored(service, 'deliveries').updateMany(theirs, { $set: { event_type: 'key.created' } })
   return ids
 }
 
@@ -49,6 +51,13 @@ describe('what was given up', () => {
     const [webhook] = await owner.list()
     await owner.call('POST', `/api/v1/account/webhooks/${webhook?.id}/enable`)
     expect((await owner.call('POST', `/api/v1/deliveries/${id}/replay`)).status).toBe(200)
+    expect(entriesOf(await owner.call('GET', DEAD))).toEqual([])
+  })
+
+  it('does not list a test that failed', async () => {
+    const owner = await newWebhookOwner(service)
+    const { path } = await owner.made(receiver.url('/gone'))
+    expect((await owner.call('POST', `${path}/test`)).body).toMatchObject({ state: 'dead' })
     expect(entriesOf(await owner.call('GET', DEAD))).toEqual([])
   })
 
