@@ -142,6 +142,34 @@ const SCENES: Record<string, Scene> = {
       await page.locator('.backup-codes').waitFor()
     },
   },
+  'first run': {
+    prepare: (state) => {
+      state.keys = []
+    },
+    path: '/',
+    ready: '.guide',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Create your first API key' }).click()
+      await page.locator('.command').waitFor()
+    },
+  },
+  'account of several that may be looked at': {
+    prepare: (state) => {
+      state.accounts = [
+        { id: 'acc_2', name: 'Example Ltd, Department of very long names', role: 'auditor', own: false },
+        { id: 'acc_1', name: 'Ana Pereira', role: 'owner', own: true },
+      ]
+    },
+    path: '/account',
+    ready: '.entries',
+  },
+  'page that the role does not open': {
+    prepare: (state) => {
+      state.accounts = [{ id: 'acc_2', name: `Example ${'W'.repeat(60)}`, role: 'auditor', own: false }]
+    },
+    path: '/members',
+    ready: 'h1',
+  },
 }
 
 const LOOKS = [
