@@ -8,7 +8,6 @@ import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import type { PlaceHolder } from './attention-ports.ts'
-import type { Waiter } from './people/stand-ins.ts'
 
 /** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
 export interface Clock {
@@ -45,6 +44,14 @@ export interface ListQuery {
   limit: number
   /** Exclusive position: only requests older than this one. */
   before?: ListPosition
+}
+
+/** Whose requests wait for a person: their own, and in the accounts where they decide those of whom they stand in for. */
+export interface Waiter {
+  user_id: string
+  principals: readonly string[]
+  /** Where they may act for those. */
+  accounts: readonly string[]
 }
 
 /** Requests. Every method is one single-document operation, or a plain read. */

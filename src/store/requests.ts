@@ -1,7 +1,6 @@
 import mongoose from 'mongoose'
 import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
-import type { Waiter } from '../flow/people/stand-ins.ts'
-import type { ListPosition, ListQuery, RequestStore } from '../flow/ports.ts'
+import type { ListPosition, ListQuery, RequestStore, Waiter } from '../flow/ports.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'

@@ -3,6 +3,7 @@ import { may, roleIn } from '../../domain/permission.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { Waiter } from '../ports.ts'
 import { accountsOf } from './account-access.ts'
 
 type StandInDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock'>
@@ -65,14 +66,6 @@ export async function partIn(
   const decider = await deciderFor(deps, person, request)
   const principalId = whoseVote(request, decider)?.user_id ?? decider.stands_in_for?.[0]
   return principalId === undefined ? undefined : { principalId }
-}
-
-/** Whose requests wait for a person: their own, and in the accounts where they decide those of whom they stand in for. */
-export interface Waiter {
-  user_id: string
-  principals: readonly string[]
-  /** Where they may act for those. */
-  accounts: readonly string[]
 }
 
 /** As `deciderFor`, for everything that waits at once. */
