@@ -13,7 +13,7 @@ export function filtersIn(query: URLSearchParams, names: readonly string[]): Fil
 
 /** `path` with the filters behind it; `path` may have a query of its own. */
 export function withFilters(path: string, filters: Iterable<readonly [string, string]>): string {
-  const query = new URLSearchParams([...filters].map(([name, value]) => [name, value]))
+  const query = new URLSearchParams([...filters].map(([name, value]): [string, string] => [name, value]))
   if (query.size === 0) return path
   return `${path}${path.includes('?') ? '&' : '?'}${query}`
 }
