@@ -74,7 +74,8 @@ describeInBrowser('what waits for a person', () => {
 
   it('takes settled requests away, leaves the others untouched, and does not lose the focus', async () => {
     await visitor.page.clock.install()
-    const long = samplePending({ id: SECOND, action: 'word '.repeat(300) })
+    const created_at = new Date().toISOString()
+    const long = samplePending({ id: SECOND, action: 'word '.repeat(300), created_at })
     suite.server().state.pending = [samplePending(), long]
     await open()
     await visitor.page.getByRole('button', { name: 'Show at full length' }).click()
