@@ -8,7 +8,7 @@
 export const MOST_PENDING = 250
 
 /** Rejections by one person of one key's requests, within so many minutes, that make the key silent towards them. */
-export const QUIET_AFTER = 3
+const QUIET_AFTER = 3
 const QUIET_WITHIN_MS = 10 * 60_000
 const QUIET_FOR_MS = 15 * 60_000
 

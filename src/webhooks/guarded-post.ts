@@ -23,7 +23,7 @@ export interface SenderOptions extends TargetRules {
 }
 
 /** A POST to an address that somebody outside has named. */
-export interface GuardedMessage {
+interface GuardedMessage {
   url: string
   headers: Record<string, string>
   body: string | Uint8Array

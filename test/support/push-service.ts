@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { decryptPush, type PushSecrets } from './decrypt-push.ts'
 
 /** A message that the push service accepted, as the browser reads it. */
-export interface PushedMessage {
+interface PushedMessage {
   payload: { title: string; body: string; url: string; tag: string }
   ttl: number
   urgency: string | undefined
@@ -26,7 +26,7 @@ export interface FakeBrowser {
 }
 
 /** What to answer instead of taking a message. */
-export interface Refusing {
+interface Refusing {
   status: number
   headers?: Record<string, string>
 }

@@ -59,6 +59,7 @@ describe('the log of a request', () => {
       ],
       next_cursor: null,
       cards: [],
+      quiet: [],
     })
     expect(arrived().map(({ eventId }) => eventId)).toContain(event_id)
     for (const part of ['signed_receipt', 'canonical_payload', 'webhook_id', 'account_id', 'audit', 'lease'])
@@ -79,7 +80,7 @@ describe('the log of a request', () => {
     const first = await owner.call('GET', `${path}?limit=1`)
     expect(first.body.data).toEqual(all.slice(0, 1))
     const second = await owner.call('GET', `${path}?limit=1&cursor=${first.body.next_cursor}`)
-    expect(second.body).toEqual({ data: all.slice(1), next_cursor: null, cards: [] })
+    expect(second.body).toEqual({ data: all.slice(1), next_cursor: null, cards: [], quiet: [] })
   })
 
   it('is empty without a callback, and before the decision', async () => {
@@ -87,7 +88,10 @@ describe('the log of a request', () => {
     for (const fields of [{}, { callback_url: receiver.url('/never') }]) {
       const id = await caller.createdId(fields)
       const answer = await caller.send(`/api/v1/approvals/${id}/deliveries`)
-      expect([answer.status, answer.body]).toEqual([200, { data: [], next_cursor: null, cards: [] }])
+      expect([answer.status, answer.body]).toEqual([
+        200,
+        { data: [], next_cursor: null, cards: [], quiet: [] },
+      ])
     }
   })
 
