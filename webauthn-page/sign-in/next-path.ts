@@ -6,7 +6,7 @@ const PAGES = [
 ]
 
 /** Where to go after signing in: only a page of ours, never another site (`//evil.example`, `javascript:`). */
-export function nextPath(search: string, origin: string = location.origin): string {
+export function nextPath(search: string, origin: string): string {
   const wanted = new URLSearchParams(search).get('next')
   if (wanted === null || !wanted.startsWith('/')) return '/'
   const url = URL.canParse(wanted, origin) ? new URL(wanted, origin) : undefined

@@ -7,7 +7,7 @@ import { signInPanel } from './sign-in-panel.ts'
 
 /** `/signin?next=<path>`: whoever is signed in already goes on at once. */
 export async function signInPage(): Promise<void> {
-  const goOn = (): void => location.replace(nextPath(location.search))
+  const goOn = (): void => location.replace(nextPath(location.search, location.origin))
   const signedIn = await get('/session', sessionShape).then(
     () => true,
     () => false,
