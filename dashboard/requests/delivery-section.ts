@@ -1,6 +1,7 @@
 import { get } from '../../webauthn-page/api/request.ts'
 import { type Child, el, link } from '../../webauthn-page/dom/element.ts'
 import { moment } from '../../webauthn-page/dom/moment.ts'
+import { notice } from '../../webauthn-page/dom/notice.ts'
 import { callerText } from '../../webauthn-page/show/caller-text.ts'
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
@@ -19,6 +20,7 @@ export function deliverySection(id: string, log: RequestLog, href: (path: string
     'Who was told',
     'The callback of the request, your webhooks, and messages in chat. What a receiver answered is not kept, only its kind.',
   )
+  part.body.append(...(log.quiet ?? []).map(quietNote))
   if (log.data.length + log.cards.length === 0) {
     part.body.append(el('p', {}, 'Nothing was sent: no callback, no webhook, no chat.'))
     return part.element
@@ -43,6 +45,18 @@ export function deliverySection(id: string, log: RequestLog, href: (path: string
     part.body.append(el('ul', { class: 'entries', 'aria-label': 'Messages in chat' }, ...cards))
   }
   return part.element
+}
+
+/** Somebody was left in peace: the request stands in their inbox all the same. */
+function quietNote({ approver, until }: { approver: string; until: string }): HTMLElement {
+  return notice(
+    'info',
+    'Approver ',
+    el('span', { class: 'mono' }, approver),
+    ' was sent no message and no notification: they had just rejected three requests of this key, which is silent towards them until ',
+    moment(until),
+    '. The request is in their inbox.',
+  )
 }
 
 function deliveryRow(delivery: Delivery, href: (path: string) => string): HTMLElement {

@@ -36,5 +36,6 @@ export const requestLogShape = object({
   data: list(deliveryShape),
   next_cursor: nullable(text),
   cards: list(cardShape),
+  quiet: optional(list(object({ approver: text, until: moment }))),
 })
 export type RequestLog = ReturnType<typeof requestLogShape>
