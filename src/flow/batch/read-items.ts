@@ -48,14 +48,12 @@ function judge(
  * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `passkey_required`, each with `ids`
  */
 export function allReady(items: readonly ReadItem[]): ReadyItem[] {
-  const refused = items.flatMap((item) =>
-    'refused' in item ? [{ id: item.id, code: item.refused.code }] : [],
-  )
-  for (const code of GRAVITY) {
-    const ids = refused.filter((one) => one.code === code).map(({ id }) => id)
-    if (ids.length > 0) throw refusal(code, { ids })
-  }
-  return items.flatMap((item) => ('ready' in item ? [item.ready] : []))
+  const refused = items.flatMap((item) => ('refused' in item ? [{ id: item.id, refused: item.refused }] : []))
+  const [first] = refused
+  if (first === undefined) return items.flatMap((item) => ('ready' in item ? [item.ready] : []))
+  const code = GRAVITY.find((code) => refused.some((one) => one.refused.code === code))
+  if (code === undefined) throw first.refused
+  throw refusal(code, { ids: refused.filter((one) => one.refused.code === code).map(({ id }) => id) })
 }
 
 /** The order in which a lone decision is checked. */
