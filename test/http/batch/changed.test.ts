@@ -131,7 +131,7 @@ describe('T18: a batch in which one request', () => {
 })
 
 describe('what is no change', () => {
-  it('a reminder, a note of the callback, the policy for later requests', async () => {
+  it('a reminder, and another policy for later requests', async () => {
     const ids = [await ask(own), await ask(own)]
     const [first = ''] = ids
     const proven = await proveBatch(service, own.owner, approve(...ids))
