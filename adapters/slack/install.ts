@@ -37,12 +37,16 @@ export function mountInstall(
   app.get(DONE, edge.page(ABOUT, done(deps, edge)))
 }
 
-/** For who follows a link to `/slack/install` where the operator connected the one workspace: nothing is to be installed. */
+/**
+ * For who follows a link to `/slack/install` where the operator connected the one workspace: a page that says so. Programs
+ * get the 404 of every address that does not exist.
+ */
 export function mountFixed([app, edge]: Parameters<Mount>): void {
-  app.get(
-    START,
-    edge.page(FIXED, async () => FIXED),
-  )
+  const tell: Handler = async (request) => {
+    if (request.accepts(['json', 'html']) !== 'html') throw refusal('not_found')
+    return FIXED
+  }
+  app.get(START, edge.page(FIXED, tell))
 }
 
 const FIXED: Notice = {

@@ -50,7 +50,7 @@ export function keyEntry(key: Key, context: PageContext): HTMLElement {
 }
 
 /** What kind of key it is. */
-export function keyTags(key: Key): HTMLElement[] {
+function keyTags(key: Key): HTMLElement[] {
   const tag = (words: string, look = ''): HTMLElement => el('span', { class: `tag ${look}` }, words)
   return [
     key.sandbox ? tag('Sandbox') : tag('Live', 'live'),

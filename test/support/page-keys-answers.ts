@@ -99,7 +99,7 @@ export function secretOf(id: string): string {
 }
 
 /** Names of the people in `policy.approvers`. */
-export const COLLEAGUES = [
+const COLLEAGUES = [
   { user_id: 'usr_ana', name: 'Ana Pereira', email: 'ana@example.com' },
   { user_id: 'usr_ben', name: 'Ben Okafor', email: 'ben@example.com' },
   { user_id: 'usr_cleo', name: 'Cleo Marsh', email: 'cleo@example.com' },

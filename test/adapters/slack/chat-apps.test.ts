@@ -52,4 +52,6 @@ it('tells whoever follows a link to the installation that the workspace is fixed
   expect(page.body).toContain('<h1>Slack is connected already</h1>')
   expect(page.body).toContain('nothing has to be installed')
   expect(page.body).toContain('<a href="/integrations">')
+  const asked = await createHttpClient(service.url).get('/slack/install')
+  expect([asked.status, asked.body.error]).toEqual([404, 'not_found'])
 })
