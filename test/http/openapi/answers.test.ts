@@ -16,6 +16,7 @@ import { createHttpClient } from '../../support/http-client.ts'
 import { proofFor } from '../../support/live.ts'
 import { itAnswersAboutMembers } from '../../support/member-answers.ts'
 import { addKey } from '../../support/people.ts'
+import { itAnswersAboutPush } from '../../support/push-answers.ts'
 import { freePort, startService, type TestService } from '../../support/service.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 import { documented, refused, seen } from '../../support/witness.ts'
@@ -374,6 +375,7 @@ describe('the answers of the service are those of the document', () => {
   itAnswersAboutBatches(() => service)
   itAnswersAboutMembers(() => service)
   itAnswersAboutHistory(() => service)
+  itAnswersAboutPush(() => service)
 
   it('to somebody without credentials, on every operation', async () => {
     const stranger = createHttpClient(service.url)
