@@ -107,7 +107,7 @@ const SCENES: Record<string, Scene> = {
         state: 'due',
         next_attempt_at: '2026-11-20T09:36:00.000Z',
       })
-      area.log = { data: [sampleDelivery(), failed], next_cursor: 'more', cards: [CARD] }
+      area.log = { data: [sampleDelivery(), failed], next_cursor: 'more', cards: [CARD], quiet: undefined }
     },
     path: REQUEST,
     ready: '.receipt',

@@ -115,7 +115,8 @@ describeInBrowser('one request in full', () => {
         { at: '2026-11-20T09:31:02.000Z', outcome: 'timeout', duration_ms: 10_000 },
       ],
     })
-    area.log = { data: [sampleDelivery(), webhook], next_cursor: null, cards: [CARD] }
+    const quiet = [{ approver: '9f2c4e6a8b0d1f35', until: '2026-11-20T09:45:00.000Z' }]
+    area.log = { data: [sampleDelivery(), webhook], next_cursor: null, cards: [CARD], quiet }
     await open('Approve or reject this action?')
     const list = visitor.page.getByRole('list', { name: 'Deliveries' })
     await list.getByText('2 attempts').click()
@@ -129,6 +130,9 @@ describeInBrowser('one request in full', () => {
     )
     expect(await visitor.page.getByRole('list', { name: 'Messages in chat' }).innerText()).toMatch(
       /Teams[\s\S]*Up to date[\s\S]*A channel/,
+    )
+    expect(await main().innerText()).toContain(
+      'Approver 9f2c4e6a8b0d1f35 was sent no message and no notification: they had just rejected three requests',
     )
   })
 

@@ -108,7 +108,7 @@ export function historyArea(): HistoryArea {
     rows: [],
     entries: [],
     names: {},
-    log: { data: [], next_cursor: null, cards: [] },
+    log: { data: [], next_cursor: null, cards: [], quiet: undefined },
     pageSize: 20,
     refuse: undefined,
     broken: false,
