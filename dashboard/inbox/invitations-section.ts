@@ -21,7 +21,7 @@ export function invitationsSection(
   if (invitations.length === 0) return undefined
   const part = section(
     'Invitations',
-    'Owners of these accounts ask you to join. You can leave again at any time.',
+    'Owners of these accounts ask you to join. To accept, open the link that the owner handed you: it proves that they mean you.',
   )
   const rows = invitations.map((invitation) => row(part, invitation, done))
   part.body.append(el('ul', { class: 'entries' }, ...rows))
@@ -33,11 +33,11 @@ function row(
   { account_id, account_name, role, invited_at }: AccountInvitation,
   done: (message: string) => Promise<void>,
 ): HTMLElement {
-  const answer = (word: 'accept' | 'decline', message: string) => async (): Promise<void> => {
+  const decline = async (): Promise<void> => {
     part.slot.clear()
     try {
-      await post(`/me/invitations/${encodeURIComponent(account_id)}/${word}`, {}, okShape)
-      await done(message)
+      await post(`/me/invitations/${encodeURIComponent(account_id)}/decline`, {}, okShape)
+      await done('The invitation is declined.')
     } catch (error) {
       part.slot.fail(error)
     }
@@ -51,15 +51,8 @@ function row(
       el('p', { class: 'entry-name' }, callerText(account_name)),
       el('p', { class: 'hint' }, `As ${role}: ${MEANINGS[role]}. Invited `, day(invited_at), '.'),
     ),
-    el(
-      'div',
-      { class: 'buttons' },
-      button('Accept', 'primary', answer('accept', `You belong to ${account_name} now.`), {
-        'aria-label': `Accept the invitation to ${account_name}`,
-      }),
-      button('Decline', 'plain', answer('decline', 'The invitation is declined.'), {
-        'aria-label': `Decline the invitation to ${account_name}`,
-      }),
-    ),
+    button('Decline', 'plain', decline, {
+      'aria-label': `Decline the invitation to ${account_name}`,
+    }),
   )
 }

@@ -1,17 +1,16 @@
 import { RequestFailure } from '../../webauthn-page/api/request.ts'
 import { sentenceOf } from '../../webauthn-page/dom/notice.ts'
-import type { ListPage } from './show-more.ts'
 
 /** The first page of a list, or what the service said about one of the filters. */
-export type Found<T> =
-  | { page: ListPage<T>; wrong?: undefined }
+export type Found<Page> =
+  | { page: Page; wrong?: undefined }
   | { page?: undefined; wrong: { name: string; sentence: string } }
 
 /** Loads a list; a refusal that names one of the filters is no failure of the page. @throws RequestFailure, ShapeError */
-export async function findPage<T>(
+export async function findPage<Page>(
   names: readonly string[],
-  load: () => Promise<ListPage<T>>,
-): Promise<Found<T>> {
+  load: () => Promise<Page>,
+): Promise<Found<Page>> {
   try {
     return { page: await load() }
   } catch (error) {

@@ -50,7 +50,7 @@ async function loadKeys({ account }: PageContext): Promise<KnownKey[] | undefine
 function results(
   context: PageContext,
   filters: Filters,
-  { page }: Found<RequestRow>,
+  { page }: Found<ListPage<RequestRow>>,
   load: (more: Iterable<readonly [string, string]>) => Promise<ListPage<RequestRow>>,
 ): HTMLElement[] {
   if (page === undefined) return []

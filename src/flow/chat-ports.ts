@@ -31,7 +31,7 @@ export type ChatOutcome<T> =
 export type ChatAddress = ChatIdentity | ChatChannel
 
 /** A workspace whose people get cards: of Slack, or an organisation in Teams. */
-export interface ChatWorkspace {
+interface ChatWorkspace {
   tenant: string
   /** As it was told last. */
   name?: string

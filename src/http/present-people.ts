@@ -59,7 +59,13 @@ export function presentEnrollment({ enrollment, user, invitation }: OpenEnrollme
   const enrolls = givesFactor(enrollment, user)
   const name = enrolls ? user?.name : invitation?.member.name
   const joins =
-    invitation === undefined ? {} : { account_name: invitation.account.name, role: invitation.member.role }
+    invitation === undefined
+      ? {}
+      : {
+          account_id: invitation.account.id,
+          account_name: invitation.account.name,
+          role: invitation.member.role,
+        }
   return {
     kind: enrollment.kind,
     email: user?.email ?? null,

@@ -160,7 +160,7 @@ describeInBrowser('the shell of the dashboard', () => {
     expect(await heading('Inbox').count()).toBe(0)
   })
 
-  it('answers an invitation and says so', async () => {
+  it('declines an invitation and says so', async () => {
     const { state } = suite.server()
     state.invitations = [
       {
@@ -170,14 +170,14 @@ describeInBrowser('the shell of the dashboard', () => {
         invited_at: '2026-11-20T11:00:00Z',
       },
     ]
-    await page.route('**/me/invitations/acc_2/accept', (route) => {
+    await page.route('**/me/invitations/acc_2/decline', (route) => {
       state.invitations = []
       return route.fulfill({ json: { ok: true } })
     })
     await open('/', 'Inbox')
     expect(await page.getByRole('region', { name: 'Invitations' }).innerText()).toContain('As approver')
-    await page.getByRole('button', { name: 'Accept the invitation to Example Ltd' }).click()
-    await page.getByText('You belong to Example Ltd now.').waitFor()
+    await page.getByRole('button', { name: 'Decline the invitation to Example Ltd' }).click()
+    await page.getByText('The invitation is declined.').waitFor()
     expect(await page.evaluate('document.activeElement.className')).toContain('notice success')
     expect(await page.getByRole('region', { name: 'Invitations' }).count()).toBe(0)
   })

@@ -102,14 +102,13 @@ describeInBrowser('an account of several people, each in a browser of their own'
     expect([refused.status, Object(await refused.json()).error]).toEqual([422, 'no_eligible_approver'])
   })
 
-  it('an invitation of somebody who is here already asks them to sign in, and waits in their inbox', async () => {
+  it('an invitation of somebody who is here already is accepted with its link, signed in as that person', async () => {
     const owner = await suite.enrol('second@example.com')
     const known = await suite.enrol('known@example.com')
     await known.page.goto(await invite(owner, 'known@example.com', 'Approver'))
     await known.page.getByRole('heading', { name: 'You are invited' }).waitFor()
-    await known.page.getByRole('link', { name: 'Sign in' }).click()
-    await known.page.getByRole('button', { name: /^Accept the invitation/ }).click()
-    await known.page.getByText(/You belong to/).waitFor()
+    await press(known.page, 'Accept')
+    await known.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
     await owner.page.goto('/members')
     await owner.page.getByText('2 people can be named as approvers.').waitFor()
   })

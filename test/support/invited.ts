@@ -16,6 +16,11 @@ export async function inviteMember(
   return expectStatus(await owner.browser.post('/api/v1/account/members', { email, role, proof }), 201)
 }
 
+/** Somebody who is here already accepts with the link they were handed. */
+export function acceptByLink(person: Pick<EnrolledPerson, 'browser'>, accountId: string, url: string) {
+  return person.browser.post(`/api/v1/me/invitations/${accountId}/accept`, { token: linkToken(url) })
+}
+
 /** Enrols with a passkey by a link, as its page does. */
 export async function enrolByLink(service: TestService, url: string): Promise<EnrolledPerson> {
   const token = linkToken(url)

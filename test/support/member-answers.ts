@@ -1,7 +1,7 @@
 import { it } from 'vitest'
 import { enrolWithPasskey, linkToken, passkeyProof } from './enrolled.ts'
 import { createHttpClient } from './http-client.ts'
-import { enrolByLink } from './invited.ts'
+import { acceptByLink, enrolByLink } from './invited.ts'
 import { addKey } from './people.ts'
 import type { TestService } from './service.ts'
 import { documented, refused } from './witness.ts'
@@ -40,10 +40,13 @@ export function itAnswersAboutMembers(service: () => TestService): void {
     refused('post', `${MEMBERS}/{id}/remove`, 404, await browser.post(`${one}/remove`, {}), 'not_found')
     const accountId = (await browser.get('/api/v1/session')).body.user.account_id
     const answer = (word: string) => bob.browser.post(`/api/v1/me/${word}`, {})
-    await browser.post(MEMBERS, await invitation('bob@example.com'))
+    const asked = await browser.post(MEMBERS, await invitation('bob@example.com'))
     documented('get', '/api/v1/session', 200, await bob.browser.get('/api/v1/session'))
-    const accepted = await answer(`invitations/${accountId}/accept`)
-    documented('post', '/api/v1/me/invitations/{id}/accept', 200, accepted)
+    const path = '/api/v1/me/invitations/{id}/accept'
+    const early = await answer(`invitations/${accountId}/accept`)
+    refused('post', path, 400, early, 'token required')
+    const accepted = await acceptByLink(bob, accountId, asked.body.link.url)
+    documented('post', path, 200, accepted)
     const left = await answer(`memberships/${accountId}/leave`)
     documented('post', '/api/v1/me/memberships/{id}/leave', 200, left)
     await browser.post(MEMBERS, await invitation('bob@example.com'))
@@ -81,8 +84,8 @@ export function itAnswersAboutMembers(service: () => TestService): void {
     documented('patch', '/api/v1/me', 200, profile)
     const bob = await enrolWithPasskey(service(), 'stand-in@example.com')
     const invitation = { email: bob.email, role: 'approver', proof: await prove('member.invite', bob.email) }
-    await browser.post(MEMBERS, invitation)
-    await bob.browser.post(`/api/v1/me/invitations/${user.account_id}/accept`, {})
+    const { body: invited } = await browser.post(MEMBERS, invitation)
+    await acceptByLink(bob, user.account_id, invited.link.url)
     const candidates = '/api/v1/me/delegate/candidates'
     documented('get', candidates, 200, await browser.get(candidates))
     const now = service().composition.deps.clock.now().getTime()

@@ -65,6 +65,7 @@ export const invitationShape = object({
   email: nullable(text),
   name: nullable(text),
   expires_at: moment,
+  account_id: optional(text),
   account_name: optional(text),
   role: optional(oneOf('approver', 'auditor')),
   enrolled: optional(flag),

@@ -5,7 +5,9 @@ import { type Child, el, link } from '../dom/element.ts'
 import { notice, noticeSlot, sentenceOf } from '../dom/notice.ts'
 import { showScene } from '../dom/stage.ts'
 import { callerText } from '../show/caller-text.ts'
+import { answerInvitation } from './answer-invitation.ts'
 import { type Enrolment, factorChoice } from './factor-choice.ts'
+import { joining } from './joining.ts'
 import { personFields } from './person-fields.ts'
 
 /** Takes the one-time token out of the address at once: it must not stay in the history, a screenshot or a Referer (T14). */
@@ -25,7 +27,7 @@ export async function enrolPage(): Promise<void> {
 async function lookUp(token: string): Promise<void> {
   try {
     const invitation = await post('/enrollment/lookup', { token }, invitationShape)
-    if (invitation.enrolled === true) showSignInFirst(invitation)
+    if (invitation.enrolled === true) await answerInvitation(token, invitation)
     else showEnrolment(token, invitation)
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 410) return showDeadLink()
@@ -91,45 +93,8 @@ function showEnrolment(token: string, invitation: Invitation): void {
   showScene(title, scene, { focus: false })
 }
 
-/** The link gives no factor: whoever it is for has their own, and accepts once they are signed in. */
-function showSignInFirst(invitation: Invitation): void {
-  showStopped(
-    'You are invited',
-    el('p', { class: 'lede' }, joining(invitation)),
-    el(
-      'p',
-      {},
-      'The invitation is for ',
-      el('strong', {}, callerText(invitation.email ?? '')),
-      '. Sign in as that person: it waits in your inbox, where you accept or decline it.',
-    ),
-    el('p', {}, link('/signin?next=/', 'Sign in', { class: 'button primary' })),
-    el(
-      'p',
-      { class: 'note' },
-      'Not signed up yet? Somebody else invited you before: finish that invitation first. This one keeps waiting.',
-    ),
-  )
-}
-
 function headingOf({ role }: Invitation): string {
   return role === 'auditor' ? 'Enrol as an auditor' : 'Enrol as an approver'
-}
-
-/** What the invited person would be, and where. */
-function joining({ account_name, role }: Invitation): HTMLElement | undefined {
-  if (account_name === undefined || role === undefined) return undefined
-  const may =
-    role === 'auditor'
-      ? 'you see its requests and its audit log, and decide nothing'
-      : 'you decide requests that name you'
-  return el(
-    'span',
-    {},
-    'You are asked to join ',
-    el('strong', {}, callerText(account_name)),
-    ` as ${role}: ${may}. `,
-  )
 }
 
 function greeting(invitation: Invitation): HTMLElement {

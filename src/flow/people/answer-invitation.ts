@@ -1,10 +1,10 @@
-import type { Member } from '../../domain/account.ts'
+import type { Account, Member } from '../../domain/account.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import { changeMember, endInvitation } from './manage-members.ts'
 import type { PeopleDeps } from './people-deps.ts'
 
-type AnswerDeps = Pick<PeopleDeps, 'accounts' | 'enrollments' | 'random' | 'clock'>
+type AnswerDeps = Pick<PeopleDeps, 'accounts' | 'enrollments' | 'vault' | 'random' | 'clock'>
 
 /** The person who answers, and from where. */
 interface Answering {
@@ -13,10 +13,32 @@ interface Answering {
 }
 
 /**
- * The invited person becomes a member; accepting twice is one acceptance.
- * @throws Refusal `not_found`: unknown accounts, and those that have not invited the person, answer alike
+ * The invited person becomes a member; accepting twice is one acceptance. It takes the token of that account's own link: no
+ * address here is proven, so somebody who took `bob@example.com` before Bob did must not get what another owner offers Bob
+ * by handing him a link.
+ * @throws Refusal `not_found`: unknown accounts, and those that have not invited the person, answer alike;
+ * `enrollment_invalid` without a link of theirs that is open
  */
-export async function acceptInvitation(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+export async function acceptInvitation(
+  deps: AnswerDeps,
+  accountId: string,
+  who: Answering,
+  token: string,
+): Promise<void> {
+  const account = isId('acc', accountId) ? await deps.accounts.find(accountId) : undefined
+  const member = memberIn(account, who.userId)
+  if (member === undefined) throw refusal('not_found')
+  if (member.state === 'active') return
+  const link = await deps.enrollments.find(deps.vault.hash('enrollment', token))
+  if (link?.account_id !== accountId || link.user_id !== who.userId) throw refusal('enrollment_invalid')
+  await join(deps, accountId, who)
+}
+
+function memberIn(account: Account | undefined, userId: string): Member | undefined {
+  return account?.members.find((member) => member.user_id === userId)
+}
+
+async function join(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
   await answer(deps, accountId, who, (member) => {
     if (member.state === 'active') return undefined
     return { type: 'member.joined', as: joined(member, deps.clock.now()) }
@@ -44,7 +66,7 @@ export async function leaveAccount(deps: AnswerDeps, accountId: string, who: Ans
 /** Enrolling by the link of an invitation is its acceptance; one that was taken back meanwhile is none. */
 export async function joinByEnrolling(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
   try {
-    await acceptInvitation(deps, accountId, who)
+    await join(deps, accountId, who)
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ZodOpenApiPathsObject } from 'zod-openapi'
-import { memberRoleBody, newMemberBody } from '../schemas/members.ts'
+import { acceptanceBody, memberRoleBody, newMemberBody } from '../schemas/members.ts'
 import { proofBody } from '../schemas/people.ts'
 import { policyBody } from '../schemas/policy.ts'
 import { idField, okAnswer } from '../schemas/responses/fields.ts'
@@ -38,7 +38,7 @@ const invite = operation({
   tag,
   summary: 'Invite somebody into my account',
   description:
-    'Step-up `member.invite`, target: the e-mail address as sent. Whoever has no account on this service yet is made and enrols by the link, which accepts the invitation; anybody else signs in to accept. The answer is the same for both. An account has at most 50 members.',
+    'Step-up `member.invite`, target: the e-mail address as sent. Whoever has no account on this service yet is made and enrols by the link, which accepts the invitation; anybody else signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
   access: person,
   limited: true,
   body: { schema: newMemberBody, required: 'email', invalid: badRole },
@@ -90,11 +90,14 @@ const accept = operation({
   id: 'acceptInvitation',
   tag,
   summary: 'Join an account that invited me',
+  description:
+    'With the token of the link that this account’s owner handed over. Whoever is enrolled by such a link has accepted by that.',
   access: person,
   limited: true,
   parameters: account,
+  body: { schema: acceptanceBody, required: 'token', invalid: ['token', 'is too long'] },
   answers: { '200': { schema: okAnswer, description: 'A member now.' } },
-  refusals: ['not_found'],
+  refusals: ['not_found', 'enrollment_invalid'],
 })
 
 const decline = operation({

@@ -22,3 +22,13 @@ export const newMemberBody = z
 
 /** `PATCH /api/v1/account/members/:id`. */
 export const memberRoleBody = z.object({ role, proof: proofSchema }).meta({ id: 'MemberRole' })
+
+/** `POST /api/v1/me/invitations/:id/accept`. */
+export const acceptanceBody = z
+  .object({
+    token: z
+      .string({ error: 'must be a text' })
+      .max(128, 'is too long')
+      .meta({ description: 'What stands behind the # of the link that the owner handed over.' }),
+  })
+  .meta({ id: 'Acceptance' })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { membersAnswer } from '../../../src/http/schemas/responses/members.ts'
 import { alter, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
-import { inviteMember, newMember, newOwner } from '../../support/invited.ts'
+import { acceptByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const PATH = '/api/v1/account/members'
@@ -213,7 +213,7 @@ describe('PATCH /api/v1/account/members/:id and …/remove', () => {
 describe('what the invited person says', () => {
   it('accepts, once or twice, and may leave again', async () => {
     const person = await enrolWithPasskey(service, fresh())
-    await inviteMember(service, owner, person.email)
+    const { link } = await inviteMember(service, owner, person.email)
     const say = (path: string) => person.browser.post(`/api/v1/me/${path}`, {})
     const early = await say(`memberships/${owner.accountId}/leave`)
     expect([early.status, early.body.error]).toEqual([404, 'not_found'])
@@ -227,8 +227,8 @@ describe('what the invited person says', () => {
         invited_at: expect.stringMatching(/Z$/),
       },
     ])
-    expectStatus(await say(`invitations/${owner.accountId}/accept`), 200)
-    expectStatus(await say(`invitations/${owner.accountId}/accept`), 200)
+    expectStatus(await acceptByLink(person, owner.accountId, link.url), 200)
+    expectStatus(await acceptByLink(person, owner.accountId, link.url), 200)
     const late = await say(`invitations/${owner.accountId}/decline`)
     expect([late.status, late.body.error]).toEqual([404, 'not_found'])
     const after = await accountsOf(person)
@@ -245,11 +245,11 @@ describe('what the invited person says', () => {
 
   it('declines, and can be invited again', async () => {
     const person = await enrolWithPasskey(service, fresh())
-    await inviteMember(service, owner, person.email)
+    const { link } = await inviteMember(service, owner, person.email)
     const path = `/api/v1/me/invitations/${owner.accountId}`
     expectStatus(await person.browser.post(`${path}/decline`, {}), 200)
     expect(await lastEntries(1)).toMatchObject([{ type: 'member.declined', subject: person.userId }])
-    const late = await person.browser.post(`${path}/accept`, {})
+    const late = await acceptByLink(person, owner.accountId, link.url)
     expect([late.status, late.body.error]).toEqual([404, 'not_found'])
     expect((await inviteMember(service, owner, person.email)).member.state).toBe('invited')
   })
@@ -262,7 +262,7 @@ describe('what the invited person says', () => {
         `invitations/${id}/decline`,
         `memberships/${id}/leave`,
       ]) {
-        const answer = await person.browser.post(`/api/v1/me/${path}`, {})
+        const answer = await person.browser.post(`/api/v1/me/${path}`, { token: 'x'.repeat(43) })
         expect([answer.status, answer.body.error], path).toEqual([404, 'not_found'])
       }
     const self = await owner.browser.post(`/api/v1/me/memberships/${owner.accountId}/leave`, {})

@@ -5,7 +5,7 @@ import { inviteUser, renewInvitation } from '../../../src/flow/people/invite-use
 import { openForEnrolling } from '../../../src/flow/people/open-enrollment.ts'
 import { enrolWithPasskey, expectStatus, linkToken, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
-import { enrolByLink, inviteMember, newOwner } from '../../support/invited.ts'
+import { acceptByLink, enrolByLink, inviteMember, newOwner } from '../../support/invited.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const ENROL = ['passkey/options', 'passkey', 'totp/options', 'totp'] as const
@@ -50,6 +50,7 @@ describe('an invitation by an owner', () => {
       email: 'new@example.com',
       name: 'new',
       expires_at: link.expires_at,
+      account_id: ada.accountId,
       account_name: 'ada',
       role: 'auditor',
       enrolled: false,
@@ -90,9 +91,24 @@ describe('an invitation by an owner', () => {
     const { link } = await inviteMember(service, eve, 'dan@example.com')
     expect(await tryEnrolling(link.url)).toEqual(REFUSED)
     expect((await userOf('dan@example.com'))?.passkeys).toHaveLength(1)
-    const accept = await dan.browser.post(`/api/v1/me/invitations/${eve.accountId}/accept`, {})
+    const accept = await acceptByLink(dan, eve.accountId, link.url)
     expect([accept.status, accept.body]).toEqual([200, { ok: true }])
     expect((await lookUp(link.url)).status).toBe(410)
+  })
+
+  it('is accepted with that account’s own link alone: whoever took the address first does not get what another is offered', async () => {
+    const { link: theirs } = await inviteMember(service, eve, 'early@example.com')
+    const early = await enrolByLink(service, theirs.url)
+    const { link } = await inviteMember(service, ada, 'early@example.com', 'auditor')
+    for (const url of [theirs.url, `${service.url}/enroll#${'x'.repeat(43)}`]) {
+      const answer = await acceptByLink(early, ada.accountId, url)
+      expect([answer.status, answer.body.error]).toEqual([410, 'enrollment_invalid'])
+    }
+    const bare = await early.browser.post(`/api/v1/me/invitations/${ada.accountId}/accept`, {})
+    expect([bare.status, bare.body.error]).toEqual([400, 'token required'])
+    const seen = await early.browser.get(`/api/v1/account?account=${ada.accountId}`)
+    expect([seen.status, seen.body.error]).toEqual([404, 'not_found'])
+    expect((await acceptByLink(early, ada.accountId, link.url)).status).toBe(200)
   })
 
   it('T34: gives no factor to whom another account has invited first, whoever enrols first', async () => {

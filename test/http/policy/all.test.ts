@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { policyAnswer } from '../../../src/http/schemas/responses/members.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithTotp, expectStatus, passkeyProof } from '../../support/enrolled.ts'
-import { newMember, newOwner } from '../../support/invited.ts'
+import { acceptByLink, newMember, newOwner } from '../../support/invited.ts'
 import { callWithKey, keyOf } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -145,10 +145,13 @@ describe('GET and PUT /api/v1/account/policy', () => {
     const codes = await enrolWithTotp(service, 'codes@example.com')
     const body = { email: codes.email, role: 'approver' }
     const proof = await passkeyProof(owner, service, 'member.invite', codes.email)
-    expectStatus(await owner.browser.post('/api/v1/account/members', { ...body, proof }), 201)
+    const { link } = expectStatus(
+      await owner.browser.post('/api/v1/account/members', { ...body, proof }),
+      201,
+    )
     const invited = await put({ approvers: [codes.userId] })
     expect([invited.status, invited.body.field]).toEqual([400, 'approvers'])
-    expectStatus(await codes.browser.post(`/api/v1/me/invitations/${owner.accountId}/accept`, {}), 200)
+    expectStatus(await acceptByLink(codes, owner.accountId, link.url), 200)
     const approvers = [codes.userId, bob.userId]
     const never = await put({ approvers, quorum: 2, passkey_only: true })
     expect([never.status, never.body.error]).toEqual([422, 'no_eligible_approver'])

@@ -76,6 +76,7 @@ export const enrollmentAnswer = z
     email: z.string().nullable(),
     name: z.string().nullable(),
     expires_at: timeField,
+    account_id: idField('acc').optional(),
     account_name: z.string().optional().meta({ description: 'The account that asks the person to join.' }),
     role: memberRoleField.optional(),
     enrolled: z.boolean().meta({
