@@ -5,7 +5,7 @@ import type { FlowDeps } from '../deps.ts'
 import { findAddresses } from './find-addresses.ts'
 import type { Lookup } from './lookup-cache.ts'
 import { type CardFailure, type CardProgress, type CardReport, recordCard } from './record-card.ts'
-import { findSubject, isOver, type Showing, showReply, showSubject } from './show-card.ts'
+import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
 import { isTheirs } from './whose-message.ts'
 
 type AttemptDeps = Pick<
@@ -32,7 +32,7 @@ const MOST_REPLIES = 5
 /**
  * Brings one claimed card up to date: posts it once or edits it, then says what is due under it, and writes one result. What
  * it shows is drawn from the stored request, so late news shows no less than newer one. Nothing is posted about a request
- * that is over. A crash, or a time-out, after the platform took a post and before that was written posts it once more: the
+ * that is over, or to whom it does not concern any more. A crash, or a time-out, after the platform took a post and before that was written posts it once more: the
  * documented and only duplicate, since platforms take no key that would tell the two are one.
  */
 export async function attemptCard(
@@ -46,20 +46,26 @@ export async function attemptCard(
   const job = { deps, chat, card, progress, lastCall: new Date(card.next_at.getTime() - CALL_MS) }
   const request = await findSubject(deps, card)
   if (request === undefined || (card.message === undefined && isOver(request, deps.clock.now()))) {
-    progress.shown = Math.max(card.wanted, request?.version ?? 0)
-    progress.dropped = dueReplies(card).map(({ id }) => id)
-    return recordCard(deps, card, progress, restingState(card))
+    return rest(job, request?.version)
   }
   const showing = await showSubject(deps, card, request)
   const { message } = card
+  if (message === undefined && isOthers(card, showing)) return rest(job, request.version)
   if (message === undefined) await post(job, showing)
   else if (!isTheirs(card, chat.platform, message, showing.person, await chat.tenantsOf(card.account_id)))
-    await move(job, showing, message, isOver(request, deps.clock.now()))
+    await move(job, showing, message, isOthers(card, showing) || isOver(request, deps.clock.now()))
   else if (card.shown < card.wanted || card.stale) await update(job, showing, message)
   if (progress.failure === undefined && progress.dropped.length === 0) await sayReplies(job, showing)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
   const { outcome, retry_after } = progress.failure
   return recordCard(deps, card, progress, cardStepAfter(outcome, card.tries, retry_after))
+}
+
+/** Says nothing, and waits for nothing more. */
+function rest({ deps, card, progress }: Job, version = 0): Promise<CardReport | undefined> {
+  progress.shown = Math.max(card.wanted, version)
+  progress.dropped = dueReplies(card).map(({ id }) => id)
+  return recordCard(deps, card, progress, restingState(card))
 }
 
 /** Nobody could be told while it mattered: that stays on record. */
@@ -99,11 +105,11 @@ function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'use
 }
 
 /** Takes the card out of a chat that is not the person's (any more), and posts it where they are while it is asked. */
-async function move(job: Job, showing: Showing, message: MessageRef, over: boolean): Promise<void> {
+async function move(job: Job, showing: Showing, message: MessageRef, ends: boolean): Promise<void> {
   const { deps, chat, card, progress } = job
   const answer = await call(job, () => chat.update(message, { kind: 'moved' }))
   if (!answer.ok && answer.outcome !== 'unreachable') return fail(job, 'update', answer)
-  if (!over) {
+  if (!ends) {
     note(progress, deps, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
     return post(job, showing)
   }

@@ -21,6 +21,11 @@ export interface Showing {
   view: CardView | ConsentView
 }
 
+/** Does an approver's card speak to somebody whom the request does not concern any more, or who is gone? */
+export function isOthers({ recipient }: Pick<Card, 'recipient'>, { view }: Showing): boolean {
+  return recipient.kind === 'approver' && !isConsentView(view) && view.audience === 'channel'
+}
+
 /** The request, or an agent's request for a key. */
 export async function findSubject(
   { requests, bootstraps }: Pick<FlowDeps, 'requests' | 'bootstraps'>,

@@ -80,6 +80,26 @@ it('brings a card to a delegate who was named after the request was made, with t
   expect(nowShown(chat.one('U9', id))).toMatchObject({ on_behalf_of: 'Person U1' })
 })
 
+it('posts no card to a delegate who left the account before the platform took it', async () => {
+  const setting = await useCardSetting({ approvers: 1 })
+  const { worker, chat, people, requester } = setting
+  await useDelegate(setting)
+  let waited = false
+  chat.behave(async ({ what, to }) => {
+    if (what !== 'post' || to !== 'U9' || waited) return undefined
+    waited = true
+    const members = asMembers(people.map(({ id }) => id))
+    await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { members } })
+    return { outcome: 'rate_limited', retry_after: 1 }
+  })
+  await worker.start()
+  const id = await requester.request({ context: { reason: 'A secret' } })
+  await untilAtRest(worker, id, 2)
+  expect(waited).toBe(true)
+  expect(chat.of('U9')).toEqual([])
+  expect(JSON.stringify(nowShown(chat.one('U1', id)))).toContain('A secret')
+})
+
 it('shows the vote of a delegate on their card and on that of whom they stood in for, and asks neither again', async () => {
   const setting = await useCardSetting({ approvers: 2, quorum: 2 })
   const { worker, chat, people } = setting
