@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
 import { auditListAnswer } from '../../../src/http/schemas/responses/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
-import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { joinAccount } from '../../support/joined.ts'
 import { type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -54,9 +54,11 @@ describe('the names beside the audit trail', () => {
     expect(await namesFor(setting.owner, 'type=webhook.created')).toEqual({})
   })
 
-  it('names whom a detail names, and no key of another account', async () => {
+  it('names whom a detail names, but no stranger, and no key of another account', async () => {
     const foreign = await keyId(stranger)
-    const detail = { on_behalf_of: stranger.owner.userId, note: 'usr_nobody' }
+    const member = await enrolWithPasskey(service, 'member@example.com')
+    await joinAccount(service, accountId, member.userId, 'approver')
+    const detail = { on_behalf_of: member.userId, recipient: stranger.owner.userId }
     await appendToTrail(service.composition.deps, [
       entryNumber(3, {
         account_id: accountId,
@@ -66,10 +68,44 @@ describe('the names beside the audit trail', () => {
         detail,
       }),
     ])
-    const other = await service.composition.deps.users.find(stranger.owner.userId)
-    expect(await namesFor(setting.owner, 'type=key.changed')).toEqual({
-      [stranger.owner.userId]: other?.name,
-    })
+    const found = await service.composition.deps.users.find(member.userId)
+    expect(await namesFor(setting.owner, 'type=key.changed')).toEqual({ [member.userId]: found?.name })
+  })
+
+  it('looks up no id that somebody wrote where a text belongs', async () => {
+    await appendToTrail(service.composition.deps, [
+      entryNumber(4, {
+        account_id: accountId,
+        type: 'account.changed',
+        actor: { kind: 'cli' },
+        subject: accountId,
+        detail: { name: setting.owner.userId },
+      }),
+    ])
+    expect(await namesFor(setting.owner, 'type=account.changed')).toEqual({})
+  })
+
+  it('calls whoever has not accepted what the owner called them, and tells nothing of what they call themself', async () => {
+    const [carol, dora] = [
+      await enrolWithPasskey(service, 'carol@example.com'),
+      await enrolWithPasskey(service, 'dora@example.com'),
+    ]
+    await carol.browser.patch('/api/v1/me', { name: 'Caroline the Known' })
+    const proof = await passkeyProof(setting.owner, service, 'member.invite', carol.email)
+    const body = { email: carol.email, role: 'approver', name: 'Carol of accounting', proof }
+    expectStatus(await setting.owner.browser.post('/api/v1/account/members', body), 201)
+    await joinAccount(service, accountId, dora.userId, 'approver', 'invited')
+    const entries = [carol, dora].map(({ userId }, n) =>
+      entryNumber(5 + n, {
+        account_id: accountId,
+        type: 'member.invited',
+        actor: { kind: 'cli' },
+        subject: userId,
+      }),
+    )
+    await appendToTrail(service.composition.deps, entries)
+    const names = await namesFor(setting.owner, 'type=member.invited')
+    expect(names).toEqual({ [carol.userId]: 'Carol of accounting' })
   })
 
   it('is the same for an auditor of the account, and empty for whom the entries do not concern', async () => {
