@@ -46,7 +46,8 @@ export function isByTime({ from, to }: Pick<AuditQuery, 'from' | 'to'>): boolean
 
 /**
  * The trail of an account, newest first, batch by batch as it is consumed: for owners and auditors all of it, for approvers
- * the entries about requests that name them or on which they voted, and those about and by themselves.
+ * the entries about requests that name them or on which they voted, and those about and by themselves; from where others
+ * did what they did is not for them.
  * @param limit records wanted at first, if all that are found are wanted
  * @throws Refusal `not_found` at the first step for malformed, unknown and foreign accounts
  */
@@ -63,7 +64,8 @@ export async function* walkAudit(
   let before = query.before
   for (;;) {
     const found = await readBatch(deps, account.id, { ...query, ...(before && { before }) }, size)
-    const asked = found.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
+    const legible = seesAll ? found : found.map((record) => withoutPlace(record, person))
+    const asked = legible.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
     const records = seesAll ? asked : await concerning(deps, person, asked)
     before = found.length < size ? undefined : positionOf(found.at(-1), query)
     yield { records, looked: found.length, next: before }
@@ -101,6 +103,15 @@ async function concerning(
   return records.filter(
     ({ entry }) => entry !== undefined && (isOwn(entry, person) || named.has(entry.subject)),
   )
+}
+
+/** Before the search, too: what is asked for in parts could be guessed by them. */
+function withoutPlace(record: AuditRecord, { id }: User): AuditRecord {
+  const { entry } = record
+  if (entry === undefined || !('address' in entry.actor) || entry.actor.address === undefined) return record
+  const { address: _place, ...actor } = entry.actor
+  if (actor.kind === 'user' && actor.id === id) return record
+  return { ...record, entry: { ...entry, actor } }
 }
 
 function isOwn({ actor, subject }: AuditEntry, { id }: User): boolean {
