@@ -6,7 +6,7 @@ import { visibleString } from './text.ts'
 export interface FactorNotice {
   type: AuditType
   at: Date
-  /** From where; absent when the service or the command line did it, or it is not known. */
+  /** From where; absent when somebody else did it, whose place is theirs to tell, when nobody did, or it is not known. */
   address?: string
   /** Somebody else did it. */
   by_other?: true
@@ -96,6 +96,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 
 /**
  * The notices that entries written together are worth. Enrolling adds a factor: that is told once.
+ * Whoever was only invited is told nothing: they have not said that they want to hear from that account.
  * @returns nothing for every other entry
  */
 export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
@@ -119,13 +120,14 @@ export interface PersonNotice {
 }
 
 function noticeOf(entry: AuditEntry): PersonNotice | undefined {
-  if (WORDS[entry.type] === undefined) return undefined
   const { eid, type, at, actor, detail } = entry
+  if (WORDS[type] === undefined || detail?.invited === true) return undefined
   const user_id = personOf(entry)
   if (user_id === undefined) return undefined
   // Where the service itself acted, the entry tells in its detail who made it do so.
   const address = ('address' in actor ? actor.address : undefined) ?? detail?.address
   const name = detail?.name
+  const byOther = actor.kind === 'user' && actor.id !== user_id
   return {
     user_id,
     event_id: eid,
@@ -133,8 +135,8 @@ function noticeOf(entry: AuditEntry): PersonNotice | undefined {
     notice: {
       type,
       at,
-      ...(typeof address === 'string' ? { address } : {}),
-      ...(actor.kind === 'user' && actor.id !== user_id ? { by_other: true as const } : {}),
+      ...(typeof address === 'string' && !byOther ? { address } : {}),
+      ...(byOther ? { by_other: true as const } : {}),
       ...(typeof name === 'string' ? { name } : {}),
     },
   }
