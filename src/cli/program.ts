@@ -5,6 +5,7 @@ import { main } from '../main.ts'
 import { packagePath } from '../package-path.ts'
 import { type AuditCheckOptions, runAuditCheck } from './audit-check.ts'
 import { type AuditListOptions, runAuditList } from './audit-list.ts'
+import { runConfirmUser } from './confirm-user.ts'
 import { type CreateKeyOptions, runCreateKey } from './create-key.ts'
 import { runDoctor } from './doctor/run-doctor.ts'
 import { runSlackDoctor } from './doctor/run-slack-doctor.ts'
@@ -98,6 +99,11 @@ function addUserCommands(user: Command): void {
       const joins = options.account !== undefined || options.role !== undefined
       tell(await (joins ? runInviteMember : runInviteUser)(email, options), options.json)
     })
+  user
+    .command('confirm <email>')
+    .description('vouch for the address of somebody whom an owner invited')
+    .option(...JSON_OPTION)
+    .action(async (email: string, options: Json) => tell(await runConfirmUser(email, options), options.json))
   user
     .command('list')
     .description('list everybody')

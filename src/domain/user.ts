@@ -75,6 +75,14 @@ export interface User {
   audit: AuditEntry[]
 }
 
+/**
+ * Did the operator (or, for the first owner, the set-up link) vouch for the address? Any owner may invite any address and open
+ * the link themself, so nothing that goes by the address alone reaches a person whom only an owner's invitation made.
+ */
+export function isVouchedFor({ invited_by_account }: Pick<User, 'invited_by_account'>): boolean {
+  return invited_by_account === undefined
+}
+
 /** Passkeys that still count. */
 export function usablePasskeys(user: User): Passkey[] {
   return user.passkeys.filter((passkey) => passkey.suspended_at === null)

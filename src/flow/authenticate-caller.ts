@@ -1,7 +1,7 @@
 import { SCOPES } from '../domain/account.ts'
 import { isWellFormedApiKey } from '../domain/api-key-format.ts'
 import { refusal } from '../domain/errors.ts'
-import { normaliseEmail } from '../domain/user.ts'
+import { isVouchedFor, normaliseEmail } from '../domain/user.ts'
 import { equalHex } from '../signing/encoding.ts'
 import { drawId, type FlowDeps } from './deps.ts'
 import { internalKeyOf } from './manage-api-keys.ts'
@@ -56,7 +56,7 @@ export async function authenticateInternal(
   if (email === undefined || email.trim() === '') throw refusal('approver_email_required')
   const normalised = normaliseEmail(email)
   const user = normalised === undefined ? undefined : await deps.users.findByEmail(normalised)
-  if (user === undefined) throw refusal('approver_not_found')
+  if (user === undefined || !isVouchedFor(user)) throw refusal('approver_not_found')
   const key = await internalKeyOf(deps, user.account_id)
   await deps.audit.append({
     eid: drawId(deps, 'evt'),

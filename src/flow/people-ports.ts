@@ -72,6 +72,7 @@ export interface UserChange {
   name?: string
   default_ttl_seconds?: number
   delegate?: Delegate | null
+  invited_by_account?: null
   passkeys?: Passkey[]
   totp?: Totp | null
   totp_pending?: { sealed_seed: string; expires_at: Date; tries: number } | null

@@ -7,6 +7,7 @@ import {
 } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
 import { drawMatchingCode } from '../../domain/matching-code.ts'
+import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { secondsUntil } from '../people/verify-totp.ts'
@@ -46,7 +47,8 @@ export async function startBootstrap(
   const { count, ends } = await deps.attempts.take(`bootstrap:${emailHash}`, HOUR_SECONDS)
   if (count > BOOTSTRAPS_AN_HOUR)
     throw refusal('rate limit exceeded', { retry_after: secondsUntil(ends, deps.clock.now()) })
-  const owner = await deps.users.findByEmail(input.email)
+  const found = await deps.users.findByEmail(input.email)
+  const owner = found !== undefined && isVouchedFor(found) ? found : undefined
   const bootstrap_id = `boot_${toBase64Url(deps.random.bytes(32))}`
   const bootstrap = build(deps, input, bootstrap_id, owner?.account_id)
   return { bootstrap_id, bootstrap: await takePlace(deps, bootstrap, emailHash) }

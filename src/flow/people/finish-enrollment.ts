@@ -1,6 +1,7 @@
 import { refusal } from '../../domain/errors.ts'
-import type { User } from '../../domain/user.ts'
+import { isVouchedFor, type User } from '../../domain/user.ts'
 import type { UserChange } from '../people-ports.ts'
+import { removeAllDevices } from '../push/remove-all-devices.ts'
 import { joinByEnrolling } from './answer-invitation.ts'
 import { changeUser } from './change-user.ts'
 import { drawDevice, withDevice } from './device.ts'
@@ -26,9 +27,9 @@ export interface NewOwner {
 
 /**
  * Uses the link up and stores the person's new factor; signs in on a browser that codes may sign in on from now on.
- * The link goes first: were it last, two parallel enrolments by one link could both succeed. Sessions the person had end:
- * a renewed invitation is how somebody gets rid of whoever slipped in (T23). Enrolling by an invitation to an account accepts
- * it; should the service stop before, the person is asked again when they sign in.
+ * The link goes first: were it last, two parallel enrolments by one link could both succeed. Sessions the person had end,
+ * and so do notifications: a renewed invitation is how somebody gets rid of whoever slipped in (T23). Enrolling by an
+ * invitation to an account accepts it; should the service stop before, the person is asked again when they sign in.
  * @param factor what to store, given what the person has
  * @throws Refusal `enrollment_invalid` when somebody else was faster, also with another set-up link
  */
@@ -44,12 +45,18 @@ export async function finishEnrollment(
   const plan = (person: User) => {
     // Asked again of what is written on: by another link the person may have enrolled in between.
     if (user !== undefined && !givesFactor(enrollment, person)) throw refusal('enrollment_invalid')
+    // The operator vouches for whom they hand the link to, not for whoever enrolled under that address before.
+    const anew = user !== undefined && enrollment.account_id === undefined && !isVouchedFor(person)
+    const before = anew ? { ...person, ...NOTHING } : person
     const more = { address: client.address }
     const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
     return {
       fields: {
-        ...factor.change(person),
-        devices: withDevice(person.devices, device.entry),
+        ...(anew
+          ? { ...NOTHING, totp: null, totp_pending: null, delegate: null, invited_by_account: null }
+          : {}),
+        ...factor.change(before),
+        devices: withDevice(before.devices, device.entry),
         ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
       },
       audit: [
@@ -60,13 +67,19 @@ export async function finishEnrollment(
   }
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeUser(deps, user.id, plan)
-  if (user !== undefined) await endAllSessions(deps, user, client.address, 'enrolled_anew')
+  if (user !== undefined) {
+    await endAllSessions(deps, user, client.address, 'enrolled_anew')
+    await removeAllDevices(deps, user, client.address, 'enrolled_anew')
+  }
   const { account_id } = enrollment
   const joining = { userId: enrolled.id, address: client.address }
   if (account_id !== undefined) await joinByEnrolling(deps, account_id, joining)
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }
+
+/** What somebody who enrols instead of another begins with. */
+const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
 
 async function insertOwner(
   deps: PeopleDeps,
@@ -76,7 +89,7 @@ async function insertOwner(
   if (owner === undefined) throw refusal('enrollment_invalid')
   const { user, account } = newPerson(deps, owner)
   const { fields, audit } = plan(user)
-  const { totp, totp_pending: _none, delegate: _nobody, ...plain } = fields
+  const { totp, totp_pending: _none, delegate: _nobody, invited_by_account: _no, ...plain } = fields
   const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
   // The account first: a person without one would count as "somebody exists" and end the set-up for good.
   await deps.accounts.insert(account)

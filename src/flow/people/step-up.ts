@@ -124,12 +124,23 @@ const TARGETED: ReadonlySet<StepUp['operation']> = new Set([
   'delegate.change',
 ])
 
+/**
+ * What changes who decides is as grave as a high-impact request: whoever has a passkey must use it, or a relayed code could
+ * switch off the very policy that demands one (T15).
+ */
+const GRAVE: ReadonlySet<StepUp['operation']> = new Set([
+  'policy.change',
+  'key.change',
+  'member.invite',
+  'member.change',
+  'delegate.change',
+])
+
 function proofMethods(user: User, stepUp: StepUp): ('passkey' | 'totp')[] {
-  const byTotp = factorsOf(user).has_totp && stepUp.operation !== 'totp.remove'
-  return [
-    ...(otherPasskeys(user, stepUp).length > 0 ? (['passkey'] as const) : []),
-    ...(byTotp ? (['totp'] as const) : []),
-  ]
+  const byPasskey = otherPasskeys(user, stepUp).length > 0
+  const codesDo = stepUp.operation !== 'totp.remove' && !(byPasskey && GRAVE.has(stepUp.operation))
+  const byTotp = factorsOf(user).has_totp && codesDo
+  return [...(byPasskey ? (['passkey'] as const) : []), ...(byTotp ? (['totp'] as const) : [])]
 }
 
 /** Usable passkeys except the one to be removed. */

@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { watchRequest } from '../../flow/watch-request.ts'
+import { clientGone } from '../client-gone.ts'
 import { type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { callerOf } from '../middleware/authenticate.ts'
@@ -14,10 +15,9 @@ export function streamEvents(deps: HttpDeps): RequestHandler<{ id: string }> {
   return async (request, response) => {
     const caller = callerOf(response)
     const giveBack = deps.waitSlots.take(caller.key.id)
-    const gone = new AbortController()
-    response.on('close', () => gone.abort())
+    const gone = clientGone(response)
     const until = new Date(deps.clock.now().getTime() + STREAM_MS)
-    const states = watchRequest(deps, caller, request.params.id, { until, signal: gone.signal })
+    const states = watchRequest(deps, caller, request.params.id, { until, signal: gone })
     try {
       const first = await states.next()
       if (first.done) return

@@ -8,6 +8,7 @@ import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
 import { runOnce } from '../../flow/run-once.ts'
 import { waitForDecision } from '../../flow/wait-for-decision.ts'
+import { clientGone } from '../client-gone.ts'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
@@ -99,11 +100,10 @@ function wait(deps: HttpDeps): RequestHandler<{ id: string }> {
     const caller = callerOf(response)
     const { timeout } = parseBody(waitQuery, request.query)
     const giveBack = deps.waitSlots.take(caller.key.id)
-    const gone = new AbortController()
-    response.on('close', () => gone.abort())
+    const gone = clientGone(response)
     try {
-      const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone.signal)
-      if (!gone.signal.aborted) response.json(presentRequest(settled))
+      const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
+      if (!gone.aborted) response.json(presentRequest(settled))
     } finally {
       giveBack()
     }

@@ -1,5 +1,6 @@
 import { type RequestHandler, Router } from 'express'
 import { watchInbox } from '../../flow/watch-inbox.ts'
+import { clientGone } from '../client-gone.ts'
 import { errorEventData, openEventStream } from '../event-stream.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
@@ -18,13 +19,12 @@ function stream(deps: HttpDeps): RequestHandler {
   return async (request, response) => {
     const who = sessionOf(response)
     const giveBack = deps.inboxSlots.take(who.user.id)
-    const gone = new AbortController()
-    response.on('close', () => gone.abort())
+    const gone = clientGone(response)
     const until = new Date(deps.clock.now().getTime() + STREAM_MS)
     const events = openEventStream(response)
     try {
       if (request.method === 'HEAD') return
-      const changes = watchInbox(deps, who, { until, signal: gone.signal })
+      const changes = watchInbox(deps, who, { until, signal: gone })
       for await (const event of changes) await events.send({ event, data: {} })
       if (deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
     } catch (error) {

@@ -12,13 +12,13 @@ interface Operation {
   sessionOnly: boolean
 }
 
-const INTERNAL = `internal-${'i'.repeat(40)}`
+const SECRET = 'i'.repeat(40)
 let service: TestService
 let person: EnrolledPerson
 let operations: Operation[]
 
 beforeAll(async () => {
-  service = await startService({ env: { INTERNAL_SERVICE_TOKEN: INTERNAL } })
+  service = await startService({ env: { INTERNAL_SERVICE_TOKEN: SECRET } })
   person = await enrolWithPasskey(service, 'owner@example.com')
   operations = await sessionOperations()
 })
@@ -109,7 +109,7 @@ describe('T18, T47: routes of people', () => {
 
   it('are closed to API keys, the internal token and made-up sessions, also beside a good cookie: 401', async () => {
     const key = await keyOf(service, person.userId)
-    for (const token of [key, INTERNAL, `${person.token.slice(0, -4)}AAAA`, 'a.b.c']) {
+    for (const token of [key, `internal-${SECRET}`, `${person.token.slice(0, -4)}AAAA`, 'a.b.c']) {
       const odd = await others(
         operations.filter(({ sessionOnly }) => sessionOnly),
         '401 not_signed_in',
