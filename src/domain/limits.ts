@@ -1,6 +1,7 @@
 /**
  * What is counted against what: creations, reads and everything else (`key`) by API key, verifications and sign-in or
- * enrolment by address, decisions, changes of one's own account, its logs and files of them (`export`) by signed-in person.
+ * enrolment by address, decisions, changes of one's own account, its logs and files of them (`export`) and tests of
+ * notifications (`push_test`) by signed-in person.
  * Bootstraps begun and polls of them are counted by address too.
  */
 export type LimitBucket =
@@ -11,6 +12,7 @@ export type LimitBucket =
   | 'auth'
   | 'person'
   | 'export'
+  | 'push_test'
   | 'bootstrap'
   | 'poll'
 
@@ -23,6 +25,7 @@ export const REQUESTS_A_MINUTE: Readonly<Record<LimitBucket, number>> = {
   auth: 60,
   person: 120,
   export: 10,
+  push_test: 5,
   bootstrap: 20,
   poll: 300,
 }

@@ -44,6 +44,7 @@ export async function createRateLimiter(
     auth: limiter('auth'),
     person: limiter('person'),
     export: limiter('export'),
+    push_test: limiter('push_test'),
     bootstrap: limiter('bootstrap'),
     poll: limiter('poll'),
   })
