@@ -25,7 +25,7 @@ import type {
   VerificationLog,
 } from './ports.ts'
 import type { PushKeyKeeper } from './push/keep-push-key.ts'
-import type { PushDeviceStore, PushSender, PushStore } from './push-ports.ts'
+import type { PushSender, PushStore } from './push-ports.ts'
 
 /** What flow knows of the configuration. */
 interface Settings {
@@ -54,7 +54,6 @@ export interface FlowDeps extends PeopleDeps {
   deliveries: DeliveryStore
   cards: CardStore
   pushes: PushStore
-  pushDevices: PushDeviceStore
   pusher: PushSender
   pushKey: PushKeyKeeper
   chatLinks: ChatLinkStore

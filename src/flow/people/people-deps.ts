@@ -7,6 +7,7 @@ import type {
   UserStore,
 } from '../people-ports.ts'
 import type { AccountStore, AuditLog, Clock, Log, Random, Vault } from '../ports.ts'
+import type { PushDeviceStore } from '../push-ports.ts'
 import type { RelyingParty } from './ceremony.ts'
 
 /** Everything the people part works with; each function names the part it needs by `Pick`. */
@@ -17,6 +18,7 @@ export interface PeopleDeps {
   enrollments: EnrollmentStore
   attempts: AttemptStore
   accounts: AccountStore
+  pushDevices: PushDeviceStore
   audit: AuditLog
   vault: Vault
   tokens: SessionTokens

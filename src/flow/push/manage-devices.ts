@@ -8,6 +8,7 @@ import { drawId, type FlowDeps } from '../deps.ts'
 import { personAudit } from '../people/people-audit.ts'
 import { attemptPush } from './attempt-push.ts'
 import { newPush } from './follow-pushes.ts'
+import { removalEntry } from './remove-all-devices.ts'
 import { sealSubscription } from './subscription.ts'
 
 type ManageDeps = Pick<FlowDeps, 'pushDevices' | 'targets' | 'vault' | 'clock' | 'random' | 'log'>
@@ -53,7 +54,7 @@ export async function addPushDevice(
       last_sent_at: null,
       audit: [audit],
     },
-    (from) => removal(deps, from, { reason: 'taken_over' }),
+    (from) => removalEntry(deps, from, { reason: 'taken_over' }),
   )
   if (device === 'full') throw refusal('push_device_limit')
   return device
@@ -67,7 +68,7 @@ export async function removePushDevice(
   address: string,
 ): Promise<void> {
   const device = await findOwn(deps, person, id)
-  const audit = removal(deps, device, { reason: 'removed', address })
+  const audit = removalEntry(deps, device, { reason: 'removed', address })
   if (!(await deps.pushDevices.remove(id, person.id, audit))) throw refusal('not_found')
 }
 
@@ -98,15 +99,4 @@ async function findOwn(
   const device = isId('psd', id) ? await pushDevices.find(id) : undefined
   if (device?.state !== 'active' || device.user_id !== person.id) throw refusal('not_found')
   return device
-}
-
-function removal(
-  deps: Pick<FlowDeps, 'random' | 'clock'>,
-  device: PushDevice,
-  { reason, address }: { reason: string; address?: string },
-) {
-  const owner = { id: device.user_id, account_id: device.account_id }
-  const detail = { user_id: device.user_id, reason }
-  const actor = address === undefined ? { actor: { kind: 'service' as const } } : { address }
-  return personAudit(deps, 'push.device_removed', owner, { ...actor, subject: device.id, detail })
 }

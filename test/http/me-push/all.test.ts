@@ -1,9 +1,12 @@
 import { createECDH, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
+import { auditOf } from '../../support/audit.ts'
 import { stored } from '../../support/caller.ts'
 import { answerSchema } from '../../support/documented.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
 import { type Answer, createHttpClient } from '../../support/http-client.ts'
+import { enrolByLink } from '../../support/invited.ts'
 import { type PushService, startPushService } from '../../support/push-service.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -201,6 +204,46 @@ describe('POST /api/v1/me/push/:id/remove and …/test', () => {
     })
     push.behave(() => undefined)
     expect(browser.answers).toEqual([201, 503])
+  })
+
+  it('T9: five tests of one person a minute reach the push service, over all their browsers', async () => {
+    const [person, other] = [await somebody(), await somebody()]
+    const [one, two] = [await subscribe(person), await subscribe(person)]
+    const ids: string[] = []
+    for (const { subscription } of [one, two])
+      ids.push((await person.browser.post(PATH, { subscription, name: 'x' })).body.device.id)
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => person.browser.post(`${PATH}/${ids[n % 2]}/test`, {})),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(5).fill(200), ...Array(7).fill(429)])
+    const refused = answers.find(({ status }) => status === 429)
+    expect(refused?.body).toMatchObject({ error: 'rate limit exceeded', retry_after: expect.any(Number) })
+    expect([...one.answers, ...two.answers]).toEqual(Array(5).fill(201))
+    expect((await person.browser.get(PATH)).status).toBe(200)
+    const third = await subscribe(other)
+    const body = { subscription: third.subscription, name: 'x' }
+    const { device } = (await other.browser.post(PATH, body)).body
+    expect((await other.browser.post(`${PATH}/${device.id}/test`, {})).status).toBe(200)
+  })
+
+  it('T23: who enrols anew by a link of the operator has no browser left that an intruder registered', async () => {
+    const person = await somebody()
+    const [intruder, bystander] = [await subscribe(person), await somebody()]
+    const theirs = await subscribe(bystander)
+    await bystander.browser.post(PATH, { subscription: theirs.subscription, name: 'kept' })
+    const added = await person.browser.post(PATH, { subscription: intruder.subscription, name: 'x' })
+    const { id } = added.body.device
+    const { link } = await renewInvitation(service.composition.deps, { email: person.email }, { kind: 'cli' })
+    const back = await enrolByLink(service, link.url)
+    expect((await list(back)).devices).toEqual([])
+    expect((await list(bystander)).devices).toHaveLength(1)
+    const removed = (await auditOf(service, { subject: id })).find(
+      ({ type }) => type === 'push.device_removed',
+    )
+    expect(removed).toMatchObject({
+      actor: { kind: 'user', id: person.userId },
+      detail: { user_id: person.userId, reason: 'enrolled_anew' },
+    })
   })
 
   it('a removed browser gets nothing more and is in no list', async () => {
