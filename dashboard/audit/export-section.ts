@@ -39,7 +39,7 @@ function holds(): Child[] {
 function howToCheck(): Child[] {
   return [
     'Whoever runs the service can prove that nothing was changed since: ',
-    el('code', {}, 'countersign audit check --expect <seq>:<hash>'),
+    el('code', {}, 'npx countersign audit check --expect <seq>:<hash>'),
     ', with number and hash of an entry in the file.',
   ]
 }

@@ -49,7 +49,9 @@ export class WaitingList {
     this.#keep(new Set(data.map(({ id }) => id)))
     let fresh = 0
     for (const [at, request] of inOrder(data).entries()) {
-      if (this.#rows.has(request.id)) continue
+      const known = this.#rows.get(request.id)
+      known?.renew(request)
+      if (known !== undefined) continue
       const row = waitingRow(request)
       this.#rows.set(request.id, row)
       this.#list.insertBefore(row.element, this.#list.children[at] ?? null)

@@ -11,6 +11,8 @@ export interface WaitingRow {
   element: HTMLElement
   /** To choose it for a decision on several; undefined for what this person cannot decide. */
   box: HTMLInputElement | undefined
+  /** Shows how many have approved by now: all else of a request never changes. */
+  renew(request: PendingRequest): void
   /** Shows the time left by that clock. */
   tick(clock: number): void
 }
@@ -21,6 +23,12 @@ export function waitingRow(request: PendingRequest): WaitingRow {
   const { element: quote, textId } = callerQuote(request.action)
   const box = canDecide(request) ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
   box?.setAttribute('aria-describedby', textId)
+  const votes = el('p', { class: 'hint' })
+  const renew = (now: PendingRequest): void => {
+    votes.textContent = votesSoFar(now)
+    votes.hidden = votes.textContent === ''
+  }
+  renew(request)
   const element = el(
     'li',
     { class: 'waiting' },
@@ -33,7 +41,7 @@ export function waitingRow(request: PendingRequest): WaitingRow {
     quote,
     el('p', { class: 'asker' }, 'Asked by ', ...asker(request), '.'),
     forWhom(request.on_behalf_of),
-    votesSoFar(request),
+    votes,
     el(
       'div',
       { class: 'waiting-foot' },
@@ -49,7 +57,7 @@ export function waitingRow(request: PendingRequest): WaitingRow {
     time.textContent = left > 0 ? `${duration(left)} left to decide` : 'The time is up'
     time.classList.toggle('urgent', left <= 60)
   }
-  return { request, element, box, tick }
+  return { request, element, box, renew, tick }
 }
 
 /** A service that does not say takes a decision of everybody it names. */
@@ -57,10 +65,9 @@ function canDecide({ may_decide, methods }: PendingRequest): boolean {
   return may_decide !== false && methods?.length !== 0
 }
 
-function votesSoFar({ quorum }: PendingRequest): HTMLElement | undefined {
-  return quorum === undefined || quorum.needed === 1
-    ? undefined
-    : el('p', { class: 'hint' }, `${quorum.approved} of ${quorum.needed} needed approvals so far.`)
+function votesSoFar({ quorum }: PendingRequest): string {
+  if (quorum === undefined || quorum.needed === 1) return ''
+  return `${quorum.approved} of ${quorum.needed} needed approvals so far.`
 }
 
 function asker({ requested_by: { key_name, account_name } }: PendingRequest): (HTMLElement | string)[] {

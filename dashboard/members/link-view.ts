@@ -1,7 +1,7 @@
 import { button } from '../../webauthn-page/dom/button.ts'
-import { copyButton } from '../../webauthn-page/dom/copy-button.ts'
 import { type Child, el } from '../../webauthn-page/dom/element.ts'
 import { moment } from '../../webauthn-page/dom/moment.ts'
+import { secretBox } from '../parts/secret-box.ts'
 import type { InvitationLink } from './member-shapes.ts'
 
 /** The link, which is shown this once: the service sends no e-mail, so its owner hands it over. */
@@ -17,12 +17,7 @@ export function linkView(who: Child, { url, expires_at }: InvitationLink, close:
       moment(expires_at),
       '. Give it to them alone, by a way you trust: whoever opens it first joins in their place.',
     ),
-    el(
-      'div',
-      { class: 'secret-box' },
-      el('code', { class: 'secret' }, url),
-      copyButton(url, 'the invitation link'),
-    ),
+    secretBox(url, 'the invitation link'),
     el('div', { class: 'buttons' }, button('I have handed it over', 'plain', close)),
   )
 }

@@ -11,7 +11,7 @@ import { section } from '../parts/section.ts'
 export function recordSection({ review, context }: CheckedReview, decision: Decision): HTMLElement {
   const part = section(
     'For your records',
-    'What was asked, the decision and every signed vote in one file. The verify page and the command line check all of it; it holds the details of the request, so hand it on with care.',
+    'What was asked, the decision and every vote in one file. The verify page and the command line check all of it; it holds the details of the request, so hand it on with care.',
   )
   const { id, status, action, created_at, expires_at, sandbox } = review
   const record = {
@@ -39,7 +39,7 @@ export function recordSection({ review, context }: CheckedReview, decision: Deci
       'p',
       { class: 'hint' },
       'To check it later: ',
-      el('code', {}, `countersign verify ${id}.json --jwks ${location.origin}/.well-known/jwks.json`),
+      el('code', {}, `npx countersign verify ${id}.json --jwks ${location.origin}/.well-known/jwks.json`),
     ),
   )
   return part.element

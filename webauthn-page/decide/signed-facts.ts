@@ -44,7 +44,7 @@ export function signedFacts(review: Review): HTMLElement {
 }
 
 /** As whom the person would sign. */
-function yourPart({ approver, on_behalf_of: other }: Review): [string, ...Child[]][] {
+function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ...Child[]][] {
   const reference = (text: string): HTMLElement => el('span', { class: 'mono' }, text)
   const stands = (text: string): HTMLElement => el('span', { class: 'kind' }, text)
   if (other !== undefined && other !== null)
@@ -52,6 +52,8 @@ function yourPart({ approver, on_behalf_of: other }: Review): [string, ...Child[
       ['You decide for', callerText(other.name), ' ', reference(other.approver)],
       ['Your reference', reference(other.delegate), ' ', stands('is signed as the delegate')],
     ]
+  const stoodIn = votes.find(({ mine, delegate }) => mine && delegate !== undefined)
+  if (stoodIn !== undefined) return [['You decided for', reference(stoodIn.approver)]]
   if (approver === null)
     return [['Your part', 'You may look at this request; you are not one of its approvers.']]
   return [['Your reference', reference(approver), ' ', stands('stands for you in receipts')]]
