@@ -23,7 +23,7 @@ export interface ResultSource {
 
 /** The verdict first, then what was decided, the checks, the votes, and the raw text. */
 export function resultView(report: Report, source: ResultSource): HTMLElement {
-  const { main, votes } = report
+  const { main, votes, unsigned } = report
   const { result, input } = main
   const key = result.valid ? source.keys.find(({ kid }) => kid === result.kid) : undefined
   return el(
@@ -33,7 +33,7 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
     result.valid ? approvedWords(main) : undefined,
     result.valid && card('What is signed', 'signed-title', receiptFacts(main, result.payload, key)),
     card('Checks', 'checks-title', checkList(main)),
-    votesView(votes),
+    votesView(votes, unsigned),
     input &&
       el(
         'div',

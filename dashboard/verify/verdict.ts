@@ -33,7 +33,8 @@ export function verdictOf(report: Report): Verdict {
     kind: payload.decision,
     heading: `Valid: ${payload.decision} by ${whoDecided(report, payload)}`,
     at,
-    sentence: report.votes.length > 1 ? OF_VOTES[payload.decision] : SENTENCES[payload.decision],
+    sentence:
+      payload.decision === 'approved' && report.votes.length > 1 ? ALL_APPROVED : SENTENCES[payload.decision],
     cautions: cautionsOf(report),
   }
 }
@@ -43,10 +44,7 @@ const SENTENCES: Record<ReceiptPayload['decision'], string> = {
   rejected: 'The receipt is genuine: a person rejected this request. It is no permission.',
 }
 
-const OF_VOTES: Record<ReceiptPayload['decision'], string> = {
-  approved: 'Every vote is genuine: these people approved this request.',
-  rejected: 'Every vote is genuine, and the request was rejected. It is no permission.',
-}
+const ALL_APPROVED = 'Every vote is genuine: these people approved this request.'
 
 function invalid(reason: string): Verdict {
   return { kind: 'invalid', heading: 'Not valid: do not act on it', sentence: reason, cautions: [] }

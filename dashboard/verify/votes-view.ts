@@ -1,28 +1,53 @@
 import type { Examination } from '../../src/signing/examine-receipt.ts'
+import type { UnsignedVote } from '../../src/signing/votes.ts'
 import { el } from '../../webauthn-page/dom/element.ts'
 import { moment } from '../../webauthn-page/dom/moment.ts'
 import { checkList } from './check-list.ts'
 
-/** One line and the checks of every signed vote. */
-export function votesView(votes: readonly Examination[]): HTMLElement | undefined {
-  if (votes.length === 0) return undefined
+/** One line and the checks of every signed vote; one line of every approval that a rejection left unsigned. */
+export function votesView(
+  votes: readonly Examination[],
+  unsigned: readonly UnsignedVote[],
+): HTMLElement | undefined {
+  const count = votes.length + unsigned.length
+  if (count === 0) return undefined
   return el(
     'section',
     { class: 'card', 'aria-labelledby': 'votes-title' },
-    el('h3', { id: 'votes-title' }, votes.length === 1 ? 'One vote' : `${votes.length} votes`),
-    el('p', { class: 'hint' }, 'Each person’s vote is signed by itself and was checked by itself.'),
-    el('ol', { class: 'votes' }, ...votes.map(voteView)),
+    el('h3', { id: 'votes-title' }, count === 1 ? 'One vote' : `${count} votes`),
+    el('p', { class: 'hint' }, unsigned.length === 0 ? ALL_SIGNED : ONE_OUTCOME),
+    el(
+      'ol',
+      { class: 'votes' },
+      ...unsigned.map(unsignedView),
+      ...votes.map((vote, index) => voteView(vote, unsigned.length + index + 1)),
+    ),
   )
 }
 
-function voteView(vote: Examination, index: number): HTMLElement {
+const ALL_SIGNED = 'Each person’s vote is signed by itself and was checked by itself.'
+const ONE_OUTCOME =
+  'The rejection is signed and was checked. Approvals of a rejected request are never signed, so that none can pass for a permission; nothing proves them.'
+
+/** In no colour of an approval: it is none. */
+function unsignedView({ approver }: UnsignedVote): HTMLElement {
+  return el(
+    'li',
+    { class: 'vote unsigned' },
+    'An approval',
+    ...(approver === undefined ? [] : [' by ', el('span', { class: 'mono' }, approver)]),
+    ', not signed: the request was rejected',
+  )
+}
+
+function voteView(vote: Examination, place: number): HTMLElement {
   const { result } = vote
   const look = result.valid ? result.payload.decision : 'rejected'
   return el(
     'li',
     { class: `vote ${look}` },
     ...headline(vote),
-    el('details', {}, el('summary', {}, `Checks of vote ${index + 1}`), checkList(vote)),
+    el('details', {}, el('summary', {}, `Checks of vote ${place}`), checkList(vote)),
   )
 }
 

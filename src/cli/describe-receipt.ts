@@ -1,15 +1,17 @@
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { VerifiedReceipt } from '../signing/verify.ts'
+import type { UnsignedVote } from '../signing/votes.ts'
 import { oneLine } from './table.ts'
 
 /**
  * What was signed, in words, and how far the action and context in `receipt`, the JSON it came in, were checked. `votes` are
- * those next to it, where several people had to agree.
+ * those next to it, where several people had to agree; `unsigned` the approvals of a request that was rejected.
  */
 export function describeReceipt(
   result: VerifiedReceipt,
   receipt: unknown,
   votes: readonly VerifiedReceipt[] = [],
+  unsigned: readonly UnsignedVote[] = [],
 ): string {
   const { payload, kid, keyRevokedAt, checked } = result
   const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')
@@ -27,6 +29,7 @@ export function describeReceipt(
     ],
     ['Context', contextLine(checked.context, hasField(receipt, 'context'))],
     ['Decision id', payload.did],
+    ...unsigned.map(unsignedLine),
     ...votes.map(voteLine),
     ['Signed by key', kid],
   ]
@@ -41,6 +44,11 @@ export function describeReceipt(
 function voteLine({ payload, keyRevokedAt }: VerifiedReceipt): [string, string] {
   const revoked = keyRevokedAt === undefined ? '' : '; CAUTION: its key was revoked later'
   return ['Vote', `${payload.decision} by ${payload.approver} at ${time(payload.ts)}${revoked}`]
+}
+
+function unsignedLine({ approver }: UnsignedVote): [string, string] {
+  const who = approver === undefined ? '' : ` by ${approver}`
+  return ['Vote', `approved${who}; not signed: the request was rejected, and nothing proves this vote`]
 }
 
 const METHODS: Record<ReceiptPayload['method'], string> = {

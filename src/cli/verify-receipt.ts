@@ -6,7 +6,7 @@ import {
   type VerifyResult,
   verifyReceiptJson,
 } from '../signing/verify.ts'
-import { MAX_VOTES, problemOfVotes, splitVotes } from '../signing/votes.ts'
+import { MAX_VOTES, problemOfVotes, type Receipts, splitVotes, type UnsignedVote } from '../signing/votes.ts'
 import { usageError } from './cli-error.ts'
 import { describeReceipt } from './describe-receipt.ts'
 import { fetchText, isAddress, readInput } from './read-input.ts'
@@ -30,20 +30,21 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
     verifyReceiptJson(json, keys, { allowSandbox: options.allowSandbox ?? false, now: new Date() })
   const result = check(receipt)
   if (!result.valid) return refused(result)
-  const votes = votesIn(receipt)
-  if (votes.length > MAX_VOTES) return disagree(`There are more than ${MAX_VOTES} votes.`)
+  const { votes, unsigned } = votesIn(receipt)
+  if (votes.length + unsigned.length > MAX_VOTES) return disagree(`There are more than ${MAX_VOTES} votes.`)
   const checked = votes.map(check)
-  const problem = problemOfVotes(result, checked)
+  const problem = problemOfVotes(result, checked, unsigned)
   if (problem !== undefined) return disagree(problem)
   return confirmed(
     result,
     receipt,
     checked.filter((vote) => vote.valid),
+    unsigned,
   )
 }
 
-function votesIn(receipt: unknown): object[] {
-  return typeof receipt === 'object' && receipt !== null ? splitVotes(receipt).votes : []
+function votesIn(receipt: unknown): Receipts {
+  return typeof receipt === 'object' && receipt !== null ? splitVotes(receipt) : { votes: [], unsigned: [] }
 }
 
 function disagree(problem: string): CommandResult {
@@ -56,6 +57,7 @@ function confirmed(
   result: VerifiedReceipt,
   receipt: unknown,
   votes: readonly VerifiedReceipt[],
+  unsigned: readonly UnsignedVote[],
 ): CommandResult {
   const { payload, kid, sandbox, checked, keyRevokedAt } = result
   const revoked = keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt.toISOString() }
@@ -69,8 +71,9 @@ function confirmed(
       checked,
       ...revoked,
       ...(of.length > 0 ? { votes: of } : {}),
+      ...(unsigned.length > 0 ? { unsigned_votes: unsigned } : {}),
     },
-    text: describeReceipt(result, receipt, votes),
+    text: describeReceipt(result, receipt, votes, unsigned),
   }
 }
 

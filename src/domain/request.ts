@@ -24,7 +24,10 @@ export type Evidence =
   | { type: 'totp'; step: number; batch_json?: string }
   | { type: 'sandbox' }
 
-/** One person's vote. It is signed only by the write that decides the request: expired requests leave no artifact. */
+/**
+ * One person's vote. It is signed only by the write that decides the request, and only if it agrees with the outcome: expired
+ * requests leave no artifact, and rejected ones none that says `approved`.
+ */
 export interface Vote {
   /** `dec_…` */
   decision_id: string
@@ -113,7 +116,7 @@ export interface ApprovalRequest {
 export interface RequestChange {
   status: RequestStatus
   vote: Vote
-  /** All votes with their receipts, when the quorum is above one and the request is decided. */
+  /** All votes once the request is decided, those that agree with the outcome with their receipts. */
   signed_votes?: Vote[]
   decision?: Decision
   callback?: CallbackOutbox

@@ -16,8 +16,10 @@ import { drawId, type FlowDeps } from './deps.ts'
 type CloseDeps = Pick<FlowDeps, 'signer' | 'random'>
 
 /**
- * Builds the write that decides: every vote signed, the decision, the events, the callback's final bytes and the audit
- * entries. Signatures made for a write that loses its race are dropped with the object and logged nowhere (T78).
+ * Builds the write that decides: the votes that agree with the outcome signed, the decision, the events, the callback's final
+ * bytes and the audit entries. Signatures made for a write that loses its race are dropped with the object and logged nowhere
+ * (T78). An approval of a request that is rejected is not signed: by itself it would be a genuine receipt that says
+ * `approved`, and no verifier without the service could tell.
  * @param votes all votes, the closing one last
  */
 export async function closingChange(
@@ -30,7 +32,8 @@ export async function closingChange(
   if (!mayBecome(request.status, outcome))
     throw new Error(`a request that is ${request.status} cannot become ${outcome}`)
   const signed: Vote[] = []
-  for (const vote of votes) signed.push(await signVote(deps, request, vote))
+  for (const vote of votes)
+    signed.push(vote.decision === outcome ? await signVote(deps, request, vote) : vote)
   const closing = signed.at(-1)
   if (closing?.receipt === undefined) throw new Error('a closing vote must be signed')
   const decision: Decision = {

@@ -49,10 +49,10 @@ export function presentRequest(request: ApprovalRequest) {
   }
 }
 
-/** The decision; with a quorum above one also every signed vote. */
+/** The decision; with a quorum above one also every vote. */
 export function presentDecision(request: ApprovalRequest, decision: Decision) {
   const closing = request.votes.find((vote) => vote.decision_id === decision.id)
-  const votes = request.requirement.quorum > 1 ? { votes: request.votes.map(presentSignedVote) } : {}
+  const votes = request.requirement.quorum > 1 ? { votes: request.votes.map(presentVote) } : {}
   return {
     id: decision.id,
     decision: decision.decision,
@@ -69,7 +69,8 @@ export function presentDecision(request: ApprovalRequest, decision: Decision) {
   }
 }
 
-function presentSignedVote(vote: Vote) {
+/** An approval of a rejected request has no receipt. */
+function presentVote(vote: Vote) {
   const signed =
     vote.receipt === undefined
       ? {}

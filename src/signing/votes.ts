@@ -5,6 +5,13 @@ export interface Receipts {
   /** Absent for a bare list of votes. */
   decision?: object
   votes: object[]
+  /** Approvals without a signature, as a request has them that was rejected. */
+  unsigned: UnsignedVote[]
+}
+
+/** Words that nothing proves; `approver` is whose vote it is said to be, where that is a reference. */
+export interface UnsignedVote {
+  approver?: string
 }
 
 /** More people than can ever have to agree on one request. */
@@ -15,30 +22,58 @@ const SHARED = ['id', 'request_id', 'action', 'context', 'expires_at', 'sandbox'
 
 /** Takes the votes out of a decision (`votes`), an answer with a decision, or a list of votes. Reads nothing else. */
 export function splitVotes(json: object): Receipts {
-  if (Array.isArray(json)) return { votes: json.map(asObject) }
+  if (Array.isArray(json)) return sorted(json.map(asObject))
   const outer = new Map<string, unknown>(Object.entries(json))
   const decision = outer.get('decision')
   const inner = isObject(decision) ? listIn(decision) : undefined
   if (inner !== undefined) {
     const around = SHARED.filter((name) => outer.has(name)).map((name) => [name, outer.get(name)])
-    return {
-      decision: json,
-      votes: inner.map((vote) => ({ ...Object.fromEntries(around), decision: vote })),
-    }
+    const { votes, unsigned } = sorted(inner)
+    const whole = votes.map((vote) => ({ ...Object.fromEntries(around), decision: vote }))
+    return { decision: json, votes: whole, unsigned }
   }
-  return { decision: json, votes: listIn(json) ?? [] }
+  return { decision: json, ...sorted(listIn(json) ?? []) }
+}
+
+/** What makes an object a receipt, be it a broken one: only an approval with none of it is taken for an unsigned vote. */
+const OF_RECEIPTS = [
+  'signed_payload',
+  'canonical_payload',
+  'signature',
+  'public_key_id',
+  'public_key',
+  'signed_receipt',
+  'payload',
+]
+
+function sorted(votes: readonly object[]): Receipts {
+  const [signed, unsigned]: [object[], UnsignedVote[]] = [[], []]
+  for (const vote of votes) {
+    const fields = new Map<string, unknown>(Object.entries(vote))
+    const bare = fields.get('decision') === 'approved' && !OF_RECEIPTS.some((name) => fields.has(name))
+    if (bare) unsigned.push(namedBy(fields.get('approver')))
+    else signed.push(vote)
+  }
+  return { votes: signed, unsigned }
+}
+
+function namedBy(approver: unknown): UnsignedVote {
+  return typeof approver === 'string' && /^[0-9a-f]{16}$/.test(approver) ? { approver } : {}
 }
 
 /**
  * Why votes that are each signed by themselves do not belong together: about one request, by different people, and the
- * decision one of them. Undefined when they do, or when there are none.
+ * decision one of them. Undefined when they do, or when there are none. Votes of both outcomes never belong together: the
+ * service signs those of one, and the approvals of a rejected request are unsigned.
  * @param decision the result for the decision; undefined for a bare list of votes
+ * @param votes the results for the signed ones
  */
 export function problemOfVotes(
   decision: VerifyResult | undefined,
   votes: readonly VerifyResult[],
+  unsigned: readonly UnsignedVote[],
 ): string | undefined {
-  if (votes.length === 0) return undefined
+  if (votes.length + unsigned.length === 0) return undefined
   const payloads = votes.flatMap((result) => (result.valid ? [result.payload] : []))
   if (payloads.length < votes.length) return 'One of the votes does not hold.'
   const different = (values: readonly string[]): boolean => new Set(values).size === values.length
@@ -46,13 +81,14 @@ export function problemOfVotes(
   if (payloads.some(({ rid }) => rid !== first?.rid)) return 'The votes are about different requests.'
   if (!different(payloads.map(({ did }) => did))) return 'One vote is there twice.'
   if (!different(payloads.map(({ approver }) => approver))) return 'One person is counted twice.'
+  if (payloads.some((vote) => vote.decision !== first?.decision))
+    return 'One of the votes is a rejection, so the request was rejected and no approval of it was signed.'
+  if (unsigned.length > 0 && first?.decision === 'approved')
+    return 'One of the votes is not signed, as only the approvals of a rejected request are.'
   if (decision === undefined || !decision.valid) return undefined
   const { payload } = decision
   if (!payloads.some((vote) => vote.did === payload.did && vote.nonce === payload.nonce))
     return 'The decision is none of the votes.'
-  const others = payloads.filter((vote) => vote.decision !== payload.decision)
-  if (payload.decision === 'approved' && others.length > 0)
-    return 'One of the votes is a rejection, which would have rejected the request.'
   return undefined
 }
 

@@ -88,6 +88,21 @@ describeInBrowser('the states of a request', () => {
     }
   })
 
+  it('says of an approval before a rejection that it was not signed, and of no other vote', async () => {
+    const rejection = { ...VOTE, approver: 'ee11bb22cc33dd44', decision: 'rejected' as const, comment: null }
+    const votes = [VOTE, rejection]
+    suite.server().state.review = sampleReview({ status: 'rejected', may_decide: false, quorum: TWO, votes })
+    await visitor.page.goto(path)
+    const rows = visitor.page.locator('.quorum .vote')
+    await rows.first().waitFor()
+    const texts = await rows.allInnerTexts()
+    expect(texts.map((text) => text.includes('Not signed: the request was rejected.'))).toEqual([true, false])
+    suite.server().state.review = sampleReview({ quorum: TWO, votes: [VOTE] })
+    await visitor.page.reload()
+    await rows.first().waitFor()
+    expect(await visitor.page.getByText('Not signed').count()).toBe(0)
+  })
+
   it('says who could not be reached in chat, by reference, and the person themselves as such', async () => {
     const own = sampleReview().approver ?? ''
     suite.server().state.review = sampleReview({ not_reachable: [own, 'aa11bb22cc33dd44'] })

@@ -33,6 +33,12 @@ const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByText('Probably the same').waitFor()
   },
   votes: (page) => verdictOn(page, answerWith({ ...ben, votes: [ana, ben] })),
+  'votes of a rejected request': async (page) => {
+    const { signed_payload: _p, signature: _s, public_key_id: _k, ...unsigned } = ana
+    const rejection = vote({ did: 'second', approver: ben.approver, decision: 'rejected' })
+    await verdictOn(page, answerWith({ ...rejection, votes: [unsigned, rejection] }))
+    await page.getByText('not signed: the request was rejected').waitFor()
+  },
   'dry-run': (page) => verdictOn(page, answerWith(vote({}, sandbox))),
   tampered: (page) => verdictOn(page, { ...ana, signature: ben.signature }),
   'forged vote': (page) => verdictOn(page, { ...ben, votes: [{ ...ana, signature: ben.signature }, ben] }),

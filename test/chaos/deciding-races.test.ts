@@ -148,7 +148,7 @@ describe('decision against expiry', () => {
 })
 
 describe('quorum', () => {
-  it('T79, T80: one person voting many times in parallel counts once; the closing vote makes one event and signs every vote', async () => {
+  it('T79, T80: one person voting many times in parallel counts once; the approving vote makes one event and signs every vote', async () => {
     const ids = deciders.map(({ user }) => user.id)
     await setPolicy(first(), decider().user.account_id, { approvers: ids, quorum: 2 })
     for (let round = 0; round < 10; round += 1) {

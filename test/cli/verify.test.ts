@@ -145,6 +145,32 @@ describe('countersign verify', () => {
     }
   })
 
+  it('names the approvals of a rejected request as not signed, and takes none for a receipt', async () => {
+    const keys = file('own-keys.json', toJwks([signer]))
+    const check = (name: string, json: object, more: string[] = []) =>
+      cli(['verify', file(name, json), '--jwks', keys, ...more], { env: NOWHERE })
+    const { signed_payload, signature, public_key_id, ...ana } = vote({ approver: 'a'.repeat(16) })
+    const ben = vote({ did: 'second', approver: 'b'.repeat(16), decision: 'rejected' })
+    const whole = answerWith({ ...ben, votes: [ana, ben] })
+    const said = await check('rejected-votes.json', whole)
+    expect([said.code, said.stderr]).toEqual([0, ''])
+    expect(said.stdout).toMatch(/^VALID: a person rejected this\.\n/)
+    expect(said.stdout).toContain(
+      `Vote           approved by ${ana.approver}; not signed: the request was rejected, and nothing proves this vote\n`,
+    )
+    expect((await check('rejected-votes.json', whole, ['--json'])).json()).toMatchObject({
+      valid: true,
+      payload: { decision: 'rejected' },
+      votes: [{ payload: { did: ben.id } }],
+      unsigned_votes: [{ approver: ana.approver }],
+    })
+    const alone = await check('unsigned-vote.json', answerWith(ana))
+    expect([alone.code, alone.stdout]).toEqual([1, expect.stringContaining('(receipt_payload_malformed)')])
+    const signed = { ...ana, signed_payload, signature, public_key_id }
+    const both = await check('both-outcomes.json', answerWith({ ...ben, votes: [signed, ben] }))
+    expect([both.code, both.stdout]).toEqual([1, expect.stringContaining('One of the votes is a rejection')])
+  })
+
   it('reads the receipt from stdin', async () => {
     const run = await verify('-', ['--json'], JSON.stringify(live.decision))
     expect([run.code, run.json().valid]).toEqual([0, true])

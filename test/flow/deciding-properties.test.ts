@@ -15,6 +15,7 @@ import { expireIfLapsed } from '../../src/flow/settle-request.ts'
 import { nameApprovers, setDelegate } from '../support/batches.ts'
 import { type Decider, deciderOf, proveFor, tryDecide } from '../support/deciders.ts'
 import {
+  isSigned,
   type Model,
   type ModelRequest,
   mayVote,
@@ -23,6 +24,7 @@ import {
   vote,
 } from '../support/decision-model.ts'
 import { enrolWithPasskey } from '../support/enrolled.ts'
+import { payloadsIn } from '../support/find-payloads.ts'
 import { startService, type TestService } from '../support/service.ts'
 
 /** Person 0 owns the account; every other can be its member, be named, and stand in. */
@@ -303,7 +305,10 @@ async function check({ model, ids }: Scene): Promise<void> {
     expect(ends.map(({ type }) => type)).toEqual(
       request.status === 'pending' ? [] : [`approval.${request.status}`],
     )
-    expect(request.votes.every(({ receipt }) => (receipt !== undefined) === decided)).toBe(true)
+    expect(request.votes.map(({ receipt }) => receipt !== undefined)).toEqual(
+      expected.votes.map((cast) => isSigned(expected, cast)),
+    )
+    if (request.status !== 'approved') expect(payloadsIn(request, 'approved')).toEqual([])
     if (!decided) expect(JSON.stringify(request)).not.toMatch(/"(receipt|canonical_payload)"/)
   }
 }

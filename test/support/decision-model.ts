@@ -55,6 +55,11 @@ export function outcomeOf({ votes, quorum }: ModelRequest): 'pending' | Outcome 
   return new Set(votes.map(({ whose }) => whose)).size >= quorum ? 'approved' : 'pending'
 }
 
+/** Whether there is a signature of a vote: only of those that agree with the outcome, so never of one that wants another. */
+export function isSigned({ status }: ModelRequest, { decision }: ModelVote): boolean {
+  return decision === status
+}
+
 /** Everything about a request that a person who decides a batch is shown, and that can change. */
 export function shownOf(model: Model, request: ModelRequest, person: number): string {
   return JSON.stringify([mayVote(model, request, person), request.votes])

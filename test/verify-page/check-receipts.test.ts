@@ -16,6 +16,15 @@ const first = vote({ did: 'first', approver: ana })
 const second = vote({ did: 'second', approver: ben })
 const rejection = vote({ did: 'third', approver: eve, decision: 'rejected' })
 
+/** As the service has an approval of a request that was rejected. */
+function unsigned({ signed_payload: _p, signature: _s, public_key_id: _k, ...words }: typeof first) {
+  return words
+}
+
+function cut({ signature: _gone, ...rest }: typeof first) {
+  return rest
+}
+
 describe('the verdict', () => {
   it('says who approved and when', async () => {
     expect(await verdict(answerWith(first))).toStrictEqual({
@@ -109,10 +118,23 @@ describe('several votes', () => {
       expect((await verdict(json)).heading).toBe(`Valid: approved by 2 people (${ana}, ${ben})`)
   })
 
-  it('of a rejected request may hold approvals', async () => {
-    const said = await verdict(answerWith({ ...rejection, votes: [first, rejection] }))
-    expect(said).toMatchObject({ kind: 'rejected', heading: `Valid: rejected by ${eve}` })
-    expect(said.sentence).toContain('It is no permission.')
+  it('of a rejected request may hold approvals that are not signed, which count for nothing', async () => {
+    const told = { ...rejection, votes: [unsigned(first), rejection] }
+    for (const json of [answerWith(told), told, told.votes]) {
+      const report = await check(json)
+      expect(report.unsigned).toEqual([{ approver: ana }])
+      expect(report.votes).toHaveLength(1)
+      const said = verdictOf(report)
+      expect(said).toMatchObject({ kind: 'rejected', heading: `Valid: rejected by ${eve}` })
+      expect(said.sentence).toContain('It is no permission.')
+    }
+    const hostile = { ...unsigned(first), approver: '\u202e<b>' }
+    expect((await check({ ...rejection, votes: [hostile, rejection] })).unsigned).toEqual([{}])
+  })
+
+  it('that say approved without a signature are no receipt, alone and around', async () => {
+    for (const json of [unsigned(first), answerWith(unsigned(first)), [unsigned(first)]])
+      expect((await verdict(json)).kind).toBe('invalid')
   })
 
   const elsewhere = vote({ did: 'second', approver: ben, rid: `req_${'0'.repeat(25)}z` })
@@ -127,6 +149,13 @@ describe('several votes', () => {
       { ...second, votes: [{ id: first.id, decision: 'approved' }, second] },
       'One of the votes',
     ],
+    ['one of an approved request is unsigned', { ...second, votes: [unsigned(first), second] }, 'not signed'],
+    ['one in a list is unsigned', [unsigned(first), second], 'not signed'],
+    ['a rejection is unsigned', { ...rejection, votes: [unsigned(rejection), rejection] }, 'does not hold'],
+    ['all are unsigned', { ...rejection, votes: [unsigned(first)] }, 'none of the votes'],
+    ['an approval lost one part', { ...rejection, votes: [cut(first), rejection] }, 'does not hold'],
+    ['a rejected one has a signed approval', { ...rejection, votes: [first, rejection] }, 'is a rejection'],
+    ['a list has both outcomes', [first, rejection], 'is a rejection'],
     ['one is no object', { ...second, votes: [second, 'approved'] }, 'One of the votes'],
     ['one is of another request', { ...first, votes: [first, elsewhere] }, 'different requests'],
     ['one is there twice', { ...first, votes: [first, first] }, 'there twice'],
@@ -137,6 +166,11 @@ describe('several votes', () => {
     ],
     ['the decision is none of them', { ...rejection, votes: [first, second] }, 'none of the votes'],
     ['one rejected what is called approved', { ...first, votes: [first, rejection] }, 'is a rejection'],
+    [
+      'there are too many unsigned ones',
+      { ...rejection, votes: [...Array.from({ length: 100 }, () => unsigned(first)), rejection] },
+      'more than 100',
+    ],
     ['there are too many', { ...first, votes: Array.from({ length: 101 }, () => first) }, 'more than 100'],
   ])('make it invalid when %s', async (_what, decision, words) => {
     const said = await verdict(decision)

@@ -3,6 +3,7 @@ import { checkReceipts } from '../../dashboard/verify/check-receipts.ts'
 import { verdictOf } from '../../dashboard/verify/verdict.ts'
 import { decide } from '../../src/flow/decide.ts'
 import { examineJwks } from '../../src/signing/examine-receipt.ts'
+import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { deciderOf, proveFor, setPolicy } from '../support/deciders.ts'
 import { enrolWithPasskey } from '../support/enrolled.ts'
@@ -36,4 +37,32 @@ it('holds for the answer of the service about a request that two people approved
   for (const { result } of report.votes)
     expect(result).toMatchObject({ valid: true, checked: { action: 'full', context: 'full' } })
   expect(new Set(report.votes.map(({ result }) => result.valid && result.kid)).size).toBe(2)
+})
+
+it('holds for a request that one approved and one rejected, whose approval is no receipt for anybody', async () => {
+  const service = await useService()
+  const { deps } = service.composition
+  const setting = await setUpOwner(service)
+  const first = await deciderOf(service, setting.owner)
+  const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
+  await setPolicy(service, first.user.account_id, { approvers: [first.user.id, second.user.id], quorum: 2 })
+  const id = await ask(setting, { action: 'Pay twice', context: { amount: 2 } })
+  await decide(deps, first.user, await proveFor(deps, first, id, 'approved'))
+  await decide(deps, second.user, await proveFor(deps, second, id, 'rejected'))
+
+  const answer = Object(await (await callWithKey(service, setting.key, `/${id}`)).json())
+  const keys = await examineJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
+  const told = await checkReceipts(splitVotes(answer), keys, { now: deps.clock.now() })
+  expect(told.unsigned).toEqual([{ approver: first.user.approver }])
+  expect(verdictOf(told)).toMatchObject({
+    kind: 'rejected',
+    heading: `Valid: rejected by ${second.user.approver}`,
+  })
+  // What somebody could hand on: the approval alone, as if it were the decision.
+  const [vote] = answer.decision.votes
+  expect(vote.decision).toBe('approved')
+  const forged = { id, status: 'approved', action: answer.action, decision: vote }
+  const report = await checkReceipts(splitVotes(forged), keys, { now: deps.clock.now() })
+  expect(verdictOf(report).kind).toBe('invalid')
+  expect(verifyReceiptJson(forged, keys)).toMatchObject({ valid: false, code: 'receipt_payload_malformed' })
 })

@@ -176,7 +176,7 @@ const voteShape = object({
 })
 export type Vote = ReturnType<typeof voteShape>
 
-/** One of several signed votes; without a signature where the closing write has not come to it. */
+/** One of several votes; without a signature where it is an approval and the request was rejected. */
 const signedVoteShape = object({
   id: text,
   decision: outcome,

@@ -15,7 +15,11 @@ export function quorumView(review: Review): HTMLElement {
     review.status !== 'expired' && el('p', {}, progress(review)),
     review.not_reachable.length > 0 && notReachable(review),
     review.votes.length > 0 &&
-      el('ul', { class: 'votes', 'aria-label': 'Votes' }, ...review.votes.map(voteRow)),
+      el(
+        'ul',
+        { class: 'votes', 'aria-label': 'Votes' },
+        ...review.votes.map((vote) => voteRow(vote, review)),
+      ),
   )
 }
 
@@ -34,7 +38,7 @@ function notReachable({ not_reachable: lost, approver }: Review): HTMLElement {
   return el('p', { class: 'hint' }, 'Not reachable in chat: ', ...who.flat(), '.')
 }
 
-function voteRow(vote: Vote): HTMLElement {
+function voteRow(vote: Vote, { status }: Review): HTMLElement {
   const approver = [vote.mine ? 'approver ' : 'Approver ', el('span', { class: 'mono' }, vote.approver)]
   const stoodIn = vote.delegate !== undefined
   const who = el('span', {}, ...(vote.mine ? ['You', ...(stoodIn ? [' for ', ...approver] : [])] : approver))
@@ -46,6 +50,9 @@ function voteRow(vote: Vote): HTMLElement {
       !vote.mine &&
       el('p', { class: 'hint' }, 'by the delegate ', el('span', { class: 'mono' }, vote.delegate)),
     el('p', { class: 'hint' }, methodWord(vote.method), ' · ', moment(vote.at)),
+    status === 'rejected' &&
+      vote.decision === 'approved' &&
+      el('p', { class: 'hint' }, 'Not signed: the request was rejected.'),
     vote.comment !== null && el('blockquote', {}, callerValue(vote.comment)),
   )
 }

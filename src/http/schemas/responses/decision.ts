@@ -51,7 +51,11 @@ const signedVote = z
     comment,
     intent,
   })
-  .meta({ id: 'SignedVote', description: 'One vote of several; a receipt of its own.' })
+  .meta({
+    id: 'SignedVote',
+    description:
+      'One vote of several. Signed, and a receipt of its own, if it agrees with the outcome. Approvals of a request that was rejected are not signed and have no `signed_payload`, `signature` and `public_key_id`: such a receipt would pass for a permission wherever only its signature is checked.',
+  })
 
 /** The decision inside a request (interface, "Decision"). */
 export const decisionAnswer = z
@@ -67,10 +71,10 @@ export const decisionAnswer = z
     delegate: delegateField.optional(),
     comment,
     intent,
-    votes: z
-      .array(signedVote)
-      .optional()
-      .meta({ description: 'Only where more than one approval is needed.' }),
+    votes: z.array(signedVote).optional().meta({
+      description:
+        'Every vote, in the order in which they were cast. Only where more than one approval is needed.',
+    }),
   })
   .meta({
     id: 'Decision',
