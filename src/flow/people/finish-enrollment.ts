@@ -1,5 +1,5 @@
 import { refusal } from '../../domain/errors.ts'
-import type { User } from '../../domain/user.ts'
+import { isVouchedFor, type User } from '../../domain/user.ts'
 import type { UserChange } from '../people-ports.ts'
 import { removeAllDevices } from '../push/remove-all-devices.ts'
 import { joinByEnrolling } from './answer-invitation.ts'
@@ -45,12 +45,18 @@ export async function finishEnrollment(
   const plan = (person: User) => {
     // Asked again of what is written on: by another link the person may have enrolled in between.
     if (user !== undefined && !givesFactor(enrollment, person)) throw refusal('enrollment_invalid')
+    // The operator vouches for whom they hand the link to, not for whoever enrolled under that address before.
+    const anew = user !== undefined && enrollment.account_id === undefined && !isVouchedFor(person)
+    const before = anew ? { ...person, ...NOTHING } : person
     const more = { address: client.address }
     const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
     return {
       fields: {
-        ...factor.change(person),
-        devices: withDevice(person.devices, device.entry),
+        ...(anew
+          ? { ...NOTHING, totp: null, totp_pending: null, delegate: null, invited_by_account: null }
+          : {}),
+        ...factor.change(before),
+        devices: withDevice(before.devices, device.entry),
         ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
       },
       audit: [
@@ -72,6 +78,9 @@ export async function finishEnrollment(
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }
 
+/** What somebody who enrols instead of another begins with. */
+const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
+
 async function insertOwner(
   deps: PeopleDeps,
   owner: NewOwner | undefined,
@@ -80,7 +89,7 @@ async function insertOwner(
   if (owner === undefined) throw refusal('enrollment_invalid')
   const { user, account } = newPerson(deps, owner)
   const { fields, audit } = plan(user)
-  const { totp, totp_pending: _none, delegate: _nobody, ...plain } = fields
+  const { totp, totp_pending: _none, delegate: _nobody, invited_by_account: _no, ...plain } = fields
   const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
   // The account first: a person without one would count as "somebody exists" and end the set-up for good.
   await deps.accounts.insert(account)
