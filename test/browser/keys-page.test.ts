@@ -74,7 +74,7 @@ describeInBrowser('the page of API keys', () => {
     expect(await page.locator('.new-key .secret-box code').first().innerText()).toMatch(/^sa_test_/)
     expect(suite.server().calls).not.toContain('GET /account/webhook-secret')
     await press('Show the signing secret')
-    expect(await page.getByText(secretOf('key_3')).count()).toBe(1)
+    await page.getByText(secretOf('key_3')).waitFor()
     await press('I saved the key')
     await page.locator('.entry').first().waitFor()
     expect(await page.content()).not.toContain('n3wK3yn3wK3y')

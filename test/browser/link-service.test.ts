@@ -99,7 +99,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
     expect(await page.locator('h1').innerText()).toContain('Tell the channel #deploys of the Slack workspace')
     await confirm(owner, 'Confirm and tell the channel')
     await page.getByRole('heading', { name: 'The channel will be told' }).waitFor()
-    await page.getByRole('link', { name: 'Go to your account' }).click()
+    await page.getByRole('link', { name: 'Go to your integrations' }).click()
     await page.getByRole('button', { name: 'Remove #deploys' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     await page.getByText('The channel is removed.').waitFor()

@@ -68,7 +68,7 @@ describeInBrowser('Slack, from a curl to a verdict in the channel', () => {
     await owner.page.getByLabel('E-mail').fill('ana@example.com')
     await owner.page.getByLabel('Your name').fill('Ana Pereira')
     await owner.page.getByRole('button', { name: 'Create a passkey' }).click()
-    await owner.page.getByRole('heading', { name: 'Create your first API key' }).waitFor()
+    await owner.page.getByRole('heading', { name: 'Your first approval, in three steps' }).waitFor()
     return { owner, key: await createKey(owner, 'deploy-bot') }
   }
 
