@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { percentile } from './percentile.ts'
 import { newRequester, useWorker, type Worker } from './worker.ts'
 
-const COUNT = 320
+const COUNT = 240
 const SPREAD_MS = 8_000
 
 /** Requests whose time is up one after the other, from `first` ms on. */
