@@ -53,8 +53,8 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     expect(await main()).toContain(
       'Nothing arrives? Then add the Countersign app to the channel: type /invite @Countersign in it.',
     )
-    await page.getByRole('link', { name: 'Go to your account' }).click()
-    await page.getByRole('heading', { name: 'Channels told of every request' }).waitFor()
+    const onward = page.getByRole('link', { name: 'Go to your integrations' })
+    expect(await onward.getAttribute('href')).toBe('/integrations')
   })
 
   it('channel: asks whoever is not signed in to sign in first', async () => {
