@@ -1,7 +1,5 @@
-import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
-import type { PageState } from '../support/page-answers.ts'
+import { describeInBrowser } from '../support/browser.ts'
 import {
   decidedRow,
   type HistoryArea,
@@ -13,6 +11,7 @@ import {
   sampleRow,
 } from '../support/page-history-answers.ts'
 import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
+import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const REQUEST = `/requests/${sampleReview().id}`
@@ -71,14 +70,7 @@ const CARD = {
   created_at: '2026-11-20T09:30:00.000Z',
 }
 
-interface Scene {
-  prepare?(area: HistoryArea, state: PageState): void
-  path: string
-  ready: string
-  act?(page: Page): Promise<void>
-}
-
-const SCENES: Record<string, Scene> = {
+const SCENES: Record<string, PageScene<HistoryArea>> = {
   'history with filters': {
     prepare: (area) => {
       area.pageSize = 5
@@ -134,31 +126,11 @@ const SCENES: Record<string, Scene> = {
   },
 }
 
-const LOOKS = [
-  { width: 360, colorScheme: 'dark' },
-  { width: 1440, colorScheme: 'light' },
-] as const
-
 describeInBrowser('history and audit log for everybody', () => {
   const area = historyArea()
   const suite = usePageSuite(area)
 
-  for (const [name, { prepare, path, ready, act }] of Object.entries(SCENES)) {
-    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
-      prepare?.(area, suite.server().state)
-      const { page, incidents } = await suite.visit()
-      await page.goto(path)
-      await page.locator(ready).first().waitFor()
-      await act?.(page)
-      for (const { width, colorScheme } of LOOKS) {
-        await page.setViewportSize({ width, height: 800 })
-        await page.emulateMedia({ colorScheme })
-        expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
-        expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
-        expect(incidents).toEqual([])
-      }
-    })
-  }
+  lookAtScenes(suite, { area, name: 'history', path: '/requests' }, SCENES)
 
   it('is searched, narrowed, read and left with the keyboard alone', async () => {
     area.rows = ROWS

@@ -1,7 +1,5 @@
 import type { Page } from 'playwright-core'
-import { expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
-import type { PageState } from '../support/page-answers.ts'
+import { describeInBrowser } from '../support/browser.ts'
 import { SAMPLE_CHANNEL, SAMPLE_IDENTITY } from '../support/page-chat-answers.ts'
 import {
   type IntegrationsArea,
@@ -9,20 +7,14 @@ import {
   sampleDelivery,
   sampleWebhook,
 } from '../support/page-integration-answers.ts'
+import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
-
-interface Scene {
-  prepare?(area: IntegrationsArea, state: PageState): void
-  path?: string
-  ready: string
-  act?(page: Page): Promise<void>
-}
 
 const LONG = `https://hooks.example.com/${'wordwithoutspace'.repeat(12)}`
 const HOSTILE = 'p\u0430ypal\u202e'
 const press = (name: string) => (page: Page) => page.getByRole('button', { name }).first().click()
 
-const SCENES: Record<string, Scene> = {
+const SCENES: Record<string, PageScene<IntegrationsArea>> = {
   'nothing set up': { ready: '.not-set-up' },
   'webhooks of every kind': {
     prepare: (area) => {
@@ -144,36 +136,9 @@ const SCENES: Record<string, Scene> = {
   },
 }
 
-/** Where to put pictures of every scene, to look at. */
-const SHOTS = process.env.SCREENSHOTS
-
-const LOOKS = [
-  { width: 360, colorScheme: 'dark' },
-  { width: 1440, colorScheme: 'light' },
-] as const
-
 describeInBrowser('the pages of integrations, for everybody', () => {
   const area = integrationsArea()
   const suite = usePageSuite(area)
 
-  for (const [name, { prepare, path = '/integrations', ready, act }] of Object.entries(SCENES)) {
-    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
-      prepare?.(area, suite.server().state)
-      const { page, incidents } = await suite.visit()
-      await page.goto(path)
-      await page.locator(ready).first().waitFor()
-      await act?.(page)
-      for (const { width, colorScheme } of LOOKS) {
-        await page.setViewportSize({ width, height: 800 })
-        await page.emulateMedia({ colorScheme })
-        if (SHOTS !== undefined) {
-          const file = `${SHOTS}/integrations-${name.replace(/\W+/g, '-')}-${width}-${colorScheme}.png`
-          await page.screenshot({ path: file, fullPage: true })
-        }
-        expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
-        expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
-        expect(incidents).toEqual([])
-      }
-    })
-  }
+  lookAtScenes(suite, { area, name: 'integrations', path: '/integrations' }, SCENES)
 })

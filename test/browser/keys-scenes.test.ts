@@ -1,20 +1,13 @@
 import type { Page } from 'playwright-core'
-import { expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { describeInBrowser } from '../support/browser.ts'
 import { type KeysArea, keysArea, sampleKey } from '../support/page-keys-answers.ts'
+import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
-
-interface Scene {
-  prepare?(area: KeysArea): void
-  path?: string
-  ready: string
-  act?(page: Page): Promise<void>
-}
 
 const LONG = 'wordwithoutspace'.repeat(5)
 const press = (name: string) => (page: Page) => page.getByRole('button', { name }).click()
 
-const SCENES: Record<string, Scene> = {
+const SCENES: Record<string, PageScene<KeysArea>> = {
   'no key yet': {
     prepare: (area) => {
       area.keys = []
@@ -116,36 +109,9 @@ const SCENES: Record<string, Scene> = {
   },
 }
 
-/** Where to put pictures of every scene, to look at. */
-const SHOTS = process.env.SCREENSHOTS
-
-const LOOKS = [
-  { width: 360, colorScheme: 'dark' },
-  { width: 1440, colorScheme: 'light' },
-] as const
-
 describeInBrowser('the page of API keys, for everybody', () => {
   const area = keysArea()
   const suite = usePageSuite(area)
 
-  for (const [name, { prepare, path = '/keys', ready, act }] of Object.entries(SCENES)) {
-    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
-      prepare?.(area)
-      const { page, incidents } = await suite.visit()
-      await page.goto(path)
-      await page.locator(ready).first().waitFor()
-      await act?.(page)
-      for (const { width, colorScheme } of LOOKS) {
-        await page.setViewportSize({ width, height: 800 })
-        await page.emulateMedia({ colorScheme })
-        if (SHOTS !== undefined) {
-          const path = `${SHOTS}/keys-${name.replace(/\W+/g, '-')}-${width}-${colorScheme}.png`
-          await page.screenshot({ path, fullPage: true })
-        }
-        expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
-        expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
-        expect(incidents).toEqual([])
-      }
-    })
-  }
+  lookAtScenes(suite, { area, name: 'keys', path: '/keys' }, SCENES)
 })

@@ -27,120 +27,121 @@ async function invite(page: Page): Promise<void> {
 describeInBrowser('the pages of members and settings, for everybody', () => {
   const suite = usePageSuite(area)
 
-  lookAtScenes(suite, 'people', {
-    'the owner alone': {
-      path: '/members',
-      prepare: () => {
-        area.members = area.members.slice(0, 1)
+  lookAtScenes(
+    suite,
+    { area, name: 'people', path: '/members' },
+    {
+      'the owner alone': {
+        prepare: () => {
+          area.members = area.members.slice(0, 1)
+        },
+        ready: '.entries',
       },
-      ready: '.entries',
-    },
-    'members of every kind': {
-      path: '/members',
-      prepare: () => {
-        area.members.push(
-          sampleMember({ user_id: 'usr_3', name: LONG, role: 'auditor', email: `${LONG}@example.com` }),
-          sampleMember({ user_id: 'usr_4', name: 'p\u0430yroll\u202e', has_passkey: false }),
-          sampleMember({
-            user_id: 'usr_5',
-            name: 'dee',
-            approver: null,
-            state: 'invited',
-            has_passkey: false,
-            joined_at: null,
-          }),
-        )
+      'members of every kind': {
+        prepare: () => {
+          area.members.push(
+            sampleMember({ user_id: 'usr_3', name: LONG, role: 'auditor', email: `${LONG}@example.com` }),
+            sampleMember({ user_id: 'usr_4', name: 'p\u0430yroll\u202e', has_passkey: false }),
+            sampleMember({
+              user_id: 'usr_5',
+              name: 'dee',
+              approver: null,
+              state: 'invited',
+              has_passkey: false,
+              joined_at: null,
+            }),
+          )
+        },
+        ready: '.entries',
       },
-      ready: '.entries',
-    },
-    'an invitation link': { path: '/members', ready: '.entries', act: invite },
-    'a refused invitation': {
-      path: '/members',
-      prepare: () => {
-        area.refuse = { code: 'member_exists' }
+      'an invitation link': { ready: '.entries', act: invite },
+      'a refused invitation': {
+        prepare: () => {
+          area.refuse = { code: 'member_exists' }
+        },
+        ready: '.entries',
+        act: async (page) => {
+          await press(page, 'Invite')
+          await page.getByText('Enter the e-mail address of whom you invite.').waitFor()
+          await page.getByLabel('E-mail address').fill('bo@example.com')
+          await press(page, 'Invite')
+          await confirm(page)
+          await page.getByText('is a member or invited already').waitFor()
+        },
       },
-      ready: '.entries',
-      act: async (page) => {
-        await press(page, 'Invite')
-        await page.getByText('Enter the e-mail address of whom you invite.').waitFor()
-        await page.getByLabel('E-mail address').fill('bo@example.com')
-        await press(page, 'Invite')
-        await confirm(page)
-        await page.getByText('is a member or invited already').waitFor()
+      'the form for a role': {
+        ready: '.entries',
+        act: (page) => press(page, 'Change role: Bo Lind'),
       },
-    },
-    'the form for a role': {
-      path: '/members',
-      ready: '.entries',
-      act: (page) => press(page, 'Change role: Bo Lind'),
-    },
-    'the proof before a removal': {
-      path: '/members',
-      ready: '.entries',
-      act: (page) => press(page, 'Remove: Bo Lind'),
-    },
-    settings: { path: '/settings', ready: '.meter' },
-    'settings of an account that is stuck': {
-      path: '/settings',
-      prepare: () => {
-        const named = { user_id: 'usr_9', email: 'gone@example.com', name: LONG, eligible: false }
-        area.policy.approvers = [{ ...named, has_passkey: false, has_totp: false }]
-        Object.assign(area.policy, { reachable: false, quorum: 2, passkey_only: true, high_impact: true })
-        area.account.quota.used = 10_000
-        area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy', has_passkey: false, has_totp: true }))
+      'the proof before a removal': {
+        ready: '.entries',
+        act: (page) => press(page, 'Remove: Bo Lind'),
       },
-      ready: '.meter',
-    },
-    'a refused policy': {
-      path: '/settings',
-      ready: '.meter',
-      act: async (page) => {
-        await page.getByLabel('Approvals needed').fill('3')
-        await page.getByLabel('Reminders').fill('50, 120')
-        await press(page, 'Save the policy')
-        await page.getByText('Only one person is named: enter 1.').waitFor()
-        await page.getByLabel('Approvals needed').fill('1')
-        await press(page, 'Save the policy')
-        await page.getByText('Enter up to 5 whole numbers').waitFor()
+      settings: { path: '/settings', ready: '.meter' },
+      'settings of an account that is stuck': {
+        path: '/settings',
+        prepare: () => {
+          const named = { user_id: 'usr_9', email: 'gone@example.com', name: LONG, eligible: false }
+          area.policy.approvers = [{ ...named, has_passkey: false, has_totp: false }]
+          Object.assign(area.policy, { reachable: false, quorum: 2, passkey_only: true, high_impact: true })
+          area.account.quota.used = 10_000
+          area.members.push(
+            sampleMember({ user_id: 'usr_3', name: 'Cy', has_passkey: false, has_totp: true }),
+          )
+        },
+        ready: '.meter',
       },
-    },
-    'an account with sessions, a delegate and other accounts': {
-      path: '/account',
-      prepare: () => {
-        const state = suite.server().state
-        state.accounts = [
-          { id: state.user.account_id, name: 'Ana Pereira', role: 'owner', own: true },
-          { id: 'acc_2', name: LONG, role: 'auditor', own: false },
-        ]
-        state.user = {
-          ...state.user,
-          delegate: {
-            name: 'Bo Lind',
-            email: 'bo@example.com',
-            starts_at: '2026-11-21T08:00:00.000Z',
-            ends_at: '2026-11-28T08:00:00.000Z',
-          },
-        }
-        area.sessions.push(
-          { ...area.sessions[0], id: 'ses_2', current: false, user_agent: `curl/8 ${LONG}` } as never,
-          { ...area.sessions[0], id: 'ses_3', current: false, user_agent: '' } as never,
-        )
+      'a refused policy': {
+        path: '/settings',
+        ready: '.meter',
+        act: async (page) => {
+          await page.getByLabel('Approvals needed').fill('3')
+          await page.getByLabel('Reminders').fill('50, 120')
+          await press(page, 'Save the policy')
+          await page.getByText('Only one person is named: enter 1.').waitFor()
+          await page.getByLabel('Approvals needed').fill('1')
+          await press(page, 'Save the policy')
+          await page.getByText('Enter up to 5 whole numbers').waitFor()
+        },
       },
-      ready: '.entries',
-    },
-    'the form for a delegate': {
-      path: '/account',
-      prepare: () => {
-        area.candidates = [{ user_id: 'usr_2', email: 'bo@example.com', name: 'Bo Lind' }]
+      'an account with sessions, a delegate and other accounts': {
+        path: '/account',
+        prepare: () => {
+          const state = suite.server().state
+          state.accounts = [
+            { id: state.user.account_id, name: 'Ana Pereira', role: 'owner', own: true },
+            { id: 'acc_2', name: LONG, role: 'auditor', own: false },
+          ]
+          state.user = {
+            ...state.user,
+            delegate: {
+              name: 'Bo Lind',
+              email: 'bo@example.com',
+              starts_at: '2026-11-21T08:00:00.000Z',
+              ends_at: '2026-11-28T08:00:00.000Z',
+            },
+          }
+          area.sessions.push(
+            { ...area.sessions[0], id: 'ses_2', current: false, user_agent: `curl/8 ${LONG}` } as never,
+            { ...area.sessions[0], id: 'ses_3', current: false, user_agent: '' } as never,
+          )
+        },
+        ready: '.entries',
       },
-      ready: '.pair',
-      act: async (page) => {
-        await page.getByLabel('Until').fill('2020-01-01T00:00')
-        await press(page, 'Let them decide for me')
-        await page.getByText('It must end after it begins.').waitFor()
+      'the form for a delegate': {
+        path: '/account',
+        prepare: () => {
+          area.candidates = [{ user_id: 'usr_2', email: 'bo@example.com', name: 'Bo Lind' }]
+        },
+        ready: '.pair',
+        act: async (page) => {
+          await page.getByLabel('Until').fill('2020-01-01T00:00')
+          await press(page, 'Let them decide for me')
+          await page.getByText('It must end after it begins.').waitFor()
+        },
       },
     },
-  })
+  )
 
   it('sends the policy as it stands in the form, with a proof', async () => {
     area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy' }))

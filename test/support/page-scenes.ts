@@ -1,13 +1,15 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { axeViolations, overflow } from './browser.ts'
+import type { PageState } from './page-answers.ts'
 import type { PageSuite } from './page-suite.ts'
 
 /** A state of a page to be looked at. */
-export interface PageScene {
-  path: string
+export interface PageScene<Area> {
+  /** Of the page, when it is not the one all others show. */
+  path?: string
   /** Chooses the answers. */
-  prepare?(): void
+  prepare?(area: Area, state: PageState): void
   /** There once the page is. */
   ready: string
   act?(page: Page): Promise<unknown>
@@ -21,11 +23,22 @@ const LOOKS = [
   { width: 1440, colorScheme: 'light' },
 ] as const
 
+/** What a set of scenes is about: its answers, its name in the files of pictures, and the page that it shows. */
+interface About<Area> {
+  area: Area
+  name: string
+  path: string
+}
+
 /** One test for each scene: on a dark phone and a light desk axe finds nothing, nothing overflows, nothing odd happens. */
-export function lookAtScenes(suite: PageSuite, area: string, scenes: Record<string, PageScene>): void {
-  for (const [name, { path, prepare, ready, act }] of Object.entries(scenes)) {
+export function lookAtScenes<Area>(
+  suite: PageSuite,
+  about: About<Area>,
+  scenes: Record<string, PageScene<Area>>,
+): void {
+  for (const [name, { path = about.path, prepare, ready, act }] of Object.entries(scenes)) {
     it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
-      prepare?.()
+      prepare?.(about.area, suite.server().state)
       const { page, incidents } = await suite.visit()
       await page.goto(path)
       await page.locator(ready).first().waitFor()
@@ -34,7 +47,7 @@ export function lookAtScenes(suite: PageSuite, area: string, scenes: Record<stri
         await page.setViewportSize({ width, height: 800 })
         await page.emulateMedia({ colorScheme })
         if (SHOTS !== undefined) {
-          const file = `${SHOTS}/${area}-${name.replace(/\W+/g, '-')}-${width}-${colorScheme}.png`
+          const file = `${SHOTS}/${about.name}-${name.replace(/\W+/g, '-')}-${width}-${colorScheme}.png`
           await page.screenshot({ path: file, fullPage: true })
         }
         expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
