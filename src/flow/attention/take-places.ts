@@ -51,7 +51,8 @@ async function takeOne(deps: PlaceDeps, request: Asking, userId: string): Promis
     userId,
     over.map((place) => place.id),
   )
-  if (over.length > 0 && (await deps.places.take(account_id, userId, id, at))) return undefined
+  // Also when nothing was found to free: who asked at the same moment may have freed it just before.
+  if (await deps.places.take(account_id, userId, id, at)) return undefined
   const expiries = [...holders.values()].map(({ expires_at }) => expires_at).filter((time) => time > at)
   const next = expiries.sort((a, b) => a.getTime() - b.getTime())[0]
   return secondsUntilRoom(next, at)

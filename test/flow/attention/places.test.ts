@@ -51,6 +51,14 @@ describe('T24: pending requests before one approver', () => {
     expect(await askMany(requester, 5)).toMatchObject({ made: 3 })
   })
 
+  it('are freed for all who ask at once: nobody is refused because another has just cleared them', async () => {
+    const worker = await useWorker()
+    const requester = await newRequester(worker)
+    await leaveRoom(worker, requester, 0)
+    await worker.stored('requests').updateMany({}, { $set: { expires_at: new Date(0) } })
+    expect(await askMany(requester, 20)).toEqual({ made: 20, refused: [] })
+  })
+
   it('do not count for dry-runs, another account, or another approver', async () => {
     const worker = await useWorker()
     const requester = await newRequester(worker)
