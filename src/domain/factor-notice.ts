@@ -95,20 +95,27 @@ export function timeWords(at: Date): string {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /**
- * The notices that entries written together are worth. Enrolling adds a factor: that is told once.
+ * The notices that entries written together are worth. Enrolling adds a factor, and a delegate stands in the trail of every
+ * account they decide in: each is told once.
  * Whoever was only invited is told nothing: they have not said that they want to hear from that account.
  * @returns nothing for every other entry
  */
 export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
   const found = audit.flatMap((entry) => noticeOf(entry) ?? [])
   const enrolled = found.filter(({ notice }) => notice.type === 'user.enrolled')
-  return found.filter(
-    ({ user_id, notice: { type, at } }) =>
-      !FIRST_FACTOR.has(type) ||
-      !enrolled.some((other) => other.user_id === user_id && other.notice.at.getTime() === at.getTime()),
-  )
+  const told = new Set<string>()
+  return found.filter(({ user_id, notice: { type, at } }) => {
+    if (FIRST_FACTOR.has(type))
+      return !enrolled.some(
+        (other) => other.user_id === user_id && other.notice.at.getTime() === at.getTime(),
+      )
+    if (!IN_SEVERAL_TRAILS.has(type)) return true
+    const change = `${type} ${user_id} ${at.getTime()}`
+    return !told.has(change) && told.add(change)
+  })
 }
 
+const IN_SEVERAL_TRAILS: ReadonlySet<AuditType> = new Set(['delegate.set', 'delegate.removed'])
 const FIRST_FACTOR: ReadonlySet<AuditType> = new Set(['factor.passkey_added', 'factor.totp_added'])
 
 /** A notice and whom it is for; `event_id` is that of the entry, `subject` what it is about. */

@@ -1,6 +1,7 @@
+import type { AuditEntry } from '../../domain/audit.ts'
 import { type Delegate, MAX_DELEGATION_DAYS } from '../../domain/delegate.ts'
 import { invalidField } from '../../domain/errors.ts'
-import { may } from '../../domain/permission.ts'
+import { may, roleIn } from '../../domain/permission.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { accountsOf } from './account-access.ts'
@@ -59,9 +60,10 @@ export async function setDelegate(
     starts_at: starts_at.toISOString(),
     ends_at: ends_at.toISOString(),
   }
+  const others = await sharedAccounts(deps, who.user, user_id)
   return changeUser(deps, who.user.id, (user) => ({
     fields: { delegate: { user_id, starts_at, ends_at } },
-    audit: [personAudit(deps, 'delegate.set', user, { address, detail })],
+    audit: delegateAudit(deps, 'delegate.set', user, { address, detail, others }),
   }))
 }
 
@@ -69,10 +71,41 @@ export async function setDelegate(
 export async function removeDelegate(deps: PeopleDeps, person: User, address: string): Promise<User> {
   if (person.delegate === undefined) return person
   const detail = { delegate: person.delegate.user_id }
+  const others = await sharedAccounts(deps, person, detail.delegate)
   return changeUser(deps, person.id, (user) => ({
     fields: { delegate: null },
-    audit: [personAudit(deps, 'delegate.removed', user, { address, detail })],
+    audit: delegateAudit(deps, 'delegate.removed', user, { address, detail, others }),
   }))
+}
+
+/** Ids of the accounts besides the person's own in which both decide: there the delegate's votes count for the person. */
+async function sharedAccounts(
+  deps: Pick<FlowDeps, 'accounts'>,
+  person: User,
+  delegateId: string,
+): Promise<string[]> {
+  const open = await accountsOf(deps, person)
+  return open
+    .filter(({ account, role }) => {
+      const theirs = roleIn(account, delegateId)
+      return account.id !== person.account_id && may(role, 'decide') && may(theirs, 'decide')
+    })
+    .map(({ account }) => account.id)
+}
+
+/** One entry for the person's own trail and one for each account it concerns; where from is told in their own alone. */
+function delegateAudit(
+  deps: PeopleDeps,
+  type: 'delegate.set' | 'delegate.removed',
+  user: User,
+  more: { address: string; detail: NonNullable<AuditEntry['detail']>; others: readonly string[] },
+): AuditEntry[] {
+  const { address, detail, others } = more
+  const own = personAudit(deps, type, user, { address, detail })
+  const elsewhere = others.map((account_id) =>
+    personAudit(deps, type, { id: user.id, account_id }, { detail }),
+  )
+  return [own, ...elsewhere.map((entry) => ({ ...entry, at: own.at }))]
 }
 
 /** Who stands in for the person now or later; undefined when nobody does, or their time is over. */

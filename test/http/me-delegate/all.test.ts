@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { noticesIn } from '../../../src/domain/factor-notice.ts'
 import { profileAnswer } from '../../../src/http/schemas/responses/members.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, expectStatus, passkeyProof } from '../../support/enrolled.ts'
-import { newMember, newOwner } from '../../support/invited.ts'
+import { acceptByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
 import { callWithKey, keyOf } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -69,6 +70,45 @@ describe('PUT /api/v1/me/delegate', () => {
       detail: { delegate: bob.userId },
     })
     expectStatus(await owner.browser.post(`${PATH}/remove`, {}), 200)
+  })
+
+  it('stands in the trail of every account in which both decide, and is told once', async () => {
+    const host = await newOwner(service, 'host@example.com')
+    const apart = await newOwner(service, 'apart@example.com')
+    const [first, second] = [
+      await newOwner(service, 'dora@example.com'),
+      await newOwner(service, 'emil@example.com'),
+    ]
+    for (const [inviter, person, role] of [
+      [host, first, 'approver'],
+      [host, second, 'approver'],
+      [apart, first, 'approver'],
+      [apart, second, 'auditor'],
+    ] as const) {
+      const { link } = await inviteMember(service, inviter, person.email, role)
+      expectStatus(await acceptByLink(person, inviter.accountId, link.url), 200)
+    }
+    const written = async (type: string) =>
+      ((await service.composition.deps.users.find(first.userId))?.audit ?? []).filter(
+        (entry) => entry.type === type,
+      )
+    const times = { starts_at: at(0), ends_at: at(DAY) }
+    expectStatus(await put(second.userId, times, first), 200)
+    expectStatus(await first.browser.post(`${PATH}/remove`, {}), 200)
+    for (const [type, detail] of [
+      ['delegate.set', { delegate: second.userId, ...times }],
+      ['delegate.removed', { delegate: second.userId }],
+    ] as const) {
+      const entries = await written(type)
+      const told = { subject: first.userId, detail }
+      const self = { kind: 'user', id: first.userId }
+      expect(entries).toMatchObject([
+        { ...told, account_id: first.accountId, actor: { ...self, address: expect.any(String) } },
+        { ...told, account_id: host.accountId, actor: self },
+      ])
+      expect(entries[1]?.actor).toEqual(self)
+      expect(noticesIn(entries).map(({ event_id }) => event_id)).toEqual([entries[0]?.eid])
+    }
   })
 
   it('shows a delegate no more when the time is over', async () => {
