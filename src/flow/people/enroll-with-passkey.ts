@@ -1,7 +1,7 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { refusal } from '../../domain/errors.ts'
 import { drawChallenge, takeChallenge } from './challenge-book.ts'
-import { type EnrollmentGrant, finishEnrollment } from './finish-enrollment.ts'
+import { type EnrollDeps, type EnrollmentGrant, finishEnrollment } from './finish-enrollment.ts'
 import { drawUserHandle } from './new-person.ts'
 import { openForEnrolling, profileFor } from './open-enrollment.ts'
 import { registrationOptions } from './passkey-options.ts'
@@ -31,7 +31,7 @@ export async function startPasskeyEnrollment(
  * @throws Refusal `enrollment_invalid`, `challenge_invalid`, `passkey_refused`, `passkey_exists`, `email_taken`
  */
 export async function enrollWithPasskey(
-  deps: PeopleDeps,
+  deps: EnrollDeps,
   input: { token: string; passkey_name: string; credential: RegistrationResponseJSON },
   client: Client,
 ): Promise<EnrollmentGrant> {

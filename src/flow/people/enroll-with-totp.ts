@@ -3,7 +3,7 @@ import type { Totp } from '../../domain/user.ts'
 import { drawId } from '../deps.ts'
 import { drawBackupCodes } from './backup-codes.ts'
 import { SERVICE_NAME } from './ceremony.ts'
-import { type EnrollmentGrant, finishEnrollment } from './finish-enrollment.ts'
+import { type EnrollDeps, type EnrollmentGrant, finishEnrollment } from './finish-enrollment.ts'
 import { openForEnrolling, profileFor } from './open-enrollment.ts'
 import type { PeopleDeps } from './people-deps.ts'
 import type { Client } from './start-session.ts'
@@ -33,7 +33,7 @@ export async function startTotpEnrollment(
  * @throws Refusal `enrollment_invalid`, `totp_not_started`, `totp_refused`, `email_taken`
  */
 export async function enrollWithTotp(
-  deps: PeopleDeps,
+  deps: EnrollDeps,
   input: { token: string; code: string },
   client: Client,
 ): Promise<EnrollmentGrant & { backup_codes: string[] }> {

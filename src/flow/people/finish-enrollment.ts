@@ -5,6 +5,7 @@ import { removeAllDevices } from '../push/remove-all-devices.ts'
 import { joinByEnrolling } from './answer-invitation.ts'
 import { changeUser } from './change-user.ts'
 import { drawDevice, withDevice } from './device.ts'
+import { type EmptyDeps, emptyAccount } from './empty-account.ts'
 import { endAllSessions } from './end-sessions.ts'
 import { newPerson } from './new-person.ts'
 import { givesFactor, type OpenEnrollment } from './open-enrollment.ts'
@@ -16,6 +17,9 @@ import { type Client, type SessionGrant, startSession } from './start-session.ts
 export interface EnrollmentGrant extends SessionGrant {
   device: string
 }
+
+/** What enrolling works with: whoever enrols instead of another also gets an account that is theirs alone. */
+export type EnrollDeps = PeopleDeps & EmptyDeps
 
 /** The first owner, as fixed when the ceremony began. */
 export interface NewOwner {
@@ -34,7 +38,7 @@ export interface NewOwner {
  * @throws Refusal `enrollment_invalid` when somebody else was faster, also with another set-up link
  */
 export async function finishEnrollment(
-  deps: PeopleDeps,
+  deps: EnrollDeps,
   { enrollment, user }: OpenEnrollment,
   owner: NewOwner | undefined,
   factor: { method: 'passkey' | 'totp'; change: (user: User) => UserChange },
@@ -45,16 +49,13 @@ export async function finishEnrollment(
   const plan = (person: User) => {
     // Asked again of what is written on: by another link the person may have enrolled in between.
     if (user !== undefined && !givesFactor(enrollment, person)) throw refusal('enrollment_invalid')
-    // The operator vouches for whom they hand the link to, not for whoever enrolled under that address before.
-    const anew = user !== undefined && enrollment.account_id === undefined && !isVouchedFor(person)
+    const anew = user !== undefined && replaces(enrollment, person)
     const before = anew ? { ...person, ...NOTHING } : person
     const more = { address: client.address }
     const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
     return {
       fields: {
-        ...(anew
-          ? { ...NOTHING, totp: null, totp_pending: null, delegate: null, invited_by_account: null }
-          : {}),
+        ...(anew ? { ...NOTHING, totp: null, totp_pending: null, delegate: null } : {}),
         ...factor.change(before),
         devices: withDevice(before.devices, device.entry),
         ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
@@ -70,12 +71,27 @@ export async function finishEnrollment(
   if (user !== undefined) {
     await endAllSessions(deps, user, client.address, 'enrolled_anew')
     await removeAllDevices(deps, user, client.address, 'enrolled_anew')
+    if (replaces(enrollment, enrolled)) await takeOver(deps, enrolled, client.address)
   }
   const { account_id } = enrollment
   const joining = { userId: enrolled.id, address: client.address }
   if (account_id !== undefined) await joinByEnrolling(deps, account_id, joining)
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
+}
+
+/** The operator vouches for whom they hand the link to, not for whoever enrolled under that address before. */
+function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): boolean {
+  return account_id === undefined && !isVouchedFor(person)
+}
+
+/**
+ * What who had the address before set up in its account would read along, or ask. Only then does the address count for the
+ * person: should the service stop before, nothing reaches them by it, and another link of the operator begins anew.
+ */
+async function takeOver(deps: EnrollDeps, person: User, address: string): Promise<void> {
+  await emptyAccount(deps, person, address)
+  await changeUser(deps, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
 }
 
 /** What somebody who enrols instead of another begins with. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
 import { vouchFor } from '../../../src/flow/people/vouch-for.ts'
-import { send } from '../../support/caller.ts'
+import { send, stored } from '../../support/caller.ts'
 import { expectStatus } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
-import { enrolByLink, inviteMember, newOwner } from '../../support/invited.ts'
+import { enrolByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const SECRET = 't'.repeat(40)
@@ -65,5 +65,55 @@ describe('an address that only an owner’s invitation vouches for', () => {
     const back = await person.browser.post('/api/v1/session/passkey', { credential })
     expect([back.status, back.body.error]).toEqual([401, 'sign_in_failed'])
     expect((await askFor('coo@example.com')).status).toBe(201)
+  })
+
+  it('T34: comes without the webhook, key, channel, colleague and policy that somebody left in its account', async () => {
+    const squatter = await squat('cfo@example.com')
+    const made = await squatter.browser.post('/api/v1/account/api-keys', { name: 'spy', sandbox: false })
+    const { raw_key } = expectStatus(made, 201)
+    const hook = { url: 'https://receiver.example.org/spy' }
+    expectStatus(await squatter.browser.post('/api/v1/account/webhooks', hook), 201)
+    const auditor = await newMember(service, squatter, 'spy@example.com', 'auditor')
+    const { deps } = service.composition
+    const { account_id } = (await deps.users.find(squatter.userId)) ?? {}
+    const channels = [{ platform: 'slack', tenant: 'T1', channel: 'C1', name: 'spies' }]
+    const workspace = { platform: 'slack', tenant: 'T1', workspace_name: 'Spies', sealed: 'none' } as const
+    await deps.installations.put({
+      ...workspace,
+      account_ids: [String(account_id)],
+      installed_at: new Date(),
+    })
+    const left = { channels, 'policy.approvers': [auditor.userId], 'policy.quorum': 2 }
+    await stored(service, 'accounts').updateOne({ _id: account_id }, { $set: left })
+
+    const { link } = await renewInvitation(deps, { email: 'cfo@example.com' }, { kind: 'cli' })
+    await enrolByLink(service, link.url)
+    expect((await askFor('cfo@example.com')).status).toBe(201)
+    const seen = await auditor.browser.get(`/api/v1/account/requests?account=${account_id}`)
+    expect([seen.status, seen.body.error]).toEqual([404, 'not_found'])
+    const asked = { method: 'POST', token: raw_key, json: { action: 'Wire a million' } } as const
+    expect((await send(service, '/api/v1/approvals/request', asked)).status).toBe(401)
+    expect(await deps.webhooks.list(String(account_id))).toEqual([])
+    expect(await deps.installations.ofAccount('slack', String(account_id))).toEqual([])
+    const policy = { approvers: [], quorum: 1 }
+    expect(await deps.accounts.find(String(account_id))).toMatchObject({ members: [], channels: [], policy })
+  })
+
+  it('counts for nobody while what was left there is not gone: another link begins anew', async () => {
+    const squatter = await squat('cso@example.com')
+    const made = await squatter.browser.post('/api/v1/account/api-keys', { name: 'spy', sandbox: false })
+    expectStatus(made, 201)
+    const { deps } = service.composition
+    const first = await renewInvitation(deps, { email: 'cso@example.com' }, { kind: 'cli' })
+    const list = deps.webhooks.list
+    deps.webhooks.list = () => Promise.reject(new Error('the service stops here'))
+    await expect(enrolByLink(service, first.link.url)).rejects.toThrow('500')
+    deps.webhooks.list = list
+    expect((await askFor('cso@example.com')).status).toBe(404)
+    const second = await renewInvitation(deps, { email: 'cso@example.com' }, { kind: 'cli' })
+    const rightful = await enrolByLink(service, second.link.url)
+    const { data } = expectStatus(await rightful.browser.get('/api/v1/account/api-keys'), 200)
+    expect(data).toMatchObject([{ name: 'spy', revoked_at: expect.any(String) }])
+    expect((await askFor('cso@example.com')).status).toBe(201)
   })
 })

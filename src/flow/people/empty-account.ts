@@ -1,0 +1,92 @@
+import type { Account } from '../../domain/account.ts'
+import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
+import type { ChatPlatform } from '../../domain/chat.ts'
+import { Refusal } from '../../domain/errors.ts'
+import { DEFAULT_POLICY } from '../../domain/policy.ts'
+import type { User } from '../../domain/user.ts'
+import { leaveInstallation } from '../chat/manage-installations.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import { revokeApiKey } from '../manage-api-keys.ts'
+import { deleteWebhook } from '../webhooks/manage-webhooks.ts'
+import type { Owner } from '../webhooks/own-webhook.ts'
+import { changeAccount } from './change-account.ts'
+import { memberAudit } from './member-audit.ts'
+
+export type EmptyDeps = Pick<
+  FlowDeps,
+  | 'accounts'
+  | 'apiKeys'
+  | 'webhooks'
+  | 'installations'
+  | 'changes'
+  | 'targets'
+  | 'vault'
+  | 'audit'
+  | 'clock'
+  | 'random'
+  | 'log'
+>
+
+const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
+
+/**
+ * Takes out of a person's own account what somebody else who had it may have left there to read along or to ask: webhooks,
+ * keys, workspaces, channels, members and the policy that names them. May be interrupted and repeated anywhere.
+ */
+export async function emptyAccount(
+  deps: EmptyDeps,
+  { id, account_id: accountId }: Pick<User, 'id' | 'account_id'>,
+  address: string,
+): Promise<void> {
+  const actor = { kind: 'user', id, address } as const
+  const owner = { accountId, actor }
+  for (const webhook of await deps.webhooks.list(accountId))
+    await unlessGone(deleteWebhook(deps, owner, webhook.id))
+  for (const key of await deps.apiKeys.list(accountId))
+    if (key.internal !== true && key.revoked_at === null)
+      await unlessGone(revokeApiKey(deps, key.id, accountId, actor))
+  for (const platform of PLATFORMS)
+    for (const { tenant } of await deps.installations.ofAccount(platform, accountId))
+      await unlessGone(leaveInstallation(deps, owner, platform, tenant))
+  await removeChannels(deps, owner)
+  await changeAccount(deps, accountId, (account) => withoutOthers(deps, account, actor))
+}
+
+/** Somebody else ended it at the same moment. */
+async function unlessGone(ending: Promise<unknown>): Promise<void> {
+  try {
+    await ending
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
+  }
+}
+
+async function removeChannels(deps: EmptyDeps, { accountId, actor }: Owner): Promise<void> {
+  const { channels = [] } = (await deps.accounts.find(accountId)) ?? {}
+  for (const { platform, tenant, channel } of channels) {
+    const entry = entryOf(deps, 'channel.removed', { accountId, actor }, { platform, tenant, channel })
+    await deps.accounts.removeChannel(accountId, { platform, tenant, channel }, entry)
+  }
+}
+
+/** @returns undefined when it has neither members nor a policy of its own */
+function withoutOthers(deps: EmptyDeps, account: Account, actor: AuditActor) {
+  const { id: accountId, members, policy } = account
+  const plain = JSON.stringify(policy) === JSON.stringify({ ...policy, ...DEFAULT_POLICY })
+  if (plain && members.length === 0) return undefined
+  const { quorum, passkey_only, high_impact } = DEFAULT_POLICY
+  const rules = { quorum, passkey_only, high_impact, approvers: 1 }
+  const changed = plain ? [] : [entryOf(deps, 'policy.changed', { accountId, actor }, rules)]
+  const removed = members.map((member) => memberAudit(deps, 'member.removed', account, member, actor))
+  return { fields: { members: [], policy: DEFAULT_POLICY }, audit: [...changed, ...removed] }
+}
+
+function entryOf(
+  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  type: 'channel.removed' | 'policy.changed',
+  { accountId, actor }: Owner,
+  detail: NonNullable<AuditEntry['detail']>,
+): AuditEntry {
+  const about = { account_id: accountId, subject: accountId, detail }
+  return { eid: drawId(deps, 'evt'), type, at: deps.clock.now(), actor, ...about }
+}
