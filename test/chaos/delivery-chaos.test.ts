@@ -37,7 +37,7 @@ const PROGRAMS = 40
 const RANDOM_KILLS = 8
 const RECEIVER_DEATHS = 4
 /** By then somebody has come to a point, also on a busy machine. */
-const POINT_MS = 40_000
+const POINT_MS = 120_000
 /** How long the receiver stays dead. */
 const DEAD_MS = 150
 
@@ -72,7 +72,7 @@ it(`T81, T82, T86: ${DECISIONS} decisions on four processes, killed at ${POINTS}
 
   receiver.behave(() => ({ kind: 'answer', status: 200 }))
   const database = await useDatabase(fleet.storeUri)
-  await untilSettled(database, 100_000)
+  await untilSettled(database, 200_000)
   watch.lap('settled')
 
   const ledger = await readLedger(database)
@@ -101,7 +101,7 @@ it(`T81, T82, T86: ${DECISIONS} decisions on four processes, killed at ${POINTS}
   expect(chainFlaw(ledger)).toBe(undefined)
   const checked = await cli(['audit', 'check', '--json'], { env: fleet.env })
   expect({ code: checked.code, stderr: checked.stderr }).toEqual({ code: 0, stderr: '' })
-}, 600_000)
+}, 900_000)
 
 /**
  * Kills whoever comes to each point first, point after point. The load keeps step: each point gets its share of it, so that

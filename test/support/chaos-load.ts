@@ -52,6 +52,8 @@ export async function decideMany(load: Load): Promise<string[]> {
   return ids
 }
 
+const LOOKS = 3
+
 /**
  * Creates and decides the n-th. A creation that died with a process is made anew, as programs do; what the first one left, if
  * anything, stays pending, since nobody knows its id.
@@ -66,7 +68,12 @@ export async function decideOne(load: Pick<Load, 'programs' | 'callbackUrl'>, n:
     callback_url: load.callbackUrl(program),
   }
   const { request_id: id } = expectStatus(await program.post('/api/v1/approvals/request', body), 201)
-  const { status } = expectStatus(await program.get(`/api/v1/approvals/${id}`), 200)
-  if (status !== body.sandbox_decision) throw new Error(`${id} is ${status}`)
-  return id
+  // Due at once by the clock of whoever made it; another process may be some milliseconds behind.
+  for (let look = 0; look < LOOKS; look += 1) {
+    const wait = look === 0 ? '' : '/wait?timeout=20'
+    const { status } = expectStatus(await program.get(`/api/v1/approvals/${id}${wait}`), 200)
+    if (status === body.sandbox_decision) return id
+    if (status !== 'pending') throw new Error(`${id} is ${status}`)
+  }
+  throw new Error(`${id} is still pending`)
 }
