@@ -55,13 +55,10 @@ describeInBrowser('webhooks of a real service', () => {
     await createKey(person, 'bot')
     await receiver.until('the key was told', () => receiver.received.some(({ path }) => path === '/lee'))
     await expect
-      .poll(
-        async () => {
-          await page.goto('/integrations')
-          return page.locator('.webhook-about').innerText()
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        await page.goto('/integrations')
+        return page.locator('.webhook-about').innerText()
+      })
       .toContain('Its receiver answered with status 410, gone')
     await page.getByRole('button', { name: /^Switch on/ }).click()
     await page.getByText('The webhook is on again.').waitFor()

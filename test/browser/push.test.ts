@@ -109,7 +109,7 @@ describeInBrowser('notifications on this device', () => {
     const message = browser.messages.find(({ payload }) => payload.tag === id)
     await deliver(person, url, JSON.stringify(message?.payload))
     await expect
-      .poll(async () => (await shown(person)).map(({ title }) => title), { timeout: 5_000 })
+      .poll(async () => (await shown(person)).map(({ title }) => title))
       .toEqual(['High impact: a request waits for your decision'])
     expect(await shown(person)).toMatchObject([
       { body: expect.stringMatching(/^Deploy build 7 to production\nAsked by Deploy bot/), tag: id },
@@ -130,16 +130,16 @@ describeInBrowser('notifications on this device', () => {
       '\\\\evil.example',
     ]) {
       await deliver(person, url, JSON.stringify({ ...payload, url: target }))
-      await expect.poll(async () => (await shown(person)).length, { timeout: 5_000 }).toBe(1)
+      await expect.poll(async () => (await shown(person)).length).toBe(1)
       const { opened } = Object(await click(person, 'foreign'))
       expect(new URL(opened).origin).toBe(url)
     }
     await deliver(person, url, JSON.stringify({ ...payload, url: '/a/req_1?d=approve' }))
-    await expect.poll(async () => (await shown(person)).length, { timeout: 5_000 }).toBe(1)
+    await expect.poll(async () => (await shown(person)).length).toBe(1)
     expect(await click(person, 'foreign')).toMatchObject({ opened: `${url}/a/req_1` })
     await deliver(person, url, 'not JSON')
     await expect
-      .poll(async () => (await shown(person)).map(({ title }) => title), { timeout: 5_000 })
+      .poll(async () => (await shown(person)).map(({ title }) => title))
       .toEqual(['Something waits for you'])
   })
 

@@ -20,7 +20,7 @@ async function check() {
 
 /** What the check finds once all entries are in the trail. */
 async function findings() {
-  await expect.poll(async () => (await check()).waiting, { timeout: 10_000 }).toBe(0)
+  await expect.poll(async () => (await check()).waiting).toBe(0)
   return (await check()).findings
 }
 

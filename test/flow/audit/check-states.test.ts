@@ -25,7 +25,7 @@ function check() {
 /** All entries are in the trail. */
 async function settled(): Promise<void> {
   await service.composition.deps.verifications.flush()
-  await expect.poll(async () => (await check()).waiting, { timeout: 10_000 }).toBe(0)
+  await expect.poll(async () => (await check()).waiting).toBe(0)
 }
 
 const findings = async () => (await check()).findings

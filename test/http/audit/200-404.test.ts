@@ -32,7 +32,7 @@ async function page(query = '', { owner } = setting) {
 
 /** Asks until the trail has it: entries get there a moment after what they tell of. */
 async function inTrail(query: string, count: number) {
-  await expect.poll(async () => (await page(query)).data.length, { timeout: 10_000 }).toBe(count)
+  await expect.poll(async () => (await page(query)).data.length).toBe(count)
   return (await page(query)).data
 }
 
@@ -91,9 +91,7 @@ describe('GET /api/v1/account/audit', () => {
     const id = await ask(neighbour)
     const own = await ask(setting)
     await inTrail(`?subject=${own}`, 1)
-    await expect
-      .poll(async () => (await page(`?subject=${id}`, neighbour)).data.length, { timeout: 10_000 })
-      .toBe(1)
+    await expect.poll(async () => (await page(`?subject=${id}`, neighbour)).data.length).toBe(1)
     expect((await page(`?subject=${id}`)).data).toEqual([])
     expect((await page('?type=signing_key.created')).data).toEqual([])
     const subjects = (await page('?limit=100')).data.map(({ subject }) => subject)

@@ -29,7 +29,7 @@ async function told(owner: WebhookOwner, at: string) {
     const states = await stored(service, 'deliveries').find({ request_id: id }).toArray()
     return states.filter(({ state }) => state === 'delivered').length
   }
-  await expect.poll(settled, { timeout: 10_000 }).toBe(2)
+  await expect.poll(settled).toBe(2)
   return { hook, caller, id, arrived, path: `/api/v1/approvals/${id}/deliveries` }
 }
 

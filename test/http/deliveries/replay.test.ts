@@ -31,7 +31,7 @@ async function delivered(owner: WebhookOwner, at: string) {
 
 const resting = (owner: WebhookOwner, webhookId: string, attempts = 1) =>
   expect
-    .poll(() => owner.log(webhookId), { timeout: 10_000 })
+    .poll(() => owner.log(webhookId))
     .toMatchObject([{ state: 'delivered', attempts: Array.from({ length: attempts }, () => ({})) }])
 
 describe('a replay', () => {
@@ -59,7 +59,7 @@ describe('a replay', () => {
     const request = await decidedId(service, caller, { callback_url: receiver.url('/callback') })
     const log = async () =>
       Array.from(Object((await caller.send(`/api/v1/approvals/${request}/deliveries`)).body.data), Object)
-    await expect.poll(log, { timeout: 10_000 }).toMatchObject([{ state: 'delivered' }])
+    await expect.poll(log).toMatchObject([{ state: 'delivered' }])
     const [delivery] = await log()
     expect((await owner.call('POST', replayPath(delivery?.id))).status).toBe(200)
     await receiver.until('the second', () => arrivedAt('/callback').length === 2)
@@ -74,16 +74,16 @@ describe('a replay', () => {
     const owner = await newWebhookOwner(service)
     const hook = await owner.made(receiver.url('/dead'), ['key.created'])
     await owner.call('POST', '/api/v1/account/api-keys', { name: 'Robot' })
-    await expect.poll(() => owner.log(hook.id), { timeout: 10_000 }).toMatchObject([{ state: 'due' }])
+    await expect.poll(() => owner.log(hook.id)).toMatchObject([{ state: 'due' }])
     const id = String((await owner.log(hook.id))[0]?.id)
     await alter(service, 'deliveries', id, { tries: 4, next_at: new Date(0) })
     service.work?.dispatcher.wake()
-    await expect.poll(() => owner.log(hook.id), { timeout: 10_000 }).toMatchObject([{ state: 'dead' }])
+    await expect.poll(() => owner.log(hook.id)).toMatchObject([{ state: 'dead' }])
     const before = arrivedAt('/dead').length
     await owner.call('POST', replayPath(id))
     await receiver.until('another try', () => arrivedAt('/dead').length > before)
     await expect
-      .poll(async () => stored(service, 'deliveries').findOne({ _id: id }), { timeout: 10_000 })
+      .poll(async () => stored(service, 'deliveries').findOne({ _id: id }))
       .toMatchObject({ state: 'due', tries: 1 })
     receiver.behave(() => ({ kind: 'answer', status: 200 }))
   })
@@ -94,7 +94,7 @@ describe('a replay', () => {
     await owner.call('POST', replayPath(id))
     const trail = () =>
       service.composition.deps.trail.list({ type: 'delivery.replayed', subject: id, limit: 5 })
-    await expect.poll(async () => (await trail()).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(async () => (await trail()).length).toBe(1)
     expect((await trail())[0]?.entry).toMatchObject({
       account_id: owner.user.account_id,
       actor: { kind: 'user', id: owner.user.id, address: '127.0.0.1' },

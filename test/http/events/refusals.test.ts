@@ -85,7 +85,7 @@ describe('before the stream', () => {
       if (stream.status === 200) streams.push(stream)
       return stream.status
     }
-    await expect.poll(again, { timeout: 10_000 }).toBe(200)
+    await expect.poll(again).toBe(200)
     await caller.send(`/api/v1/approvals/${id}/cancel`, { method: 'POST' })
     expect(await wait).toMatchObject({ status: 200, body: { cancelled: true } })
     for (const stream of streams.slice(1))

@@ -46,7 +46,7 @@ describe('before the stream', () => {
       if (stream.status === 200) streams.push(stream)
       return stream.status
     }
-    await expect.poll(again, { timeout: 10_000 }).toBe(200)
+    await expect.poll(again).toBe(200)
     for (const stream of streams) stream.close()
   })
 })

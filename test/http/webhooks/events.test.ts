@@ -170,7 +170,7 @@ describe('what a webhook is told', () => {
 /** The log of a webhook once its only delivery waits for its second try. */
 async function failedOnce(owner: WebhookOwner, id: string) {
   await expect
-    .poll(() => owner.log(id), { timeout: 10_000 })
+    .poll(() => owner.log(id))
     .toMatchObject([{ state: 'due', attempts: [{ outcome: 'http_503' }] }])
   return owner.log(id)
 }
@@ -205,7 +205,7 @@ describe('who is told', () => {
     const caller = await newCaller(service, { user: owner.user })
     await caller.createdId()
     await expect
-      .poll(async () => (await owner.list()).map(({ state }) => state), { timeout: 10_000 })
+      .poll(async () => (await owner.list()).map(({ state }) => state))
       .toEqual(['disabled', 'active'])
     const [refused] = await owner.log(hook.id)
     expect(refused).toMatchObject({ state: 'dead', attempts: [{ outcome: 'http_410' }] })
