@@ -1,5 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
+import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import type { PushDeviceStore } from '../flow/push-ports.ts'
 import { auditFields } from './audit-fields.ts'
@@ -53,14 +54,19 @@ export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge 
   }
   return {
     async put(device, takenOver) {
-      const [held] = await read(model, { endpoint_hash: String(device.endpoint_hash), state: 'active' })
-      if (held !== undefined && held.user_id !== device.user_id) {
-        await remove(held.id, held.user_id, takenOver(held))
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        const [held] = await read(model, { endpoint_hash: String(device.endpoint_hash), state: 'active' })
+        if (held !== undefined && held.user_id !== device.user_id) {
+          await remove(held.id, held.user_id, takenOver(held))
+        }
+        const renewed = await renew(model, device)
+        if (renewed !== undefined) return renewed
+        const made = await insert(model, device)
+        if (made === 'elsewhere') continue
+        if (made !== 'full') nudge()
+        return made
       }
-      const renewed = await renew(model, device)
-      const standing = renewed ?? (await insert(model, device))
-      if (renewed === undefined && standing !== 'full') nudge()
-      return standing
+      throw refusal('unavailable')
     },
     async find(id) {
       return (await read(model, { _id: id }))[0]
@@ -83,6 +89,9 @@ export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge 
   }
 }
 
+/** How often somebody else may register the same browser first; then it is taken over from them. */
+const MAX_ATTEMPTS = 8
+
 /** What a removed one is worth nothing without, and what the unique indexes hold. */
 const GONE = { endpoint_hash: 1, sealed: 1, slot: 1 } as const
 
@@ -98,8 +107,11 @@ async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice
   return found === null ? undefined : fromDocument(found)
 }
 
-/** Slot by slot: the index says which is taken, whoever else is at it. */
-async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevice | 'full'> {
+/**
+ * Slot by slot: the index says which is taken, whoever else is at it.
+ * @returns `elsewhere` when somebody else has just registered the browser
+ */
+async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevice | 'full' | 'elsewhere'> {
   const taken = new Set(
     (await read(model, { user_id: device.user_id, state: 'active' })).map(({ slot }) => slot),
   )
@@ -111,10 +123,9 @@ async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevic
       return { ...device, slot }
     } catch (error) {
       if (isDuplicateKey(error, 'slot')) continue
+      if (!isDuplicateKey(error, 'endpoint_hash')) throw error
       // The same browser came twice at once: the other one's word stands.
-      const renewed = isDuplicateKey(error, 'endpoint_hash') ? await renew(model, device) : undefined
-      if (renewed === undefined) throw error
-      return renewed
+      return (await renew(model, device)) ?? 'elsewhere'
     }
   }
   return 'full'

@@ -90,6 +90,17 @@ describe('GET and POST /api/v1/me/push', () => {
     expect(left).not.toHaveProperty('sealed')
   })
 
+  it('a browser that two people register at once shows those of one', async () => {
+    const both = [await somebody(), await somebody()] as const
+    const { subscription } = await subscribe(both[0])
+    const answers = await Promise.all(
+      both.map(({ browser }) => browser.post(PATH, { subscription, name: 'shared' })),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([201, 201])
+    const lists = await Promise.all(both.map(list))
+    expect(lists.flatMap(({ devices }) => devices)).toHaveLength(1)
+  })
+
   it('takes ten of a person, also when twelve come at once', async () => {
     const person = await somebody()
     const key = (await list(person)).public_key
