@@ -37,11 +37,12 @@ export function presentLink(link: EnrollmentLink) {
 /** The policy of an account, with the people it names; of who has left nothing that they changed since. */
 export function presentPolicy({ policy, approvers, reachable }: PolicyView) {
   return {
-    approvers: approvers.map(({ user, eligible }) => ({
+    approvers: approvers.map(({ user, eligible, inside }) => ({
       user_id: user.id,
       email: user.email,
       ...presentSelf(user),
       ...(eligible ? {} : { has_passkey: false, has_totp: false }),
+      ...(inside ? {} : { name: user.email }),
       eligible,
     })),
     quorum: policy.quorum,

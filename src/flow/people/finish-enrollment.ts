@@ -61,7 +61,10 @@ export async function finishEnrollment(
         ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
       },
       audit: [
-        personAudit(deps, 'user.enrolled', person, { ...more, detail: { method: factor.method } }),
+        personAudit(deps, 'user.enrolled', person, {
+          ...more,
+          detail: { method: factor.method, ...(anew && person.enrolled_at !== null ? { anew } : {}) },
+        }),
         personAudit(deps, added, person, more),
       ],
     }

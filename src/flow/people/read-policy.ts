@@ -8,8 +8,11 @@ import type { FlowDeps } from '../deps.ts'
 export interface PolicyView {
   /** `approvers` by name: the owner where the policy names nobody. */
   policy: Policy
-  /** In the order the policy names them; who is owner or approver no more is not eligible and counts for nothing. */
-  approvers: { user: User; eligible: boolean }[]
+  /**
+   * In the order the policy names them; who is owner or approver no more is not eligible and counts for nothing, and who is
+   * not `inside` has no part in the account at all.
+   */
+  approvers: { user: User; eligible: boolean; inside: boolean }[]
   /** Could a request that is made now be approved? */
   reachable: boolean
 }
@@ -24,7 +27,8 @@ export async function readPolicy(
   const found = await deps.users.findMany(policy.approvers)
   const approvers = policy.approvers.flatMap((id) => {
     const user = found.find((person) => person.id === id)
-    return user === undefined ? [] : [{ user, eligible: may(roleIn(account, id), 'decide') }]
+    const role = roleIn(account, id)
+    return user === undefined ? [] : [{ user, eligible: may(role, 'decide'), inside: role !== undefined }]
   })
   const able = approvers
     .filter(({ eligible }) => eligible)

@@ -174,10 +174,12 @@ describe('GET and PUT /api/v1/account/policy', () => {
     const path = `/api/v1/account/members/${carol.userId}/remove`
     const proof = await passkeyProof(owner, service, 'member.change', carol.userId)
     expectStatus(await owner.browser.post(path, { proof }), 200)
+    expectStatus(await carol.browser.patch('/api/v1/me', { name: 'What she calls herself elsewhere' }), 200)
     expect(await policy()).toMatchObject({
       approvers: [
         { user_id: bob.userId, eligible: true, has_passkey: true },
-        { user_id: carol.userId, eligible: false, has_passkey: false },
+        // What she changes from now on is none of the account's business.
+        { user_id: carol.userId, eligible: false, has_passkey: false, name: carol.email },
       ],
       reachable: false,
     })
