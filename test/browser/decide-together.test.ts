@@ -3,13 +3,16 @@ import { beforeEach, expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
 import { challengeOf } from '../support/page-answers.ts'
 import { type BatchAnswer, batchArea } from '../support/page-batch-answers.ts'
-import { SAMPLE_CONTEXT } from '../support/page-samples.ts'
+import { SAMPLE_CONTEXT, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const COUNT_PASSKEYS = `
   window.passkeyPrompts = 0
   const original = navigator.credentials.get.bind(navigator.credentials)
   navigator.credentials.get = (options) => { window.passkeyPrompts += 1; return original(options) }`
+
+const { context_json, context_sha256 } = sampleReview({}, {})
+const bare = { context_json, context_sha256 }
 
 /** A change to the answer that keeps every hash consistent, as a careful liar would. */
 type Lie = (answer: BatchAnswer) => unknown
@@ -93,20 +96,43 @@ describeInBrowser('several requests under one gesture', () => {
     expect(await dialog().locator('.badge.high-impact').count()).toBe(1)
   })
 
-  it('shows everything that is signed of each, on demand', async () => {
+  it('shows everything that is signed of high impact at once, and of the others on demand', async () => {
     await open('Approve all 3')
-    await dialog().getByText('Everything that is signed').nth(1).click()
     const box = dialog().locator('.caller-box:not(.quote)')
+    const row = dialog().locator('.waiting')
     expect(await box.count()).toBe(1)
-    const text = await dialog().innerText()
-    for (const shown of [
-      SAMPLE_CONTEXT.tool,
-      SAMPLE_CONTEXT.reason,
-      'OPS-4411',
-      'req_1',
-      'Stated by Countersign',
-    ])
-      expect(text).toContain(shown)
+    expect(await row.first().locator('details.exact').first().getAttribute('open')).toBe('')
+    const summaries = dialog().locator('.waiting > details > summary')
+    expect(await summaries.allInnerTexts()).toEqual(Array(3).fill('Details (10 fields)'))
+    const signed = [SAMPLE_CONTEXT.tool, SAMPLE_CONTEXT.reason, 'OPS-4411', 'Stated by Countersign']
+    const high = await row.first().innerText()
+    for (const shown of [...signed, 'req_3']) expect(high).toContain(shown)
+    await summaries.nth(1).click()
+    const asked = await row.nth(1).innerText()
+    for (const shown of [...signed, 'req_1']) expect(asked).toContain(shown)
+    expect(await box.count()).toBe(2)
+  })
+
+  it('says of a request without details that it has none', async () => {
+    area.state.reviews = area.state.reviews.map((review) => sampleReview({ ...review, ...bare }))
+    await open('Approve all 3')
+    expect(await dialog().locator('.waiting > details > summary').allInnerTexts()).toEqual(
+      Array(3).fill('Details (none given)'),
+    )
+  })
+
+  it('opens and closes the details of all with one button, also by keyboard', async () => {
+    await open('Approve all 3')
+    const opened = (): Promise<number> => dialog().locator('.waiting > details[open]').count()
+    const all = (name: string): Locator => dialog().getByRole('button', { name, exact: true })
+    await all('Open all details').press('Enter')
+    expect(await opened()).toBe(3)
+    expect(await dialog().locator('.caller-box:not(.quote)').count()).toBe(3)
+    await all('Close all details').press('Space')
+    expect(await opened()).toBe(0)
+    for (const at of [0, 1, 2]) await dialog().locator('.waiting > details > summary').nth(at).click()
+    await all('Close all details').waitFor()
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY')
   })
 
   it('approves all with one code, says what came of each, and the inbox is empty', async () => {
@@ -224,8 +250,7 @@ describeInBrowser('several requests under one gesture', () => {
     await page.setViewportSize({ width, height: 800 })
     await page.emulateMedia({ colorScheme })
     await open('Approve all 3')
-    await dialog().getByText('Everything that is signed').first().click()
-    await dialog().getByText('Everything that is signed').nth(1).click()
+    await dialog().getByRole('button', { name: 'Open all details' }).click()
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)
     await confirmWithCode('Approve 3 requests')

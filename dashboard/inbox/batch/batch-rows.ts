@@ -7,14 +7,29 @@ import { moment } from '../../../webauthn-page/dom/moment.ts'
 import { callerBox } from '../../../webauthn-page/show/caller-box.ts'
 import { callerQuote } from '../../../webauthn-page/show/caller-quote.ts'
 import { callerText } from '../../../webauthn-page/show/caller-text.ts'
+import { kindOf } from '../../../webauthn-page/show/json-value.ts'
 import { forWhom } from '../for-whom.ts'
 import type { BatchItem } from './batch-shapes.ts'
 
-/** One request that would be signed: its action in full, and everything else of it behind one press. */
-export function itemRow(checked: CheckedReview): HTMLElement {
+/** A request in the list of what would be signed. */
+export interface ItemRow {
+  element: HTMLElement
+  /** Everything of it but its action. */
+  details: Details
+}
+
+/** What can be opened and closed by its summary, and by a button for all of them. */
+interface Details {
+  element: HTMLDetailsElement
+  show(open: boolean): void
+}
+
+/** One request that would be signed: its action in full, and everything else of it, open where the impact is high. */
+export function itemRow(checked: CheckedReview): ItemRow {
   const { review } = checked
   const { element: quote, textId } = callerQuote(review.action)
-  return row(
+  const details = everything(checked, textId)
+  const element = row(
     review,
     quote,
     el(
@@ -29,32 +44,45 @@ export function itemRow(checked: CheckedReview): HTMLElement {
       '.',
     ),
     forWhom(review.on_behalf_of),
-    everything(checked, textId),
+    details.element,
   )
+  return { element, details }
 }
 
-/** Made when it is opened: fifty requests at once may hold megabytes. */
-function everything({ review, context }: CheckedReview, describedBy: string): HTMLElement {
-  const summary = el('summary', { 'aria-describedby': describedBy }, 'Everything that is signed')
-  const details = el('details', { class: 'exact' }, summary)
-  details.addEventListener(
-    'toggle',
-    () => {
-      const box = callerBox({
-        action: review.action,
-        context,
-        contextJson: review.context_json,
-        keyName: review.requested_by.key_name,
-        actionId: freshId('action'),
-      })
-      const parts = [box, signedFacts(review)]
-      // Landmarks must be told apart by their names; of these there are as many as requests.
-      for (const part of parts) part.setAttribute('role', 'group')
-      details.append(...parts)
-    },
-    { once: true },
-  )
-  return details
+/** Says before it is opened what is in it. */
+function detailsTitle(context: CheckedReview['context']): string {
+  return `Details (${Object.keys(context).length === 0 ? 'none given' : kindOf(context)})`
+}
+
+/** What is folded is made when it is opened: fifty requests at once may hold megabytes. */
+function everything({ review, context }: CheckedReview, describedBy: string): Details {
+  const summary = el('summary', { 'aria-describedby': describedBy }, detailsTitle(context))
+  const element = el('details', { class: 'exact' }, summary)
+  let made = false
+  const make = (): void => {
+    if (made) return
+    made = true
+    const box = callerBox({
+      action: review.action,
+      context,
+      contextJson: review.context_json,
+      keyName: review.requested_by.key_name,
+      actionId: freshId('action'),
+    })
+    const parts = [box, signedFacts(review)]
+    // Landmarks must be told apart by their names; of these there are as many as requests.
+    for (const part of parts) part.setAttribute('role', 'group')
+    element.append(...parts)
+  }
+  const show = (open: boolean): void => {
+    if (open) make()
+    element.open = open
+  }
+  element.addEventListener('toggle', () => {
+    if (element.open) make()
+  })
+  show(review.high_impact)
+  return { element, show }
 }
 
 /** What came of one request. */

@@ -12,8 +12,9 @@ import { readCode } from '../../../webauthn-page/dom/field.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf } from '../../../webauthn-page/dom/notice.ts'
 import { stopPrompt } from '../../../webauthn-page/passkey/ceremony.ts'
 import { promptNote } from '../../../webauthn-page/passkey/prompt-note.ts'
-import { itemRow, resultRow } from './batch-rows.ts'
+import { resultRow } from './batch-rows.ts'
 import type { BatchItem } from './batch-shapes.ts'
+import { itemList } from './item-list.ts'
 import { loadBatch } from './load-batch.ts'
 import { submitBatch } from './submit-batch.ts'
 
@@ -95,11 +96,7 @@ export class DecideTogether {
     this.#show(
       `${this.#verb()} ${counted(items.length)}?`,
       el('p', {}, 'One gesture decides all of these; each gets its own signature. ', facts.join(' ')),
-      el(
-        'ol',
-        { class: 'waiting-list', 'aria-label': 'What is signed' },
-        ...items.map((item) => itemRow(item)),
-      ),
+      itemList(items),
       methods.length === 0
         ? el('p', {}, 'No way of confirming is allowed for all of these. Decide them one by one.')
         : this.#form(items, methods),
