@@ -12,6 +12,7 @@ import { requestPanel } from './request-panel.ts'
 import { requestScene } from './request-scene.ts'
 import { showFailure, showInvitation, showMismatch, showNotFound } from './stopped-scenes.ts'
 import { timeLeft } from './time-left.ts'
+import { wayBack, wayOn } from './way-on.ts'
 import { headingOf } from './words.ts'
 
 const POLL_MS = 4000
@@ -23,6 +24,8 @@ export class DecidePage {
   readonly #draft = { comment: '', author: '' }
   #shown: CheckedReview | undefined
   #quorum: HTMLElement | undefined
+  /** Stays the same from scene to scene. */
+  #way: HTMLElement | undefined
   #busy = false
   #stopClock: () => void = () => {}
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -71,6 +74,10 @@ export class DecidePage {
     const live = clock === undefined ? [this.#quorum] : [clock.element, this.#quorum]
     const panel = requestPanel(review, live, () => decisionForm(review, this.#formOptions()))
     const scene = requestScene(checked, panel, message)
+    if (!(pending && review.may_decide)) {
+      this.#way ??= wayBack()
+      scene.querySelector('.request-head')?.after(this.#way)
+    }
     showScene(headingOf(review), scene, { wide: true })
     if (first) focusWanted(scene)
     if (pending) this.#follow(POLL_MS)
@@ -84,6 +91,7 @@ export class DecidePage {
         this.#busy = state
       },
       recorded: async (decision) => {
+        this.#way = wayOn(this.#id)
         announce(decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded')
         await this.open(
           notice(
@@ -150,6 +158,7 @@ export class DecidePage {
   #invite(): void {
     const first = this.#shown === undefined
     this.#shown = undefined
+    this.#way = undefined
     showUser(undefined)
     showInvitation(!first, () => void this.open())
   }

@@ -1,0 +1,120 @@
+import { beforeEach, expect, it } from 'vitest'
+import { refusal } from '../../src/domain/errors.ts'
+import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import type { PageArea } from '../support/page-area.ts'
+import { SAMPLE_USER, samplePending, sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const PATH = `/a/${sampleReview().id}`
+const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString()
+
+describeInBrowser('the way on from a request', () => {
+  let special: ReturnType<PageArea['routes']> = {}
+  const area: PageArea = {
+    reset: () => {
+      special = {}
+    },
+    routes: () => special,
+  }
+  const suite = usePageSuite(area)
+  let visitor: Visitor
+  const links = () => visitor.page.getByRole('navigation', { name: 'Go on' }).getByRole('link')
+  const addresses = async (): Promise<(string | null)[]> =>
+    Promise.all((await links().all()).map((one) => one.getAttribute('href')))
+  const approve = async (then = 'Approved'): Promise<void> => {
+    const { page } = visitor
+    await page.goto(`${PATH}?d=approve`)
+    await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('heading', { name: then, exact: true }).waitFor()
+  }
+
+  beforeEach(async () => {
+    visitor = await suite.visit()
+  })
+
+  it('offers the request whose time runs out first, by a link that carries no decision over', async () => {
+    suite.server().state.pending = [
+      samplePending(),
+      samplePending({ id: 'req_late', expires_at: inMinutes(50) }),
+      samplePending({ id: 'req_soon', expires_at: inMinutes(5) }),
+      samplePending({ id: 'req_other', expires_at: inMinutes(1), may_decide: false }),
+      samplePending({ id: 'req_stuck', expires_at: inMinutes(2), methods: [] }),
+    ]
+    await approve()
+    await expect.poll(addresses).toEqual(['/', '/a/req_soon'])
+    expect(await links().allInnerTexts()).toEqual(['Back to the inbox', 'Next request'])
+    suite.server().state.review = sampleReview({ id: 'req_soon', action: 'The next one' })
+    await links().nth(1).click()
+    await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
+    expect(await visitor.page.locator('.action').innerText()).toBe('The next one')
+    expect(await visitor.page.locator('[data-wanted]').count()).toBe(0)
+    expect(await visitor.page.getByLabel('Comment (optional)').inputValue()).toBe('')
+  })
+
+  it('asks what else waits only after the decision, and leads back when nothing does', async () => {
+    await approve()
+    const { calls } = suite.server()
+    await expect.poll(() => calls.filter((call) => call === 'GET /me/pending')).toHaveLength(1)
+    expect(calls.indexOf('GET /me/pending')).toBeGreaterThan(
+      calls.findIndex((call) => call.startsWith('POST') && call.endsWith('/decision')),
+    )
+    expect(await addresses()).toEqual(['/'])
+    await links().click()
+    await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
+  })
+
+  it('leads back all the same when it cannot be told what else waits', async () => {
+    special = {
+      'GET /me/pending': () => {
+        throw refusal('internal_error')
+      },
+    }
+    await approve()
+    await expect.poll(() => suite.server().calls).toContain('GET /me/pending')
+    expect(await addresses()).toEqual(['/'])
+    expect(await visitor.page.locator('.notice.error').count()).toBe(0)
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('leads back from what is settled already, without asking what else waits', async () => {
+    suite.server().state.review = sampleReview({ status: 'expired', may_decide: false })
+    await visitor.page.goto(PATH)
+    await visitor.page.getByRole('heading', { name: 'Expired without a decision' }).waitFor()
+    expect(await addresses()).toEqual(['/'])
+    expect(suite.server().calls).not.toContain('GET /me/pending')
+  })
+
+  it('stays while the page waits for the votes of others and follows them', async () => {
+    const { state } = suite.server()
+    state.pending = [samplePending({ id: 'req_next' })]
+    const review = sampleReview({ quorum: { needed: 2, approved: 1 } })
+    state.review = review
+    const vote = { approver: SAMPLE_USER.approver, delegate: undefined, comment: null, mine: true }
+    const votes = [{ ...vote, decision: 'approved' as const, method: 'totp', at: inMinutes(0) }]
+    special = {
+      'POST /approvals/:id/decision': () => {
+        state.review = { ...review, may_decide: false, why_not: 'already_voted', votes }
+        return { id: review.id, status: 'pending' }
+      },
+    }
+    await visitor.page.clock.install()
+    await approve('You approved. Waiting for others')
+    await expect.poll(addresses).toEqual(['/', '/a/req_next'])
+    state.review = { ...review, status: 'rejected', may_decide: false, votes }
+    await visitor.page.clock.runFor(5000)
+    await visitor.page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
+    expect(await addresses()).toEqual(['/', '/a/req_next'])
+    expect(suite.server().calls.filter((call) => call === 'GET /me/pending')).toHaveLength(1)
+  })
+
+  it('shows no way on beside an open decision, but the brand leads to the inbox from every page', async () => {
+    await visitor.page.goto(PATH)
+    await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
+    expect(await links().count()).toBe(0)
+    await visitor.page.getByRole('link', { name: 'Countersign: start' }).click()
+    await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
+    expect(new URL(visitor.page.url()).pathname).toBe('/')
+  })
+})
