@@ -16,12 +16,13 @@ export async function integrationsPage(context: PageContext): Promise<PageView> 
     loadDeadLetters(),
     loadChatSetup(),
   ])
+  const list = webhooksSection(webhooks, context)
   const scene = el(
     'div',
     { class: 'integrations' },
     el('h1', {}, 'Integrations'),
-    webhooksSection(webhooks, context),
-    newWebhookSection(context),
+    list.element,
+    newWebhookSection(context, list.made),
     deadLettersSection(dead, context),
     ...chatSections(chat, context),
   )

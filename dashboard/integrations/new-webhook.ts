@@ -13,17 +13,20 @@ import { newWebhookShape, type Webhook } from './webhook-shapes.ts'
 
 const URL_LENGTH = 2048
 
-/** The form for a new webhook; it becomes the secret, shown once, with a way to try the receiver at once. */
-export function newWebhookSection({ done }: PageContext): HTMLElement {
+/**
+ * The form for a new webhook; it becomes the secret, shown once, with a way to try the receiver at once. `made` runs as soon
+ * as there is one.
+ */
+export function newWebhookSection({ done }: PageContext, made: () => void): HTMLElement {
   const part = section(
     'Create a webhook',
     'Events are posted to it as JSON, signed with a secret of its own. Events of before are not sent.',
   )
-  part.body.append(webhookForm(part, done))
+  part.body.append(webhookForm(part, done, made))
   return part.element
 }
 
-function webhookForm(part: Section, done: PageContext['done']): HTMLElement {
+function webhookForm(part: Section, done: PageContext['done'], made: () => void): HTMLElement {
   const url = field({
     label: 'Address of the receiver',
     name: 'url',
@@ -57,6 +60,7 @@ function webhookForm(part: Section, done: PageContext['done']): HTMLElement {
           'Copy its secret now: it is shown only this once.',
           madeView(webhook, secret, done),
         )
+        made()
       } catch (error) {
         part.slot.fail(error, { url })
       }

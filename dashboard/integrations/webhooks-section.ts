@@ -8,8 +8,12 @@ import { webhookActions } from './webhook-actions.ts'
 import { webhookHints, webhookTitle } from './webhook-facts.ts'
 import type { Webhook } from './webhook-shapes.ts'
 
-/** The webhooks of the account, each with what can be done with it. */
-export function webhooksSection(webhooks: readonly Webhook[], context: PageContext): HTMLElement {
+/** The webhooks of the account, each with what can be done with it. `made`: one more was made just now. */
+export function webhooksSection(
+  webhooks: readonly Webhook[],
+  context: PageContext,
+): { element: HTMLElement; made(): void } {
+  const none = el('p', {}, 'There is no webhook yet. Create the first one below, and send it a test.')
   const part = section(
     'Webhooks',
     'Your own systems are told of what happens in this account, by signed calls to an address of yours.',
@@ -17,7 +21,7 @@ export function webhooksSection(webhooks: readonly Webhook[], context: PageConte
   part.body.append(
     webhooks.length > 0
       ? el('ul', { class: 'entries' }, ...webhooks.map((webhook) => webhookEntry(webhook, context)))
-      : el('p', {}, 'There is no webhook yet. Create the first one below, and send it a test.'),
+      : none,
     el(
       'p',
       { class: 'hint' },
@@ -26,7 +30,12 @@ export function webhooksSection(webhooks: readonly Webhook[], context: PageConte
       '.',
     ),
   )
-  return part.element
+  return {
+    element: part.element,
+    made: () => {
+      none.textContent = 'Your first webhook is below. It is listed here once you have saved its secret.'
+    },
+  }
 }
 
 function webhookEntry(webhook: Webhook, context: PageContext): HTMLElement {

@@ -10,17 +10,26 @@ import { scopeFields } from './scope-fields.ts'
 
 type Done = (message?: string) => Promise<void>
 
-/** The form for a new key; it becomes the key, shown once. `first`: the account has had none yet. */
-export function newKeySection(first: boolean, done: Done): HTMLElement {
+/**
+ * The form for a new key; it becomes the key, shown once. `first`: the account has had none yet. `made` runs as soon as
+ * there is one.
+ */
+export function newKeySection(first: boolean, done: Done, made: () => void): HTMLElement {
   const part = section(
     first ? 'Create your first API key' : 'Create an API key',
     'An application or agent uses it to ask for approvals. A sandbox key decides by itself, for trying things out.',
   )
-  part.body.append(keyForm(part, first, done))
+  part.body.append(keyForm(part, { first, done, made }))
   return part.element
 }
 
-function keyForm(part: Section, first: boolean, done: Done): HTMLElement {
+interface KeyForm {
+  first: boolean
+  done: Done
+  made(): void
+}
+
+function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
   const name = field({
     label: 'Name of the key',
     name: 'name',
@@ -61,9 +70,10 @@ function keyForm(part: Section, first: boolean, done: Done): HTMLElement {
     }
     void runOnce(form, async () => {
       try {
-        const made = await post('/account/api-keys', wanted, newKeyShape)
-        const view = newKeyView({ rawKey: made.raw_key, key: made.key }, location.origin, () => done())
+        const { raw_key: rawKey, key } = await post('/account/api-keys', wanted, newKeyShape)
+        const view = newKeyView({ rawKey, key, first }, location.origin, () => done())
         part.turnInto('Your new API key', onceOnly(), view)
+        made()
       } catch (error) {
         part.slot.fail(error, { name })
       }

@@ -6,6 +6,8 @@ import { secretOnDemand } from './secret-on-demand.ts'
 
 export interface NewKey {
   rawKey: string
+  /** Whether the account had none before. */
+  first: boolean
   key: Pick<Key, 'id' | 'sandbox'>
 }
 
@@ -22,7 +24,7 @@ export function onceOnly(): HTMLElement {
 
 /** The raw key, shown once, and the way from a first request to a receipt that was checked. */
 export function newKeyView(
-  { rawKey, key: { id, sandbox } }: NewKey,
+  { rawKey, first, key: { id, sandbox } }: NewKey,
   origin: string,
   done: () => Promise<void>,
 ): HTMLElement {
@@ -30,7 +32,7 @@ export function newKeyView(
     'div',
     { class: 'new-key' },
     rawKeyBox(rawKey),
-    el('h3', {}, 'Ask for your first approval'),
+    el('h3', {}, first ? 'Ask for your first approval' : 'Ask for an approval'),
     el('p', { class: 'hint' }, 'Run this in a terminal. The answer holds the id of the request.'),
     command(askCommand(rawKey, origin), 'the command that asks for an approval'),
     el('h3', {}, 'What comes next'),

@@ -70,6 +70,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
     await press('Send a test')
     await page.getByText('The receiver took the test: answered with status 200, after 12 ms.').waitFor()
     await press('I saved the secret')
+    await page.locator('.webhook-about').waitFor()
     expect((await about())[0]).toContain('answered with status 200.')
     expect(await page.content()).not.toMatch(/5ec7e75ec7e7/)
     await page.getByLabel('Address of the receiver').fill(URL_1)
@@ -78,6 +79,19 @@ describeInBrowser('webhooks on the page of integrations', () => {
     await press('Create the webhook')
     await page.getByRole('heading', { name: 'Your new webhook' }).waitFor()
     expect(area.sent.at(-1)).toEqual({ url: URL_1, events: ['key.revoked'] })
+  })
+
+  it('says no more that there is none as soon as one is made, and lists it once its secret is saved', async () => {
+    await open()
+    await page.getByLabel('Address of the receiver').fill(URL_1)
+    await press('Create the webhook')
+    await page.getByRole('heading', { name: 'Your new webhook' }).waitFor()
+    const list = page.getByRole('region', { name: 'Webhooks', exact: true })
+    expect(await list.innerText()).not.toContain('no webhook yet')
+    expect(await list.innerText()).toContain('Your first webhook is below.')
+    await press('I saved the secret')
+    await list.locator('.webhook-about').waitFor()
+    expect(await list.innerText()).not.toContain('Your first webhook is below.')
   })
 
   it('loses nothing of a form that is refused, and says at the field what is wrong', async () => {

@@ -49,4 +49,22 @@ describeInBrowser('a new API key', () => {
     }
     expect(text).not.toContain('--allow-sandbox')
   })
+
+  it('speaks of a first approval only to whoever had no key, and no more of having none', async () => {
+    const { page } = await suite.visit()
+    const make = async (button: string): Promise<string[]> => {
+      await page.goto('/keys')
+      await page.getByLabel('Name of the key').fill('deploy-bot')
+      await page.getByRole('button', { name: button }).click()
+      await page.getByRole('heading', { name: 'Your new API key' }).waitFor()
+      return page.locator('.new-key h3').allInnerTexts()
+    }
+    expect((await make('Create an API key'))[0]).toBe('Ask for an approval')
+    area.keys = area.keys.filter(({ revoked_at }) => revoked_at !== null)
+    expect((await make('Create an API key'))[0]).toBe('Ask for an approval')
+    const list = await page.getByRole('region', { name: 'Keys of this account' }).innerText()
+    expect(list).toContain('Every other key is revoked. Your new one is below')
+    area.keys = []
+    expect((await make('Create your first API key'))[0]).toBe('Ask for your first approval')
+  })
 })
