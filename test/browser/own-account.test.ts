@@ -96,4 +96,28 @@ describeInBrowser('a person’s own account page', () => {
     await person.page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await person.page.getByRole('heading', { name: 'Your account' }).waitFor()
   })
+
+  it('says at the sign-in that a passkey may be suspended, why, and what to do (T30)', async () => {
+    const { page, context, authenticator } = await suite.enrol('hal@example.com')
+    const { session, id: authenticatorId } = authenticator
+    const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
+    await session.send('WebAuthn.clearCredentials', { authenticatorId })
+    for (const credential of credentials)
+      await session.send('WebAuthn.addCredential', {
+        authenticatorId,
+        credential: { ...credential, signCount: 0 },
+      })
+    await context.clearCookies()
+    await page.goto('/signin')
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    const alert = page.getByRole('alert').filter({ hasText: 'this passkey does not sign you in' })
+    await alert.waitFor()
+    const said = await alert.innerText()
+    for (const part of [
+      'it is suspended: its counter went backwards',
+      'Use another passkey or a code',
+      'remove',
+    ])
+      expect(said).toContain(part)
+  })
 })

@@ -1,5 +1,5 @@
 import { requestOptionsShape, sessionShape, type User } from '../api/contract.ts'
-import { post } from '../api/request.ts'
+import { post, RequestFailure } from '../api/request.ts'
 import { button, runOnce, submitButton } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
 import { EMAIL_LENGTH, field } from '../dom/field.ts'
@@ -20,7 +20,9 @@ export function signInPanel(signedIn: (user: User) => void, codesOpen = false): 
       const { user } = await post('/session/passkey', { credential }, sessionShape)
       signedIn(user)
     } catch (error) {
-      slot.fail(error)
+      if (error instanceof RequestFailure && error.code === 'sign_in_failed')
+        slot.show('error', ...notThisOne())
+      else slot.fail(error)
     }
   })
   const works = passkeysWork()
@@ -44,6 +46,15 @@ export function signInPanel(signedIn: (user: User) => void, codesOpen = false): 
     slot.element,
     codes,
   )
+}
+
+/** Which of these it was the service tells nobody before sign-in, so all of them are said. */
+function notThisOne(): string[] {
+  return [
+    'this passkey does not sign you in. It was removed, it belongs to another service, or it is suspended: its counter went ',
+    'backwards, which can mean that there is a copy of it. Use another passkey or a code, then look at your passkeys on the ',
+    'account page and remove this one there.',
+  ]
 }
 
 function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
