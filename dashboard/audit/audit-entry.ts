@@ -35,6 +35,7 @@ export function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
       'div',
       { class: 'audit-about' },
       el('span', { class: 'hint' }, 'About '),
+      aboutName(subject, reading),
       idElement(subject, reading),
       copyButton(subject, `the id ${subject}`),
     ),
@@ -92,6 +93,12 @@ function whoOrWhat(id: string, first: boolean, { names, reader, href }: Reading)
 
 function begin(words: string, first: boolean): string {
   return first ? `${words.charAt(0).toUpperCase()}${words.slice(1)}` : words
+}
+
+/** What it is called now, beside its id. */
+function aboutName(id: string, { names }: Reading): HTMLElement | undefined {
+  const name = names.get(id)
+  return name === undefined ? undefined : el('span', {}, callerText(name))
 }
 
 /** An id that leads to its page where it has one. */

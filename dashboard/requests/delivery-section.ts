@@ -1,4 +1,5 @@
 import { get } from '../../webauthn-page/api/request.ts'
+import type { WritePerson } from '../../webauthn-page/decide/person.ts'
 import { type Child, el, link } from '../../webauthn-page/dom/element.ts'
 import { moment } from '../../webauthn-page/dom/moment.ts'
 import { notice } from '../../webauthn-page/dom/notice.ts'
@@ -14,13 +15,19 @@ export function loadLog(id: string, cursor?: string): Promise<RequestLog> {
   return get(`/approvals/${id}/deliveries${page}`, requestLogShape)
 }
 
+/** What the section writes addresses of pages and people with. */
+interface Writing {
+  href(path: string): string
+  person: WritePerson
+}
+
 /** Who was told of the request, and what came of it. */
-export function deliverySection(id: string, log: RequestLog, href: (path: string) => string): HTMLElement {
+export function deliverySection(id: string, log: RequestLog, { href, person }: Writing): HTMLElement {
   const part = section(
     'Who was told',
     'The callback of the request, your webhooks, and messages in chat. What a receiver answered is not kept, only its kind.',
   )
-  part.body.append(...(log.quiet ?? []).map(quietNote))
+  part.body.append(...(log.quiet ?? []).map((quiet) => quietNote(quiet, person)))
   if (log.data.length + log.cards.length === 0) {
     part.body.append(el('p', {}, 'Nothing was sent: no callback, no webhook, no chat.'))
     return part.element
@@ -41,18 +48,21 @@ export function deliverySection(id: string, log: RequestLog, href: (path: string
     }),
   )
   if (log.cards.length > 0) {
-    const cards = log.cards.map(cardRow)
+    const cards = log.cards.map((card) => cardRow(card, person))
     part.body.append(el('ul', { class: 'entries', 'aria-label': 'Messages in chat' }, ...cards))
   }
   return part.element
 }
 
 /** Somebody was left in peace: the request stands in their inbox all the same. */
-function quietNote({ approver, until }: { approver: string; until: string }): HTMLElement {
+function quietNote(
+  { approver, until }: { approver: string; until: string },
+  person: WritePerson,
+): HTMLElement {
   return notice(
     'info',
     'Approver ',
-    el('span', { class: 'mono' }, approver),
+    person(approver),
     ' was sent no message and no notification: they had just rejected three requests of this key, which is silent towards them until ',
     moment(until),
     '. The request is in their inbox.',
@@ -74,11 +84,14 @@ function deliveryRow(delivery: Delivery, href: (path: string) => string): HTMLEl
   )
 }
 
-function cardRow({ platform, recipient, approver, state, next_attempt_at, attempts }: Card): HTMLElement {
+function cardRow(
+  { platform, recipient, approver, state, next_attempt_at, attempts }: Card,
+  person: WritePerson,
+): HTMLElement {
   const whom: Child[] =
     approver === undefined
       ? [recipient === 'channel' ? 'A channel' : 'An approver']
-      : ['Approver ', el('span', { class: 'mono' }, approver)]
+      : ['Approver ', person(approver)]
   return row(
     [platformName(platform)],
     { words: cardState(state), bad: state === 'unreachable' || state === 'not_sent' },

@@ -1,6 +1,7 @@
 import type { Review } from '../../webauthn-page/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/api/request.ts'
 import { type CheckedReview, loadReview } from '../../webauthn-page/decide/load-review.ts'
+import type { WritePerson } from '../../webauthn-page/decide/person.ts'
 import { quorumView } from '../../webauthn-page/decide/quorum-view.ts'
 import { requestPanel } from '../../webauthn-page/decide/request-panel.ts'
 import { requestScene } from '../../webauthn-page/decide/request-scene.ts'
@@ -12,6 +13,7 @@ import { whileVisible } from '../../webauthn-page/dom/while-visible.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { deliverySection, loadLog } from './delivery-section.ts'
 import type { RequestLog } from './delivery-shapes.ts'
+import { loadPeople } from './people-names.ts'
 import { recordSection } from './whole-record.ts'
 
 const POLL_MS = 5000
@@ -21,12 +23,16 @@ export async function requestPage(context: PageContext): Promise<PageView> {
   const id = context.params.id ?? ''
   if (!/^req_\w{26}$/.test(id)) return unknownRequest(context)
   try {
-    const [checked, log] = await Promise.all([loadReview(id), context.account.own ? ownLog(id) : undefined])
-    const scene = sceneOf(checked, context)
+    const [checked, log, person] = await Promise.all([
+      loadReview(id),
+      context.account.own ? ownLog(id) : undefined,
+      loadPeople(context),
+    ])
+    const scene = sceneOf(checked, context, person)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
     if (decision !== undefined) below?.append(recordSection(checked, decision))
-    if (log !== undefined) below?.append(deliverySection(id, log, context.href))
+    if (log !== undefined) below?.append(deliverySection(id, log, { href: context.href, person }))
     return { title: headingOf(checked.review), scene, wide: true }
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 404) return unknownRequest(context)
@@ -44,21 +50,21 @@ async function ownLog(id: string): Promise<RequestLog | undefined> {
   }
 }
 
-function sceneOf(checked: CheckedReview, context: PageContext): HTMLElement {
+function sceneOf(checked: CheckedReview, context: PageContext, person: WritePerson): HTMLElement {
   const { review } = checked
-  let shown = quorumView(review)
+  let shown = quorumView(review, person)
   const live = [shown]
   if (review.status === 'pending') {
     const clock = timeLeft(checked, () => {})
     context.signal.addEventListener('abort', clock.stop)
     live.unshift(clock.element)
   }
-  const panel = requestPanel(review, live, decideLink)
+  const panel = requestPanel(review, live, decideLink, person)
   const scene = requestScene(checked, panel)
   scene.prepend(el('p', { class: 'way-back' }, link(context.href('/requests'), 'All requests')))
   if (review.status === 'pending')
     follow(scene, review, context, (now) => {
-      const votes = quorumView(now)
+      const votes = quorumView(now, person)
       shown.replaceWith(votes)
       shown = votes
     })

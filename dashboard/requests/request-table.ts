@@ -1,4 +1,5 @@
 import { cutText, more } from '../../src/domain/cut-text.ts'
+import type { WritePerson } from '../../webauthn-page/decide/person.ts'
 import { methodWord } from '../../webauthn-page/decide/words.ts'
 import { type Child, el, freshId, link } from '../../webauthn-page/dom/element.ts'
 import { moment } from '../../webauthn-page/dom/moment.ts'
@@ -10,7 +11,10 @@ import type { RequestRow } from './request-shapes.ts'
 const SHOWN = 160
 
 /** The table of the history; on narrow screens its rows are cards. */
-export function requestTable(href: (path: string) => string): {
+export function requestTable(
+  href: (path: string) => string,
+  person: WritePerson,
+): {
   element: HTMLElement
   /** @returns the link in the first of the new rows */
   add(rows: readonly RequestRow[]): HTMLElement | undefined
@@ -25,7 +29,7 @@ export function requestTable(href: (path: string) => string): {
   return {
     element: table.element,
     add: (rows) => {
-      const made = rows.map((row) => tableRow(row, href))
+      const made = rows.map((row) => tableRow(row, href, person))
       table.add(made.map(({ cells }) => cells))
       return made[0]?.open
     },
@@ -35,6 +39,7 @@ export function requestTable(href: (path: string) => string): {
 function tableRow(
   row: RequestRow,
   href: (path: string) => string,
+  person: WritePerson,
 ): { cells: TableRow; open: HTMLAnchorElement } {
   const actionId = freshId('action')
   const open = link(href(`/requests/${encodeURIComponent(row.id)}`), 'Show', {
@@ -48,7 +53,7 @@ function tableRow(
       el('div', {}, el('strong', {}, callerText(row.requested_by.key_name))),
       el('div', { class: 'hint' }, moment(row.created_at)),
     ],
-    decidedCell(row),
+    decidedCell(row, person),
     [open],
   ]
   return { cells, open }
@@ -76,7 +81,10 @@ function statusCell({ status, cancelled, high_impact, sandbox }: RequestRow): Ch
   ]
 }
 
-function decidedCell({ status, decision, decided_at, expires_at, quorum }: RequestRow): Child[] {
+function decidedCell(
+  { status, decision, decided_at, expires_at, quorum }: RequestRow,
+  person: WritePerson,
+): Child[] {
   if (decision === undefined) {
     if (status !== 'pending') return [el('span', { class: 'hint' }, 'By nobody')]
     return [
@@ -85,9 +93,9 @@ function decidedCell({ status, decision, decided_at, expires_at, quorum }: Reque
     ]
   }
   return [
-    el('div', {}, el('span', { class: 'mono' }, decision.approver), ` · ${methodWord(decision.method)}`),
+    el('div', {}, person(decision.approver), ` · ${methodWord(decision.method)}`),
     decision.delegate !== undefined &&
-      el('div', { class: 'hint' }, 'by the delegate ', el('span', { class: 'mono' }, decision.delegate)),
+      el('div', { class: 'hint' }, 'by the delegate ', person(decision.delegate)),
     typeof decided_at === 'string' && el('div', { class: 'hint' }, moment(decided_at)),
   ]
 }

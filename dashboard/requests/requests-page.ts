@@ -1,10 +1,12 @@
 import { get } from '../../webauthn-page/api/request.ts'
+import type { WritePerson } from '../../webauthn-page/decide/person.ts'
 import { el } from '../../webauthn-page/dom/element.ts'
 import { filterForm, RESULTS_ID } from '../parts/filter-form.ts'
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
 import { type Found, findPage } from '../parts/find-page.ts'
 import { type ListPage, showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { loadPeople } from './people-names.ts'
 import { type KnownKey, REQUEST_FILTERS, requestFilterFields } from './request-filters.ts'
 import { keyNamesShape, type RequestRow, requestPageShape } from './request-shapes.ts'
 import { requestTable } from './request-table.ts'
@@ -17,7 +19,11 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
       withFilters(context.ofAccount('/account/requests'), [...forService(filters), ...more]),
       requestPageShape,
     )
-  const [found, keys] = await Promise.all([findPage(REQUEST_FILTERS, load), loadKeys(context)])
+  const [found, keys, person] = await Promise.all([
+    findPage(REQUEST_FILTERS, load),
+    loadKeys(context),
+    loadPeople(context),
+  ])
   const scene = el(
     'div',
     { class: 'history' },
@@ -30,7 +36,7 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
       apply: (chosen) => context.go(withFilters(context.href('/requests'), chosen)),
       clear: context.href('/requests'),
     }),
-    ...results(context, filters, found, load),
+    ...results(context, filters, found, { load, person }),
   )
   return { title: 'Requests', scene, wide: true }
 }
@@ -47,16 +53,21 @@ async function loadKeys({ account }: PageContext): Promise<KnownKey[] | undefine
   return (await get('/account/api-keys?limit=100', keyNamesShape)).data
 }
 
+interface Listing {
+  load(more: Iterable<readonly [string, string]>): Promise<ListPage<RequestRow>>
+  person: WritePerson
+}
+
 function results(
   context: PageContext,
   filters: Filters,
   { page }: Found<ListPage<RequestRow>>,
-  load: (more: Iterable<readonly [string, string]>) => Promise<ListPage<RequestRow>>,
+  { load, person }: Listing,
 ): HTMLElement[] {
   if (page === undefined) return []
   const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
   let shown = 0
-  const table = requestTable(context.href)
+  const table = requestTable(context.href, person)
   const none = nothing(context, filters, page.next_cursor === null)
   const add = (rows: readonly RequestRow[], complete: boolean): HTMLElement | undefined => {
     shown += rows.length

@@ -4,6 +4,7 @@ import { beforeEach, expect, it } from 'vitest'
 import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
 import { historyArea, sampleDecided, sampleDelivery } from '../support/page-history-answers.ts'
+import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -21,7 +22,8 @@ const CARD = {
 
 describeInBrowser('one request in full', () => {
   const area = historyArea()
-  const suite = usePageSuite(area)
+  const people = peopleArea()
+  const suite = usePageSuite(area, people)
   let visitor: Visitor
 
   beforeEach(async () => {
@@ -70,7 +72,7 @@ describeInBrowser('one request in full', () => {
     await open('Approve or reject this action?')
     const text = await main().innerText()
     expect(text).toContain('Ben <b>Boss</b>')
-    expect(text).toContain('Not reachable in chat: approver aa11bb22cc33dd44.')
+    expect(text).toContain('Not reachable in chat: approver Bo Lind aa11bb22cc33dd44.')
     expect(await main().locator('b').count()).toBe(0)
   })
 
@@ -134,6 +136,34 @@ describeInBrowser('one request in full', () => {
     expect(await main().innerText()).toContain(
       'Approver 9f2c4e6a8b0d1f35 was sent no message and no notification: they had just rejected three requests',
     )
+  })
+
+  it('writes people whose name the service tells by name, with the reference that is signed', async () => {
+    people.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy <b>C</b>', approver: '0011223344556677' }))
+    suite.server().state.review = sampleDecided()
+    const card = { ...CARD, recipient: 'approver', approver: 'aa11bb22cc33dd44' }
+    const quiet = [{ approver: '9f2c4e6a8b0d1f35', until: '2026-11-20T09:45:00.000Z' }]
+    area.log = { data: [], next_cursor: null, cards: [card], quiet }
+    await open('Approved')
+    const panel = await visitor.page.locator('.panel').innerText()
+    expect(panel).toContain('Approver Bo Lind aa11bb22cc33dd44')
+    expect(panel).toContain('by the delegate Cy <b>C</b> 0011223344556677')
+    expect(panel).toMatch(/Approver\s+Bo Lind aa11bb22cc33dd44\s+Decided by the delegate\s+Cy/)
+    const told = visitor.page.getByRole('list', { name: 'Messages in chat' })
+    expect(await told.innerText()).toContain('Approver Bo Lind aa11bb22cc33dd44')
+    expect(await main().innerText()).toContain('Approver 9f2c4e6a8b0d1f35 was sent no message')
+    expect(await main().locator('b').count()).toBe(0)
+  })
+
+  it('tells an auditor the name of the owner, and of nobody else', async () => {
+    suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
+    Object.assign(people.account, { owner: { approver: 'aa11bb22cc33dd44', name: 'Olga Owner' } })
+    suite.server().state.review = sampleDecided()
+    await open('Approved')
+    const panel = await visitor.page.locator('.panel').innerText()
+    expect(panel).toContain('Approver Olga Owner aa11bb22cc33dd44')
+    expect(panel).toContain('by the delegate 0011223344556677')
+    expect(suite.server().calls).not.toContain('GET /account/members')
   })
 
   it('follows the votes of others, and becomes another page when the request is decided', async () => {

@@ -33,7 +33,13 @@ describeInBrowser('the history of requests', () => {
     const [pending = '', rejected = '', withdrawn = ''] = await rows().allInnerTexts()
     for (const text of ['Pending', 'High impact', 'ops-agent-prod', '1 of 3 approvals', 'Open until'])
       expect(pending).toContain(text)
-    for (const text of ['Rejected', 'Sandbox', 'Drop the table', '7f3a09c2d41be865 · Passkey', '20 Nov 2026'])
+    for (const text of [
+      'Rejected',
+      'Sandbox',
+      'Drop the table',
+      'Ana Pereira 7f3a09c2d41be865 · Passkey',
+      '20 Nov',
+    ])
       expect(rejected).toContain(text)
     expect(withdrawn).toContain('Withdrawn')
     expect(withdrawn).toContain('By nobody')

@@ -5,10 +5,15 @@ import { el, link } from '../dom/element.ts'
 import { facts } from '../dom/facts.ts'
 import { moment } from '../dom/moment.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
+import { byReference, type WritePerson } from './person.ts'
 import { methodWord } from './words.ts'
 
 /** The signed result: who, how, when, and the receipt that anyone can check. */
-export function receiptView(review: Review, decision: Decision): HTMLElement {
+export function receiptView(
+  review: Review,
+  decision: Decision,
+  person: WritePerson = byReference,
+): HTMLElement {
   const mine = decision.approver === review.approver
   return el(
     'div',
@@ -17,10 +22,8 @@ export function receiptView(review: Review, decision: Decision): HTMLElement {
       ['Decision', el('strong', {}, decision.decision === 'approved' ? 'Approved' : 'Rejected')],
       ['Method', methodWord(decision.method)],
       ['Decided', moment(decision.decided_at)],
-      ['Approver', el('span', { class: 'mono' }, decision.approver), mine && ' (you)'],
-      decision.delegate === undefined
-        ? undefined
-        : ['Decided by the delegate', el('span', { class: 'mono' }, decision.delegate)],
+      ['Approver', person(decision.approver), mine && ' (you)'],
+      decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
       [
         'Receipt',
         el(

@@ -1,5 +1,6 @@
 import type { Review } from '../api/contract.ts'
 import { el, link } from '../dom/element.ts'
+import type { WritePerson } from './person.ts'
 import { receiptView } from './receipt-view.ts'
 
 /**
@@ -10,13 +11,14 @@ export function requestPanel(
   review: Review,
   live: readonly HTMLElement[],
   decide: (review: Review) => HTMLElement,
+  person?: WritePerson,
 ): HTMLElement {
   return el(
     'section',
     { class: 'panel', 'aria-labelledby': 'panel-title' },
     el('h2', { id: 'panel-title' }, titleOf(review)),
     ...live,
-    ...body(review, decide),
+    ...body(review, decide, person),
   )
 }
 
@@ -25,8 +27,12 @@ function titleOf(review: Review): string {
   return review.status === 'pending' && review.may_decide ? 'Your decision' : 'State'
 }
 
-function body(review: Review, decide: (review: Review) => HTMLElement): HTMLElement[] {
-  if (review.decision !== undefined) return [receiptView(review, review.decision)]
+function body(
+  review: Review,
+  decide: (review: Review) => HTMLElement,
+  person: WritePerson | undefined,
+): HTMLElement[] {
+  if (review.decision !== undefined) return [receiptView(review, review.decision, person)]
   if (review.status !== 'pending') return [el('p', {}, finalSentence(review))]
   if (!review.may_decide) return [whyNot(review)]
   if (review.methods.length > 0) return [decide(review)]

@@ -1,0 +1,32 @@
+import { get } from '../../webauthn-page/api/request.ts'
+import { list, nullable, object, text } from '../../webauthn-page/api/shape.ts'
+import type { WritePerson } from '../../webauthn-page/decide/person.ts'
+import { el } from '../../webauthn-page/dom/element.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import type { PageContext } from '../shell/page-entry.ts'
+
+type People = readonly { approver: string | null; name: string }[]
+
+const membersShape = object({ data: list(object({ approver: nullable(text), name: text })) })
+const accountShape = object({ owner: object({ approver: text, name: text }) })
+
+/**
+ * Writes people of the account that is looked at by their names, with the reference that stands in receipts beside it. Who
+ * the members are only their owner may list; others know the owner and themselves. Whoever is unknown stays a reference.
+ */
+export async function loadPeople(context: PageContext): Promise<WritePerson> {
+  const { user } = context
+  const others = await peopleOf(context).catch((): People => [])
+  const names = new Map([...others, user].map(({ approver, name }) => [approver, name]))
+  return (reference) => {
+    const mono = el('span', { class: 'mono' }, reference)
+    const name = names.get(reference)
+    return name === undefined ? mono : el('span', { class: 'person' }, callerText(name), ' ', mono)
+  }
+}
+
+/** @throws RequestFailure, ShapeError */
+async function peopleOf({ account, ofAccount }: PageContext): Promise<People> {
+  if (account.own && account.role === 'owner') return (await get('/account/members', membersShape)).data
+  return [(await get(ofAccount('/account'), accountShape)).owner]
+}
