@@ -1,24 +1,16 @@
-import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
-import type { PageState } from '../support/page-answers.ts'
+import { axeViolations, describeInBrowser } from '../support/browser.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
+import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const REQUEST = `/a/${sampleReview().id}`
 const DEEP = JSON.parse(`${'{"a":'.repeat(15)}"${'unbroken'.repeat(40)}"${'}'.repeat(15)}`)
 
-interface Scene {
-  prepare?(state: PageState): void
-  path: string
-  ready: string
-  act?(page: Page): Promise<void>
-}
-
-const SCENES: Record<string, Scene> = {
+const SCENES: Record<string, PageScene<undefined>> = {
   'request to decide': { path: `${REQUEST}?d=approve`, ready: '.decision-form' },
   'request with hostile text': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       const hostile = {
         'Agent\u200b': 'x',
         deep: DEEP,
@@ -51,21 +43,21 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'expired request': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.review = sampleReview({ status: 'expired', may_decide: false })
     },
     path: REQUEST,
     ready: '.settled',
   },
   'safety stop': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.review = sampleReview({ context_sha256: 'b'.repeat(64) })
     },
     path: REQUEST,
     ready: '.notice.error',
   },
   'sign-in': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.signedIn = false
     },
     path: '/signin',
@@ -76,7 +68,7 @@ const SCENES: Record<string, Scene> = {
   'dead link': { path: '/enroll#bad-token', ready: '.notice.error' },
   'incomplete link': { path: '/setup', ready: '.notice.warning' },
   'sign-in while the passkey is asked': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.signedIn = false
     },
     path: '/signin',
@@ -99,7 +91,7 @@ const SCENES: Record<string, Scene> = {
   account: { path: '/account', ready: '.entries' },
   inbox: { path: '/', ready: '.waiting' },
   'inbox with hostile requests waiting': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.pending = [
         samplePending({ action: `a\u202eb${'x'.repeat(400)}` }),
         samplePending({ id: 'req_2', high_impact: false, action: 'word '.repeat(400) }),
@@ -109,7 +101,7 @@ const SCENES: Record<string, Scene> = {
     ready: '.waiting',
   },
   'inbox with nothing waiting, and invitations': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.pending = []
       state.invitations = [
         {
@@ -143,7 +135,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'first run': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.keys = []
     },
     path: '/',
@@ -154,7 +146,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'account of several that may be looked at': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.accounts = [
         { id: 'acc_2', name: 'Example Ltd, Department of very long names', role: 'auditor', own: false },
         { id: 'acc_1', name: 'Ana Pereira', role: 'owner', own: true },
@@ -164,7 +156,7 @@ const SCENES: Record<string, Scene> = {
     ready: '.entries',
   },
   'page that the role does not open': {
-    prepare: (state) => {
+    prepare: (_, state) => {
       state.accounts = [{ id: 'acc_2', name: `Example ${'W'.repeat(60)}`, role: 'auditor', own: false }]
     },
     path: '/members',
@@ -172,30 +164,10 @@ const SCENES: Record<string, Scene> = {
   },
 }
 
-const LOOKS = [
-  { width: 360, colorScheme: 'dark' },
-  { width: 1440, colorScheme: 'light' },
-] as const
-
 describeInBrowser('every page for everybody', () => {
   const suite = usePageSuite()
 
-  for (const [name, { prepare, path, ready, act }] of Object.entries(SCENES)) {
-    it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
-      prepare?.(suite.server().state)
-      const { page, incidents } = await suite.visit()
-      await page.goto(path)
-      await page.locator(ready).first().waitFor()
-      await act?.(page)
-      for (const { width, colorScheme } of LOOKS) {
-        await page.setViewportSize({ width, height: 800 })
-        await page.emulateMedia({ colorScheme })
-        expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
-        expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
-        expect(incidents).toEqual([])
-      }
-    })
-  }
+  lookAtScenes(suite, { area: undefined, name: 'page', path: '/' }, SCENES)
 
   it('axe itself works: it finds a button without a name', async () => {
     const { page } = await suite.visit()

@@ -12,15 +12,25 @@ export interface PageScene<Area> {
   prepare?(area: Area, state: PageState): void
   /** There once the page is. */
   ready: string
+  /** Pixels of the window, where a dialog must show all it holds in a picture. */
+  height?: number
   act?(page: Page): Promise<unknown>
 }
 
 /** Where to put pictures of every scene, for somebody to look at. */
 const SHOTS = process.env.SCREENSHOTS
 
+/** Checked: between them every width and every colour. */
 const LOOKS = [
   { width: 360, colorScheme: 'dark' },
   { width: 1440, colorScheme: 'light' },
+] as const
+
+/** For the eye, too: what stands well in one of them may not in the other. */
+const PICTURED = [
+  ...LOOKS,
+  { width: 360, colorScheme: 'light' },
+  { width: 1440, colorScheme: 'dark' },
 ] as const
 
 /** What a set of scenes is about: its answers, its name in the files of pictures, and the page that it shows. */
@@ -36,24 +46,33 @@ export function lookAtScenes<Area>(
   about: About<Area>,
   scenes: Record<string, PageScene<Area>>,
 ): void {
-  for (const [name, { path = about.path, prepare, ready, act }] of Object.entries(scenes)) {
+  for (const [name, { path = about.path, prepare, ready, height = 800, act }] of Object.entries(scenes)) {
     it(`${name}: axe finds nothing and nothing overflows, on a dark phone and a light desk`, async () => {
       prepare?.(about.area, suite.server().state)
       const { page, incidents } = await suite.visit()
       await page.goto(path)
       await page.locator(ready).first().waitFor()
       await act?.(page)
+      if (SHOTS !== undefined) await takePictures(page, `${SHOTS}/${about.name}-${fileName(name)}`, height)
       for (const { width, colorScheme } of LOOKS) {
-        await page.setViewportSize({ width, height: 800 })
+        await page.setViewportSize({ width, height })
         await page.emulateMedia({ colorScheme })
-        if (SHOTS !== undefined) {
-          const file = `${SHOTS}/${about.name}-${name.replace(/\W+/g, '-')}-${width}-${colorScheme}.png`
-          await page.screenshot({ path: file, fullPage: true })
-        }
         expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
         expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
         expect(incidents).toEqual([])
       }
     })
+  }
+}
+
+function fileName(scene: string): string {
+  return scene.replace(/\W+/g, '-')
+}
+
+async function takePictures(page: Page, stem: string, height: number): Promise<void> {
+  for (const { width, colorScheme } of PICTURED) {
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ colorScheme })
+    await page.screenshot({ path: `${stem}-${width}-${colorScheme}.png`, fullPage: true })
   }
 }

@@ -1,0 +1,94 @@
+import type { Page } from 'playwright-core'
+import { describeInBrowser } from '../support/browser.ts'
+import { batchArea } from '../support/page-batch-answers.ts'
+import { samplePending, sampleReview } from '../support/page-samples.ts'
+import { lookAtScenes } from '../support/page-scenes.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const LONG = 'wordwithoutspace'.repeat(30)
+const PATH = `/a/${sampleReview().id}`
+/** Of a window in which a dialog shows all it holds. */
+const TALL = 5200
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+async function openBatch(page: Page): Promise<void> {
+  await press(page, 'Approve all 3')
+  await page.locator('.decision-form').waitFor()
+}
+
+async function confirm(page: Page, button: string): Promise<void> {
+  await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+  await page.getByLabel('Code from your authenticator app').fill('123456')
+  await press(page, button)
+}
+
+describeInBrowser('deciding on several requests, for everybody', () => {
+  const area = batchArea()
+  const suite = usePageSuite(area)
+
+  lookAtScenes(
+    suite,
+    { area, name: 'batch', path: '/' },
+    {
+      'several requests': { ready: '.together', height: TALL, act: openBatch },
+      'several requests with all details': {
+        ready: '.together',
+        height: TALL,
+        prepare: () => {
+          const [first, ...others] = area.state.reviews
+          if (first === undefined) throw new Error('the sample has requests')
+          area.state.reviews = [sampleReview({ ...first, action: LONG, ...bare(LONG) }), ...others]
+        },
+        act: async (page) => {
+          await openBatch(page)
+          await press(page, 'Open all details')
+        },
+      },
+      'what came of several requests': {
+        ready: '.together',
+        prepare: () => {
+          area.state.lost = ['req_2']
+        },
+        act: async (page) => {
+          await openBatch(page)
+          await confirm(page, 'Approve 3 requests')
+          await page.getByRole('heading', { name: '2 of 3 requests recorded' }).waitFor()
+        },
+      },
+    },
+  )
+})
+
+function bare(reason: string): Pick<ReturnType<typeof sampleReview>, 'context_json' | 'context_sha256'> {
+  const { context_json, context_sha256 } = sampleReview({}, { reason })
+  return { context_json, context_sha256 }
+}
+
+describeInBrowser('the way on after a decision, for everybody', () => {
+  const suite = usePageSuite()
+
+  lookAtScenes(
+    suite,
+    { area: undefined, name: 'decided', path: PATH },
+    {
+      'a decision, and one more request': {
+        ready: '.decision-form',
+        prepare: (_, state) => {
+          state.pending = [samplePending({ id: 'req_next' })]
+        },
+        act: async (page) => {
+          await confirm(page, 'Approve')
+          await page.getByRole('link', { name: 'Next request' }).waitFor()
+        },
+      },
+      'a decision, and nothing more': {
+        ready: '.decision-form',
+        act: async (page) => {
+          await confirm(page, 'Reject')
+          await page.getByRole('link', { name: 'Back to the inbox' }).waitFor()
+        },
+      },
+    },
+  )
+})
