@@ -12,6 +12,8 @@ export interface InboxStore {
   marks(userIds: readonly string[]): Promise<InboxMark[]>
   /** Who of these people stands in at `now`, and for whom. */
   standIns(userIds: readonly string[], now: Date): Promise<{ delegate: string; principal: string }[]>
+  /** Marks of what each of these people is in other people's accounts: as a delegate they decide only where they are approvers. */
+  seats(userIds: readonly string[]): Promise<{ user_id: string; mark: string }[]>
 }
 
 /** Why a look at the inbox is due; `session_over`: the session it is watched in has ended. */

@@ -28,7 +28,10 @@ interface Watcher {
   wake: () => void
 }
 
-/** One looker per process: three queries a look for all streams together (T67), and none while nobody watches. */
+/**
+ * One looker per process: three queries a look for all streams together (T67), four where somebody stands in for another,
+ * and none while nobody watches.
+ */
 export function createInboxSignal(stores: Stores, clock: Clock, log: Log): StirredInboxSignal {
   const watchers = new Set<Watcher>()
   let stopped = false
@@ -88,8 +91,12 @@ async function lookFor({ inbox, sessions }: Stores, clock: Clock, watchers: Watc
     inbox.standIns(userIds, now),
     sessions.liveAmong(sessionIds, now),
   ])
-  const marks = await inbox.marks([...new Set([...userIds, ...standIns.map(({ principal }) => principal)])])
-  const markOf = marksByPerson(marks, standIns)
+  const delegates = [...new Set(standIns.map(({ delegate }) => delegate))]
+  const [marks, seats] = await Promise.all([
+    inbox.marks([...new Set([...userIds, ...standIns.map(({ principal }) => principal)])]),
+    delegates.length === 0 ? [] : inbox.seats(delegates),
+  ])
+  const markOf = marksByPerson(marks, standIns, seats)
   const alive = new Set(live)
   for (const watcher of watchers) {
     const mark = markOf(watcher.userId)
@@ -104,10 +111,11 @@ function tell(watcher: Watcher, news: InboxNews): void {
   watcher.wake()
 }
 
-/** What a person's inbox looks like: everything that names them, or somebody for whom they stand in. */
+/** What a person's inbox looks like: everything that names them, or somebody for whom they stand in, and where they may. */
 function marksByPerson(
   marks: Awaited<ReturnType<InboxStore['marks']>>,
   standIns: Awaited<ReturnType<InboxStore['standIns']>>,
+  seats: Awaited<ReturnType<InboxStore['seats']>>,
 ): (userId: string) => string {
   const byApprover = new Map<string, string[]>()
   for (const { approvers, mark } of marks)
@@ -117,6 +125,7 @@ function marksByPerson(
       .filter(({ delegate }) => delegate === userId)
       .map(({ principal }) => principal)
     const found = [userId, ...principals].flatMap((id) => [id, ...(byApprover.get(id) ?? []).sort()])
-    return found.join(' ')
+    const mine = seats.filter(({ user_id }) => user_id === userId)
+    return [...found, ...mine.map(({ mark }) => mark)].join(' ')
   }
 }

@@ -1,5 +1,11 @@
+import type { Member } from '../domain/account.ts'
 import type { InboxMark, InboxStore } from '../flow/inbox-ports.ts'
 import type { StoreConnection } from './connect.ts'
+
+interface SeatRow {
+  _id: string
+  members?: Pick<Member, 'user_id' | 'role' | 'state'>[]
+}
 
 interface MarkRow {
   _id: string[]
@@ -9,12 +15,13 @@ interface MarkRow {
 }
 
 /**
- * Reads over requests and users for whoever watches an inbox. A group changes with every write to one of its requests: a vote
+ * Reads over requests, users and accounts for whoever watches an inbox. A group changes with every write to one of its requests: a vote
  * raises a version, one that is gone lowers the count, and one that came in its place is younger than all others.
  */
 export function createInboxStore(connection: StoreConnection): InboxStore {
   const requests = connection.collection('requests')
   const users = connection.collection<{ _id: string; delegate?: { user_id: string } }>('users')
+  const accounts = connection.collection<SeatRow>('accounts')
   return {
     async marks(userIds) {
       const waiting = {
@@ -41,6 +48,17 @@ export function createInboxStore(connection: StoreConnection): InboxStore {
       const found = await users.find(active, { projection: { 'delegate.user_id': 1 } }).toArray()
       return found.flatMap(({ _id, delegate }) =>
         delegate === undefined ? [] : [{ delegate: delegate.user_id, principal: _id }],
+      )
+    },
+    async seats(userIds) {
+      const wanted = new Set(userIds)
+      const projection = { 'members.user_id': 1, 'members.role': 1, 'members.state': 1 }
+      const holding = { 'members.user_id': { $in: [...userIds] } }
+      const found = await accounts.find(holding, { projection }).sort({ _id: 1 }).toArray()
+      return found.flatMap(({ _id, members = [] }) =>
+        members
+          .filter(({ user_id }) => wanted.has(user_id))
+          .map(({ user_id, role, state }) => ({ user_id, mark: `${_id}:${role}:${state}` })),
       )
     },
   }

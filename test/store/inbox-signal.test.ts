@@ -27,6 +27,7 @@ function fakeStore() {
           }),
         ),
       standIns: () => answer('standIns', () => []),
+      seats: async () => [],
     },
     sessions: {
       liveAmong: (ids: readonly string[]) =>

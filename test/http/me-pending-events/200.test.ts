@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { alter, lapse, newCaller, send, signIn, stored, type TestCaller } from '../../support/caller.ts'
 import { CHANGED, openInbox, timedNext, watchInbox } from '../../support/inbox-stream.ts'
+import { joinAccount } from '../../support/joined.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -89,6 +90,22 @@ describe('a stream of the inbox', () => {
     await principal.createdId()
     expect((await timedNext(stream)).event).toEqual(CHANGED)
     await alter(service, 'users', principal.user.id, { 'delegate.ends_at': new Date() })
+    expect((await timedNext(stream)).event).toEqual(CHANGED)
+    stream.close()
+  })
+
+  it('tells a delegate that they may decide in an account now, and that they may not any more', async () => {
+    const principal = await newCaller(service)
+    const delegate = await newCaller(service)
+    const [account, person] = [principal.user.account_id, delegate.user.id]
+    const during = { starts_at: new Date(Date.now() - 1_000), ends_at: new Date(Date.now() + 3_600_000) }
+    await alter(service, 'users', principal.user.id, { delegate: { user_id: person, ...during } })
+    await joinAccount(service, account, person, 'auditor')
+    await principal.createdId()
+    const stream = await watchInbox(service, await tokenOf(delegate))
+    await alter(service, 'accounts', account, { 'members.0.role': 'approver' })
+    expect((await timedNext(stream)).event).toEqual(CHANGED)
+    await alter(service, 'accounts', account, { members: [] })
     expect((await timedNext(stream)).event).toEqual(CHANGED)
     stream.close()
   })
