@@ -1,3 +1,4 @@
+import type { AuditActor } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { expiredData } from '../domain/event-data.ts'
@@ -20,13 +21,23 @@ export async function cancelRequest(
 ): Promise<ApprovalRequest> {
   const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
   if (request.status !== 'pending') throw refusal('not_pending', { status: request.status })
+  const cancelled = await withdraw(deps, request, callerActor(caller))
+  if (cancelled === undefined) throw await whyNotCancelled(deps, caller, id)
+  return cancelled
+}
+
+/** Withdraws it in one conditional write. @returns undefined when it is no longer pending */
+export async function withdraw(
+  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
+  request: ApprovalRequest,
+  actor: AuditActor,
+): Promise<ApprovalRequest | undefined> {
   const at = deps.clock.now()
   const data = expiredData(request, true)
   const event = buildEvent({ id: drawId(deps, 'evt'), type: 'approval.expired', at, data })
-  const audit = auditEntry(deps, request, 'approval.cancelled', callerActor(caller), at)
-  const cancelled = await deps.requests.cancel(id, event, audit)
-  if (cancelled === undefined) throw await whyNotCancelled(deps, caller, id)
-  deps.changes.changed(id)
+  const audit = auditEntry(deps, request, 'approval.cancelled', actor, at)
+  const cancelled = await deps.requests.cancel(request.id, event, audit)
+  if (cancelled !== undefined) deps.changes.changed(request.id)
   return cancelled
 }
 

@@ -4,6 +4,7 @@ import type { ChatPlatform } from '../../domain/chat.ts'
 import { Refusal } from '../../domain/errors.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import type { User } from '../../domain/user.ts'
+import { withdraw } from '../cancel-request.ts'
 import { leaveInstallation } from '../chat/manage-installations.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { revokeApiKey } from '../manage-api-keys.ts'
@@ -16,6 +17,7 @@ export type EmptyDeps = Pick<
   FlowDeps,
   | 'accounts'
   | 'apiKeys'
+  | 'requests'
   | 'webhooks'
   | 'installations'
   | 'changes'
@@ -27,11 +29,15 @@ export type EmptyDeps = Pick<
   | 'log'
 >
 
+/** Requests withdrawn at a time. */
+const BATCH = 100
+
 const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
 
 /**
  * Takes out of a person's own account what somebody else who had it may have left there to read along or to ask: webhooks,
- * keys, workspaces, channels, members and the policy that names them. May be interrupted and repeated anywhere.
+ * keys and what waits that was asked with them, workspaces, channels, members and the policy that names them. May be
+ * interrupted and repeated anywhere.
  */
 export async function emptyAccount(
   deps: EmptyDeps,
@@ -42,14 +48,25 @@ export async function emptyAccount(
   const owner = { accountId, actor }
   for (const webhook of await deps.webhooks.list(accountId))
     await unlessGone(deleteWebhook(deps, owner, webhook.id))
-  for (const key of await deps.apiKeys.list(accountId))
-    if (key.internal !== true && key.revoked_at === null)
-      await unlessGone(revokeApiKey(deps, key.id, accountId, actor))
+  for (const key of await deps.apiKeys.list(accountId)) {
+    if (key.internal === true) continue
+    if (key.revoked_at === null) await unlessGone(revokeApiKey(deps, key.id, accountId, actor))
+    await withdrawAll(deps, key.id, actor)
+  }
   for (const platform of PLATFORMS)
     for (const { tenant } of await deps.installations.ofAccount(platform, accountId))
       await unlessGone(leaveInstallation(deps, owner, platform, tenant))
   await removeChannels(deps, owner)
   await changeAccount(deps, accountId, (account) => withoutOthers(deps, account, actor))
+}
+
+/** A callback would hand its caller a receipt in the name of the person who has the account now. */
+async function withdrawAll(deps: EmptyDeps, api_key_id: string, actor: AuditActor): Promise<void> {
+  for (;;) {
+    const waiting = await deps.requests.list({ api_key_id, status: 'pending', limit: BATCH })
+    await Promise.all(waiting.map((request) => withdraw(deps, request, actor)))
+    if (waiting.length < BATCH) return
+  }
 }
 
 /** Somebody else ended it at the same moment. */

@@ -73,6 +73,8 @@ describe('an address that only an owner’s invitation vouches for', () => {
     const squatter = await squat('cfo@example.com')
     const made = await squatter.browser.post('/api/v1/account/api-keys', { name: 'spy', sandbox: false })
     const { raw_key } = expectStatus(made, 201)
+    const asked = { method: 'POST', token: raw_key, json: { action: 'Wire a million' } } as const
+    const { body: waiting } = await send(service, '/api/v1/approvals/request', asked)
     const hook = { url: 'https://receiver.example.org/spy' }
     expectStatus(await squatter.browser.post('/api/v1/account/webhooks', hook), 201)
     const auditor = await newMember(service, squatter, 'spy@example.com', 'auditor')
@@ -93,7 +95,7 @@ describe('an address that only an owner’s invitation vouches for', () => {
     expect((await askFor('cfo@example.com')).status).toBe(201)
     const seen = await auditor.browser.get(`/api/v1/account/requests?account=${account_id}`)
     expect([seen.status, seen.body.error]).toEqual([404, 'not_found'])
-    const asked = { method: 'POST', token: raw_key, json: { action: 'Wire a million' } } as const
+    expect(await deps.requests.find(waiting.id)).toMatchObject({ status: 'expired', cancelled: true })
     expect((await send(service, '/api/v1/approvals/request', asked)).status).toBe(401)
     expect(await deps.webhooks.list(String(account_id))).toEqual([])
     expect(await deps.installations.ofAccount('slack', String(account_id))).toEqual([])
