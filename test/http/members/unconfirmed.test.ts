@@ -79,12 +79,12 @@ describe('an address that only an owner’s invitation vouches for', () => {
     expectStatus(await squatter.browser.post('/api/v1/account/webhooks', hook), 201)
     const auditor = await newMember(service, squatter, 'spy@example.com', 'auditor')
     const { deps } = service.composition
-    const { account_id } = (await deps.users.find(squatter.userId)) ?? {}
+    const account_id = String((await deps.users.find(squatter.userId))?.account_id)
     const channels = [{ platform: 'slack', tenant: 'T1', channel: 'C1', name: 'spies' }]
     const workspace = { platform: 'slack', tenant: 'T1', workspace_name: 'Spies', sealed: 'none' } as const
     await deps.installations.put({
       ...workspace,
-      account_ids: [String(account_id)],
+      account_ids: [account_id],
       installed_at: new Date(),
     })
     const left = { channels, 'policy.approvers': [auditor.userId], 'policy.quorum': 2 }
@@ -95,12 +95,12 @@ describe('an address that only an owner’s invitation vouches for', () => {
     expect((await askFor('cfo@example.com')).status).toBe(201)
     const seen = await auditor.browser.get(`/api/v1/account/requests?account=${account_id}`)
     expect([seen.status, seen.body.error]).toEqual([404, 'not_found'])
-    expect(await deps.requests.find(waiting.id)).toMatchObject({ status: 'expired', cancelled: true })
+    expect(await deps.requests.find(String(waiting.id))).toMatchObject({ status: 'expired', cancelled: true })
     expect((await send(service, '/api/v1/approvals/request', asked)).status).toBe(401)
-    expect(await deps.webhooks.list(String(account_id))).toEqual([])
-    expect(await deps.installations.ofAccount('slack', String(account_id))).toEqual([])
+    expect(await deps.webhooks.list(account_id)).toEqual([])
+    expect(await deps.installations.ofAccount('slack', account_id)).toEqual([])
     const policy = { approvers: [], quorum: 1 }
-    expect(await deps.accounts.find(String(account_id))).toMatchObject({ members: [], channels: [], policy })
+    expect(await deps.accounts.find(account_id)).toMatchObject({ members: [], channels: [], policy })
   })
 
   it('counts for nobody while what was left there is not gone: another link begins anew', async () => {
