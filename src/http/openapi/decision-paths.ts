@@ -60,7 +60,8 @@ const review = operation({
   id: 'reviewApproval',
   tag,
   summary: 'See everything that will be signed',
-  description: 'For approvers named in the request and the owner of the account. Reading decides nothing.',
+  description:
+    'For whoever is named in the request, stands in for one of them or voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
   access: watcher,
   parameters: { path },
   answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
