@@ -3,8 +3,9 @@ import { normaliseEmail, type User } from '../../domain/user.ts'
 import { backupCodeHash } from './backup-codes.ts'
 import { personAudit } from './people-audit.ts'
 import type { PeopleDeps } from './people-deps.ts'
+import { signIn } from './sign-in.ts'
 import { asFailed } from './sign-in-with-passkey.ts'
-import { type Client, type SessionGrant, startSession } from './start-session.ts'
+import type { Client, SessionGrant } from './start-session.ts'
 import { secondsUntil, verifyTotp } from './verify-totp.ts'
 
 /** E-mail and code as typed, and the device cookie's token. */
@@ -28,7 +29,7 @@ export async function signInWithTotp(
 ): Promise<SessionGrant> {
   const user = await personOnThisBrowser(deps, input)
   await verifyTotp(deps, { user, code: input.code, address: client.address }).catch(asFailed)
-  return startSession(deps, user, client, 'totp')
+  return signIn(deps, user, client, 'totp')
 }
 
 /**
@@ -48,7 +49,7 @@ export async function signInWithBackupCode(
   const entry = personAudit(deps, 'factor.backup_code_used', user, { address: client.address })
   if (hash === undefined || !(await deps.users.takeBackupCode(user.id, hash, entry)))
     throw refusal('sign_in_failed')
-  return startSession(deps, user, client, 'backup_code')
+  return signIn(deps, user, client, 'backup_code')
 }
 
 /**

@@ -6,7 +6,8 @@ import { Refusal, refusal } from '../../domain/errors.ts'
 import { drawChallenge, takeChallenge } from './challenge-book.ts'
 import { discoverableOptions } from './passkey-options.ts'
 import type { PeopleDeps } from './people-deps.ts'
-import { type Client, type SessionGrant, startSession } from './start-session.ts'
+import { signIn } from './sign-in.ts'
+import type { Client, SessionGrant } from './start-session.ts'
 import { verifyAssertion } from './verify-assertion.ts'
 
 /** Options for signing in: nobody is named, so nothing is told about who exists. */
@@ -30,7 +31,7 @@ export async function signInWithPasskey(
   const user = await deps.users.findByCredential(response.id)
   if (user === undefined) throw refusal('sign_in_failed')
   await verifyAssertion(deps, { user, response, expectedChallenge, discoverable: true }).catch(asFailed)
-  return startSession(deps, user, client, 'passkey')
+  return signIn(deps, user, client, 'passkey')
 }
 
 /** A passkey or code that was refused: before sign-in the answer does not say which part was wrong. */

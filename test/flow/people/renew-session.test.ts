@@ -27,3 +27,25 @@ it('T23: a change of factors ends every other session of the person, by cookie a
   expect((await person.browser.get('/api/v1/session')).status).toBe(200)
   expect((await neighbour.browser.get('/api/v1/session')).status).toBe(200)
 })
+
+it('T23: signing in with a factor while it is taken away leaves no session', async () => {
+  const service = await useService()
+  const { deps } = service.composition
+  const person = await enrolWithPasskey(service, 'person@example.com')
+  const elsewhere = createHttpClient(service.url)
+  const { options } = expectStatus(await elsewhere.post('/api/v1/session/passkey/options', {}), 200)
+  const credential = assertWith(person, service, options)
+  const insert = deps.sessions.insert
+  deps.sessions.insert = async (...session) => {
+    // Proved, and not begun: now the passkey goes, and with it every session there is.
+    deps.sessions.insert = insert
+    const user = await deps.users.find(person.userId)
+    await deps.users.change(person.userId, user?.version ?? 0, { passkeys: [] }, [])
+    await deps.sessions.endAllOf(person.userId, deps.clock.now(), () => session[1])
+    await insert(...session)
+  }
+  const answer = await elsewhere.post('/api/v1/session/passkey', { credential })
+  expect([answer.status, answer.body.error]).toEqual([401, 'sign_in_failed'])
+  expect(answer.headers.has('set-cookie')).toBe(false)
+  expect(await deps.sessions.liveOf(person.userId, deps.clock.now(), 10)).toEqual([])
+})
