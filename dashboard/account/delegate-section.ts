@@ -67,7 +67,7 @@ function current(part: Section, delegate: NonNullable<User['delegate']>, done: D
       ),
       el('p', { class: 'hint' }, 'From ', moment(starts_at), ' until ', moment(ends_at)),
     ),
-    button('End', 'plain', end, { 'aria-label': 'End the delegation' }),
+    button('End', 'quiet', end, { 'aria-label': 'End the delegation' }),
   )
 }
 

@@ -8,7 +8,7 @@ import type { Delivery, Webhook } from './webhook-shapes.ts'
 export class DeliveryList {
   readonly element = el('div', { class: 'section-body' })
   readonly #list = el('ul', { class: 'entries' })
-  readonly #empty = el('p', {}, 'Nothing was sent to this webhook yet. Send a test to try its receiver.')
+  readonly #empty: HTMLElement
   readonly #rows = new Map<string, { told: string; row: HTMLElement }>()
   readonly #make: (delivery: Delivery) => HTMLElement
 
@@ -16,6 +16,13 @@ export class DeliveryList {
   constructor(webhook: Webhook, slot: NoticeSlot, context: PageContext, replayed: () => void) {
     const around = { slot, context, replayed, replayable: webhook.state === 'active' }
     this.#make = (delivery) => deliveryRow(delivery, around)
+    this.#empty = el(
+      'p',
+      {},
+      webhook.state === 'deleted'
+        ? 'Nothing was sent to this webhook.'
+        : 'Nothing was sent to this webhook yet. Send a test to try its receiver.',
+    )
     this.element.append(this.#empty, this.#list)
   }
 

@@ -41,4 +41,18 @@ describeInBrowser('fields in their forms', () => {
       expect(await overflow(page), `${width} px`).toBeLessThanOrEqual(0)
     }
   })
+
+  it.each([320, 360, 1440])('leave a backup code whole, in one line, at %i px', async (width) => {
+    const { page } = await suite.visit({ viewport: { width, height: 800 } })
+    await page.goto('/account')
+    await page.getByRole('button', { name: 'Renew the backup codes' }).click()
+    await page.getByText('Use a code instead').click()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await page.getByRole('button', { name: 'Confirm with the code' }).click()
+    await page.locator('.backup-codes').waitFor()
+    const broken = `[...document.querySelectorAll('.backup-codes code')]
+      .filter((code) => code.clientHeight > 48 || code.scrollWidth > code.clientWidth).length`
+    expect(await page.evaluate(broken)).toBe(0)
+    expect(await overflow(page)).toBeLessThanOrEqual(0)
+  })
 })

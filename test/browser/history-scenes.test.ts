@@ -10,6 +10,7 @@ import {
   sampleEntry,
   sampleRow,
 } from '../support/page-history-answers.ts'
+import { peopleArea } from '../support/page-people-answers.ts'
 import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
 import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
@@ -128,7 +129,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
 
 describeInBrowser('history and audit log for everybody', () => {
   const area = historyArea()
-  const suite = usePageSuite(area)
+  const suite = usePageSuite(area, peopleArea())
 
   lookAtScenes(suite, { area, name: 'history', path: '/requests' }, SCENES)
 

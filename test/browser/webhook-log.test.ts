@@ -143,6 +143,10 @@ describeInBrowser('the delivery log of a webhook', () => {
     await open()
     expect(await page.getByRole('button', { name: /Replay|test|Rotate|Delete/ }).count()).toBe(0)
     expect(await page.locator('main').innerText()).toContain('It is told of nothing any more.')
+    area.deliveries = []
+    await open()
+    await page.getByText('Nothing was sent to this webhook.').waitFor()
+    expect(await page.locator('main').innerText()).not.toContain('Send a test')
   })
 
   it('says so for a webhook that does not exist', async () => {
