@@ -73,6 +73,8 @@ async function takePictures(page: Page, stem: string, height: number): Promise<v
   for (const { width, colorScheme } of PICTURED) {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme })
+    // Else the picture may hold parts that are not painted anew yet.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     await page.screenshot({ path: `${stem}-${width}-${colorScheme}.png`, fullPage: true })
   }
 }
