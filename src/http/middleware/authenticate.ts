@@ -4,6 +4,7 @@ import { refusal } from '../../domain/errors.ts'
 import { authenticateApiKey, authenticateInternal, type CallerDeps } from '../../flow/authenticate-caller.ts'
 import type { Caller } from '../../flow/ports.ts'
 import { clientAddress } from './client-address.ts'
+import { lookAgainAfterBody } from './look-again.ts'
 
 const callers = new WeakMap<Response, Caller>()
 
@@ -13,10 +14,14 @@ export function authenticate(deps: CallerDeps): RequestHandler {
     const token = bearerToken(request)
     const email = request.get('X-Approver-Email')
     const address = clientAddress(request)
-    const caller = token.startsWith('internal-')
-      ? await authenticateInternal(deps, { token, email, address })
-      : await authenticateApiKey(deps, { token, email, address })
-    callers.set(response, caller)
+    if (token.startsWith('internal-')) {
+      callers.set(response, await authenticateInternal(deps, { token, email, address }))
+    } else {
+      const look = async (): Promise<void> =>
+        void callers.set(response, await authenticateApiKey(deps, { token, email, address }))
+      await look()
+      lookAgainAfterBody(request, response, look)
+    }
     next()
   }
 }

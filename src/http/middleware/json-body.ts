@@ -1,6 +1,7 @@
 import express, { type RequestHandler } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { guardJson } from './guard-json.ts'
+import { lookAgain } from './look-again.ts'
 
 const BODY_LIMIT = '64kb'
 
@@ -36,5 +37,8 @@ const guard: RequestHandler = (request, _response, next) => {
   next()
 }
 
-/** Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64). */
-export const jsonBody: RequestHandler[] = [requireJsonType, read, guard]
+/**
+ * Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64).
+ * Whoever was let in before it came is asked for again if it came late.
+ */
+export const jsonBody: RequestHandler[] = [requireJsonType, read, guard, lookAgain]

@@ -12,6 +12,7 @@ import { bearerToken } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'
 import { refuseForeignOrigin } from './csrf.ts'
+import { lookAgainAfterBody } from './look-again.ts'
 
 type SessionHttpDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'> & {
   settings: { baseUrl: string }
@@ -26,9 +27,13 @@ const signedIn = new WeakMap<Response, SignedIn & { by: 'cookie' | 'bearer' }>()
  */
 export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'): RequestHandler {
   return async (request, response, next) => {
-    const found = await findSignedIn(deps, request, use)
-    if (found === undefined) throw refusal('not_signed_in')
-    signedIn.set(response, found)
+    const look = async (): Promise<void> => {
+      const found = await findSignedIn(deps, request, use)
+      if (found === undefined) throw refusal('not_signed_in')
+      signedIn.set(response, found)
+    }
+    await look()
+    lookAgainAfterBody(request, response, look)
     next()
   }
 }

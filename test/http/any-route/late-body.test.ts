@@ -1,0 +1,79 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newCaller, send, signIn } from '../../support/caller.ts'
+import { addPerson } from '../../support/people.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+/** Sends the head of a POST now, and the body when told to. @returns what sends the body and gives the answer */
+function begin(path: string, token: string, json: object): () => Promise<[number, string]> {
+  const body = JSON.stringify(json)
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+  }
+  const late = request(`${service.url}${path}`, { method: 'POST', headers })
+  late.flushHeaders()
+  const answered = new Promise<[number, string]>((resolve, reject) => {
+    late.on('error', reject)
+    late.on('response', (response) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (part) => {
+        text += part
+      })
+      response.on('end', () => resolve([response.statusCode ?? 0, JSON.parse(text).error]))
+    })
+  })
+  return () => {
+    late.end(body)
+    return answered
+  }
+}
+
+/** Resolves when the next look-up of this kind was answered: whoever sent the head has been let in then. */
+function nextLookUp<Name extends string>(
+  store: Record<Name, (...about: never[]) => Promise<unknown>>,
+  name: Name,
+): Promise<void> {
+  const lookUp = store[name]
+  return new Promise((resolve) => {
+    store[name] = async (...about) => {
+      store[name] = lookUp
+      const found = await lookUp(...about)
+      resolve()
+      return found
+    }
+  })
+}
+
+describe('a body that comes long after its head', () => {
+  it('T23: does nothing for a session that has ended in between', async () => {
+    const user = await addPerson(service, 'late@example.com')
+    const token = await signIn(service, user)
+    const { sessions, apiKeys } = service.composition.deps
+    const letIn = nextLookUp(sessions, 'findLive')
+    const finish = begin('/api/v1/account/api-keys', token, { name: 'late' })
+    await letIn
+    expect((await send(service, '/api/v1/session', { method: 'DELETE', token })).status).toBe(200)
+    expect(await finish()).toEqual([401, 'not_signed_in'])
+    expect(await apiKeys.list(user.account_id)).toEqual([])
+  })
+
+  it('T54: does nothing for an API key that was revoked in between', async () => {
+    const caller = await newCaller(service)
+    const owner = await signIn(service, caller.user)
+    const letIn = nextLookUp(service.composition.deps.apiKeys, 'findActiveByHash')
+    const finish = begin('/api/v1/approvals/request', caller.token, { action: 'late' })
+    await letIn
+    const path = `/api/v1/account/api-keys/${caller.keyId}`
+    expect((await send(service, path, { method: 'DELETE', token: owner })).status).toBe(200)
+    expect(await finish()).toEqual([401, 'invalid or missing API key'])
+  })
+})
