@@ -17,17 +17,24 @@ const parts = [
   },
   {
     name: 'pages',
-    sources: ['webauthn-page', 'src/domain', 'src/signing', 'scripts/page-build.mjs'],
+    sources: ['webauthn-page', 'src/domain', 'src/signing', 'scripts/page-build.mjs', 'package-lock.json'],
     command: ['vite', 'build', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'],
   },
   {
     name: 'dashboard',
-    sources: ['dashboard', 'webauthn-page', 'src/domain', 'src/signing', 'scripts/page-build.mjs'],
+    sources: [
+      'dashboard',
+      'webauthn-page',
+      'src/domain',
+      'src/signing',
+      'scripts/page-build.mjs',
+      'package-lock.json',
+    ],
     command: ['vite', 'build', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'],
   },
   {
     name: 'service-worker',
-    sources: ['dashboard/service-worker'],
+    sources: ['dashboard/service-worker', 'package-lock.json'],
     command: ['vite', 'build', '--config', 'dashboard/service-worker/vite.config.ts', '--logLevel', 'warn'],
   },
 ]

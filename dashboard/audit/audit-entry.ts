@@ -131,10 +131,17 @@ function details({ detail }: AuditEntry, reading: Reading): HTMLElement | undefi
         'li',
         {},
         el('span', { class: 'hint' }, `${name.replaceAll('_', ' ')}: `),
-        detailValue(value, reading),
+        name === 'approvers' && typeof value === 'string'
+          ? el('span', {}, ...listed(value.split(' '), reading))
+          : detailValue(value, reading),
       ),
     ),
   )
+}
+
+/** Several ids, by name where there is one. */
+function listed(ids: readonly string[], reading: Reading): Child[] {
+  return ids.flatMap((id, position) => [position > 0 && ', ', detailValue(id, reading)])
 }
 
 function detailValue(value: string | number | boolean, reading: Reading): HTMLElement {

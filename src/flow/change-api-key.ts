@@ -97,7 +97,7 @@ function detailOf(change: KeyChange, policy: KeyPolicy | null | undefined): Audi
     ...(name === undefined ? {} : { name }),
     ...(source_control === undefined ? {} : { source_control }),
     ...(policy === undefined ? {} : { policy: policy !== null }),
-    ...(policy?.approvers === undefined ? {} : { approvers: policy.approvers.length }),
+    ...(policy?.approvers === undefined ? {} : { approvers: policy.approvers.join(' ') }),
     ...(policy?.quorum === undefined ? {} : { quorum: policy.quorum }),
     ...(policy?.passkey_only === undefined ? {} : { passkey_only: true }),
     ...(policy?.high_impact === undefined ? {} : { high_impact: true }),

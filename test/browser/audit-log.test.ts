@@ -67,13 +67,19 @@ describeInBrowser('the audit log', () => {
 
   it('names details in words, leads to requests and keys, and gives each id for copying', async () => {
     await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write'])
-    const detail = { request_id: REQUEST, target: 'callback', automatic: true, on_behalf_of: 'usr_ann' }
+    const detail = {
+      request_id: REQUEST,
+      target: 'callback',
+      automatic: true,
+      on_behalf_of: 'usr_ann',
+      approvers: 'usr_ann usr_gone',
+    }
     area.entries = [
       sampleEntry({ type: 'delivery.delivered', actor: { kind: 'service' }, subject: REQUEST, detail }),
     ]
     await open()
     const text = await visitor.page.getByRole('list', { name: 'Details' }).innerText()
-    for (const part of [`request id: ${REQUEST}`, 'automatic: yes', 'on behalf of: Ann'])
+    for (const part of [`request id: ${REQUEST}`, 'automatic: yes', 'on behalf of: Ann', 'approvers: Ann, usr_gone'])
       expect(text).toContain(part)
     await visitor.page.getByRole('button', { name: `Copy the id ${REQUEST}` }).click()
     await expect.poll(() => visitor.page.locator('#announcements').innerText()).toContain('Copied')

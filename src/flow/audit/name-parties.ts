@@ -4,8 +4,8 @@ import { roleIn } from '../../domain/permission.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 
-/** Details that hold an id. Nothing else is looked up: a text that somebody chose could be the id of a stranger. */
-const ID_DETAILS = ['user_id', 'recipient', 'delegate', 'on_behalf_of', 'key_id']
+/** Details that hold an id, or several with spaces between. Nothing else is looked up: a text that somebody chose could be the id of a stranger. */
+const ID_DETAILS = ['user_id', 'recipient', 'delegate', 'on_behalf_of', 'key_id', 'approvers']
 
 /**
  * What the people and API keys in these records are called now, by id. Names are no part of the trail, which keeps what
@@ -36,6 +36,9 @@ export async function nameParties(
 function idsIn({ entry }: AuditRecord): string[] {
   if (entry === undefined) return []
   const { actor, subject, detail = {} } = entry
-  const facts = ID_DETAILS.map((name) => detail[name]).filter((value) => typeof value === 'string')
+  const facts = ID_DETAILS.flatMap((name) => {
+    const value = detail[name]
+    return typeof value === 'string' ? value.split(' ') : []
+  })
   return ['id' in actor ? actor.id : '', subject, ...facts]
 }

@@ -30,7 +30,9 @@ export async function setPolicy(
   await proveFactor(deps, who, { operation: 'policy.change' }, proof, address)
   return changeAccount(deps, account_id, async (fresh) => {
     const next = await checkPolicy(deps, fresh, policy)
-    const { quorum, passkey_only, high_impact, approvers } = next
+    const { quorum, passkey_only, high_impact } = next
+    // Nobody named is the owner alone. Who, not how many: an exchange must not look like nothing.
+    const approvers = next.approvers.length > 0 ? next.approvers : [fresh.owner_id]
     const entry = {
       eid: drawId(deps, 'evt'),
       type: 'policy.changed',
@@ -38,7 +40,7 @@ export async function setPolicy(
       actor: { kind: 'user', id, address },
       account_id,
       subject: account_id,
-      detail: { quorum, passkey_only, high_impact, approvers: Math.max(1, approvers.length) },
+      detail: { quorum, passkey_only, high_impact, approvers: approvers.join(' ') },
     } as const
     return { fields: { policy: next }, audit: [entry] }
   })

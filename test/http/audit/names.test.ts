@@ -58,7 +58,11 @@ describe('the names beside the audit trail', () => {
     const foreign = await keyId(stranger)
     const member = await enrolWithPasskey(service, 'member@example.com')
     await joinAccount(service, accountId, member.userId, 'approver')
-    const detail = { on_behalf_of: member.userId, recipient: stranger.owner.userId }
+    const detail = {
+      on_behalf_of: member.userId,
+      recipient: stranger.owner.userId,
+      approvers: `${setting.owner.userId} ${stranger.owner.userId}`,
+    }
     await appendToTrail(service.composition.deps, [
       entryNumber(3, {
         account_id: accountId,
@@ -68,8 +72,14 @@ describe('the names beside the audit trail', () => {
         detail,
       }),
     ])
-    const found = await service.composition.deps.users.find(member.userId)
-    expect(await namesFor(setting.owner, 'type=key.changed')).toEqual({ [member.userId]: found?.name })
+    const [found, owner] = await service.composition.deps.users.findMany([
+      member.userId,
+      setting.owner.userId,
+    ])
+    expect(await namesFor(setting.owner, 'type=key.changed')).toEqual({
+      [member.userId]: found?.name,
+      [setting.owner.userId]: owner?.name,
+    })
   })
 
   it('looks up no id that somebody wrote where a text belongs', async () => {

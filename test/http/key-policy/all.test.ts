@@ -61,7 +61,7 @@ describe('PATCH /api/v1/account/api-keys/:id', () => {
       type: 'key.changed',
       account_id: owner.accountId,
       subject: id,
-      detail: { name: 'forge', source_control: true, policy: true, approvers: 1, quorum: 1 },
+      detail: { name: 'forge', source_control: true, policy: true, approvers: bob.userId, quorum: 1 },
     })
     const plain = expectStatus(await change(id, { policy: null, source_control: false }), 200)
     expect(plain.key).toMatchObject({ name: 'forge', policy: null, source_control: false })

@@ -99,7 +99,12 @@ describe('GET and PUT /api/v1/account/policy', () => {
       account_id: owner.accountId,
       subject: owner.accountId,
       actor: { kind: 'user', id: owner.userId },
-      detail: { quorum: 2, passkey_only: true, high_impact: true, approvers: 2 },
+      detail: {
+        quorum: 2,
+        passkey_only: true,
+        high_impact: true,
+        approvers: `${owner.userId} ${bob.userId}`,
+      },
     })
     // Left out, reminders stay.
     expect(expectStatus(await put(), 200).reminders).toEqual([0.25, 0.75])
