@@ -92,7 +92,7 @@ function withoutOthers(deps: EmptyDeps, account: Account, actor: AuditActor) {
   const plain = JSON.stringify(policy) === JSON.stringify({ ...policy, ...DEFAULT_POLICY })
   if (plain && members.length === 0) return undefined
   const { quorum, passkey_only, high_impact } = DEFAULT_POLICY
-  const rules = { quorum, passkey_only, high_impact, approvers: 1 }
+  const rules = { quorum, passkey_only, high_impact, approvers: account.owner_id }
   const changed = plain ? [] : [entryOf(deps, 'policy.changed', { accountId, actor }, rules)]
   const removed = members.map((member) => memberAudit(deps, 'member.removed', account, member, actor))
   return { fields: { members: [], policy: DEFAULT_POLICY }, audit: [...changed, ...removed] }
