@@ -13,7 +13,7 @@ export function describeReceipt(
   votes: readonly VerifiedReceipt[] = [],
   unsigned: readonly UnsignedVote[] = [],
 ): string {
-  const { payload, kid, keyRevokedAt, checked } = result
+  const { payload, kid, keyRevokedAt, checked, delegate } = result
   const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')
   const lines: [string, string][] = [
     ['Request', payload.rid],
@@ -21,6 +21,7 @@ export function describeReceipt(
     ['Decided at', time(payload.ts)],
     ['Open until', time(payload.exp)],
     ['Approver', `${payload.approver} (reference, not a name)`],
+    ...delegateLine(delegate),
     [
       'Action',
       action === undefined
@@ -41,9 +42,16 @@ export function describeReceipt(
   ].join('\n')
 }
 
-function voteLine({ payload, keyRevokedAt }: VerifiedReceipt): [string, string] {
+function delegateLine(delegate: string | undefined): [string, string][] {
+  return delegate === undefined
+    ? []
+    : [['Delegate', `${delegate} (acted for the approver; reference, not a name)`]]
+}
+
+function voteLine({ payload, keyRevokedAt, delegate }: VerifiedReceipt): [string, string] {
   const revoked = keyRevokedAt === undefined ? '' : '; CAUTION: its key was revoked later'
-  return ['Vote', `${payload.decision} by ${payload.approver} at ${time(payload.ts)}${revoked}`]
+  const by = delegate === undefined ? payload.approver : `${delegate} for ${payload.approver}`
+  return ['Vote', `${payload.decision} by ${by} at ${time(payload.ts)}${revoked}`]
 }
 
 function unsignedLine({ approver }: UnsignedVote): [string, string] {

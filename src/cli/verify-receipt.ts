@@ -59,9 +59,15 @@ function confirmed(
   votes: readonly VerifiedReceipt[],
   unsigned: readonly UnsignedVote[],
 ): CommandResult {
-  const { payload, kid, sandbox, checked, keyRevokedAt } = result
+  const { payload, kid, sandbox, checked, keyRevokedAt, delegate } = result
   const revoked = keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt.toISOString() }
-  const of = votes.map((vote) => ({ kid: vote.kid, payload: vote.payload, checked: vote.checked }))
+  const acted = (by: string | undefined) => (by === undefined ? {} : { delegate: by })
+  const of = votes.map((vote) => ({
+    kid: vote.kid,
+    payload: vote.payload,
+    checked: vote.checked,
+    ...acted(vote.delegate),
+  }))
   return {
     value: {
       valid: true,
@@ -69,6 +75,7 @@ function confirmed(
       kid,
       payload,
       checked,
+      ...acted(delegate),
       ...revoked,
       ...(of.length > 0 ? { votes: of } : {}),
       ...(unsigned.length > 0 ? { unsigned_votes: unsigned } : {}),

@@ -1,9 +1,11 @@
 import type { ReceiptPayload } from '../domain/receipt.ts'
 
-/** What the intent next to a receipt adds: the whole action, and the hash of the context. */
+/** What the intent next to a receipt adds: the whole action, the hash of the context, and who acted for the approver. */
 export interface Statement {
   action: string
   context_sha256: string
+  /** Reference of a delegate. */
+  delegate?: string
 }
 
 /** Fields an intent and the payload it was signed with both hold. */
@@ -27,7 +29,8 @@ export function openStatement(
   const action = intent.get('action')
   const context = intent.get('context_sha256')
   if (typeof action !== 'string' || typeof context !== 'string') return undefined
-  return { action, context_sha256: context }
+  const delegate = intent.get('delegate')
+  return { action, context_sha256: context, ...(typeof delegate === 'string' ? { delegate } : {}) }
 }
 
 function parseObject(text: string): ReadonlyMap<string, unknown> | undefined {

@@ -12,6 +12,7 @@ import { type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { ReceiptInput } from './receipt-input.ts'
 import { isReceiptPayload, payloadProblem } from './receipt-payload.ts'
 import { sameBytes } from './same-bytes.ts'
+import { openStatement, type Statement } from './statement.ts'
 
 /** A receipt that passed every check. */
 export interface VerifiedReceipt {
@@ -24,6 +25,8 @@ export interface VerifiedReceipt {
    * `hash` by the payload's 64 bits alone, `none` when they were not there or there was no intent to check them by.
    */
   checked: { action: 'full' | 'hash' | 'none'; context: 'full' | 'none' }
+  /** Reference of who acted for the approver, where the intent that the nonce commits to names one. */
+  delegate?: string
   /** The key was revoked later. `ts` is the signer's own word, so a thief could have back-dated it: look for other evidence. */
   keyRevokedAt?: Date
 }
@@ -94,7 +97,8 @@ export function judgeReceipt(
     if (typeof outcome === 'object') return fail(name, outcome)
     outcomes.set(name, outcome)
   }
-  return { result: verified(payload, key, outcomes), outcomes }
+  const statement = input.intent === undefined ? undefined : openStatement(payload, input.intent, sha256Hex)
+  return { result: verified(payload, key, outcomes, statement), outcomes }
 }
 
 /** Every text whose hash `judgeReceipt` asks for: whoever can only hash asynchronously hashes these before. */
@@ -107,6 +111,7 @@ function verified(
   payload: ReceiptPayload,
   key: VerificationKey,
   outcomes: ReadonlyMap<ReceiptCheck, CheckOutcome>,
+  statement: Statement | undefined,
 ): VerifiedReceipt {
   const passed = (check: ReceiptCheck): boolean => outcomes.get(check) === 'passed'
   const byHash = passed('action_hash') ? 'hash' : 'none'
@@ -119,6 +124,7 @@ function verified(
       action: passed('action') ? 'full' : byHash,
       context: passed('context') ? 'full' : 'none',
     },
+    ...(statement?.delegate !== undefined && { delegate: statement.delegate }),
     ...(key.revokedAt && { keyRevokedAt: key.revokedAt }),
   }
 }

@@ -145,6 +145,29 @@ describe('countersign verify', () => {
     }
   })
 
+  it('names the delegate who acted, who is in the statement and not in the payload', async () => {
+    const keys = file('own-keys.json', toJwks([signer]))
+    const delegate = 'd'.repeat(16)
+    const [ana, ben] = [vote({ delegate }), vote({ did: 'second', approver: 'b'.repeat(16) })]
+    const path = file('delegated.json', answerWith({ ...ana, votes: [ana, ben] }))
+    const said = await cli(['verify', path, '--jwks', keys], { env: NOWHERE })
+    expect([said.code, said.stderr]).toEqual([0, ''])
+    expect(said.stdout).toContain(
+      `  Delegate       ${delegate} (acted for the approver; reference, not a name)\n`,
+    )
+    expect(said.stdout).toContain(`  Vote           approved by ${delegate} for ${'a'.repeat(16)} at `)
+    expect(said.stdout).toContain(`  Vote           approved by ${'b'.repeat(16)} at `)
+    const { delegate: acted, votes } = (
+      await cli(['verify', path, '--jwks', keys, '--json'], { env: NOWHERE })
+    ).json()
+    expect([acted, votes[0].delegate, 'delegate' in votes[1]]).toEqual([delegate, delegate, false])
+    const { intent: _gone, ...bare } = ana
+    const without = await cli(['verify', file('bare.json', answerWith(bare)), '--jwks', keys], {
+      env: NOWHERE,
+    })
+    expect(without.stdout).not.toContain('Delegate')
+  })
+
   it('names the approvals of a rejected request as not signed, and takes none for a receipt', async () => {
     const keys = file('own-keys.json', toJwks([signer]))
     const check = (name: string, json: object, more: string[] = []) =>

@@ -23,6 +23,7 @@ export function vote(
     approver?: string
     decision?: 'approved' | 'rejected'
     rid?: string
+    delegate?: string
   } = {},
   key: SigningKey = live,
 ) {
@@ -31,6 +32,7 @@ export function vote(
     approver = 'aaaaaaaaaaaaaaaa',
     decision = 'approved',
     rid = livePayload.rid,
+    delegate,
   } = changes
   const intentText = canonicalize({
     ...intent,
@@ -38,6 +40,7 @@ export function vote(
     decision,
     approver,
     context_sha256: sha256(canonicalize(CONTEXT)),
+    ...(delegate === undefined ? {} : { delegate }),
   })
   const dryRun = key.purpose === 'decision-sandbox'
   const payload = {
