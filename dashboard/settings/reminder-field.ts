@@ -16,7 +16,7 @@ export function reminderField(reminders: readonly number[]): ReminderField {
     attributes: {
       autocomplete: 'off',
       maxlength: 40,
-      class: 'input short-input',
+      class: 'input list-input',
       value: reminders.map((fraction) => Math.round(fraction * 100)).join(', '),
     },
   })

@@ -42,6 +42,16 @@ describeInBrowser('fields in their forms', () => {
     }
   })
 
+  it.each([320, 1440])('show all five reminders at once at %i px', async (width) => {
+    people.policy.reminders = [0.1, 0.25, 0.5, 0.75, 0.95]
+    const { page } = await suite.visit({ viewport: { width, height: 800 } })
+    await page.goto('/settings')
+    const field = page.getByLabel('Reminders')
+    expect(await field.inputValue()).toBe('10, 25, 50, 75, 95')
+    const hidden = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('[name=reminders]'))`
+    expect(await page.evaluate(hidden)).toBe(0)
+  })
+
   it.each([320, 360, 1440])('leave a backup code whole, in one line, at %i px', async (width) => {
     const { page } = await suite.visit({ viewport: { width, height: 800 } })
     await page.goto('/account')
