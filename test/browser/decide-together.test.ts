@@ -108,9 +108,9 @@ describeInBrowser('several requests under one gesture', () => {
     const high = await row.first().innerText()
     for (const shown of [...signed, 'req_3']) expect(high).toContain(shown)
     await summaries.nth(1).click()
+    await expect.poll(() => box.count()).toBe(2)
     const asked = await row.nth(1).innerText()
     for (const shown of [...signed, 'req_1']) expect(asked).toContain(shown)
-    expect(await box.count()).toBe(2)
   })
 
   it('says of a request without details that it has none', async () => {
