@@ -26,7 +26,7 @@ export async function loadCandidates(): Promise<Candidate[]> {
 export function delegateSection(user: User, candidates: readonly Candidate[], done: Done): HTMLElement {
   const part = section(
     'Delegate',
-    'While you are away somebody else can decide for you, with their own passkey. Receipts then name both of you.',
+    'While you are away somebody else can decide for you, with their own passkey. The signed statement of each decision then names both of you.',
   )
   if (user.delegate !== null) part.body.append(current(part, user.delegate, done))
   else if (candidates.length === 0)
@@ -99,7 +99,26 @@ function delegateForm(part: Section, candidates: readonly Candidate[], done: Don
     const user_id = who.input.value
     void runOnce(form, async () => {
       try {
-        const proof = await stepUp('delegate.change', 'Confirm who decides for you.', user_id)
+        const delegate = candidates.find((one) => one.user_id === user_id)
+        const purpose = el(
+          'span',
+          {},
+          'Confirm that ',
+          el(
+            'strong',
+            {},
+            callerText(delegate?.name ?? user_id),
+            ' (',
+            callerText(delegate?.email ?? ''),
+            ')',
+          ),
+          ' decides for you from ',
+          moment(starts_at),
+          ' until ',
+          moment(ends_at),
+          '.',
+        )
+        const proof = await stepUp('delegate.change', purpose, user_id)
         if (proof === undefined) return
         await put('/me/delegate', { user_id, starts_at, ends_at, proof }, okShape)
         await done('Your delegate is set.')

@@ -42,8 +42,9 @@ export function inviteSection(done: (message?: string) => Promise<void>): HTMLEl
     if (address === undefined) return
     void runOnce(form, async () => {
       try {
-        const purpose = ['Confirm that you invite ', callerText(address), '.']
-        const proof = await stepUp('member.invite', el('span', {}, ...purpose), address)
+        const who = el('strong', {}, callerText(address))
+        const purpose = el('span', {}, 'Confirm that you invite ', who, ` as an ${role.input.value}.`)
+        const proof = await stepUp('member.invite', purpose, address)
         if (proof === undefined) return
         const called = name.input.value.trim()
         const body = {

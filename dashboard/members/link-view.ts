@@ -15,7 +15,7 @@ export function linkView(who: Child, { url, expires_at }: InvitationLink, close:
       {},
       'It is shown only now, and works once, until ',
       moment(expires_at),
-      '. Give it to them alone, by a way you trust: whoever opens it first joins in their place.',
+      '. Give it to them alone, by a way you trust. If they are new here, whoever opens it first signs up in their place; if they have signed up before, they sign in to accept.',
     ),
     secretBox(url, 'the invitation link'),
     el('div', { class: 'buttons' }, button('I have handed it over', 'plain', close)),

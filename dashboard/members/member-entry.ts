@@ -15,6 +15,10 @@ import { roleName } from './role-words.ts'
 
 type Done = (message?: string) => Promise<void>
 
+/** A request keeps the approvers it was made with (T79): whoever takes a right away must know what it does not take. */
+const OPEN_REQUESTS =
+  'Open requests that name them stay as they are: they can still decide them until they end. Whoever asked can withdraw those that must not wait.'
+
 /** One person of the account, and what the owner can do about them. */
 export function memberEntry(member: Member, done: Done): HTMLElement {
   const about = el(
@@ -61,7 +65,13 @@ function lacksFactor({ role, state, has_passkey, has_totp }: Member): boolean {
 }
 
 async function newLink(member: Member, panel: RowPanel): Promise<void> {
-  const purpose = 'Confirm that you make a new invitation link. The one before stops working.'
+  const purpose = el(
+    'span',
+    {},
+    'Confirm that you make a new invitation link for ',
+    el('strong', {}, callerText(member.email)),
+    ` as an ${member.role}. The one before stops working.`,
+  )
   const proof = await stepUp('member.invite', purpose, member.user_id)
   if (proof === undefined) return
   const { link } = await post(`/account/members/${member.user_id}/link`, { proof }, newLinkShape)
@@ -74,7 +84,7 @@ function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
     'form',
     { novalidate: true, class: 'panel-form', 'aria-label': 'Change the role' },
     role.row,
-    el('p', { class: 'hint' }, 'Open requests keep the approvers they were made with.'),
+    member.state === 'active' && el('p', { class: 'hint' }, OPEN_REQUESTS),
     el('div', { class: 'buttons' }, submitButton('Save'), button('Cancel', 'plain', panel.close)),
   )
   form.addEventListener('submit', (event) => {
@@ -83,7 +93,7 @@ function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
     if (role.input.value === member.role) return panel.close()
     void runOnce(form, async () => {
       try {
-        const proof = await stepUp('member.change', 'Confirm the new role.', member.user_id)
+        const proof = await stepUp('member.change', roleChange(member, role.input.value), member.user_id)
         if (proof === undefined) return
         await patch(`/account/members/${member.user_id}`, { role: role.input.value, proof }, okShape)
         await done('The role is changed.')
@@ -95,16 +105,29 @@ function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
   return form
 }
 
-async function remove(member: Member, done: Done): Promise<void> {
-  const purpose = el(
+/** The new role of whom, and what it does not change. */
+function roleChange({ name, role, state }: Member, wanted: string): HTMLElement {
+  return el(
     'span',
     {},
     'Confirm that ',
-    callerText(member.name),
-    ' shall leave the account. New requests will not name them. Open requests that name them stay as they are.',
+    el('strong', {}, callerText(name)),
+    ` becomes an ${wanted} and is no longer an ${role}.`,
+    state === 'active' && ` ${OPEN_REQUESTS}`,
+  )
+}
+
+async function remove(member: Member, done: Done): Promise<void> {
+  const invited = member.state === 'invited'
+  const purpose = el(
+    'span',
+    {},
+    invited ? 'Confirm that you take the invitation of ' : 'Confirm that ',
+    el('strong', {}, callerText(member.name)),
+    invited ? ' back.' : ` shall leave the account. New requests will not name them. ${OPEN_REQUESTS}`,
   )
   const proof = await stepUp('member.change', purpose, member.user_id)
   if (proof === undefined) return
   await post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
-  await done(member.state === 'invited' ? 'The invitation is taken back.' : 'The member is removed.')
+  await done(invited ? 'The invitation is taken back.' : 'The member is removed.')
 }

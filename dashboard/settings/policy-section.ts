@@ -1,14 +1,14 @@
-import { put } from '../../webauthn-page/api/request.ts'
+import { put, RequestFailure } from '../../webauthn-page/api/request.ts'
 import { runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
 import { el } from '../../webauthn-page/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/dom/field.ts'
-import { notice } from '../../webauthn-page/dom/notice.ts'
 import { stepUp } from '../../webauthn-page/passkey/step-up.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
 import type { Member } from '../members/member-shapes.ts'
 import { checkBox } from '../parts/check-box.ts'
 import { section } from '../parts/section.ts'
 import { approverBoxes } from './approver-boxes.ts'
+import { policyPurpose } from './policy-purpose.ts'
+import { policyWarnings, WAYS_OUT } from './policy-warnings.ts'
 import { reminderField } from './reminder-field.ts'
 import { type Policy, policyShape } from './settings-shapes.ts'
 
@@ -52,46 +52,26 @@ export function policySection(
     if (needed === undefined || reminded === undefined) return
     void runOnce(form, async () => {
       try {
-        const proof = await stepUp('policy.change', 'Confirm the new policy of the account.')
+        const rules = {
+          approvers,
+          quorum: needed,
+          passkey_only: passkeys.input.checked,
+          high_impact: impact.input.checked,
+          reminders: reminded,
+        }
+        const proof = await stepUp('policy.change', policyPurpose(rules, members))
         if (proof === undefined) return
-        const rules = { passkey_only: passkeys.input.checked, high_impact: impact.input.checked }
-        await put(
-          '/account/policy',
-          { approvers, quorum: needed, ...rules, reminders: reminded, proof },
-          policyShape,
-        )
+        await put('/account/policy', { ...rules, proof }, policyShape)
         await done('The policy is saved.')
       } catch (error) {
-        part.slot.fail(error, { quorum, reminders })
+        if (error instanceof RequestFailure && error.code === 'no_eligible_approver')
+          part.slot.show('error', `with this policy nobody could approve anything. ${WAYS_OUT}`)
+        else part.slot.fail(error, { quorum, reminders })
       }
     })
   })
-  part.body.append(...warnings(policy), form)
+  part.body.append(...policyWarnings(policy), form)
   return part.element
-}
-
-function warnings({ reachable, approvers }: Policy): HTMLElement[] {
-  const gone = approvers.filter(({ eligible }) => !eligible)
-  return [
-    ...(reachable
-      ? []
-      : [
-          notice(
-            'warning',
-            'Under this policy nobody can approve now, and new requests are refused. Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.',
-          ),
-        ]),
-    ...(gone.length === 0
-      ? []
-      : [
-          notice(
-            'warning',
-            ...gone.flatMap(({ name }, index) => [index > 0 && ', ', callerText(name)]),
-            gone.length === 1 ? ' is' : ' are',
-            ' still named but no approver of the account any more, and counts for nothing. Saving drops the name.',
-          ),
-        ]),
-  ]
 }
 
 function quorumField(quorum: number): Field {

@@ -132,12 +132,24 @@ export class Router {
 
   #show({ title, scene, wide = false }: PageView, { message, first = false, scroll = 0 }: Opening): void {
     const news = message === undefined ? undefined : notice('success', message)
-    if (news !== undefined) headOf(scene)?.after(news)
+    if (news !== undefined) {
+      headOf(scene)?.after(news)
+      takeAway(news, scene)
+    }
     showScene(title, scene, { focus: !first, wide })
     if (!first) announce(title)
     window.scrollTo(0, scroll)
     news?.focus()
   }
+}
+
+/** The next action takes the news of the last one away: “Done” above a “Not done” would deny it. */
+function takeAway(news: HTMLElement, scene: HTMLElement): void {
+  const old = ({ type, target }: Event): void => {
+    if (type === 'submit' || (target instanceof Element && target.closest('button') !== null)) news.remove()
+  }
+  scene.addEventListener('submit', old)
+  scene.addEventListener('click', old)
 }
 
 /** The child of the scene that holds its first heading. */

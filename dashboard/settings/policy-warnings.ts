@@ -1,0 +1,29 @@
+import { notice } from '../../webauthn-page/dom/notice.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import type { Policy } from './settings-shapes.ts'
+
+/** What helps where nobody could approve. */
+export const WAYS_OUT = 'Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.'
+
+/** What is wrong with the policy that is in force: nobody it reaches, names that count for nothing. */
+export function policyWarnings({ reachable, approvers }: Policy): HTMLElement[] {
+  const gone = approvers.filter(({ eligible }) => !eligible)
+  const warnings: HTMLElement[] = []
+  if (!reachable)
+    warnings.push(
+      notice(
+        'warning',
+        `Under this policy nobody can approve now, and new requests are refused. ${WAYS_OUT}`,
+      ),
+    )
+  if (gone.length > 0)
+    warnings.push(
+      notice(
+        'warning',
+        ...gone.flatMap(({ name }, index) => [index > 0 && ', ', callerText(name)]),
+        gone.length === 1 ? ' is' : ' are',
+        ' still named but no approver of the account any more, and counts for nothing. Saving the policy drops the name.',
+      ),
+    )
+  return warnings
+}

@@ -1,0 +1,133 @@
+import type { Page } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const STAY =
+  'Open requests that name them stay as they are: they can still decide them until they end. Whoever asked can withdraw those that must not wait.'
+
+describeInBrowser('whoever confirms a change reads all of it first', () => {
+  const area = peopleArea()
+  const suite = usePageSuite(area)
+  let page: Page
+
+  beforeEach(async () => {
+    page = (await suite.visit({ viewport: { width: 360, height: 740 } })).page
+  })
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+  const open = async (path: string): Promise<void> => {
+    await page.goto(path)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+  }
+  /** What the dialog asks to confirm; it is fit for everybody. */
+  const asked = async (): Promise<string> => {
+    const dialog = page.getByRole('dialog')
+    await dialog.waitFor()
+    expect(await axeViolations(page)).toEqual([])
+    expect(await overflow(page)).toBeLessThanOrEqual(0)
+    return dialog.locator('h2 + p').innerText()
+  }
+  const confirm = async (): Promise<void> => {
+    await page.getByText('Use a code instead').click()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await press('Confirm with the code')
+  }
+
+  it('T79: that somebody who leaves can still decide the open requests that name them', async () => {
+    await open('/members')
+    await press('Remove: Bo Lind')
+    expect(await asked()).toBe(
+      `Confirm that Bo Lind shall leave the account. New requests will not name them. ${STAY}`,
+    )
+  })
+
+  it('T79: the new role and of whom, and that it leaves open requests alone', async () => {
+    await open('/members')
+    await press('Change role: Bo Lind')
+    const form = page.getByRole('form', { name: 'Change the role' })
+    expect(await form.innerText()).toContain(STAY)
+    await form.getByLabel('Role').selectOption('Auditor')
+    expect(await form.innerText()).toContain('New requests do not name them, and they change nothing.')
+    expect(await form.innerText()).not.toContain('Decides and changes nothing')
+    await press('Save')
+    expect(await asked()).toBe(
+      `Confirm that Bo Lind becomes an auditor and is no longer an approver. ${STAY}`,
+    )
+  })
+
+  it('an invitation with its role, and what is taken back; a link says what it is for newcomers and for others', async () => {
+    area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy', state: 'invited', joined_at: null }))
+    await open('/members')
+    await press('Remove: Cy')
+    expect(await asked()).toBe('Confirm that you take the invitation of Cy back.')
+    await press('Cancel')
+    await page.getByLabel('E-mail address').fill('dee@example.com')
+    await page.getByRole('form', { name: 'Invite somebody' }).getByLabel('Role').selectOption('Auditor')
+    await press('Invite')
+    expect(await asked()).toBe('Confirm that you invite dee@example.com as an auditor.')
+    await confirm()
+    await page.getByText('Hand this link to').waitFor()
+    const text = await page.locator('main').innerText()
+    expect(text).toContain('If they are new here, whoever opens it first signs up in their place')
+    expect(text).toContain('if they have signed up before, they sign in to accept')
+  })
+
+  it('a policy whole: who, how many, passkeys, impact, reminders', async () => {
+    await open('/settings')
+    await page.getByLabel(/bo@example\.com/).check()
+    await page.getByLabel('Approvals needed').fill('2')
+    await page.getByLabel('Passkeys only').check()
+    await press('Save the policy')
+    expect(await asked()).toBe(
+      'Confirm the new policy of the account. Approvers: Ana Pereira, Bo Lind. Approvals needed: 2. Passkeys only: yes. Every request is high impact: no. Reminders: 50 %, 90 %.',
+    )
+  })
+
+  it('who decides for them, and from when until when', async () => {
+    area.candidates = [{ user_id: 'usr_2', email: 'bo@example.com', name: 'Bo Lind' }]
+    await open('/account')
+    const delegate = page.getByRole('region', { name: 'Delegate' })
+    expect(await delegate.innerText()).toContain('The signed statement of each decision then names both')
+    await delegate.getByLabel('From').fill('2030-03-04T08:00')
+    await delegate.getByLabel('Until').fill('2030-03-09T17:30')
+    await press('Let them decide for me')
+    expect(await asked()).toMatch(
+      /^Confirm that Bo Lind \(bo@example\.com\) decides for you from 4 Mar 2030, 08:00:00 .+ until 9 Mar 2030, 17:30:00 .+\.$/,
+    )
+  })
+
+  it('says of a policy that nobody could reach what is wrong with it, and of the one before no “Done” any more', async () => {
+    await open('/settings')
+    await press('Save the policy')
+    await confirm()
+    const done = page.getByText('The policy is saved.')
+    await done.waitFor()
+    area.refuse = { code: 'no_eligible_approver' }
+    await page.getByLabel('Passkeys only').check()
+    await press('Save the policy')
+    await confirm()
+    const said = page.getByRole('alert').filter({ hasText: 'Not done:' })
+    await said.waitFor()
+    expect(await said.innerText()).toBe(
+      'Not done: with this policy nobody could approve anything. Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.',
+    )
+    expect(await done.count()).toBe(0)
+    expect(await page.getByLabel('Passkeys only').isChecked()).toBe(true)
+  })
+
+  it('the page of members says so when nobody can approve', async () => {
+    area.members = area.members.slice(0, 1)
+    await open('/members')
+    const people = page.getByRole('region', { name: 'People' })
+    expect(await people.innerText()).toContain('Only you can be named as an approver.')
+    expect(await people.innerText()).not.toContain('nobody can approve')
+    area.policy.reachable = false
+    await open('/members')
+    expect(await people.innerText()).toContain(
+      'Under this policy nobody can approve now, and new requests are refused.',
+    )
+    expect(await axeViolations(page)).toEqual([])
+    expect(await overflow(page)).toBeLessThanOrEqual(0)
+  })
+})
