@@ -1,12 +1,13 @@
 import { okShape } from '../../webauthn-page/api/contract.ts'
 import { get, patch } from '../../webauthn-page/api/request.ts'
 import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { type Child, el } from '../../webauthn-page/dom/element.ts'
 import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
 import { stepUp } from '../../webauthn-page/passkey/step-up.ts'
 import { checkBox } from '../parts/check-box.ts'
 import type { RowPanel } from '../parts/row-panel.ts'
 import { accountPolicyShape, type Key, type KeyPolicy } from './key-shapes.ts'
+import { namedKey, rulesWords } from './key-words.ts'
 import { policyFields } from './policy-fields.ts'
 
 /** What is to be changed; what is left out stays. */
@@ -59,7 +60,15 @@ export async function editKey(
     if (Object.keys(change).length === 0) return panel.close()
     void runOnce(form, async () => {
       try {
-        if (await save(key.id, change)) await done('The API key is changed.')
+        const purpose = el(
+          'span',
+          {},
+          'Confirm the new rules of the API key ',
+          ...namedKey(key),
+          '.',
+          ...rulesWords(change, account.approvers),
+        )
+        if (await save(key.id, change, purpose)) await done('The API key is changed.')
       } catch (error) {
         panel.slot.fail(error, { name, ...policy.fields })
       }
@@ -87,14 +96,13 @@ function samePolicy(one: KeyPolicy | null, other: KeyPolicy | null): boolean {
   return written(one) === written(other)
 }
 
-/** Rules need a fresh proof, a name does not. @returns false when the person cancelled */
-export async function save(id: string, change: KeyChange): Promise<boolean> {
+/** Rules need a fresh proof, a name does not; `purpose` says what is confirmed. @returns false when the person cancelled */
+export async function save(id: string, change: KeyChange, purpose: Child): Promise<boolean> {
   const rules = change.policy !== undefined || change.source_control !== undefined
   if (!rules) {
     await patch(`/account/api-keys/${id}`, change, okShape)
     return true
   }
-  const purpose = 'Confirm that you change the rules of this API key.'
   const proof = await stepUp('key.change', purpose, id)
   if (proof === undefined) return false
   await patch(`/account/api-keys/${id}`, { ...change, proof }, okShape)

@@ -1,6 +1,6 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { type Attributes, type Child, el } from '../../webauthn-page/dom/element.ts'
-import { day } from '../../webauthn-page/dom/moment.ts'
+import { dayOrMinute } from '../../webauthn-page/dom/moment.ts'
 import { nameWarnings } from '../../webauthn-page/link/chat-names.ts'
 import { callerText } from '../../webauthn-page/show/caller-text.ts'
 import { rowPanel } from '../parts/row-panel.ts'
@@ -13,8 +13,11 @@ import { rotateKey } from './rotate-key.ts'
 import { SCOPES } from './scope-fields.ts'
 import { signingSecret } from './signing-secret.ts'
 
-/** One key in the list: what it is, and for a live one what can be done with it, in place. */
-export function keyEntry(key: Key, context: PageContext): HTMLElement {
+/**
+ * One key in the list: what it is, and for a live one what can be done with it, in place.
+ * @param called how its buttons name it: apart from every other key in the list
+ */
+export function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
   const about = el(
     'div',
     { class: 'key-about' },
@@ -27,7 +30,7 @@ export function keyEntry(key: Key, context: PageContext): HTMLElement {
   if (key.revoked_at !== null) return el('li', { class: 'entry' }, about)
   const panel = rowPanel()
   const named = (verb: string): Attributes => ({
-    'aria-label': `${verb} the API key ${visibleString(key.name)}`,
+    'aria-label': `${verb} the API key ${visibleString(called)}`,
   })
   return el(
     'li',
@@ -40,7 +43,7 @@ export function keyEntry(key: Key, context: PageContext): HTMLElement {
       panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
       panel.opener(
         'Signing secret',
-        { 'aria-label': `Signing secret of the API key ${visibleString(key.name)}` },
+        { 'aria-label': `Signing secret of the API key ${visibleString(called)}` },
         () => signingSecret(key, panel),
       ),
       panel.opener('Revoke', named('Revoke'), () => revokeKey(key, panel.slot, context.done)),
@@ -60,7 +63,7 @@ function keyTags(key: Key): HTMLElement[] {
 }
 
 function times(key: Key): Child[] {
-  const used = key.last_used_at === null ? ['never used'] : ['last used ', day(key.last_used_at)]
-  const gone = key.revoked_at === null ? [] : [' · revoked ', day(key.revoked_at)]
-  return [' · created ', day(key.created_at), ' · ', ...used, ...gone]
+  const used = key.last_used_at === null ? ['never used'] : ['last used ', dayOrMinute(key.last_used_at)]
+  const gone = key.revoked_at === null ? [] : [' · revoked ', dayOrMinute(key.revoked_at)]
+  return [' · created ', dayOrMinute(key.created_at), ' · ', ...used, ...gone]
 }

@@ -1,4 +1,40 @@
-import type { KeyPolicy } from './key-shapes.ts'
+import { type Child, el } from '../../webauthn-page/dom/element.ts'
+import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import type { Key, KeyPolicy, PolicyApprover } from './key-shapes.ts'
+
+/** A key by name and prefix: after a rotation two have the same name. */
+export function namedKey({ name, key_prefix }: Pick<Key, 'name' | 'key_prefix'>): Child[] {
+  return [el('strong', {}, callerText(name)), ' (', el('code', {}, `${key_prefix}…`), ')']
+}
+
+/** Names that more than one of them has. */
+export function repeatedNames(keys: readonly Pick<Key, 'name'>[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  return new Set(keys.flatMap(({ name }) => (seen.size === seen.add(name).size ? [name] : [])))
+}
+
+/** The rules of a key as they are to be confirmed, with the names of those it asks as far as they are known. */
+export function rulesWords(
+  { source_control, policy }: { source_control?: boolean; policy?: KeyPolicy | null },
+  people: readonly PolicyApprover[],
+): Child[] {
+  const asked = people.filter(({ user_id }) => policy?.approvers?.includes(user_id))
+  return [
+    ...(source_control === undefined
+      ? []
+      : [source_control ? ' For a source-control integration.' : ' Not for a source-control integration.']),
+    ...(policy === undefined
+      ? []
+      : [policy === null ? ' No policy of its own.' : ` Own policy: ${policyWords(policy)}.`]),
+    ...(asked.length === 0
+      ? []
+      : [
+          ' Asked: ',
+          ...asked.flatMap(({ name }, index): Child[] => [index > 0 && ', ', callerText(name)]),
+          '.',
+        ]),
+  ]
+}
 
 /** What a key adds to the account's policy, in words. */
 export function policyWords({ approvers, quorum, passkey_only, high_impact }: KeyPolicy): string {

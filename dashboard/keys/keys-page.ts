@@ -3,6 +3,7 @@ import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { keyEntry } from './key-entry.ts'
 import type { Key } from './key-shapes.ts'
+import { repeatedNames } from './key-words.ts'
 import { loadKeys } from './load-keys.ts'
 import { newKeySection } from './new-key-form.ts'
 import { switchOver } from './switch-over.ts'
@@ -32,8 +33,10 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
     'Keys of this account',
     'Applications and agents ask with them. Each sees only its own requests. Revoking works at once and cannot be undone.',
   )
+  const twice = repeatedNames(keys.filter((key) => key.revoked_at === null))
+  const calledIn = ({ name, key_prefix }: Key): string => (twice.has(name) ? `${name} ${key_prefix}…` : name)
   const rows = (wanted: readonly Key[]): HTMLElement =>
-    el('ul', { class: 'entries' }, ...wanted.map((key) => keyEntry(key, context)))
+    el('ul', { class: 'entries' }, ...wanted.map((key) => keyEntry(key, calledIn(key), context)))
   const live = keys.filter((key) => key.revoked_at === null)
   const revoked = keys.filter((key) => key.revoked_at !== null)
   part.body.append(

@@ -1,20 +1,20 @@
 import { okShape } from '../../webauthn-page/api/contract.ts'
 import { remove } from '../../webauthn-page/api/request.ts'
 import type { NoticeSlot } from '../../webauthn-page/dom/notice.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
 import { askFirst } from '../parts/ask-first.ts'
 import type { Key } from './key-shapes.ts'
+import { namedKey } from './key-words.ts'
 
 /** Asks first, then revokes the key. What goes wrong is shown in the slot. */
 export async function revokeKey(
-  key: Pick<Key, 'id' | 'name'>,
+  key: Pick<Key, 'id' | 'name' | 'key_prefix'>,
   slot: NoticeSlot,
   done: (message: string) => Promise<void>,
 ): Promise<void> {
   const sure = await askFirst(
     'Revoke this API key?',
     'Revoke',
-    callerText(key.name),
+    ...namedKey(key),
     ' stops working at once, everywhere it is used. This cannot be undone.',
   )
   if (!sure) return

@@ -8,6 +8,7 @@ import type { RowPanel } from '../parts/row-panel.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { save } from './edit-key.ts'
 import { type Key, newKeyShape } from './key-shapes.ts'
+import { namedKey, rulesWords } from './key-words.ts'
 import { onceOnly } from './new-key-view.ts'
 import { secretOnDemand } from './secret-on-demand.ts'
 import { switchOverPath } from './switch-over.ts'
@@ -28,6 +29,7 @@ export function rotateKey(key: Key, panel: RowPanel, context: PageContext): void
       'div',
       { class: 'panel-form' },
       el('h3', {}, 'Rotate this key in three steps'),
+      el('p', {}, ...namedKey(key)),
       el(
         'ol',
         { class: 'steps' },
@@ -60,7 +62,15 @@ async function makeSuccessor({
   const { raw_key: rawKey, key } = made
   if (policy === null) return { rawKey, key }
   try {
-    if (await save(key.id, { policy })) return { rawKey, key }
+    const purpose = el(
+      'span',
+      {},
+      'Confirm that the new key ',
+      ...namedKey(key),
+      ' gets the rules of the one it replaces.',
+      ...rulesWords({ policy }, []),
+    )
+    if (await save(key.id, { policy }, purpose)) return { rawKey, key }
   } catch (error) {
     await withdraw(key, sentenceOf(error))
     throw error

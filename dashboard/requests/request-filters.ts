@@ -1,4 +1,5 @@
 import { type Field, field } from '../../webauthn-page/dom/field.ts'
+import { repeatedNames } from '../keys/key-words.ts'
 import { type Choice, type ChoiceField, choiceField } from '../parts/choice-field.ts'
 import { dayField } from '../parts/day-field.ts'
 import type { Filters } from '../parts/filters.ts'
@@ -23,6 +24,7 @@ const CHOICES: Record<'status' | 'high_impact' | 'sandbox', readonly Choice[]> =
 export interface KnownKey {
   id: string
   name: string
+  key_prefix: string
 }
 
 /** The fields of the history's filters; without `keys` one names a key by its id. */
@@ -58,6 +60,9 @@ function keyField(value: string, keys: readonly KnownKey[] | undefined): Field |
       name: 'key',
       attributes: { value, autocomplete: 'off', placeholder: 'key_…' },
     })
-  const choices = keys.map(({ id, name }) => [id, name] as const)
+  const twice = repeatedNames(keys)
+  const choices = keys.map(
+    ({ id, name, key_prefix }) => [id, twice.has(name) ? `${name} (${key_prefix}…)` : name] as const,
+  )
   return choiceField({ label: 'API key', name: 'key', choices: [ANY, ...choices], value })
 }

@@ -40,4 +40,4 @@ export type RequestRow = ReturnType<typeof requestRowShape>
 export const requestPageShape = object({ data: list(requestRowShape), next_cursor: nullable(text) })
 
 /** `GET /account/api-keys`, as far as the filters need it. */
-export const keyNamesShape = object({ data: list(object({ id: text, name: text })) })
+export const keyNamesShape = object({ data: list(object({ id: text, name: text, key_prefix: text })) })

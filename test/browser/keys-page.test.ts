@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, type Visitor } from '../support/browser.ts'
 import { keysArea, sampleKey, secretOf } from '../support/page-keys-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -30,6 +30,7 @@ describeInBrowser('the page of API keys', () => {
   }
 
   it('says of each key what it is, what it may do and when it was used', async () => {
+    await page.clock.setFixedTime(new Date('2026-11-25T12:00:00.000Z'))
     area.keys.push(
       sampleKey({
         id: 'key_3',
@@ -50,6 +51,26 @@ describeInBrowser('the page of API keys', () => {
       'try-out Sandbox sa_test_81bZx0… · created 2 Oct 2026 · never used · revoked 5 Oct 2026',
     )
     expect(await page.getByRole('button', { name: 'try-out' }).count()).toBe(0)
+  })
+
+  it('tells two keys of one name apart: by prefix in buttons and questions, by the minute of today and yesterday', async () => {
+    await page.clock.setFixedTime(new Date('2026-11-21T12:00:00.000Z'))
+    const created_at = '2026-11-21T09:41:00.000Z'
+    area.keys.push(sampleKey({ id: 'key_3', key_prefix: 'sa_live_n3wK3y', created_at, last_used_at: null }))
+    await open()
+    const [old = '', fresh = ''] = await rows()
+    expect(old).toContain('created 2 Oct 2026 · last used 20 Nov 2026, 11:00')
+    expect(fresh).toContain('created 21 Nov 2026, 09:41')
+    expect(
+      await page.getByRole('button', { name: 'Revoke the API key ops-agent-prod', exact: true }).count(),
+    ).toBe(0)
+    await press('Rotate the API key ops-agent-prod sa_live_4f9Kq2…')
+    await page.locator('.row-panel').getByText('ops-agent-prod (sa_live_4f9Kq2…)').waitFor()
+    await press('Revoke the API key ops-agent-prod sa_live_n3wK3y…')
+    expect(await page.getByRole('dialog').innerText()).toContain(
+      'ops-agent-prod (sa_live_n3wK3y…) stops working',
+    )
+    expect(await axeViolations(page)).toEqual([])
   })
 
   it('begins with the form for whoever has no key, and says what a key is for', async () => {

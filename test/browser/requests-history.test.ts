@@ -113,6 +113,24 @@ describeInBrowser('the history of requests', () => {
     expect(visitor.page.url()).toBe(`${suite.server().url}/requests`)
   })
 
+  it('tells keys of one name apart in the filter, by their prefix', async () => {
+    const [first, second] = suite.server().state.keys
+    if (first === undefined || second === undefined) return expect.unreachable()
+    suite.server().state.keys = [
+      first,
+      { ...second, name: first.name },
+      { ...first, id: 'key_3', name: 'ci' },
+    ]
+    await open()
+    const labels = await visitor.page.getByLabel('API key').locator('option').allTextContents()
+    expect(labels).toEqual([
+      'Any',
+      'ops-agent-prod (sa_live_4f9Kq2…)',
+      'ops-agent-prod (sa_test_81bZx0…)',
+      'ci',
+    ])
+  })
+
   it('puts what the service says about a filter at its field, with the focus there', async () => {
     area.refuse = { field: 'q', detail: 'q must not exceed 200 characters' }
     await open()

@@ -13,6 +13,16 @@ export function day(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, DAY.format(new Date(iso)))
 }
 
+const MINUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const TWO_DAYS_MS = 2 * 86_400_000
+
+/** The day, and within two days of now the minute, too: there the day alone tells nothing apart. */
+export function dayOrMinute(iso: string): HTMLTimeElement {
+  const at = new Date(iso)
+  const format = Math.abs(Date.now() - at.getTime()) < TWO_DAYS_MS ? MINUTE : DAY
+  return el('time', { datetime: iso, title: iso }, format.format(at))
+}
+
 /** Seconds until `iso` by a clock that runs `clock` milliseconds ahead of `performance.now()`. */
 export function secondsUntil(iso: string, clock: number): number {
   return (Date.parse(iso) - (performance.now() + clock)) / 1000
