@@ -8,6 +8,8 @@ const DEAD: [path: string, advice: string][] = [
   ['/enroll', 'Not enrolled yet? Ask the person who sent you the link for a new one.'],
 ]
 
+const SECOND = 'S'.repeat(43)
+
 describeInBrowser('links to enrol with', () => {
   const suite = usePageSuite()
   const visit = async (path: string): Promise<Page> => {
@@ -31,11 +33,26 @@ describeInBrowser('links to enrol with', () => {
   it('a reload, which has lost the token, asks for the complete link', async () => {
     const page = await visit('/setup#good-token')
     await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
+    expect(await page.getByRole('heading', { level: 2, name: 'Passkey', exact: true }).count()).toBe(1)
+    expect(await main(page)).toContain('Colleagues know you by it here')
     await page.reload()
     await page.getByRole('heading', { name: 'Open the complete link again' }).waitFor()
     expect(await main(page)).toContain('this address is only half of the link')
     expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/signin')
   })
+
+  it.each(['/setup', '/enroll'])(
+    '%s: a second link in the same tab is followed, and leaves the address',
+    async (path) => {
+      const page = await visit(path)
+      await page.getByRole('heading', { name: 'Open the complete link again' }).waitFor()
+      await page.evaluate(`location.hash = '${SECOND}'`)
+      await page.getByRole('heading', { name: 'This link does not work' }).waitFor()
+      expect(suite.server().calls).toContain('POST /enrollment/lookup')
+      expect(page.url()).toBe(`${suite.server().url}${path}`)
+      expect(await page.evaluate('JSON.stringify(history.state) + location.href')).not.toContain(SECOND)
+    },
+  )
 
   it('an authenticator app: says what codes cannot do, and leads back with what was typed', async () => {
     const page = await visit('/setup#good-token')

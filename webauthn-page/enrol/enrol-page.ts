@@ -4,18 +4,12 @@ import { button } from '../dom/button.ts'
 import { type Child, el, link } from '../dom/element.ts'
 import { notice, noticeSlot, sentenceOf } from '../dom/notice.ts'
 import { showScene } from '../dom/stage.ts'
+import { takeToken } from '../dom/take-token.ts'
 import { callerText } from '../show/caller-text.ts'
 import { answerInvitation } from './answer-invitation.ts'
 import { type Enrolment, factorChoice } from './factor-choice.ts'
 import { joining } from './joining.ts'
 import { personFields } from './person-fields.ts'
-
-/** Takes the one-time token out of the address at once: it must not stay in the history, a screenshot or a Referer (T14). */
-function takeToken(): string {
-  const token = location.hash.slice(1)
-  history.replaceState(null, '', location.pathname)
-  return token
-}
 
 /** `/setup#<token>` and `/enroll#<token>`. */
 export async function enrolPage(): Promise<void> {

@@ -31,7 +31,7 @@ export function factorChoice(enrolment: Enrolment): HTMLElement[] {
   const passkey = el(
     'section',
     { class: 'choice', 'aria-label': 'Passkey' },
-    el('h2', {}, 'Biometric (this device)'),
+    el('h2', {}, 'Passkey'),
     el(
       'p',
       {},

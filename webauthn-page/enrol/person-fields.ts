@@ -18,7 +18,7 @@ export function personFields(): PersonFields {
   const email = field({
     label: 'E-mail',
     name: 'email',
-    hint: 'Approvals that name this address are yours to decide.',
+    hint: 'Colleagues know you by it here, and you give it when you sign in with a code. No e-mail is sent to it.',
     attributes: { type: 'email', autocomplete: 'email', required: true, maxlength: EMAIL_LENGTH },
   })
   const name = field({

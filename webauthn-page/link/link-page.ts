@@ -3,6 +3,7 @@ import { get, post, RequestFailure, remove } from '../api/request.ts'
 import { el } from '../dom/element.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { showUser } from '../dom/stage.ts'
+import { takeToken } from '../dom/take-token.ts'
 import { type Operation, stepUp } from '../passkey/step-up.ts'
 import { channelOf, whoInChat } from './chat-names.ts'
 import { showBrowserKnown, showChannelAdded, showLinked } from './done-scenes.ts'
@@ -16,19 +17,13 @@ import {
   showSignIn,
 } from './stopped-scenes.ts'
 
-const TOKEN = /^#([\w-]{43})$/
+const TOKEN = /^[\w-]{43}$/
 
 /** `/link#<token>`: a one-time link that somebody asked for in chat. */
 export async function linkPage(): Promise<void> {
-  // A second link opened in this tab only changes the fragment: without a fresh start its token would stay in the address.
-  addEventListener('hashchange', () => {
-    if (TOKEN.test(location.hash)) location.reload()
-  })
-  const token = TOKEN.exec(location.hash)?.[1]
-  // At once: it must not stay in the history, a screenshot or a Referer (T14).
-  history.replaceState(null, '', location.pathname)
-  if (token === undefined) showIncomplete()
-  else await new LinkPage(token).open()
+  const token = takeToken()
+  if (TOKEN.test(token)) await new LinkPage(token).open()
+  else showIncomplete()
 }
 
 /**
