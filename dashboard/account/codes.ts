@@ -39,12 +39,22 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
         'p',
         {},
         el('strong', {}, `${backup_codes_left} of 10`),
-        ' backup codes left. They sign you in, they never decide.',
+        ' backup codes left. They sign you in and never decide.',
       ),
       button('Renew', 'quiet', () => renew(part, done), { 'aria-label': 'Renew the backup codes' }),
     ),
   )
+  part.body.append(knownBrowsersOnly())
   return part.element
+}
+
+/** What the page of an enrolment says, too (T15). */
+function knownBrowsersOnly(): HTMLElement {
+  return el(
+    'p',
+    { class: 'note' },
+    'Codes and backup codes sign you in only on browsers where you enrolled or set up the app before. On a new device, or once you clear this browser’s data, they do not let you in; a passkey does.',
+  )
 }
 
 async function setUp(part: Section, done: Done): Promise<void> {
@@ -100,6 +110,7 @@ function showCodes(part: Section, codes: readonly string[], saved: () => Promise
   const heading = el('h3', { tabindex: -1 }, 'Save your backup codes')
   part.body.replaceChildren(
     heading,
+    knownBrowsersOnly(),
     backupCodes(codes, () => void saved()),
   )
   heading.focus()

@@ -32,16 +32,22 @@ export function passkeysSection(
         'passkey.add',
         'Confirm with what you already have before a new passkey is added.',
       )
-      if (proof !== undefined) part.body.replaceChildren(list, newPasskeyForm(part, proof, done))
-      part.body.querySelector('input')?.focus()
+      if (proof === undefined) return
+      const form = newPasskeyForm(part, proof, done, () => {
+        part.body.replaceChildren(...usual)
+        add.focus()
+      })
+      part.body.replaceChildren(list, form)
+      form.querySelector('input')?.focus()
     } catch (error) {
       part.slot.fail(error)
     }
   })
-  part.body.append(passkeys.length > 0 ? list : el('p', {}, 'You have no passkey yet.'))
-  part.body.append(
+  const usual = [
+    passkeys.length > 0 ? list : el('p', {}, 'You have no passkey yet.'),
     passkeysWork() ? add : el('p', { class: 'note' }, 'This browser cannot create passkeys here.'),
-  )
+  ]
+  part.body.append(...usual)
   return part.element
 }
 
@@ -58,7 +64,13 @@ function passkeyRow(
       try {
         const proof = await stepUp(
           'passkey.remove',
-          'Confirm with another passkey or a code that this one shall go.',
+          el(
+            'span',
+            {},
+            'Confirm with another passkey or a code that the passkey ',
+            el('strong', {}, callerText(entry.name)),
+            ' shall go.',
+          ),
           entry.id,
         )
         if (proof === undefined) return
@@ -106,8 +118,13 @@ function tag(text: string, look = ''): HTMLElement {
   return el('span', { class: `tag ${look}` }, text)
 }
 
-/** A second press creates the passkey: browsers want a gesture of its own for it. */
-function newPasskeyForm(part: Section, proof: Proof, done: (message: string) => Promise<void>): HTMLElement {
+/** A second press creates the passkey: browsers want a gesture of its own for it. `failed` brings back what was there. */
+function newPasskeyForm(
+  part: Section,
+  proof: Proof,
+  done: (message: string) => Promise<void>,
+  failed: () => void,
+): HTMLElement {
   const name = field({
     label: 'Name of the new passkey',
     name: 'name',
@@ -126,7 +143,7 @@ function newPasskeyForm(part: Section, proof: Proof, done: (message: string) => 
         await post('/me/passkeys', { name: name.input.value.trim(), credential }, okShape)
         await done('The new passkey is ready.')
       } catch (error) {
-        form.remove()
+        failed()
         part.slot.fail(error)
       }
     })

@@ -45,6 +45,10 @@ describeInBrowser('a person’s own account page', () => {
     await confirm(person)
     await person.page.getByRole('button', { name: 'Create the passkey' }).click()
     await person.page.getByText('already holds a passkey of yours').waitFor()
+    expect(await passkeys(person).locator('.entry-name').count()).toBe(1)
+    await person.page.getByRole('button', { name: 'Add a passkey' }).click()
+    await confirm(person)
+    await person.page.getByLabel('Name of the new passkey').waitFor()
   })
 
   it('changes nothing when the step-up is cancelled with Escape', async () => {
@@ -73,6 +77,9 @@ describeInBrowser('a person’s own account page', () => {
     await page.getByRole('button', { name: 'Renew the backup codes' }).click()
     await confirm(person)
     await page.locator('.backup-codes').waitFor()
+    expect(await page.getByRole('region', { name: 'Authenticator app' }).innerText()).toContain(
+      'Codes and backup codes sign you in only on browsers where you enrolled',
+    )
     const renewed = await page.locator('.backup-codes code').allInnerTexts()
     expect(renewed).toHaveLength(10)
     expect(renewed.filter((code) => first.includes(code))).toEqual([])
