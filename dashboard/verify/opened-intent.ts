@@ -1,3 +1,5 @@
+import type { ReceiptPayload } from '../../src/domain/receipt.ts'
+import { visibleString } from '../../src/domain/text.ts'
 import type { Examination } from '../../src/signing/examine-receipt.ts'
 
 /** What a statement says that the nonce was found to commit to: as good as signed. */
@@ -24,4 +26,10 @@ export function openedIntent({ input, outcomes }: Examination): OpenedIntent | u
     highImpact: said.get('high_impact') === true,
     delegate: text('delegate'),
   }
+}
+
+/** Who decided, and for whom when that was a delegate: the payload names only whose vote it is. */
+export function whoActed(examination: Examination, { approver }: ReceiptPayload): string {
+  const delegate = openedIntent(examination)?.delegate
+  return delegate === undefined ? approver : `${visibleString(delegate)} as the delegate of ${approver}`
 }

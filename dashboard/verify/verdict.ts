@@ -1,5 +1,6 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import type { Report } from './check-receipts.ts'
+import { whoActed } from './opened-intent.ts'
 
 /** The first thing people are told. */
 export interface Verdict {
@@ -51,11 +52,13 @@ function invalid(reason: string): Verdict {
 }
 
 /** People are named by their reference: receipts hold no names. */
-function whoDecided({ votes }: Report, payload: ReceiptPayload): string {
-  const alike = votes.flatMap(({ result }) =>
-    result.valid && result.payload.decision === payload.decision ? [result.payload.approver] : [],
+function whoDecided({ main, votes }: Report, payload: ReceiptPayload): string {
+  const alike = votes.flatMap((vote) =>
+    vote.result.valid && vote.result.payload.decision === payload.decision
+      ? [whoActed(vote, vote.result.payload)]
+      : [],
   )
-  return alike.length < 2 ? payload.approver : `${alike.length} people (${alike.join(', ')})`
+  return alike.length < 2 ? whoActed(main, payload) : `${alike.length} people (${alike.join(', ')})`
 }
 
 function cautionsOf({ main, votes }: Report): string[] {

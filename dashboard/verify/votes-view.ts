@@ -3,6 +3,7 @@ import type { UnsignedVote } from '../../src/signing/votes.ts'
 import { el } from '../../webauthn-page/dom/element.ts'
 import { moment } from '../../webauthn-page/dom/moment.ts'
 import { checkList } from './check-list.ts'
+import { whoActed } from './opened-intent.ts'
 
 /** One line and the checks of every signed vote; one line of every approval that a rejection left unsigned. */
 export function votesView(
@@ -51,14 +52,15 @@ function voteView(vote: Examination, place: number): HTMLElement {
   )
 }
 
-function headline({ result }: Examination): (HTMLElement | string)[] {
+function headline(vote: Examination): (HTMLElement | string)[] {
+  const { result } = vote
   if (!result.valid) return [el('strong', {}, 'Not valid'), ': ', result.message]
   const { payload } = result
   const iso = new Date(payload.ts * 1000).toISOString()
   return [
     el('strong', {}, `Valid: ${payload.decision}`),
     ' by ',
-    el('span', { class: 'mono' }, payload.approver),
+    el('span', { class: 'mono' }, whoActed(vote, payload)),
     ', ',
     moment(iso),
   ]

@@ -36,6 +36,18 @@ describe('the verdict', () => {
     })
   })
 
+  it('says who acted when the statement that the nonce opens to names a delegate, and for whom', async () => {
+    const acted = vote({ did: 'first', approver: ana, delegate: eve })
+    expect((await verdict(answerWith(acted))).heading).toBe(
+      `Valid: approved by ${eve} as the delegate of ${ana}`,
+    )
+    expect((await verdict([acted, second])).heading).toBe(
+      `Valid: approved by 2 people (${eve} as the delegate of ${ana}, ${ben})`,
+    )
+    const { intent: _unopened, ...alone } = acted
+    expect((await verdict(alone)).heading).toBe(`Valid: approved by ${ana}`)
+  })
+
   it('never makes a rejection look like a permission', async () => {
     const said = await verdict(answerWith(rejection))
     expect(said.kind).toBe('rejected')
