@@ -51,7 +51,9 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     expect(await page().locator('.panel').innerText()).toContain('gets its key when it asks next')
     state().one = { ...state().one, collected: sampleCollection() }
     await page().getByRole('heading', { name: 'The key was collected' }).waitFor()
-    expect(await page().locator('main').innerText()).toContain('198.51.100.4')
+    expect(await page().locator('.panel').innerText()).toContain(
+      'The key was given out once, to 198.51.100.4. If that was not your agent, revoke the key at once.',
+    )
     expect(await page().getByRole('link', { name: 'See or revoke the key' }).getAttribute('href')).toBe(
       '/keys',
     )

@@ -206,13 +206,28 @@ describeInBrowser('the states of a request', () => {
     await heading('Approve or reject this action?').waitFor()
   })
 
+  it('says beside the buttons for whom a stand-in decides, and what pressing them does', async () => {
+    suite.server().state.review = sampleReview({
+      approver: null,
+      on_behalf_of: { name: 'Olga <b>B</b>', approver: 'aa11bb22cc33dd44', delegate: '7f3a09c2d41be865' },
+    })
+    await visitor.page.goto(`/a/${sampleReview().id}`)
+    const form = visitor.page.locator('.decision-form')
+    expect(await form.locator('.deciding-for + .decision-buttons').count()).toBe(1)
+    expect(await form.locator('.deciding-for').innerText()).toBe('You decide for Olga <b>B</b>.')
+    expect(await form.innerText()).toContain('Nothing is decided until you confirm with your passkey.')
+    await form.getByLabel('Code from an authenticator app').check()
+    expect(await form.innerText()).toContain('Pressing the button decides, with the code you typed.')
+    expect(await form.innerText()).not.toContain('Nothing is decided until')
+  })
+
   it('does not lose an enrolment link to a moment without network', async () => {
     await visitor.page.route('**/lookup', (route) => route.abort())
     await visitor.page.goto('/enroll#good-token')
     await heading('This page could not be loaded').waitFor()
     await visitor.page.unroute('**/lookup')
     await visitor.page.getByRole('button', { name: 'Try again' }).click()
-    await heading('Biometric (this device)').waitFor()
+    await visitor.page.getByRole('button', { name: 'Create a passkey' }).waitFor()
   })
 
   it('leads only to pages of its own after signing in', async () => {

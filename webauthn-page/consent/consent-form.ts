@@ -71,7 +71,7 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
       button('Approve', 'approve', () => answer('approved')),
       button('Reject', 'reject', () => answer('rejected')),
     ),
-    el('p', { class: 'hint' }, 'Nothing happens until you confirm with your passkey or code.'),
+    choice.hint,
   )
 }
 

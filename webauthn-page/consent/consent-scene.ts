@@ -107,7 +107,9 @@ function outcome({ status, collected, tries_left }: Consent): HTMLElement[] {
       el(
         'p',
         {},
-        'The key was given out once. Is that address not where your agent runs? Then revoke the key at once.',
+        'The key was given out once, to ',
+        el('span', { class: 'mono' }, collected.address ?? 'an unknown address'),
+        '. If that was not your agent, revoke the key at once.',
       ),
       el('p', {}, link('/keys', 'See or revoke the key', { class: 'button primary' })),
     ]

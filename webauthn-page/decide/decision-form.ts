@@ -7,6 +7,7 @@ import { el } from '../dom/element.ts'
 import { readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { promptNote } from '../passkey/prompt-note.ts'
+import { callerText } from '../show/caller-text.ts'
 import { commentField } from './comment-field.ts'
 import { MismatchError } from './load-review.ts'
 import { methodChoice } from './method-choice.ts'
@@ -64,9 +65,16 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     comment.row,
     choice.element,
     slot.element,
+    decidingFor(review),
     decisionButtons(options.wanted, decide),
-    el('p', { class: 'hint' }, 'Nothing is decided until you confirm with your passkey or code.'),
+    choice.hint,
   )
+}
+
+/** Beside the buttons: whose vote it is, is part of what they decide. */
+function decidingFor({ on_behalf_of: other }: Review): HTMLElement | undefined {
+  if (other === undefined || other === null) return undefined
+  return el('p', { class: 'deciding-for' }, 'You decide for ', el('strong', {}, callerText(other.name)), '.')
 }
 
 function decisionButtons(

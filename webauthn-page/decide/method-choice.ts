@@ -7,6 +7,8 @@ import { passkeysWork, stopPrompt } from '../passkey/ceremony.ts'
 export interface MethodChoice {
   element: HTMLElement
   code: Field
+  /** What pressing the button does, with the way that is chosen. */
+  hint: HTMLElement
   method(): Factor
 }
 
@@ -15,7 +17,12 @@ export function methodChoice(allowed: readonly Factor[]): MethodChoice {
   const usable = allowed.filter((method) => method !== 'passkey' || passkeysWork())
   let chosen: Factor = usable[0] ?? 'passkey'
   const code = codeField('The 6 digits it shows now. Each code works once.')
+  const hint = el('p', { class: 'hint' })
   const update = (): void => {
+    hint.textContent =
+      chosen === 'totp'
+        ? 'Pressing the button decides, with the code you typed.'
+        : 'Nothing is decided until you confirm with your passkey.'
     code.row.hidden = chosen !== 'totp'
   }
   const element = el('div', { class: 'method-choice' })
@@ -32,7 +39,7 @@ export function methodChoice(allowed: readonly Factor[]): MethodChoice {
   }
   if (usable.includes('totp')) element.append(code.row)
   update()
-  return { element, code, method: () => chosen }
+  return { element, code, hint, method: () => chosen }
 }
 
 function option(method: Factor, checked: boolean, choose: () => void): HTMLElement {

@@ -14,6 +14,7 @@ import { stopPrompt } from '../../../webauthn-page/passkey/ceremony.ts'
 import { promptNote } from '../../../webauthn-page/passkey/prompt-note.ts'
 import { resultRow } from './batch-rows.ts'
 import type { BatchItem } from './batch-shapes.ts'
+import { forOthers } from './for-others.ts'
 import { itemList } from './item-list.ts'
 import { loadBatch } from './load-batch.ts'
 import { submitBatch } from './submit-batch.ts'
@@ -122,7 +123,16 @@ export class DecideTogether {
         })
       },
     )
-    return el('div', { class: 'decision-form' }, comment.row, choice.element, slot.element, confirm)
+    return el(
+      'div',
+      { class: 'decision-form' },
+      comment.row,
+      choice.element,
+      slot.element,
+      forOthers(items),
+      confirm,
+      choice.hint,
+    )
   }
 
   /** @throws what leaves the form as it is: a closed prompt, a wrong code, no answer */
