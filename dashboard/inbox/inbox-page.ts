@@ -16,6 +16,7 @@ export async function inboxPage(context: PageContext): Promise<PageView> {
   const waiting = waitingSection(pending, {
     actor: user.approver,
     signal,
+    auditor: account.role === 'auditor',
     ...(guide === undefined ? {} : { follow: guide.show }),
   })
   const scene = el(

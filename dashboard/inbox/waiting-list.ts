@@ -30,7 +30,7 @@ export class WaitingList {
   readonly #empty = el(
     'p',
     {},
-    'Nothing waits for you now. When an application or agent asks for your approval, its request will appear here by itself.',
+    'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
   )
   readonly #more = el('p', { class: 'note' }, `These are the ${LISTED} oldest; there may be more.`)
   readonly #rows = new Map<string, WaitingRow>()

@@ -12,15 +12,20 @@ interface Waiting {
   /** Reference of the signed-in person. */
   actor: string
   signal: AbortSignal
+  /** No new request of the account that is looked at names them. */
+  auditor: boolean
   /** Hears what waits, at first and after every look. */
   follow?: (waiting: readonly PendingRequest[]) => void
 }
 
+const AUDITORS =
+  'New requests of this account do not name auditors: you find them all under Requests. Here stands what names you all the same, of any account.'
+
 /** What waits for this person, kept up to date while it can be seen. */
-export function waitingSection(first: Pending, { actor, signal, follow }: Waiting): HTMLElement {
+export function waitingSection(first: Pending, { actor, signal, auditor, follow }: Waiting): HTMLElement {
   const part = section(
     'Waiting for you',
-    'Requests for your approval. Looking decides nothing; you confirm on the next page.',
+    auditor ? AUDITORS : 'Requests for your approval. Looking decides nothing; you confirm on the next page.',
   )
   part.element.id = 'waiting'
   const list = new WaitingList({

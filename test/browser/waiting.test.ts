@@ -45,7 +45,7 @@ describeInBrowser('what waits for a person', () => {
     await open()
     expect(await rows().count()).toBe(0)
     expect(await visitor.page.locator('#waiting').innerText()).toContain(
-      'Nothing waits for you now. When an application or agent asks for your approval, its request will appear here',
+      'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
     )
   })
 
