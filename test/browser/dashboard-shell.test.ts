@@ -41,6 +41,24 @@ describeInBrowser('the shell of the dashboard', () => {
     expect(visitor.incidents).toEqual([])
   })
 
+  it('leads from the foot of every page to the check of receipts and to the interface', async () => {
+    await open('/account', 'Your account')
+    const foot = page.getByRole('contentinfo')
+    expect(await foot.getByRole('link', { name: 'API reference' }).getAttribute('href')).toBe('/docs')
+    await foot.getByRole('link', { name: 'Verify a receipt' }).click()
+    await page.waitForURL('**/verify')
+    expect(await foot.getByRole('link').count()).toBe(2)
+  })
+
+  it('promises an auditor no requests', async () => {
+    suite.server().state.accounts = [HOME, OWN]
+    suite.server().state.pending = []
+    await open('/', 'Inbox')
+    const waiting = page.locator('#waiting')
+    expect(await waiting.innerText()).toContain('New requests of this account do not name auditors')
+    expect(await waiting.innerText()).not.toContain('your approval')
+  })
+
   it('leaves the focus alone on the first paint and says nothing', async () => {
     await open('/', 'Inbox')
     expect(await page.evaluate('document.activeElement.tagName')).toBe('BODY')
@@ -98,7 +116,7 @@ describeInBrowser('the shell of the dashboard', () => {
     expect(page.url()).toBe(`${suite.server().url}/account?account=acc_own`)
     await account.selectOption('Example Ltd (auditor)')
     await page.waitForURL('**/account')
-    expect(await nav().getByRole('link').allInnerTexts()).not.toContain('API keys')
+    await expect.poll(() => nav().getByRole('link').allInnerTexts()).not.toContain('API keys')
   })
 
   it('does not open a page that the role does not, and offers the person’s own', async () => {
