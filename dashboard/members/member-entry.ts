@@ -84,7 +84,7 @@ function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
     'form',
     { novalidate: true, class: 'panel-form', 'aria-label': 'Change the role' },
     role.row,
-    member.state === 'active' && el('p', { class: 'hint' }, OPEN_REQUESTS),
+    openRequests(member) && el('p', { class: 'hint' }, openRequests(member)),
     el('div', { class: 'buttons' }, submitButton('Save'), button('Cancel', 'plain', panel.close)),
   )
   form.addEventListener('submit', (event) => {
@@ -105,15 +105,23 @@ function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
   return form
 }
 
+/** Nothing names whoever has not joined yet. */
+function openRequests({ role, state }: Member): string {
+  if (state === 'invited') return ''
+  return role === 'approver' ? OPEN_REQUESTS : 'Open requests keep the approvers they were made with.'
+}
+
 /** The new role of whom, and what it does not change. */
-function roleChange({ name, role, state }: Member, wanted: string): HTMLElement {
+function roleChange(member: Member, wanted: string): HTMLElement {
+  const { name, role } = member
   return el(
     'span',
     {},
     'Confirm that ',
     el('strong', {}, callerText(name)),
     ` becomes an ${wanted} and is no longer an ${role}.`,
-    state === 'active' && ` ${OPEN_REQUESTS}`,
+    ' ',
+    openRequests(member),
   )
 }
 
