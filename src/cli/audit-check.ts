@@ -1,8 +1,8 @@
-import { loadConfig } from '../config.ts'
 import { type CheckOptions, checkTrail, type Finding, type TrailReport } from '../flow/audit/check-trail.ts'
 import { withTrail } from '../open-trail.ts'
 import type { ChainHead } from '../signing/audit-chain.ts'
 import { usageError } from './cli-error.ts'
+import { loadForStore } from './load-for-store.ts'
 import { oneLine } from './table.ts'
 import type { CommandResult } from './tell.ts'
 
@@ -21,7 +21,7 @@ const STEP = 20_000
 export function runAuditCheck(options: AuditCheckOptions): Promise<CommandResult> {
   const expect = options.expect === undefined ? {} : { expect: readHead(options.expect) }
   const progress = options.json ? {} : { onProgress: tellProgress() }
-  return withTrail(loadConfig(), async (deps) => {
+  return withTrail(loadForStore(), async (deps) => {
     const report = await checkTrail(deps, { ...expect, ...progress })
     const value = present(report)
     if (report.found === 0) return { value, text: describe(report) }

@@ -1,4 +1,3 @@
-import { loadConfig } from '../config.ts'
 import {
   AUDIT_TYPES,
   type AuditActor,
@@ -9,6 +8,7 @@ import {
 import type { TrailDeps } from '../flow/audit-ports.ts'
 import { withTrail } from '../open-trail.ts'
 import { usageError } from './cli-error.ts'
+import { loadForStore } from './load-for-store.ts'
 import { table } from './table.ts'
 import type { CommandResult } from './tell.ts'
 
@@ -34,7 +34,7 @@ export function runAuditList(options: AuditListOptions): Promise<CommandResult> 
     ...(options.type === undefined ? {} : { type: readType(options.type) }),
     ...(options.subject === undefined ? {} : { subject: options.subject }),
   }
-  return withTrail(loadConfig(), async (deps) => {
+  return withTrail(loadForStore(), async (deps) => {
     const waiting = await findWaiting(deps, filter)
     const records = await deps.trail.list({ ...filter, limit })
     const told = new Set(records.map(({ entry }) => entry?.eid))

@@ -1,4 +1,5 @@
 import { Refusal } from '../domain/errors.ts'
+import type { FlowDeps } from '../flow/deps.ts'
 import { inviteUser, renewInvitation } from '../flow/people/invite-user.ts'
 import { checkName } from './check-name.ts'
 import { CliError, usageError } from './cli-error.ts'
@@ -21,11 +22,11 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
   const name = options.name === undefined ? {} : { name: checkName(options.name) }
   if (options.renew && options.name !== undefined)
     throw usageError('--renew keeps the name; leave out --name.')
-  return withService(options.json, async (deps) => {
-    const invite = options.renew
+  const invite = async (deps: FlowDeps): Promise<CommandResult> => {
+    const asked = options.renew
       ? renewInvitation(deps, { email }, { kind: 'cli' })
       : inviteUser(deps, { email, ...name }, { kind: 'cli' })
-    const { user, link } = await invite.catch((error: unknown) => {
+    const { user, link } = await asked.catch((error: unknown) => {
       throw inOtherWords(error, email)
     })
     return {
@@ -39,7 +40,8 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
         `It is good until ${link.expires_at.toISOString()}.`,
       ].join('\n'),
     }
-  })
+  }
+  return withService(options.json, invite, { fresh: !options.renew })
 }
 
 function inOtherWords(error: unknown, email: string): unknown {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { cli, useDataDir } from '../support/cli.ts'
 
@@ -54,10 +55,29 @@ describe('countersign user', () => {
     expect([stranger.code, stranger.error().error]).toEqual([1, 'user_not_found'])
   })
 
+  it.each([
+    [['user', 'list']],
+    [['user', 'invite', 'ada@example.com', '--renew']],
+    [['user', 'confirm', 'ada@example.com']],
+    [['key', 'list']],
+    [['audit', 'list']],
+    [['audit', 'check']],
+  ])('%j says where it looked for a store, and makes none', async (command) => {
+    const { env } = await useDataDir()
+    const run = await cli([...command, '--json'], { env })
+    expect([run.code, run.stdout, run.error()]).toEqual([
+      1,
+      '',
+      {
+        error: 'no_store',
+        message: `There is no store in ${env.DATA_DIR}. Set DATA_DIR to the directory of the service, or start the service here first: npm start`,
+      },
+    ])
+    expect(existsSync(String(env.DATA_DIR))).toBe(false)
+  })
+
   it('tells people in words what happened', async () => {
     const { env } = await useDataDir()
-    const empty = await cli(['user', 'list'], { env })
-    expect(empty.stdout).toBe('Nobody yet. Invite somebody: countersign user invite <email>\n')
     const invited = await cli(['user', 'invite', 'ada@example.com'], { env })
     expect(invited.stdout).toMatch(/^Invited ada@example\.com \(usr_/)
     expect(invited.stdout).toMatch(/\n {2}http:\/\/localhost:3000\/enroll#\S+\n/)
@@ -121,6 +141,7 @@ describe('countersign user', () => {
       2,
       { error: 'usage', message: '"owner" is no role; choose among approver, auditor.' },
     ])
+    await cli(['user', 'invite', 'somebody@example.com'], { env })
     expect(await invite('--account', unknown, '--role', 'auditor')).toEqual([
       1,
       { error: 'account_not_found', message: `There is no account ${unknown}; see: countersign user list` },
@@ -184,6 +205,7 @@ describe('countersign key', () => {
 
   it('refuses an owner nobody knows', async () => {
     const { env } = await useDataDir()
+    await cli(['user', 'invite', 'somebody@example.com'], { env })
     const made = await cli(['key', 'create', '--owner', 'x@example.com', '--name', 'n', '--json'], { env })
     expect(made.code).toBe(1)
     expect(made.error()).toEqual({

@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../../config.ts'
+import { hasStore } from '../../has-store.ts'
 import { inspectStore, type StoreReport } from '../../inspect-store.ts'
 import { redact } from '../../log.ts'
 import { storeHolder } from '../../open-store.ts'
@@ -12,8 +11,8 @@ const SKEW_WARNING_MS = 2_000
 
 /** Does the store answer, is its clock ours, do the signing keys open? A store that does not exist yet is not made. */
 export async function checkStore(config: Config): Promise<Check[]> {
-  const fresh = config.mongodbUri === undefined && !existsSync(join(config.dataDir, 'store.db'))
-  if (fresh) return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
+  if (!hasStore(config))
+    return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
   try {
     const report = await inspectStore(config, commandLog(true))
     return [await reachable(config, report), clockCheck(report), keysCheck(report)]

@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../../../config.ts'
+import { hasStore } from '../../../has-store.ts'
 import type { InstalledToken } from '../../../inspect-installations.ts'
 import { redact } from '../../../log.ts'
 import { type Check, fail, ok, warn } from '../check.ts'
@@ -32,7 +31,7 @@ export async function checkWorkspaces(config: Config, apiUrl: string): Promise<C
     'none has installed the app yet',
     `Sign in, and open ${config.baseUrl}/slack/install`,
   )
-  if (config.mongodbUri === undefined && !existsSync(join(config.dataDir, 'store.db'))) return [none]
+  if (!hasStore(config)) return [none]
   try {
     // Slack's libraries come along, which no other command needs.
     const { inspectInstallations } = await import('../../../inspect-installations.ts')

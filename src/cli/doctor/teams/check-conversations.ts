@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../../../config.ts'
+import { hasStore } from '../../../has-store.ts'
 import { redact } from '../../../log.ts'
 import { type Check, fail, ok, warn } from '../check.ts'
 
@@ -18,7 +17,7 @@ const NOBODY = warn(
 
 /** Whom can we write to? Teams tells when the app is installed and when somebody writes to it. */
 export async function checkConversations(config: Config, tenantId: string): Promise<Check> {
-  if (config.mongodbUri === undefined && !existsSync(join(config.dataDir, 'store.db'))) return NOBODY
+  if (!hasStore(config)) return NOBODY
   try {
     // The store's libraries come along, which the other checks do not need.
     const { inspectConversations } = await import('../../../inspect-conversations.ts')
