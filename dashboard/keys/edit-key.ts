@@ -1,11 +1,12 @@
 import { okShape } from '../../webauthn-page/api/contract.ts'
-import { get, patch } from '../../webauthn-page/api/request.ts'
+import { get, patch, RequestFailure } from '../../webauthn-page/api/request.ts'
 import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
 import { type Child, el } from '../../webauthn-page/dom/element.ts'
 import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
 import { stepUp } from '../../webauthn-page/passkey/step-up.ts'
 import { checkBox } from '../parts/check-box.ts'
 import type { RowPanel } from '../parts/row-panel.ts'
+import { WAYS_OUT } from '../settings/policy-warnings.ts'
 import { accountPolicyShape, type Key, type KeyPolicy } from './key-shapes.ts'
 import { namedKey, rulesWords } from './key-words.ts'
 import { policyFields } from './policy-fields.ts'
@@ -70,7 +71,9 @@ export async function editKey(
         )
         if (await save(key.id, change, purpose)) await done('The API key is changed.')
       } catch (error) {
-        panel.slot.fail(error, { name, ...policy.fields })
+        if (error instanceof RequestFailure && error.code === 'no_eligible_approver')
+          panel.slot.show('error', `with these rules nobody could approve what this key asks. ${WAYS_OUT}`)
+        else panel.slot.fail(error, { name, ...policy.fields })
       }
     })
   })

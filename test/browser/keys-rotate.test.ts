@@ -54,6 +54,9 @@ describeInBrowser('rotating an API key', () => {
     ]
     await begin()
     await page.getByRole('dialog').waitFor()
+    expect(await page.getByRole('dialog').locator('h2 + p').innerText()).toBe(
+      'Confirm that the new key ops-agent-prod (sa_live_n3wK3y…) gets the rules of the one it replaces. Own policy: one approver, passkeys only.',
+    )
     expect(await page.content()).not.toContain('n3wK3yn3wK3y')
     await confirm()
     await page.getByText('It is shown only this once').waitFor()
