@@ -150,6 +150,9 @@ describeInBrowser('the page of API keys', () => {
     await press('Save')
     expect((await asked).postDataJSON()).toEqual({ operation: 'key.change', target: 'key_1' })
     await page.getByRole('dialog').waitFor()
+    expect(await page.getByRole('dialog').locator('h2 + p').innerText()).toBe(
+      'Confirm the new rules of the API key ops-agent-prod (sa_live_4f9Kq2…). Own policy: 2 of the approvers, at least 2 approvals, passkeys only. Asked: Ana Pereira, Ben Okafor.',
+    )
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(area.sent).toEqual([])
