@@ -83,7 +83,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
       valid: false,
       code: 'receipt_signature_invalid',
     })
-    await page.getByRole('link', { name: 'Inbox' }).click()
+    await page.getByRole('link', { name: 'Inbox', exact: true }).click()
     await page.getByText('Nothing waits for you now.').waitFor()
     expect(await page.getByRole('button', { name: 'Create your first API key' }).count()).toBe(0)
     const token = new URL(setupUrl).hash.slice(1)
