@@ -65,6 +65,8 @@ export interface User {
   backup_codes: string[]
   /** Keyed hashes of device cookies: browsers on which codes may sign in. */
   devices: { hash: string; created_at: Date }[]
+  /** How often factors changed; absent is never. A session lives only while this is what it was when the session began. */
+  factor_epoch?: number
   /** Identities on chat platforms that the person linked; nobody else has any of them. They address, and never decide (T37). */
   chat: LinkedIdentity[]
   created_at: Date
@@ -81,6 +83,14 @@ export interface User {
  */
 export function isVouchedFor({ invited_by_account }: Pick<User, 'invited_by_account'>): boolean {
   return invited_by_account === undefined
+}
+
+/**
+ * What a change of factors writes with it: every session begun before is worth nothing from that write on, whatever happens to
+ * the service before it has ended them one by one (T23).
+ */
+export function nextFactorEpoch({ factor_epoch = 0 }: Pick<User, 'factor_epoch'>): { factor_epoch: number } {
+  return { factor_epoch: factor_epoch + 1 }
 }
 
 /** Passkeys that still count. */

@@ -78,6 +78,7 @@ export interface UserChange {
   totp_pending?: { sealed_seed: string; expires_at: Date; tries: number } | null
   backup_codes?: string[]
   devices?: { hash: string; created_at: Date }[]
+  factor_epoch?: number
   chat?: LinkedIdentity[]
   enrolled_at?: Date
 }
@@ -148,6 +149,8 @@ export interface Session {
   /** 30 days after sign-in at most; carried over when the id is renewed. */
   expires_at: Date
   user_agent: string
+  /** The person's `factor_epoch` when it began; absent is 0. */
+  factor_epoch?: number
 }
 
 /** Sessions. An ended one stays, worth nothing, until its audit entries are in the trail. */

@@ -25,6 +25,7 @@ const sessionSchema = new Schema<SessionDocument>(
     expires_at: { type: Date, required: true },
     ended_at: { type: Date, default: null },
     user_agent: { type: String, default: '' },
+    factor_epoch: Number,
     audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,

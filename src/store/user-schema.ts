@@ -101,6 +101,7 @@ export const userSchema = new Schema<UserDocument>(
     totp_pending: totpPendingFields,
     backup_codes: { type: [String], required: true },
     devices: { type: [deviceFields], required: true },
+    factor_epoch: Number,
     chat: { type: [identityFields], default: undefined },
     created_at: { type: Date, required: true },
     enrolled_at: { type: Date, default: null },

@@ -1,5 +1,5 @@
 import { refusal } from '../../domain/errors.ts'
-import { isVouchedFor, type User } from '../../domain/user.ts'
+import { isVouchedFor, nextFactorEpoch, type User } from '../../domain/user.ts'
 import type { UserChange } from '../people-ports.ts'
 import { removeAllDevices } from '../push/remove-all-devices.ts'
 import { joinByEnrolling } from './answer-invitation.ts'
@@ -58,6 +58,7 @@ export async function finishEnrollment(
         ...(anew ? { ...NOTHING, totp: null, totp_pending: null, delegate: null } : {}),
         ...factor.change(before),
         devices: withDevice(before.devices, device.entry),
+        ...nextFactorEpoch(person),
         ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
       },
       audit: [

@@ -1,5 +1,5 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import type { Passkey } from '../../domain/user.ts'
+import { nextFactorEpoch, type Passkey } from '../../domain/user.ts'
 import { drawChallenge, takeChallenge } from './challenge-book.ts'
 import { changeUser } from './change-user.ts'
 import { registrationOptions } from './passkey-options.ts'
@@ -48,7 +48,7 @@ export async function addPasskey(
       address: client.address,
       detail: { passkey: passkey.id },
     })
-    return { fields: { passkeys: [...user.passkeys, passkey] }, audit: [audit] }
+    return { fields: { passkeys: [...user.passkeys, passkey], ...nextFactorEpoch(user) }, audit: [audit] }
   })
   deps.log.info({ user_id: changed.id, passkey_id: passkey.id }, 'passkey added')
   return { passkey, grant: await renewSession(deps, changed, who.session, client) }
@@ -74,7 +74,7 @@ export async function removePasskey(
       detail: { passkey: input.id },
     })
     const passkeys = user.passkeys.filter((passkey) => passkey.id !== input.id)
-    return { fields: { passkeys }, audit: [audit] }
+    return { fields: { passkeys, ...nextFactorEpoch(user) }, audit: [audit] }
   })
   deps.log.info({ user_id: changed.id, passkey_id: input.id }, 'passkey removed')
   return renewSession(deps, changed, who.session, client)

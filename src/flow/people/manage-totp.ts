@@ -1,4 +1,5 @@
 import { refusal } from '../../domain/errors.ts'
+import { nextFactorEpoch } from '../../domain/user.ts'
 import { drawBackupCodes } from './backup-codes.ts'
 import { SERVICE_NAME } from './ceremony.ts'
 import { changeUser } from './change-user.ts'
@@ -64,6 +65,7 @@ export async function addTotp(
       totp_pending: null,
       backup_codes: backup.hashes,
       devices: withDevice(user.devices, device.entry),
+      ...nextFactorEpoch(user),
     }
     return {
       fields,
@@ -89,7 +91,10 @@ export async function removeTotp(
   const changed = await changeUser(deps, who.user.id, (user) => {
     checkOperation(user, { operation: 'totp.remove' })
     const audit = personAudit(deps, 'factor.totp_removed', user, { address: client.address })
-    return { fields: { totp: null, totp_pending: null, backup_codes: [] }, audit: [audit] }
+    return {
+      fields: { totp: null, totp_pending: null, backup_codes: [], ...nextFactorEpoch(user) },
+      audit: [audit],
+    }
   })
   deps.log.info({ user_id: changed.id }, 'codes removed')
   return renewSession(deps, changed, who.session, client)
@@ -110,7 +115,7 @@ export async function renewBackupCodes(
   const changed = await changeUser(deps, who.user.id, (user) => {
     checkOperation(user, { operation: 'backup_codes.renew' })
     const audit = personAudit(deps, 'factor.backup_codes_renewed', user, { address: client.address })
-    return { fields: { backup_codes: backup.hashes }, audit: [audit] }
+    return { fields: { backup_codes: backup.hashes, ...nextFactorEpoch(user) }, audit: [audit] }
   })
   return { backup_codes: backup.codes, grant: await renewSession(deps, changed, who.session, client) }
 }

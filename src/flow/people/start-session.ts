@@ -74,6 +74,7 @@ async function openSession(
     last_seen_at: now,
     expires_at: expiresAt,
     user_agent: client.user_agent.slice(0, 200),
+    ...(user.factor_epoch === undefined ? {} : { factor_epoch: user.factor_epoch }),
   }
   const about = { address: client.address, subject: session.id, detail: { method } }
   await deps.sessions.insert(session, personAudit(deps, 'session.created', user, about))
