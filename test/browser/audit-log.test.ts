@@ -79,7 +79,12 @@ describeInBrowser('the audit log', () => {
     ]
     await open()
     const text = await visitor.page.getByRole('list', { name: 'Details' }).innerText()
-    for (const part of [`request id: ${REQUEST}`, 'automatic: yes', 'on behalf of: Ann', 'approvers: Ann, usr_gone'])
+    for (const part of [
+      `request id: ${REQUEST}`,
+      'automatic: yes',
+      'on behalf of: Ann',
+      'approvers: Ann, usr_gone',
+    ])
       expect(text).toContain(part)
     await visitor.page.getByRole('button', { name: `Copy the id ${REQUEST}` }).click()
     await expect.poll(() => visitor.page.locator('#announcements').innerText()).toContain('Copied')
