@@ -254,8 +254,9 @@ describeInBrowser('bringing a receipt to the public page', () => {
       }
       throw new Error(`Tab never reached ${name}`)
     }
-    await tabTo('Choose a file')
+    // Listened for before the many calls of the tabbing: Chromium must know of it before the key is pressed.
     const choosing = page.waitForEvent('filechooser')
+    await tabTo('Choose a file')
     await page.keyboard.press('Enter')
     await choosing
     await tabTo('Receipt, link or id')
