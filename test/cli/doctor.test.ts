@@ -82,7 +82,7 @@ describe('countersign doctor', () => {
 
   it('fails on secrets that others can read, and on damaged ones', async () => {
     const { env } = await useDataDir()
-    await cli(['user', 'list'], { env })
+    await cli(['user', 'invite', 'ann@example.com'], { env })
     const path = join(env.DATA_DIR ?? '', 'secrets.json')
     await chmod(path, 0o644)
     const open = await examine(env)
