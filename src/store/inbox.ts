@@ -15,8 +15,9 @@ interface MarkRow {
 }
 
 /**
- * Reads over requests, users and accounts for whoever watches an inbox. A group changes with every write to one of its requests: a vote
- * raises a version, one that is gone lowers the count, and one that came in its place is younger than all others.
+ * Reads over requests, users and accounts for whoever watches an inbox. A group changes with every write to one of its
+ * requests: a vote raises a version, one that is gone lowers the count, and one that came in its place is younger than all
+ * others.
  */
 export function createInboxStore(connection: StoreConnection): InboxStore {
   const requests = connection.collection('requests')

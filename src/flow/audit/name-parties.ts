@@ -4,7 +4,10 @@ import { roleIn } from '../../domain/permission.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 
-/** Details that hold an id, or several with spaces between. Nothing else is looked up: a text that somebody chose could be the id of a stranger. */
+/**
+ * Details that hold an id, or several with spaces between. Nothing else is looked up: a text that somebody chose could be the
+ * id of a stranger.
+ */
 const ID_DETAILS = ['user_id', 'recipient', 'delegate', 'on_behalf_of', 'key_id', 'approvers']
 
 /**

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { nextFactorEpoch } from '../../../src/domain/user.ts'
 import { assertWith, codeAt, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { useService } from '../../support/service.ts'
@@ -40,7 +41,8 @@ it('T23: signing in with a factor while it is taken away leaves no session', asy
     // Proved, and not begun: now the passkey goes, and with it every session there is.
     deps.sessions.insert = insert
     const user = await deps.users.find(person.userId)
-    await deps.users.change(person.userId, user?.version ?? 0, { passkeys: [] }, [])
+    if (user === undefined) throw new Error('the person is gone')
+    await deps.users.change(person.userId, user.version, { passkeys: [], ...nextFactorEpoch(user) }, [])
     await deps.sessions.endAllOf(person.userId, deps.clock.now(), () => session[1])
     await insert(...session)
   }
