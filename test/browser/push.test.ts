@@ -48,7 +48,7 @@ async function click({ context }: Person, tag: string): Promise<unknown> {
     event.waitUntil = (work) => void waits.push(work)
     self.dispatchEvent(event)
     await Promise.all(waits)
-    return { opened, left: (await self.registration.getNotifications()).length }
+    return { opened }
   })()`)
 }
 
@@ -114,7 +114,8 @@ describeInBrowser('notifications on this device', () => {
     expect(await shown(person)).toMatchObject([
       { body: expect.stringMatching(/^Deploy build 7 to production\nAsked by Deploy bot/), tag: id },
     ])
-    expect(await click(person, id)).toEqual({ opened: `${url}/a/${id}`, left: 0 })
+    expect(await click(person, id)).toEqual({ opened: `${url}/a/${id}` })
+    await expect.poll(() => shown(person)).toEqual([])
     await person.page.goto(`/a/${id}`)
     await person.page.getByText('Deploy build 7 to production').first().waitFor()
   })
@@ -122,21 +123,23 @@ describeInBrowser('notifications on this device', () => {
   it('never lead to another host, nor to a page that decides by itself', async () => {
     const { person } = await turnedOn('elsewhere@example.com')
     const { url } = suite.service()
-    const payload = { title: 'x', body: 'y', tag: 'foreign' }
-    for (const target of [
-      'https://evil.example/a',
-      '//evil.example/',
-      'javascript:alert(1)',
-      '\\\\evil.example',
-    ]) {
-      await deliver(person, url, JSON.stringify({ ...payload, url: target }))
-      await expect.poll(async () => (await shown(person)).length).toBe(1)
-      const { opened } = Object(await click(person, 'foreign'))
-      expect(new URL(opened).origin).toBe(url)
+    const payload = { title: 'x', body: 'y' }
+    const targets = [
+      ['https://evil.example/a', url],
+      ['//evil.example/', url],
+      ['javascript:alert(1)', url],
+      ['\\\\evil.example', url],
+      ['/a/req_1?d=approve', `${url}/a/req_1`],
+    ] as const
+    for (const [n, [target, opened]] of targets.entries()) {
+      // A tag each: Chromium closes late what was clicked, and with it whatever stands under the same tag by then.
+      const tag = `foreign-${n}`
+      await deliver(person, url, JSON.stringify({ ...payload, tag, url: target }))
+      await expect.poll(async () => (await shown(person)).map((one) => one.tag)).toContain(tag)
+      const clicked = Object(await click(person, tag))
+      if (opened === url) expect(new URL(clicked.opened).origin).toBe(url)
+      else expect(clicked.opened).toBe(opened)
     }
-    await deliver(person, url, JSON.stringify({ ...payload, url: '/a/req_1?d=approve' }))
-    await expect.poll(async () => (await shown(person)).length).toBe(1)
-    expect(await click(person, 'foreign')).toMatchObject({ opened: `${url}/a/req_1` })
     await deliver(person, url, 'not JSON')
     await expect
       .poll(async () => (await shown(person)).map(({ title }) => title))

@@ -72,9 +72,9 @@ describe('the names beside the audit trail', () => {
         detail,
       }),
     ])
-    const [found, owner] = await service.composition.deps.users.findMany([
-      member.userId,
-      setting.owner.userId,
+    const [found, owner] = await Promise.all([
+      service.composition.deps.users.find(member.userId),
+      service.composition.deps.users.find(setting.owner.userId),
     ])
     expect(await namesFor(setting.owner, 'type=key.changed')).toEqual({
       [member.userId]: found?.name,
