@@ -83,7 +83,8 @@ export class Router {
     const query = new URLSearchParams(location.search)
     const account = session && chosenAccount(session, query)
     if (signal.aborted) return undefined
-    if (session === undefined && found?.entry.public !== true) {
+    // Nobody needs to sign in to be told that an address leads nowhere.
+    if (session === undefined && found !== undefined && found.entry.public !== true) {
       location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
       return undefined
     }

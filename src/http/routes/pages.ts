@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
+import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
 import { preferredCoding } from '../content-coding.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { oneLoopbackName } from '../middleware/one-loopback-name.ts'
 import { allowServiceWorker } from '../middleware/security-headers.ts'
 
 /** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
@@ -35,9 +36,28 @@ export function pageRoutes(deps: HttpDeps): Router {
   const router = Router()
   // Two builds, one place: the hash in a name tells apart what differs.
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
-  router.get(PAGE_PATHS, shell(deps.pagesDir))
-  router.get(DASHBOARD_PATHS, allowServiceWorker(), shell(deps.dashboardDir))
+  const byOneName = oneLoopbackName(deps)
+  router.get(PAGE_PATHS, byOneName, shell(deps.pagesDir))
+  router.get(DASHBOARD_PATHS, byOneName, allowServiceWorker(), shell(deps.dashboardDir))
+  router.get('/{*path}', noSuchPage(deps.dashboardDir))
   return router
+}
+
+/** Paths under which programs ask, also when somebody opens one in a browser. */
+const FOR_PROGRAMS = /^\/(?:api|assets|slack|\.well-known)(?:\/|$)/
+
+/** Says to people in words that an address leads nowhere; programs get the JSON of every other refusal. */
+function noSuchPage(root: string): RequestHandler {
+  const show = shell(root)
+  return (request, response, next) => {
+    if (FOR_PROGRAMS.test(request.path) || !isForPerson(request)) return next()
+    allowServiceWorker()(request, response, () => show(request, response.status(404), next))
+  }
+}
+
+/** A browser that opens a page names HTML; scripts, images and command-line tools do not. */
+function isForPerson(request: Request): boolean {
+  return request.get('Accept')?.includes('text/html') ?? false
 }
 
 /** The one HTML file of a build; the path decides in the browser. */
