@@ -3,6 +3,7 @@ import { el, freshId, link } from '../../webauthn-page/dom/element.ts'
 import { duration, secondsUntil } from '../../webauthn-page/dom/moment.ts'
 import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
 import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { revokedKeyNote } from '../../webauthn-page/show/revoked-key.ts'
 import { forWhom } from './for-whom.ts'
 
 /** One request in the list of those that wait. */
@@ -11,7 +12,7 @@ export interface WaitingRow {
   element: HTMLElement
   /** To choose it for a decision on several; undefined for what this person cannot decide. */
   box: HTMLInputElement | undefined
-  /** Shows how many have approved by now: all else of a request never changes. */
+  /** Shows how many have approved by now, and whether the key is still in use: all else of a request never changes. */
   renew(request: PendingRequest): void
   /** Shows the time left by that clock. */
   tick(clock: number): void
@@ -24,7 +25,9 @@ export function waitingRow(request: PendingRequest): WaitingRow {
   const box = canDecide(request) ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
   box?.setAttribute('aria-describedby', textId)
   const votes = el('p', { class: 'hint' })
+  const key = el('div', {})
   const renew = (now: PendingRequest): void => {
+    key.replaceChildren(revokedKeyNote(now.requested_by) ?? '')
     votes.textContent = votesSoFar(now)
     votes.hidden = votes.textContent === ''
   }
@@ -40,6 +43,7 @@ export function waitingRow(request: PendingRequest): WaitingRow {
     ),
     quote,
     el('p', { class: 'asker' }, 'Asked by ', ...asker(request), '.'),
+    key,
     forWhom(request.on_behalf_of),
     votes,
     el(

@@ -12,7 +12,7 @@ import { settleRequest } from './settle-request.ts'
 
 type ReviewDeps = Pick<
   FlowDeps,
-  'requests' | 'accounts' | 'users' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
+  'requests' | 'accounts' | 'apiKeys' | 'users' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
 >
 
 /** Somebody for whom a delegate acts. */
@@ -33,6 +33,8 @@ export interface Review {
   onBehalfOf?: Principal
   /** References of approvers to whom no chat platform could take a message; only while it is pending. */
   notReachable: string[]
+  /** The key that asked was revoked since; only while the request is pending. */
+  keyRevoked: boolean
   serverTime: Date
 }
 
@@ -61,6 +63,7 @@ export async function reviewRequest(
     methods: concerned ? methodsFor(request, decider) : [],
     ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
     notReachable: await whomNobodyReached(deps, request),
+    keyRevoked: (await askedByRevoked(deps, [request])).has(request.id),
     serverTime: deps.clock.now(),
   }
 }
@@ -73,6 +76,17 @@ async function principalOf(
   const whose = whoseVote(request, decider)
   if (whose === undefined || whose.user_id === decider.user_id) return undefined
   return { name: (await deps.users.find(whose.user_id))?.name ?? '', approver: whose.approver }
+}
+
+/** Those of the requests that are pending and whose key was revoked since, by one query. */
+async function askedByRevoked(
+  { apiKeys }: Pick<FlowDeps, 'apiKeys'>,
+  requests: readonly ApprovalRequest[],
+): Promise<ReadonlySet<string>> {
+  const pending = requests.filter(({ status }) => status === 'pending')
+  if (pending.length === 0) return new Set()
+  const revoked = new Set(await apiKeys.revokedAmong([...new Set(pending.map((one) => one.api_key_id))]))
+  return new Set(pending.filter((one) => revoked.has(one.api_key_id)).map(({ id }) => id))
 }
 
 async function whomNobodyReached(
@@ -91,6 +105,8 @@ export interface Waiting {
   request: ApprovalRequest
   methods: ('passkey' | 'totp')[]
   onBehalfOf?: Principal
+  /** As in `Review`. */
+  keyRevoked: boolean
 }
 
 /** What waits for a person, one page of it. */
@@ -114,15 +130,23 @@ export async function pendingForPerson(
   const page = found.slice(0, query.limit)
   const settled = await Promise.all(page.map((request) => settleRequest(deps, request)))
   const open = settled.filter((request) => request.status === 'pending')
+  const revoked = await askedByRevoked(deps, open)
   const names = new Map((await principalsIn(deps, who.principals)).map(({ id, name }) => [id, name]))
   const decider = { user_id: person.id, ...factorsOf(person), stands_in_for: who.principals }
   return {
-    waiting: open.map((request) => waitingRow(request, decider, names)),
+    waiting: open.map((request) => ({
+      ...waitingRow(request, decider, names),
+      keyRevoked: revoked.has(request.id),
+    })),
     next: found.length > page.length ? page.at(-1) : undefined,
   }
 }
 
-function waitingRow(request: ApprovalRequest, decider: Decider, names: ReadonlyMap<string, string>): Waiting {
+function waitingRow(
+  request: ApprovalRequest,
+  decider: Decider,
+  names: ReadonlyMap<string, string>,
+): Omit<Waiting, 'keyRevoked'> {
   const whose = whoseVote(request, decider)
   const other = whose !== undefined && whose.user_id !== decider.user_id
   return {

@@ -21,10 +21,7 @@ export function presentReview(review: Review, person: Pick<User, 'id' | 'approve
     server_time: review.serverTime.toISOString(),
     high_impact: request.high_impact,
     ...(request.sandbox ? { sandbox: true } : {}),
-    requested_by: {
-      key_name: request.requested_by.key_name,
-      account_name: request.requested_by.account_name,
-    },
+    requested_by: presentAsker(review),
     quorum: presentQuorum(request),
     approver: mine?.approver ?? null,
     may_decide: review.mayDecide,
@@ -41,6 +38,11 @@ export function presentReview(review: Review, person: Pick<User, 'id' | 'approve
   }
 }
 
+function presentAsker({ request, keyRevoked }: Pick<Waiting, 'request' | 'keyRevoked'>) {
+  const { key_name, account_name } = request.requested_by
+  return { key_name, account_name, ...(keyRevoked ? { key_revoked: true } : {}) }
+}
+
 /** Somebody for whom the signed-in person acts; `delegate` is how a receipt's intent names the person. */
 function presentPrincipal(principal: Principal | undefined, person: Pick<User, 'approver'>) {
   if (principal === undefined) return null
@@ -48,15 +50,13 @@ function presentPrincipal(principal: Principal | undefined, person: Pick<User, '
 }
 
 /** A request in somebody's inbox: what it asks, and what they may do about it. */
-export function presentWaiting({ request, methods, onBehalfOf }: Waiting, person: Pick<User, 'approver'>) {
+export function presentWaiting(waiting: Waiting, person: Pick<User, 'approver'>) {
+  const { request, methods, onBehalfOf } = waiting
   return {
     id: request.id,
     action: request.action,
     high_impact: request.high_impact,
-    requested_by: {
-      key_name: request.requested_by.key_name,
-      account_name: request.requested_by.account_name,
-    },
+    requested_by: presentAsker(waiting),
     created_at: request.created_at.toISOString(),
     expires_at: request.expires_at.toISOString(),
     on_behalf_of: presentPrincipal(onBehalfOf, person),

@@ -94,7 +94,7 @@ describeInBrowser('script and markup in the words of others', () => {
     suite.server().state.review = sampleReview(
       {
         action: all,
-        requested_by: { key_name: all, account_name: all },
+        requested_by: { key_name: all, account_name: all, key_revoked: undefined },
         may_decide: false,
         votes: [
           {
@@ -125,7 +125,12 @@ describeInBrowser('script and markup in the words of others', () => {
   it('none from the list of what waits and the names of keys and passkeys (T17, T45)', async () => {
     const all = HOSTILE.join(' ')
     const { state } = suite.server()
-    state.pending = [samplePending({ action: all, requested_by: { key_name: all, account_name: all } })]
+    state.pending = [
+      samplePending({
+        action: all,
+        requested_by: { key_name: all, account_name: all, key_revoked: undefined },
+      }),
+    ]
     for (const entry of [...area.keys, ...state.factors.passkeys]) entry.name = all
     for (const [path, places] of [
       ['/', 3],

@@ -31,7 +31,7 @@ export interface BatchAnswer {
 function fresh(): PageBatch {
   const now = Date.now()
   const at = (minutes: number): string => new Date(now - minutes * 60_000).toISOString()
-  const one = { key_name: 'ops-agent', account_name: 'Example Ltd' }
+  const one = { key_name: 'ops-agent', account_name: 'Example Ltd', key_revoked: undefined }
   return {
     reviews: [
       sampleReview({ id: 'req_1', action: 'Send the newsletter', high_impact: false, created_at: at(9) }),

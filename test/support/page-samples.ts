@@ -64,7 +64,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     server_time: new Date(now).toISOString(),
     high_impact: true,
     sandbox: undefined,
-    requested_by: { key_name: 'ops-agent-prod', account_name: 'Example Ltd' },
+    requested_by: { key_name: 'ops-agent-prod', account_name: 'Example Ltd', key_revoked: undefined },
     quorum: { needed: 1, approved: 0 },
     approver: SAMPLE_USER.approver,
     on_behalf_of: undefined,

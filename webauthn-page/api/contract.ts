@@ -149,12 +149,13 @@ const principal = object({ name: text, approver: text, delegate: text })
 export type Principal = ReturnType<typeof principal>
 
 const quorum = object({ needed: count, approved: count })
+const requestedBy = object({ key_name: text, account_name: text, key_revoked: optional(flag) })
 
 const pendingRequestShape = object({
   id: text,
   action: text,
   high_impact: flag,
-  requested_by: object({ key_name: text, account_name: text }),
+  requested_by: requestedBy,
   created_at: moment,
   expires_at: moment,
   on_behalf_of: optional(nullable(principal)),
@@ -220,7 +221,7 @@ export const reviewShape = object({
   server_time: moment,
   high_impact: flag,
   sandbox: optional(flag),
-  requested_by: object({ key_name: text, account_name: text }),
+  requested_by: requestedBy,
   quorum,
   approver: nullable(text),
   on_behalf_of: optional(nullable(principal)),

@@ -1,6 +1,7 @@
 import type { Review } from '../api/contract.ts'
 import { type Child, el } from '../dom/element.ts'
 import { callerText } from '../show/caller-text.ts'
+import { revokedKeyNote } from '../show/revoked-key.ts'
 import { headingOf } from './words.ts'
 
 /** State, badges and author of a request: the service's own words, outside the caller's frame (T44). */
@@ -25,6 +26,7 @@ export function requestHead(review: Review): HTMLElement {
       strong(review.requested_by.account_name),
       '.',
     ),
+    revokedKeyNote(review.requested_by),
   )
 }
 

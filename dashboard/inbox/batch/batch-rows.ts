@@ -8,6 +8,7 @@ import { callerBox } from '../../../webauthn-page/show/caller-box.ts'
 import { callerQuote } from '../../../webauthn-page/show/caller-quote.ts'
 import { callerText } from '../../../webauthn-page/show/caller-text.ts'
 import { kindOf } from '../../../webauthn-page/show/json-value.ts'
+import { revokedKeyNote } from '../../../webauthn-page/show/revoked-key.ts'
 import { forWhom } from '../for-whom.ts'
 import type { BatchItem } from './batch-shapes.ts'
 
@@ -43,6 +44,7 @@ export function itemRow(checked: CheckedReview): ItemRow {
       moment(review.expires_at),
       '.',
     ),
+    revokedKeyNote(review.requested_by),
     forWhom(review.on_behalf_of),
     details.element,
   )

@@ -39,7 +39,7 @@ export function pageRoutes(deps: HttpDeps): Router {
   const byOneName = oneLoopbackName(deps)
   router.get(PAGE_PATHS, byOneName, shell(deps.pagesDir))
   router.get(DASHBOARD_PATHS, byOneName, allowServiceWorker(), shell(deps.dashboardDir))
-  router.get('/{*path}', noSuchPage(deps.dashboardDir))
+  router.use(noSuchPage(deps.dashboardDir))
   return router
 }
 
@@ -57,7 +57,8 @@ function noSuchPage(root: string): RequestHandler {
 
 /** A browser that opens a page names HTML; scripts, images and command-line tools do not. */
 function isForPerson(request: Request): boolean {
-  return request.get('Accept')?.includes('text/html') ?? false
+  const reads = request.method === 'GET' || request.method === 'HEAD'
+  return reads && (request.get('Accept')?.includes('text/html') ?? false)
 }
 
 /** The one HTML file of a build; the path decides in the browser. */

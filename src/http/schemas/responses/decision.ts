@@ -93,6 +93,16 @@ const vote = z
 
 const votedMethods = z.array(z.enum(['passkey', 'totp']))
 
+/** Who asked, by the names of that time. */
+const askerAnswer = z.strictObject({
+  key_name: z.string(),
+  account_name: z.string(),
+  key_revoked: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'The key was revoked after it asked; only while the request is pending.' }),
+})
+
 /** `GET /api/v1/approvals/:id/review`. */
 export const reviewAnswer = z
   .strictObject({
@@ -108,7 +118,7 @@ export const reviewAnswer = z
     server_time: timeField,
     high_impact: z.boolean(),
     sandbox: sandboxMark.optional(),
-    requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
+    requested_by: askerAnswer,
     quorum: quorumField,
     approver: approverField.nullable(),
     on_behalf_of: principalAnswer.nullable(),
@@ -177,7 +187,7 @@ export const pendingAnswer = pageOf(
       id: idField('req'),
       action: actionField,
       high_impact: z.boolean(),
-      requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
+      requested_by: askerAnswer,
       created_at: timeField,
       expires_at: timeField,
       on_behalf_of: principalAnswer.nullable(),

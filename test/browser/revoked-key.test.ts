@@ -1,0 +1,58 @@
+import type { Locator, Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { batchArea } from '../support/page-batch-answers.ts'
+import { samplePending, sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const SENTENCE = 'Careful: This API key was revoked after it asked. Find out why before you approve.'
+const LOST = { key_name: 'lost-agent', account_name: 'Example Ltd', key_revoked: true }
+
+const warnings = (within: Page | Locator): Locator => within.locator('.notice.warning', { hasText: SENTENCE })
+
+describeInBrowser('a request of a key that was revoked since', () => {
+  const suite = usePageSuite()
+
+  it('is marked in the inbox, also when the key is revoked while one looks', async () => {
+    const { page } = await suite.visit()
+    const { state } = suite.server()
+    state.pending = [samplePending(), samplePending({ id: 'req_2', action: 'Send the newsletter' })]
+    await page.goto('/')
+    await page.locator('.waiting').nth(1).waitFor()
+    expect(await warnings(page).count()).toBe(0)
+    state.pending = [samplePending(), samplePending({ id: 'req_2', requested_by: LOST })]
+    await warnings(page).waitFor()
+    expect(await page.locator('.waiting').nth(1).innerText()).toContain(SENTENCE)
+    expect(await axeViolations(page)).toEqual([])
+    await page.setViewportSize({ width: 360, height: 740 })
+    expect(await overflow(page)).toBe(0)
+  })
+
+  it('is marked on its own page, before what the caller wrote', async () => {
+    const { page } = await suite.visit()
+    suite.server().state.review = sampleReview({ requested_by: LOST })
+    await page.goto(`/a/${sampleReview().id}`)
+    await warnings(page).waitFor()
+    expect(await page.locator('.request-head').innerText()).toContain(SENTENCE)
+    expect(await axeViolations(page)).toEqual([])
+  })
+})
+
+describeInBrowser('requests of a revoked key among others', () => {
+  const area = batchArea()
+  const suite = usePageSuite(area)
+
+  it('are marked before they are signed together', async () => {
+    const { page } = await suite.visit()
+    area.state.reviews = area.state.reviews.map((review) =>
+      review.id === 'req_2' ? sampleReview({ ...review, requested_by: LOST }) : review,
+    )
+    await page.goto('/')
+    await page.getByRole('button', { name: 'Approve all 3' }).click()
+    const rows = page.getByRole('dialog').locator('.waiting')
+    await rows.nth(2).waitFor()
+    expect(await warnings(rows.nth(2)).count()).toBe(1)
+    expect(await warnings(page.getByRole('dialog')).count()).toBe(1)
+    expect(await axeViolations(page)).toEqual([])
+  })
+})
