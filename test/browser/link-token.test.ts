@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
 import { LINK_TOKEN } from '../support/page-chat-answers.ts'
@@ -18,17 +18,20 @@ async function traces(page: Page): Promise<unknown> {
   })`)
 }
 
+/** All that a request told the service. */
+async function contentOf(request: Request): Promise<{ path: string; head: string; body: string }> {
+  const { pathname, search } = new URL(request.url())
+  const head = JSON.stringify([pathname, search, await request.allHeaders()])
+  return { path: pathname, head, body: request.postData() ?? '' }
+}
+
 describeInBrowser('the token of a link from chat', () => {
   const suite = usePageSuite()
 
   it('is in two JSON bodies and nowhere else: no address, header, storage, document or history (T14)', async () => {
     const { page, incidents } = await suite.visit()
-    const sent: { path: string; head: string; body: string }[] = []
-    page.on('request', async (request) => {
-      const { pathname, search } = new URL(request.url())
-      const head = JSON.stringify([pathname, search, await request.allHeaders()])
-      sent.push({ path: pathname, head, body: request.postData() ?? '' })
-    })
+    const requests: Request[] = []
+    page.on('request', (request) => void requests.push(request))
     await page.goto(LINK)
     await page.getByRole('heading', { name: /^Link/ }).waitFor()
     expect(JSON.stringify(await traces(page))).not.toContain(LINK_TOKEN)
@@ -42,6 +45,7 @@ describeInBrowser('the token of a link from chat', () => {
     await page.getByRole('heading', { name: 'Your account' }).waitFor()
     expect(JSON.stringify(await traces(page))).not.toContain(LINK_TOKEN)
 
+    const sent = await Promise.all(requests.map(contentOf))
     const withToken = sent.filter(({ body }) => body.includes(LINK_TOKEN)).map(({ path }) => path)
     expect(withToken).toEqual(['/api/v1/chat-links/look', '/api/v1/chat-links/use'])
     expect(sent.filter(({ head }) => head.includes(LINK_TOKEN))).toEqual([])
