@@ -50,7 +50,7 @@ describeInBrowser('the page of integrations where owners install the Slack app',
     await page.getByText('The workspace is removed.').waitFor()
     expect(await slackText(person)).toContain('No workspace gets cards of this account yet.')
     expect(await suite.service().composition.deps.installations.find('slack', slack.teamId)).toBeUndefined()
-  }, 60_000)
+  })
 })
 
 describeInBrowser('the page of integrations where the operator connected one workspace', () => {
