@@ -34,6 +34,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
     const begun = await begin(suite.service(), 'ben@example.com')
     await owner.page.goto('/')
     await owner.page.getByRole('link', { name: 'Look and decide' }).click()
+    await owner.page.waitForURL('**/b/*')
     const path = new URL(owner.page.url()).pathname
     const other = await suite.enrol('eve@example.com')
     await other.page.goto(path)
