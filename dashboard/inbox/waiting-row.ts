@@ -27,7 +27,9 @@ export function waitingRow(request: PendingRequest): WaitingRow {
   const votes = el('p', { class: 'hint' })
   const key = el('div', {})
   const renew = (now: PendingRequest): void => {
-    key.replaceChildren(revokedKeyNote(now.requested_by) ?? '')
+    const note = revokedKeyNote(now.requested_by)
+    key.replaceChildren(note ?? '')
+    key.hidden = note === undefined
     votes.textContent = votesSoFar(now)
     votes.hidden = votes.textContent === ''
   }

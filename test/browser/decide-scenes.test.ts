@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describeInBrowser } from '../support/browser.ts'
 import { batchArea } from '../support/page-batch-answers.ts'
-import { samplePending, sampleReview } from '../support/page-samples.ts'
+import { SAMPLE_USER, samplePending, sampleReview } from '../support/page-samples.ts'
 import { lookAtScenes } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -9,6 +9,9 @@ const LONG = 'wordwithoutspace'.repeat(30)
 const PATH = `/a/${sampleReview().id}`
 /** Of a window in which a dialog shows all it holds. */
 const TALL = 5200
+
+const LOST = { key_name: 'ops-agent-prod', account_name: 'Example Ltd', key_revoked: true }
+const PRINCIPAL = { name: 'Bea Costa', approver: 'b1946ac92492d234', delegate: SAMPLE_USER.approver }
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
@@ -65,13 +68,29 @@ function bare(reason: string): Pick<ReturnType<typeof sampleReview>, 'context_js
   return { context_json, context_sha256 }
 }
 
-describeInBrowser('the way on after a decision, for everybody', () => {
+describeInBrowser('one request and the way on, for everybody', () => {
   const suite = usePageSuite()
 
   lookAtScenes(
     suite,
     { area: undefined, name: 'decided', path: PATH },
     {
+      'a request for somebody else, of a revoked key': {
+        ready: '.decision-form',
+        prepare: (_, state) => {
+          state.review = sampleReview({ requested_by: LOST, on_behalf_of: PRINCIPAL })
+        },
+      },
+      'the inbox for somebody else, of a revoked key': {
+        path: '/',
+        ready: '.waiting .notice.warning',
+        prepare: (_, state) => {
+          state.pending = [
+            samplePending({ requested_by: LOST, on_behalf_of: PRINCIPAL }),
+            samplePending({ id: 'req_next', high_impact: false }),
+          ]
+        },
+      },
       'a decision, and one more request': {
         ready: '.decision-form',
         prepare: (_, state) => {
