@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { readConfig, type SecretName } from '../../src/config.ts'
 import type { ChatPort } from '../../src/flow/chat-ports.ts'
-import type { Log } from '../../src/flow/ports.ts'
+import type { Clock, Log } from '../../src/flow/ports.ts'
 import { type RunningService, serve } from '../../src/serve.ts'
 
 /** A whole service on 127.0.0.1, on a database of its own. */
@@ -19,6 +19,7 @@ export interface TestService extends RunningService {
 
 export interface ServiceOptions {
   env?: Record<string, string>
+  /** What the machine's clock says; a test that moves it on finds the service's clock moved as far. */
   localTime?: () => number
   /** Use this database instead of a fresh one: for several processes' worth of services on one store. */
   database?: string
@@ -61,6 +62,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     ...(options.localTime && { localTime: options.localTime }),
     ...(options.chats && { chats: options.chats }),
   })
+  // The database is asked for its time again every 30 s: what a test moved on would be moved back on a slow machine.
+  if (options.localTime !== undefined) stopFollowing(service.composition.deps.clock)
   const close = async (): Promise<void> => {
     if (options.database === undefined) await service.composition.connection.db?.dropDatabase()
     await service.close()
@@ -97,6 +100,12 @@ export function freePort(): Promise<number> {
       )
     })
   })
+}
+
+function stopFollowing(clock: Clock): void {
+  if (!('stop' in clock) || typeof clock.stop !== 'function')
+    throw new Error('a clock that cannot be stopped')
+  clock.stop()
 }
 
 function collectingLog(lines: TestService['logged']): Log {
