@@ -23,11 +23,14 @@ afterAll(() => service.close())
 const now = () => service.composition.deps.clock.now()
 const stored = (id: string) => service.composition.deps.requests.find(id)
 
-/** The first code that was not used yet. */
-function nextCode(secret: string): string {
+/** The first code that was not used yet, and its step: half a minute may end right after. */
+function nextStep(secret: string): { totp: string; step: number } {
   later += 30_000
-  return codeAt(secret, now())
+  const at = now()
+  return { totp: codeAt(secret, at), step: Math.floor(at.getTime() / 30_000) }
 }
+
+const nextCode = (secret: string) => nextStep(secret).totp
 
 async function withCodes(email: string) {
   const person = await enrolWithTotp(service, email)
@@ -54,13 +57,13 @@ describe('a batch by one-time code', () => {
     const started = await startBatch(person, approve(...ids))
     expect(started.methods).toEqual(['totp'])
     expect(started).not.toHaveProperty('options')
-    const totp = nextCode(person.secret)
+    const { totp, step } = nextStep(person.secret)
     const { data } = expectStatus(await person.browser.post(BATCH, { batch_id: started.batch_id, totp }), 200)
     expect(data).toHaveLength(3)
     for (const [index, id] of ids.entries()) {
       expect(data[index]).toMatchObject({ id, status: 'approved', decision: { method: 'totp' } })
       const evidence = (await stored(id))?.votes[0]?.evidence
-      expect(evidence).toMatchObject({ type: 'totp', step: Math.floor(now().getTime() / 30_000) })
+      expect(evidence).toMatchObject({ type: 'totp', step })
       const batch = evidence?.type === 'totp' ? JSON.parse(evidence.batch_json ?? '{}') : {}
       expect(batch).toEqual(started.batch)
     }

@@ -4,9 +4,14 @@ import { createHttpClient } from '../../support/http-client.ts'
 import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
+const HOUR_MS = 3_600_000
+
 let service: TestService
+let later = 0
 beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: '1' } })
+  service = await startService({ env: { TRUST_PROXY: '1' }, localTime: () => Date.now() + later })
+  // Attempts are counted by the hour of the clock, which does not end before all tests have: it begins now.
+  later = HOUR_MS - (service.composition.deps.clock.now().getTime() % HOUR_MS)
 })
 afterAll(() => service.close())
 
@@ -14,7 +19,6 @@ function post(body: unknown, headers: Record<string, string> = {}) {
   return createHttpClient(service.url).post('/api/v1/bootstrap', body, { origin: null, headers })
 }
 
-let attempts = 0
 const valid = { email: 'a@example.com', client_name: 'Release agent' }
 
 describe('POST /api/v1/bootstrap', () => {
@@ -71,11 +75,8 @@ describe('POST /api/v1/bootstrap', () => {
 
   it.each(['known', 'unknown'])(
     'allows 5 an hour for a %s e-mail address, however it is spelled',
-    // The hour of the clock can end in between.
-    { retry: 1 },
     async (kind) => {
-      attempts += 1
-      const email = `${kind}-five-${attempts}@example.com`
+      const email = `${kind}-five@example.com`
       if (kind === 'known') await addPerson(service, email)
       for (let count = 0; count < 5; count += 1)
         await begin(service, count % 2 === 0 ? email : email.toUpperCase())
@@ -141,7 +142,7 @@ describe('POST /api/v1/bootstrap', () => {
       await poll()
       await poll(verifier)
       seen.push(shapeOf(await pollOnce(service, begun.secret, verifier)))
-      await setStored(service, begun.secret, { expires_at: new Date(Date.now() - 1) })
+      await setStored(service, begun.secret, { expires_at: new Date(Date.now() - 1_000) })
       await poll(verifier)
       seen.push(shapeOf(await post({ email: 7 }, headers)))
       lives.push(seen)
@@ -150,12 +151,13 @@ describe('POST /api/v1/bootstrap', () => {
     expect(lives[0]?.map(({ status }) => status)).toEqual([202, 200, 403, 200, 429, 200, 400])
   })
 
-  it('T51: the medians of 200 answers each differ by less than noise', async () => {
+  it('T51: in 200 pairs of answers the time differs by less than noise, in the median', async () => {
     const known = Array.from({ length: 40 }, (_, index) => `known${index}@example.com`)
     for (const email of known) await addPerson(service, email)
     const unknown = known.map((email) => `un${email}`)
     for (let round = 0; round < 10; round += 1) await begin(service, `warm${round}@example.com`)
     const times: Record<'known' | 'unknown', number[]> = { known: [], unknown: [] }
+    const differences: number[] = []
     for (let round = 0; round < 5; round += 1) {
       for (const [index, email] of known.entries()) {
         const pair = [['known', email] as const, ['unknown', unknown[index] ?? ''] as const]
@@ -164,12 +166,14 @@ describe('POST /api/v1/bootstrap', () => {
           await begin(service, address)
           times[kind].push(performance.now() - started)
         }
+        // Within a pair: what else the machine does hits both alike.
+        differences.push((times.known.at(-1) ?? Number.NaN) - (times.unknown.at(-1) ?? Number.NaN))
       }
     }
     const [one, other] = [median(times.known), median(times.unknown)]
     console.info(`bootstrap, ms, median of 200: known ${one.toFixed(2)}, unknown ${other.toFixed(2)}`)
-    expect(times.known).toHaveLength(200)
-    expect(Math.abs(one - other)).toBeLessThan(Math.max(1, 0.2 * Math.min(one, other)))
+    expect(differences).toHaveLength(200)
+    expect(Math.abs(median(differences))).toBeLessThan(Math.max(1, 0.2 * Math.min(one, other)))
   })
 
   it('T49: the bootstrap_id is in no line of the log, in whatever coding it comes', async () => {
