@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
 import { alter, decidedId, makeDue, newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
+import { startStopwatch } from '../../support/stopwatch.ts'
 import { startWaits } from '../../support/waiting.ts'
 
 let service: TestService
@@ -17,9 +18,9 @@ describe('200', () => {
   it('answers a decided request at once, as a read would', async () => {
     const caller = await newCaller(service, { sandbox: true })
     const id = await decidedId(service, caller)
-    const started = performance.now()
+    const stop = startStopwatch()
     const answer = await wait(caller, id, 60)
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(stop()).toBeLessThan(5_000)
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual((await caller.read(id)).body)
   })
@@ -27,13 +28,14 @@ describe('200', () => {
   it('answers the pending body when the time is over', async () => {
     const caller = await newCaller(service)
     const id = await caller.createdId({ context: { a: 1 } })
+    const stop = startStopwatch()
     const started = performance.now()
     const answer = await wait(caller, id, 1)
-    const took = performance.now() - started
+    const [took, counted] = [performance.now() - started, stop()]
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({ id, status: 'pending', context: { a: 1 } })
     expect(took).toBeGreaterThan(950)
-    expect(took).toBeLessThan(5_000)
+    expect(counted).toBeLessThan(5_000)
   })
 
   it('makes a sandbox decision that is due, the moment it is', async () => {
@@ -42,31 +44,31 @@ describe('200', () => {
     await makeDue(service, due)
     expect((await wait(caller, due)).body).toMatchObject({ status: 'approved', sandbox: true })
     const soon = await caller.createdId({ sandbox_auto_decide_seconds: 1, sandbox_decision: 'rejected' })
-    const started = performance.now()
+    const stop = startStopwatch()
     expect((await wait(caller, soon)).body).toMatchObject({ status: 'rejected', sandbox: true })
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(stop()).toBeLessThan(5_000)
   })
 
   it('answers as expired the moment the time runs out', async () => {
     const caller = await newCaller(service)
     const id = await caller.createdId()
     await alter(service, 'requests', id, { expires_at: new Date(Date.now() + 500) })
-    const started = performance.now()
+    const stop = startStopwatch()
     expect((await wait(caller, id)).body).toMatchObject({ id, status: 'expired' })
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(stop()).toBeLessThan(5_000)
   })
 
   it('notices within a second what another process wrote', async () => {
     const caller = await newCaller(service)
     const id = await caller.createdId()
     const [answer] = await startWaits(service, [() => wait(caller, id)])
-    const started = performance.now()
     await stored(service, 'requests').updateOne(
       { _id: id },
       { $set: { status: 'expired', expires_at: new Date(Date.now() - 1_000), version: 2 } },
     )
+    const stop = startStopwatch()
     expect(await answer).toMatchObject({ status: 200, body: { status: 'expired' } })
-    expect(performance.now() - started).toBeLessThan(1_500)
+    expect(stop()).toBeLessThan(1_500)
   })
 
   it('does not answer a mere reminder', async () => {
@@ -123,20 +125,20 @@ describe('401', () => {
     const caller = await newCaller(service)
     const id = await caller.createdId()
     const [answer] = await startWaits(service, [() => wait(caller, id)])
-    const started = performance.now()
     await revokeApiKey(service.composition.deps, caller.keyId, caller.user.account_id, { kind: 'cli' })
+    const stop = startStopwatch()
     expect(await answer).toMatchObject({ status: 401, body: { error: 'invalid or missing API key' } })
-    expect(performance.now() - started).toBeLessThan(1_000)
+    expect(stop()).toBeLessThan(1_000)
   })
 
   it('T54: also when another process revoked it', async () => {
     const caller = await newCaller(service)
     const id = await caller.createdId()
     const [answer] = await startWaits(service, [() => wait(caller, id)])
-    const started = performance.now()
     await alter(service, 'api_keys', caller.keyId, { revoked_at: new Date() })
+    const stop = startStopwatch()
     expect(await answer).toMatchObject({ status: 401, body: { error: 'invalid or missing API key' } })
-    expect(performance.now() - started).toBeLessThan(1_000)
+    expect(stop()).toBeLessThan(1_000)
   })
 })
 
@@ -170,12 +172,12 @@ describe('shutdown', () => {
     const path = `/api/v1/approvals/${id}/wait?timeout=60`
     const starts = Array.from({ length: 5 }, () => () => send(stopping, path, { token: caller.token }))
     const open = await startWaits(stopping, starts)
-    const started = performance.now()
+    const stop = startStopwatch()
     const closed = stopping.close()
     for (const answer of await Promise.all(open)) {
       expect(answer).toMatchObject({ status: 200, body: { id, status: 'pending' } })
     }
     await closed
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(stop()).toBeLessThan(2_000)
   })
 })
