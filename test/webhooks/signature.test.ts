@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { packagePath } from '../../src/package-path.ts'
 import { signatureHeaders } from '../../src/webhooks/signature.ts'
@@ -39,6 +39,10 @@ const BODY = '{"request_id":"req_1","comment":"Grüße 👋"}'
 const whsec = (secret: string) => `whsec_${Buffer.from(secret, 'ascii').toString('base64')}`
 const headersAt = (at: Date, secrets: readonly [string, ...string[]] = [SECRET]) =>
   signatureHeaders({ eventId: 'evt_1', body: BODY, at, secrets })
+
+// It stands still: a second that ends in between is another signature, and one more or less of age.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
 
 describe('signature headers', () => {
   it('T83: sign time and body as the interface says, with the ASCII of the hex secret as the key', () => {
