@@ -24,7 +24,7 @@ export interface Receiver {
   connections(): number
   /** Bytes that came in so far. */
   received(): number
-  /** Resolves when no connection is open any more. */
+  /** Resolves when somebody was connected, and no connection is open any more. */
   idle(): Promise<void>
   /** Whole requests, in the order in which they ended. */
   requests: { method: string; url: string; headers: IncomingHttpHeaders; body: string }[]
@@ -93,7 +93,11 @@ async function listening(server: Server, requests: Receiver['requests']): Promis
     port: address.port,
     connections: () => connections,
     received: () => received,
-    idle: () => new Promise((done) => (open.size === 0 ? done() : server.once('idle', () => done()))),
+    idle: () =>
+      new Promise((done) => {
+        if (connections > 0 && open.size === 0) done()
+        else server.once('idle', () => done())
+      }),
     requests,
   }
 }

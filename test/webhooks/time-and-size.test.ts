@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { guarded, messageTo, receive, receiveRaw, useSender } from './receiver.ts'
 
 const DEADLINE_MS = 300
-/** What a busy machine may add. */
-const SLACK_MS = 1000
+/** What a busy machine may add; far from the ten seconds of a sender that was not told otherwise. */
+const SLACK_MS = 5000
 
 /** Writes the chunk again and again, as fast as it is taken, until the connection is gone. */
 function flood(socket: Socket, chunk: Buffer): void {
@@ -50,7 +50,8 @@ describe('T8: receivers that take time', () => {
     expect(outcome).toBe('timeout')
     expect(took).toBeGreaterThanOrEqual(DEADLINE_MS - 5)
     expect(took).toBeLessThan(DEADLINE_MS + SLACK_MS)
-    expect(Math.abs(duration_ms - took)).toBeLessThan(50)
+    expect(duration_ms).toBeGreaterThanOrEqual(DEADLINE_MS - 5)
+    expect(duration_ms).toBeLessThanOrEqual(took + 1)
     await receiver.idle()
   })
 
@@ -65,6 +66,7 @@ describe('T8: receivers that take time', () => {
       expect(outcome).toBe('timeout')
       expect(duration_ms).toBeLessThan(DEADLINE_MS + SLACK_MS)
     }
+    await receiver.idle()
     expect(receiver.connections()).toBe(1)
   })
 
@@ -76,13 +78,15 @@ describe('T8: receivers that take time', () => {
       })
     })
     const started = performance.now()
-    const { outcome, duration_ms } = await useSender({ timeoutMs: DEADLINE_MS }).send(
+    // The answer itself must come before the deadline, also on a busy machine.
+    const deadline = 3 * DEADLINE_MS
+    const { outcome, duration_ms } = await useSender({ timeoutMs: deadline }).send(
       messageTo(`http://127.0.0.1:${receiver.port}/`),
     )
     expect(outcome).toBe('http_200')
-    expect(duration_ms).toBeLessThan(DEADLINE_MS)
+    expect(duration_ms).toBeLessThan(deadline)
     await receiver.idle()
-    expect(performance.now() - started).toBeLessThan(DEADLINE_MS + SLACK_MS)
+    expect(performance.now() - started).toBeLessThan(deadline + SLACK_MS)
   })
 })
 
@@ -145,10 +149,14 @@ describe('T8: receivers that hold the connection open after their answer', () =>
     const sender = useSender()
     const body = 'a'.repeat(32 * 1024 * 1024)
     const { closed } = await sender.send(messageTo(`http://127.0.0.1:${receiver.port}/`, { body }))
-    const started = performance.now()
+    let gone = false
+    void closed?.then(() => {
+      gone = true
+    })
     sender.close()
-    await closed
-    expect(performance.now() - started).toBeLessThan(500)
+    // At once is a few turns of the event loop, however long a busy machine takes over them; not a second.
+    for (let turn = 0; turn < 10 && !gone; turn += 1) await setImmediate()
+    expect(gone).toBe(true)
   })
 })
 
@@ -170,7 +178,7 @@ describe('T8: receivers that send much', () => {
     console.log(
       `endless body: ${Math.round(performance.now() - started)} ms, the receiver got rid of ${written} bytes`,
     )
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(performance.now() - started).toBeLessThan(SLACK_MS)
     // What the operating system's buffers swallow comes on top of the 64 kB.
     expect(written).toBeLessThan(32 * 1024 * 1024)
   })
@@ -185,7 +193,7 @@ describe('T8: receivers that send much', () => {
     const outcome = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
     console.log(`1 MB of headers: ${Math.round(performance.now() - started)} ms`)
     expect(outcome).toEqual({ outcome: 'connect_failed', duration_ms: expect.any(Number) })
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(performance.now() - started).toBeLessThan(SLACK_MS)
     await receiver.idle()
   })
 
@@ -195,7 +203,7 @@ describe('T8: receivers that send much', () => {
     })
     const outcome = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
     expect(outcome).toEqual({ outcome: 'connect_failed', duration_ms: expect.any(Number) })
-    expect(outcome.duration_ms).toBeLessThan(2_000)
+    expect(outcome.duration_ms).toBeLessThan(SLACK_MS)
     await receiver.idle()
   })
 
