@@ -13,6 +13,19 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   const json = options.json ?? false
   const log = createLog({ production: config.production || json, logLevel: config.logLevel })
   const service = await serve(config, { log })
+  const stop = (signal: string): void => {
+    log.info({ signal }, 'stopping')
+    service.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ error }, 'stopping failed')
+        process.exit(1)
+      },
+    )
+  }
+  // Before anybody is told that it runs: whoever waits for that may stop it at once.
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
   log.info(
     { url: config.baseUrl, store: config.mongodbUri === undefined ? config.dataDir : 'MONGODB_URI' },
     'Countersign is running',
@@ -30,18 +43,6 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
     )
   }
   if (service.setupUrl !== undefined) announceSetup(service.setupUrl, json)
-  const stop = (signal: string): void => {
-    log.info({ signal }, 'stopping')
-    service.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ error }, 'stopping failed')
-        process.exit(1)
-      },
-    )
-  }
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
   service.composition.storeFailed.then((error) => {
     log.error(
       { error },

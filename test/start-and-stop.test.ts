@@ -1,13 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Server } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { useWorker } from './jobs/worker.ts'
+import { useDataDir } from './support/cli.ts'
 import { freePort, startService, useService } from './support/service.ts'
-import { startServiceProcess } from './support/service-process.ts'
+import { spawnService, startServiceProcess } from './support/service-process.ts'
 
 /** Whether somebody listens on that port of 127.0.0.1. */
 function answers(port: number): Promise<boolean> {
@@ -48,6 +50,25 @@ it('lets go of the store also when something else cannot be closed, and tells wh
   }
   await expect(service.close()).rejects.toThrow('the sender does not close')
   expect(connection.readyState).toBe(0)
+})
+
+/** Loaded before the service: ends it by SIGTERM while it writes its set-up link. */
+const IMPATIENT = `
+const { write } = process.stdout
+process.stdout.write = function (...what) {
+  if (String(what[0]).includes('/setup#')) process.kill(process.pid, 'SIGTERM')
+  return write.apply(process.stdout, what)
+}
+`
+
+it('stops cleanly even for somebody who stops it at the first sign of life', async () => {
+  const [port, { folder, env }] = [String(await freePort()), await useDataDir()]
+  const preload = join(folder, 'impatient.mjs')
+  await writeFile(preload, IMPATIENT)
+  const service = spawnService({ ...env, PORT: port, NODE_OPTIONS: `--import ${preload}` })
+  onTestFinished(() => service.end('SIGKILL'))
+  const [code, signal]: unknown[] = await once(service.child, 'exit')
+  expect([code, signal], service.output()).toEqual([0, null])
 })
 
 it('tells at the start that cards go to Slack, and that the token does not work, before anybody asks', async () => {
