@@ -28,7 +28,7 @@ export async function leaveDuties(worker: Worker, receiver: Receiver, inMs: numb
     lapsing.push(await requester.request())
     waiting.push(await requester.request())
     const id = await sandbox.request({ callback_url: receiver.url(`/duty/${i}`) })
-    await set(id, { 'sandbox_plan.due_at': new Date(Date.now() - 1) })
+    await set(id, { 'sandbox_plan.due_at': new Date(Date.now() - 1_000) })
     const made = await findMade(worker.deps, sandbox.caller, id)
     if (made !== undefined) await settleRequest(worker.deps, made)
   }

@@ -17,7 +17,8 @@ it('tries a failing receiver again after 1 s and after 5 s, give or take 300 ms'
   const requester = await newRequester(worker, true)
   for (let i = 0; i < COUNT; i += 1) {
     const id = await requester.request({ callback_url: receiver.url(`/hook/${i}`) })
-    await worker.stored('requests').updateOne({ _id: id }, { $set: { 'sandbox_plan.due_at': new Date() } })
+    const past = { 'sandbox_plan.due_at': new Date(Date.now() - 1_000) }
+    await worker.stored('requests').updateOne({ _id: id }, { $set: past })
     const made = await findMade(worker.deps, requester.caller, id)
     if (made !== undefined) await settleRequest(worker.deps, made)
   }

@@ -28,14 +28,14 @@ it('gives back what is under way when stopping takes too long, before the store 
       next_at: now,
     }),
   ])
-  // The attempt lasts 30 s, and may last 1 ms: stopping cannot wait for it.
+  // The attempt lasts 30 s, and may last 1 ms: stopping cannot wait for it, and gives up after 10 s.
   const settings = { ...deps.settings, attemptMs: 1 }
   const work = await startWork({ callbackTimeoutMs: 1 }, { ...composition, deps: { ...deps, settings } })
   await receiver.until('the attempt is under way', () => receiver.received.length === 1)
   expect(await deps.deliveries.find('dlv_slow')).toMatchObject({ state: 'leased', attempts: [] })
   const asked = performance.now()
   await work.stop()
-  expect(performance.now() - asked).toBeLessThan(13_000)
+  expect(performance.now() - asked).toBeLessThan(20_000)
   expect(worker.logged.map(({ message }) => message)).toContain(
     'stopping without waiting for all that was under way',
   )
