@@ -72,7 +72,7 @@ describe('cards of agents that ask for a key', () => {
     const late = await begin(worker, user.email)
     await worker
       .stored('bootstraps')
-      .updateOne({ _id: late.id }, { $set: { expires_at: new Date(Date.now() - 1) } })
+      .updateOne({ _id: late.id }, { $set: { expires_at: new Date(Date.now() - 1_000) } })
     const work = await worker.start()
     await waitUntil(async () => expect((await worker.deps.bootstraps.find(late.id))?.status).toBe('expired'))
     await work.relay.run()

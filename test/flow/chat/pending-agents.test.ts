@@ -32,7 +32,7 @@ it('pending counts the agents that wait for a key, and none that is answered or 
     expect(JSON.stringify(answer)).not.toContain(hidden)
   expectStatus(await consent(service, enrolled, first), 200)
   expect(await say(service, speaker, 'pending')).toEqual({ ...nothing(), agents: 1 })
-  await setStored(service, second.secret, { expires_at: new Date(Date.now() - 1) })
+  await setStored(service, second.secret, { expires_at: new Date(Date.now() - 1_000) })
   expect(await say(service, speaker, 'pending')).toEqual(nothing())
 })
 
