@@ -40,6 +40,9 @@ it('counts the card as the message when both come together, and does not remind 
   const { worker, chat, requester } = setting
   const id = await requester.request()
   const reminding = remind(setting, id)
+  await waitUntil(async () =>
+    expect(await worker.deps.requests.find(id)).toMatchObject({ reminder_count: 1 }),
+  )
   await worker.start()
   expect((await reminding).pushSent).toBe(true)
   await untilAtRest(worker, id)
@@ -94,8 +97,9 @@ it('is quiet once the request is decided: a reminder that waited is dropped', as
   await untilAtRest(worker, id)
   chat.behave(({ what }) => (what === 'reply' ? { outcome: 'failed' } : undefined))
   expect((await remind(setting, id)).pushSent).toBe(false)
-  chat.behave(() => undefined)
+  // Not before: until the vote is recorded, the reminder would still be said.
   await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+  chat.behave(() => undefined)
   await untilAtRest(worker, id)
   expect(chat.one('U1', id).replies).toMatchObject([{ kind: 'decided' }])
   expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
