@@ -34,6 +34,9 @@ beforeAll(async () => {
   setting = await setUpOwner(service)
   sandbox = await newCaller(service, { sandbox: true })
   secrets = { live: await fetchSecret(setting.key), sandbox: await fetchSecret(sandbox.token) }
+})
+beforeEach(async () => {
+  // Of this minute: the receivers refuse what is older than five.
   genuine = await recordCallback()
 })
 afterAll(async () => {
@@ -49,10 +52,11 @@ async function fetchSecret(KEY: string): Promise<string> {
 }
 
 async function recordCallback(): Promise<typeof genuine> {
+  const before = recorder.received.length
   const rid = await ask(setting, { callback_url: recorder.url('/record') })
   await decideByPasskey(setting, rid, 'approved')
-  await recorder.until('the callback', () => recorder.received.length === 1)
-  const [{ headers, body, eventId: id } = expect.unreachable()]: readonly Received[] = recorder.received
+  await recorder.until('the callback', () => recorder.received.length > before)
+  const { headers, body, eventId: id }: Received = recorder.received[before] ?? expect.unreachable()
   const kept = Object.entries(headers).filter(([name]) => /^(webhook-|x-service-|content-type$)/.test(name))
   return { headers: Object.fromEntries(kept.map(([k, v]) => [k, String(v)])), body: String(body), id, rid }
 }
@@ -158,9 +162,9 @@ describe.each(RECEIVERS)("the README's receiver in $name", ({ name, command, run
     it('refuses what was sent more than 300 s ago, or will be, however well it is signed', async () => {
       const { body } = genuine
       expect(await receiver.post(signed(body, { age: 301 }), body)).toBe(400)
-      expect(await receiver.post(signed(body, { age: -302 }), body)).toBe(400)
+      expect(await receiver.post(signed(body, { age: -305 }), body)).toBe(400)
       expect(receiver.acted()).toEqual([])
-      expect(await receiver.post(signed(body, { age: 298 }), body)).toBe(200)
+      expect(await receiver.post(signed(body, { age: 295 }), body)).toBe(200)
       expect(await receiver.post(signed(body, { age: -298, id: `evt_${'1'.repeat(26)}` }), body)).toBe(200)
       expect(await everythingActedOn()).toHaveLength(2)
     })
@@ -169,7 +173,7 @@ describe.each(RECEIVERS)("the README's receiver in $name", ({ name, command, run
       const callback_url = `http://127.0.0.1:${folder.port}/`
       const id = await sandbox.createdId({ callback_url, sandbox_auto_decide_seconds: 0 })
       await sandbox.read(id)
-      await eventually(() => deliveryOf(id)).toMatchObject({ attempts: [{ outcome: 'http_403' }] })
+      await eventually(() => deliveryOf(id)).toHaveProperty('attempts.0.outcome', 'http_403')
       const marked = JSON.stringify({ signed_receipt: { canonical_payload: '{"method":"sandbox"}' } })
       expect(await receiver.post(signed(marked), marked)).toBe(403)
       expect(await everythingActedOn()).toEqual([])
