@@ -30,13 +30,13 @@ async function withAgenda(work: (agenda: Agenda) => Promise<void>): Promise<void
   }
 }
 
-/** Resolves with the data of `count` runs of a job. */
-function runs(agenda: Agenda, name: string, count: number): Promise<string[]> {
+/** Resolves with the data of `count` runs of a job, and when the last one began. */
+function runs(agenda: Agenda, name: string, count: number): Promise<{ seen: string[]; at: number }> {
   return new Promise((done) => {
     const seen: string[] = []
     agenda.define<Note>(name, async (job) => {
       seen.push(job.attrs.data.text)
-      if (seen.length === count) done(seen)
+      if (seen.length === count) done({ seen: [...seen], at: Date.now() })
     })
   })
 }
@@ -44,11 +44,17 @@ function runs(agenda: Agenda, name: string, count: number): Promise<string[]> {
 describe('unmodified Agenda', () => {
   it('makes its index and runs a job at once, a scheduled one when it is due', async () => {
     await withAgenda(async (agenda) => {
-      const done = runs(agenda, 'note', 2)
+      const [noted, called] = [runs(agenda, 'note', 1), runs(agenda, 'call', 1)]
       await agenda.start()
-      await agenda.schedule<Note>(new Date(Date.now() + 150), 'note', { text: 'later' })
+      await agenda.schedule<Note>(new Date(Date.now() + 3_600_000), 'note', { text: 'in an hour' })
       await agenda.now<Note>('note', { text: 'now' })
-      expect(await done).toEqual(['now', 'later'])
+      expect(await noted).toMatchObject({ seen: ['now'] })
+      const due = new Date(Date.now() + 150)
+      await agenda.schedule<Note>(due, 'call', { text: 'later' })
+      const { seen, at } = await called
+      expect(seen).toEqual(['later'])
+      // A timer may fire a millisecond early.
+      expect(at).toBeGreaterThanOrEqual(due.getTime() - 2)
       const names = (await store.db.collection('agendaJobs').indexes()).map(({ name }) => name)
       expect(names).toContain('findAndLockNextJobIndex')
     })
@@ -59,7 +65,7 @@ describe('unmodified Agenda', () => {
       const done = runs(agenda, 'tick', 2)
       await agenda.start()
       for (let i = 0; i < 3; i += 1) await agenda.every('1 second', 'tick', { text: 'tick' })
-      expect(await done).toEqual(['tick', 'tick'])
+      expect(await done).toMatchObject({ seen: ['tick', 'tick'] })
       expect(await store.db.collection('agendaJobs').countDocuments({ name: 'tick', type: 'single' })).toBe(1)
     })
   })

@@ -19,6 +19,8 @@ export interface StoreChild {
   said: Announcement
   /** Ends it with this signal and waits until it is gone; returns the exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>
+  /** Waits until it ends by itself, where a signal could meet it half gone and be what ended it; returns the exit code. */
+  ended(): Promise<number | null>
 }
 
 /** Starts a store (as built in `dist/`) in a process of its own and waits until it is ready, or has said why it is not. */
@@ -26,7 +28,9 @@ export async function spawnStore(dataDir: string): Promise<StoreChild> {
   const child = spawn(process.execPath, [SCRIPT, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   const lines = createInterface({ input: child.stdout })
-  const first = await Promise.race([once(lines, 'line'), exited.then(() => ['{"error":"exited"}'])])
+  // Closed, not exited: what it said last may be read after the news that it is gone.
+  const silent = once(child, 'close').then(() => ['{"error":"exited"}'])
+  const first = await Promise.race([once(lines, 'line'), silent])
   return {
     process: child,
     said: JSON.parse(String(first[0])) as Announcement,
@@ -35,6 +39,10 @@ export async function spawnStore(dataDir: string): Promise<StoreChild> {
         child.kill(signal)
         await exited
       }
+      return child.exitCode
+    },
+    async ended() {
+      await exited
       return child.exitCode
     },
   }

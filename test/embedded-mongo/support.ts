@@ -24,7 +24,7 @@ export async function openStore(
   { keep = false, openFile }: { keep?: boolean; openFile?: (path: string) => StoreFile } = {},
 ): Promise<TestStore> {
   const server = await serveStore(dataDir, openFile)
-  const client = new MongoClient(socketUri(server.socketPath), { serverSelectionTimeoutMS: 5000 })
+  const client = new MongoClient(socketUri(server.socketPath))
   await client.connect()
   return {
     dataDir,
