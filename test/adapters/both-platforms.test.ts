@@ -47,8 +47,15 @@ it('shows a person with Slack and Teams a card in each; one decision changes bot
     expect(shown).toContain('Approved')
     expect(shown).not.toContain('d=approve')
   })
-  const cards = await service.composition.deps.cards.ofRequest(id)
-  expect(cards.map(({ platform }) => platform).sort()).toEqual(['slack', 'teams'])
+  const cards = () => service.composition.deps.cards.ofRequest(id)
+  expect((await cards()).map(({ platform }) => platform).sort()).toEqual(['slack', 'teams'])
+  // In Teams the line below the card is a message of its own, which comes after the edit.
+  await waitUntil(async () =>
+    expect((await cards()).flatMap(({ replies }) => replies.map(({ state }) => state))).toEqual([
+      'said',
+      'said',
+    ]),
+  )
 
   const read: unknown = await (await callWithKey(service, setting.key, `/${id}`)).json()
   const decisionId = String(Object(Object(read).decision).id)

@@ -23,13 +23,13 @@ function ephemeral(answer: SlackReply): string {
 }
 
 describe('a slash command', () => {
-  it('is answered in the acknowledgement, for the speaker alone and within a second', async () => {
+  it('is answered in the acknowledgement, for the speaker alone and before Slack gives up', async () => {
     const { driver } = await useSlackService(slack)
     await driver.command('/countersign', 'help')
     const answer = await driver.command('/countersign', 'help')
     expect(ephemeral(answer)).toContain('/verify <id or receipt> Check an approval')
     expect(answer.body).toMatchObject({ unfurl_links: false, unfurl_media: false })
-    expect(answer.ms).toBeLessThan(1_000)
+    expect(answer.ms).toBeLessThan(2_500)
   })
 
   it('means the same in every spelling of an empty text', async () => {
@@ -171,7 +171,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     const { driver, logged } = await useSlackService(slack)
     const answer = await driver.command('/deploy', 'now')
     expect(ephemeral(answer)).toContain('Nothing was done. Type /countersign help')
-    expect(answer.ms).toBeLessThan(1_000)
+    expect(answer.ms).toBeLessThan(2_500)
     expect(logged('a message of slack was refused')).toMatchObject([{ kind: 'command', name: '/deploy' }])
   })
 })

@@ -110,10 +110,10 @@ it('gives the same card of the same version the same id, and no other card that 
 it('ends within 15 s although every call takes as long as it may', async () => {
   const { port } = portTo(slack)
   expect(await port.tenantsOf('acc_1')).toEqual([slack.teamId])
-  // Opening answers at the last moment, the post never does.
+  // Opening answers a second before it would be given up, the post never does.
   slack.behave(({ method }) =>
     method === 'conversations.open'
-      ? { late: new Promise((resolve) => setTimeout(resolve, 4_500)) }
+      ? { late: new Promise((resolve) => setTimeout(resolve, 4_000)) }
       : 'stall',
   )
   const started = performance.now()
@@ -121,7 +121,7 @@ it('ends within 15 s although every call takes as long as it may', async () => {
   const took = performance.now() - started
   expect(answer).toMatchObject({ ok: false, outcome: 'timeout', code: 'timeout' })
   expect(took).toBeLessThan(15_000)
-  expect(answer.duration_ms).toBeGreaterThan(9_000)
+  expect(answer.duration_ms).toBeGreaterThan(8_900)
 })
 
 it('answers at once while a method rests, and asks Slack nothing', async () => {

@@ -205,6 +205,8 @@ describe('a card in a channel', () => {
     const person = personNumber(setting, 1)
     await driver.message(person, 'channel', { channel, channelName: 'Releases' })
     await waitUntil(() => expect(connector.in(person.id)).toHaveLength(1))
+    // The channel is told, a little later, that the answer went to the person.
+    await waitUntil(() => expect(connector.in(channel)).toHaveLength(1))
     const token = new URL(cardOf(connector.in(person.id)[0]).actions[0].url).hash.slice(1)
     const proof = await proofForLink(service, owner, token)
     expectStatus(await owner.browser.post('/api/v1/chat-links/use', { token, proof }), 200)

@@ -46,9 +46,12 @@ const askFor = async () => {
 const messageAbout = (id: string) =>
   setting.connector.in(approver.id).find(({ shown: [first] }) => JSON.stringify(first).includes(id))
 
+/** Well before Teams gives up. What is late is given up after 1.8 s, to which a busy machine adds. */
+const IN_TIME_MS = 4_000
+
 function expectAnswer(reply: TeamsReply, type: string): string {
   expect(reply).toMatchObject({ status: 200, body: { statusCode: 200, type } })
-  expect(reply.ms).toBeLessThan(2_000)
+  expect(reply.ms).toBeLessThan(IN_TIME_MS)
   return JSON.stringify(reply.body.value)
 }
 
