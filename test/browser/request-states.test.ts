@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Review } from '../../webauthn-page/api/contract.ts'
-import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { describeInBrowser, stopClock, type Visitor } from '../support/browser.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -131,22 +131,22 @@ describeInBrowser('the states of a request', () => {
 
   it('counts down by the clock of the server, announces few thresholds, and notices the end', async () => {
     await visitor.page.clock.install({ time: new Date('2001-01-01T00:00:00Z') })
-    const review = sampleReview({ expires_at: new Date(Date.now() + 63_000).toISOString() })
+    const review = sampleReview({ expires_at: new Date(Date.now() + 340_000).toISOString() })
     suite.server().state.review = review
     await visitor.page.goto(path)
     const timer = visitor.page.getByRole('timer')
-    expect(await timer.innerText()).toMatch(/^1 min [0-3] s left to decide$/)
+    expect(await timer.innerText()).toMatch(/^5 min \d+ s left to decide$/)
     const said = visitor.page.locator('#announcements')
     expect(await said.innerText()).toBe('')
-    await visitor.page.clock.runFor(4_000)
-    await expect.poll(() => said.innerText()).toBe('1 min 0 s left to decide')
+    await visitor.page.clock.runFor(41_000)
+    await expect.poll(() => said.innerText()).toBe('5 min 0 s left to decide')
     suite.server().state.review = { ...review, status: 'expired', may_decide: false }
-    await visitor.page.clock.runFor(66_000)
+    await visitor.page.clock.runFor(300_000)
     await heading('Expired without a decision').waitFor()
   })
 
   it('stops looking while the page is hidden and looks again when it is shown', async () => {
-    await visitor.page.clock.install()
+    await stopClock(visitor.page)
     await visitor.page.goto(path)
     await heading('Approve or reject this action?').waitFor()
     const looks = () => suite.server().calls.filter((call) => call.endsWith('/review')).length
@@ -165,6 +165,7 @@ describeInBrowser('the states of a request', () => {
   })
 
   it('asks to sign in again when the session ends, keeps the comment, and comes back', async () => {
+    await stopClock(visitor.page)
     await visitor.page.goto(path)
     await visitor.page.getByLabel('Comment (optional)').fill('Fine with me.')
     await visitor.page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
@@ -182,7 +183,7 @@ describeInBrowser('the states of a request', () => {
   })
 
   it('says that somebody was faster', async () => {
-    await visitor.page.clock.install()
+    await stopClock(visitor.page)
     const review = sampleReview()
     suite.server().state.review = review
     await visitor.page.goto(path)

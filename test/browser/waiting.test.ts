@@ -28,7 +28,7 @@ describeInBrowser('what waits for a person', () => {
     const text = await rows().innerText()
     for (const shown of [action, requested_by.key_name, requested_by.account_name, 'High impact'])
       expect(text).toContain(shown)
-    expect(await rows().locator('.time-left').innerText()).toMatch(/^59 min \d+ s left to decide$/)
+    expect(await rows().locator('.time-left').innerText()).toMatch(/^5[89] min \d+ s left to decide$/)
     expect(await rows().locator('.caller-box-title').innerText()).toMatch(/^Written by the caller/)
     expect(await said()).toBe('')
   })
