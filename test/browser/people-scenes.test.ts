@@ -71,11 +71,17 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
       },
       'the form for a role': {
         ready: '.entries',
-        act: (page) => press(page, 'Change role: Bo Lind'),
+        act: async (page) => {
+          await press(page, 'Change role: Bo Lind')
+          await page.getByRole('form', { name: 'Change the role' }).waitFor()
+        },
       },
       'the proof before a removal': {
         ready: '.entries',
-        act: (page) => press(page, 'Remove: Bo Lind'),
+        act: async (page) => {
+          await press(page, 'Remove: Bo Lind')
+          await page.getByRole('dialog').waitFor()
+        },
       },
       settings: { path: '/settings', ready: '.meter' },
       'settings of an account that is stuck': {

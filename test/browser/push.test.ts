@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { stored } from '../support/caller.ts'
 import { type FakeBrowser, type PushService, startPushService } from '../support/push-service.ts'
 import { ask, createKey, type Person, useServiceSuite } from '../support/service-suite.ts'
 
@@ -61,8 +62,15 @@ describeInBrowser('notifications on this device', () => {
   const suite = useServiceSuite({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
   const part = ({ page }: Person) => page.getByRole('region', { name: 'Notifications on this device' })
 
+  /** Else a browser that is registered a moment later is still told that its person enrolled. */
+  async function expectAllTold(): Promise<void> {
+    const users = stored(suite.service(), 'users')
+    await expect.poll(() => users.countDocuments({ relay: { $gt: '' } })).toBe(0)
+  }
+
   async function turnedOn(email: string): Promise<{ person: Person; browser: FakeBrowser }> {
     const person = await suite.enrol(email)
+    await expectAllTold()
     const { url } = suite.service()
     await person.context.grantPermissions(['notifications'], { origin: url })
     const browser = push.subscribe(suite.service().composition.deps.pushKey.current().public_key)
