@@ -76,6 +76,17 @@ export async function newVisitor(
   return { context, page, incidents }
 }
 
+/**
+ * Stops the page's clock, also on the pages that it opens next: nothing there looks again by itself until `clock.runFor`.
+ * (`clock.install` alone lets the time go on.)
+ */
+export async function stopClock({ clock }: Page): Promise<void> {
+  const now = Date.now()
+  await clock.install({ time: now })
+  // The moment must not be over when the page hears of it.
+  await clock.pauseAt(now + 60_000)
+}
+
 /** A platform authenticator that holds resident keys and confirms by itself, as after a touch of the finger. */
 export async function addAuthenticator({
   context,
