@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { packagePath } from '../../src/package-path.ts'
 
 /** The service as its users start it: `node bin/start.mjs` in a process of its own, with its embedded store. */
@@ -9,7 +8,7 @@ export interface ServiceProcess {
   output(): string
   /** Waits for a line that matches. @throws when the process ends first */
   line(pattern: RegExp): Promise<RegExpExecArray>
-  /** Ends it by that signal and waits until it is gone. */
+  /** Ends it by that signal and waits until it is gone and all it wrote is here. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
 
@@ -34,6 +33,15 @@ export function spawnService(env: Record<string, string>): ServiceProcess {
   }
   child.stdout.on('data', collect)
   child.stderr.on('data', collect)
+  // Not `exit`: what it wrote last may come after that.
+  let over = false
+  const closed = new Promise<void>((resolve) => {
+    child.once('close', () => {
+      over = true
+      child.emit('output')
+      resolve()
+    })
+  })
   return {
     child,
     output: () => output,
@@ -41,16 +49,13 @@ export function spawnService(env: Record<string, string>): ServiceProcess {
       for (;;) {
         const match = pattern.exec(output)
         if (match !== null) return match
-        if (child.exitCode !== null || child.signalCode !== null)
-          throw new Error(`the service ended:\n${output}`)
-        await Promise.race([once(child, 'output'), once(child, 'exit')])
+        if (over) throw new Error(`the service ended:\n${output}`)
+        await new Promise<void>((wake) => child.once('output', wake))
       }
     },
     async end(signal) {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const gone = once(child, 'exit')
-      child.kill(signal)
-      await gone
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+      await closed
     },
   }
 }

@@ -7,13 +7,14 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { packagePath } from '../../src/package-path.ts'
 import { freePort } from './service.ts'
+import { createSlackLimits, type SlackLimits } from './slack-limits.ts'
 import { callEmulator, type SlackProxy, startSlackProxy } from './slack-proxy.ts'
 
 export interface SlackOptions {
   /** Members of the workspace; `name` is lower case. */
   users?: readonly { name: string; email: string }[]
-  /** Refuses too many calls, as Slack does; a number: on a clock that goes that many times faster. */
-  limits?: boolean | number
+  /** Refuses too many calls, as Slack does; a number: on a clock that goes that many times faster; a function: on this clock. */
+  limits?: boolean | number | (() => number)
   teamName?: string
   /** Scopes of the bot token, enforced when named. */
   scopes?: readonly string[]
@@ -84,8 +85,8 @@ export async function useSlack(options: SlackOptions = {}): Promise<SlackEmulato
 export async function startSlack(options: SlackOptions = {}): Promise<SlackEmulator> {
   const scopes = options.scopes?.join(',') ?? ALL_SCOPES
   const emulator = await startEmulator(seedOf(options))
-  const speed = options.limits === true ? 1 : options.limits === false ? undefined : options.limits
-  const proxy = await startSlackProxy(emulator.url, { speed, tokens: new Map([[BOT_TOKEN, scopes]]) })
+  const limits = limitsOf(options.limits)
+  const proxy = await startSlackProxy(emulator.url, { limits, tokens: new Map([[BOT_TOKEN, scopes]]) })
   const call = async (method: string, args: Record<string, string> = {}, token = READER_TOKEN) => {
     const answer: Record<string, unknown> = Object(await callEmulator(emulator.url, method, args, token))
     if (answer.ok !== true) throw new Error(`${method}: ${String(answer.error)}`)
@@ -118,6 +119,12 @@ export async function startSlack(options: SlackOptions = {}): Promise<SlackEmula
       await emulator.close()
     },
   }
+}
+
+function limitsOf(limits: SlackOptions['limits'] = false): SlackLimits | undefined {
+  if (limits === false) return undefined
+  if (typeof limits === 'function') return createSlackLimits(1, limits)
+  return createSlackLimits(limits === true ? 1 : limits)
 }
 
 type Call = (

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { checkBlocks } from './check-blocks.ts'
-import { createSlackLimits, type SlackLimits } from './slack-limits.ts'
+import type { SlackLimits } from './slack-limits.ts'
 
 /** A call of Slack's Web API, as it came in and what became of it. */
 export interface SlackCall {
@@ -63,12 +63,11 @@ interface Setting {
  */
 export async function startSlackProxy(
   emulator: string,
-  { speed, tokens }: { speed: number | undefined; tokens: Map<string, string> },
+  { limits, tokens }: Pick<Setting, 'limits' | 'tokens'>,
 ): Promise<SlackProxy> {
   const calls: SlackCall[] = []
   const counts = new Map<string, number>()
   const sockets = new Set<Socket>()
-  const limits = speed === undefined ? undefined : createSlackLimits(speed)
   const setting: Setting = { emulator, tokens, limits }
   let how: Parameters<SlackProxy['behave']>[0] = () => undefined
 
@@ -81,9 +80,9 @@ export async function startSlackProxy(
     return call
   }
   const server = createServer(async (request, response) => {
-    const body = await readBody(request)
     const method = /^\/api\/([\w.]+)/.exec(request.url ?? '')?.[1]
     try {
+      const body = await readBody(request)
       if (method === undefined) send(response, await forward(emulator, request, body))
       else await answer(setting, record(request, method, body), how, { request, response, body })
     } catch {

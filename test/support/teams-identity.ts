@@ -61,7 +61,7 @@ export async function startTeamsIdentity(options: IdentityOptions): Promise<Team
   const keys = makeKeys()
   const granted = new Set<string>()
   const server = createServer((request, response) => {
-    void answer(request, response)
+    void answer(request, response).catch(() => response.destroy())
   })
   const url = await listenLocally(server)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
