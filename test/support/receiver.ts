@@ -60,6 +60,9 @@ export interface Receiver {
   close(): Promise<void>
 }
 
+/** Waiting ends as soon as the condition holds; this is how long a retry may take where others compute. */
+const SLOW_MACHINE_MS = 30_000
+
 const OK: Behaviour = { kind: 'answer', status: 200 }
 
 /** Starts one. `host`: an address of this machine. */
@@ -146,7 +149,7 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
     behave: (next) => {
       choose = next
     },
-    until: (what, condition, ms = 10_000) => waitUntil(watchers, what, condition, ms),
+    until: (what, condition, ms = SLOW_MACHINE_MS) => waitUntil(watchers, what, condition, ms),
     die,
     revive: listen,
     close: die,

@@ -26,7 +26,7 @@ export interface SlackSocket {
   readonly open: number
   /** Resolves when a connection that was greeted is open. */
   greeted(): Promise<void>
-  /** @throws when it is not acknowledged within four seconds */
+  /** How long it took is told; @throws only when nothing comes at all */
   say(type: string, payload: Record<string, unknown>, envelope?: Envelope): Promise<Acknowledgement>
   /** Asks the client to connect again, as Slack does every few hours. */
   refresh(): void
@@ -35,7 +35,8 @@ export interface SlackSocket {
   close(): Promise<void>
 }
 
-const ACKNOWLEDGED_WITHIN_MS = 4_000
+/** Slack waits three seconds. Whoever tests that looks at how long it took; a slow machine is no failure of the others. */
+const NOT_ACKNOWLEDGED_MS = 30_000
 
 /** Starts one; close it yourself. */
 export async function startSlackSocket(): Promise<SlackSocket> {
@@ -79,7 +80,7 @@ export async function startSlackSocket(): Promise<SlackSocket> {
     say: (type, payload, { envelope_id = fresh('envelope-'), ...retry } = {}) =>
       new Promise((resolve, reject) => {
         const started = performance.now()
-        const late = setTimeout(() => reject(new Error('not acknowledged')), ACKNOWLEDGED_WITHIN_MS)
+        const late = setTimeout(() => reject(new Error('not acknowledged')), NOT_ACKNOWLEDGED_MS)
         waiting.set(envelope_id, (acknowledged) => {
           clearTimeout(late)
           resolve({ payload: acknowledged, ms: performance.now() - started })

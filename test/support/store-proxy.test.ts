@@ -38,7 +38,7 @@ beforeEach(async () => {
 })
 
 async function useItems(): Promise<Collection<Item>> {
-  const client = new MongoClient(proxy.uri('proxied'), { serverSelectionTimeoutMS: 2_000, retryReads: false })
+  const client = new MongoClient(proxy.uri('proxied'), { retryReads: false })
   onTestFinished(() => client.close())
   await client.connect()
   return client.db().collection<Item>('items')
