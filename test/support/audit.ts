@@ -2,6 +2,12 @@ import type { AuditEntry, AuditType } from '../../src/domain/audit.ts'
 import type { StoreConnection } from '../../src/store/connect.ts'
 import type { TestService } from './service.ts'
 
+/** As far as it is read here; `_id` is the place in the trail. */
+interface TrailRecord {
+  _id: number
+  entry: AuditEntry
+}
+
 /** Which entries. */
 export interface EntryFilter {
   type?: AuditType
@@ -26,7 +32,7 @@ const SOURCES = [
 
 /**
  * Audit entries, oldest first, whether they wait in their documents or are in the trail already: what moves from there to
- * here in between is seen once.
+ * here in between is seen once. Of one millisecond, those of the trail are in its order.
  */
 export async function auditEntries(
   connection: StoreConnection,
@@ -37,7 +43,7 @@ export async function auditEntries(
     const found = await connection.collection<{ audit?: AuditEntry[] }>(name).find({}).toArray()
     for (const entry of found.flatMap(({ audit }) => audit ?? [])) entries.set(entry.eid, entry)
   }
-  const trail = await connection.collection<{ entry: AuditEntry }>('audit_log').find({}).toArray()
+  const trail = await connection.collection<TrailRecord>('audit_log').find({}).sort({ _id: 1 }).toArray()
   for (const { entry } of trail) entries.set(entry.eid, entry)
   return [...entries.values()]
     .filter((entry) => type === undefined || entry.type === type)
