@@ -158,7 +158,7 @@ describe('a file on its way', () => {
         await new Promise((resolve) => setTimeout(resolve, 300))
         return read - before
       }
-      await expect.poll(settled, { timeout: 20_000 }).toBe(0)
+      await expect.poll(settled).toBe(0)
       expect(read).toBeLessThan(12)
       const taken = read
       response.destroy()

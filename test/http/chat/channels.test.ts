@@ -150,7 +150,7 @@ describe('adding a channel', () => {
     expect(full).toMatchObject({ kind: 'notice', heading: 'Too many channels' })
     const user = await users.find(setting.owner.userId)
     expect((await accounts.find(user?.account_id ?? ''))?.channels).toHaveLength(5)
-  }, 60_000)
+  })
 })
 
 describe('removing a channel', () => {

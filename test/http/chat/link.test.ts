@@ -283,7 +283,7 @@ describe('linking', () => {
     expect([asked.status, asked.body]).toEqual([409, LIMIT])
     const answer = await person.browser.post(USE, { token })
     expect([answer.status, answer.body]).toEqual([409, LIMIT])
-  }, 60_000)
+  })
 
   it('429: counts looks and uses against the address, as sign-ins', async () => {
     const stranger = createHttpClient(service.url)

@@ -180,11 +180,13 @@ describe('400 for bodies', () => {
   it('T59: refuses a body nested 30 000 levels deep in far under a second', async () => {
     const caller = await newCaller(service)
     const raw = `{"action":"x","context":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`
-    const started = performance.now()
+    // Of the processor, which others may have at the moment.
+    const started = process.cpuUsage()
     const deep = await caller.send(PATH, { method: 'POST', raw })
     const arrays = `{"action":"x","a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`
     const wide = await caller.send(PATH, { method: 'POST', raw: arrays })
-    expect(performance.now() - started).toBeLessThan(1_000)
+    const { user, system } = process.cpuUsage(started)
+    expect((user + system) / 1_000).toBeLessThan(1_000)
     expect([deep.status, deep.body.error, deep.body.field]).toEqual([400, 'invalid_field', 'context'])
     expect([wide.status, wide.body.error, wide.body.field]).toEqual([400, 'invalid_field', 'a'])
   })
