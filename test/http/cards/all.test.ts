@@ -4,7 +4,14 @@ import { type ChatPlatform, createChatPlatform, nowShown, waitUntil } from '../.
 import { setPolicy } from '../../support/deciders.ts'
 import { answerSchema } from '../../support/documented.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
-import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import {
+  ask,
+  callWithKey,
+  decideByPasskey,
+  type LiveSetting,
+  proofFor,
+  setUpOwner,
+} from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let chat: ChatPlatform
@@ -70,10 +77,14 @@ it('decides on the page, edits the card and says the decision under it', async (
 
 it('lets of two decisions at once count one, and every card shows that one', async () => {
   const id = await asked()
-  const both = await Promise.all([
-    decideByPasskey(setting, id, 'approved'),
-    decideByPasskey({ service, owner: away }, id, 'rejected'),
-  ])
+  // Both have proved it before either decides: later nobody is asked to.
+  const proven = [
+    { by: setting.owner, decision: 'approved', passkey: await proofFor(setting, id, 'approved') },
+    { by: away, decision: 'rejected', passkey: await proofFor({ service, owner: away }, id, 'rejected') },
+  ]
+  const both = await Promise.all(
+    proven.map(({ by, ...said }) => by.browser.post(`/api/v1/approvals/${id}/decision`, said)),
+  )
   const won = both.find(({ status }) => status === 200)
   expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
   expect(both.find(({ status }) => status === 409)?.body).toMatchObject({

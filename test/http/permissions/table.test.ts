@@ -160,10 +160,14 @@ describe('see all requests, audit log, export: owner and auditor; an approver wh
   const cells = people('yes', 'yes', 'own', 'yes', GONE)
   const wholeOnly = people('yes', 'own', 'own', 'yes', GONE)
   it('is asked once the trail has what happened', async () => {
-    const path = `/api/v1/account/audit?subject=${place.approvedId}&type=approval.approved`
     const { browser } = place.people.owner
-    const count = async () => (await browser.get(path)).body.data.length
-    await expect.poll(count, { timeout: 20_000 }).toBe(1)
+    for (const about of [
+      `subject=${place.approvedId}&type=approval.approved`,
+      `subject=${place.keyId}&type=key.created`,
+    ]) {
+      const path = `/api/v1/account/audit?${about}`
+      await expect.poll(async () => (await browser.get(path)).body.data.length).toBe(1)
+    }
   })
   it.each(
     titled([
