@@ -69,7 +69,7 @@ const changes: Change[] = [
   },
   {
     what: 'expired',
-    change: (id) => requests().updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 1) } }),
+    change: (id) => requests().updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 1_000) } }),
   },
   { what: 'was withdrawn', change: (id) => callWithKey(service, own.key, `/${id}/cancel`, {}) },
   {

@@ -225,7 +225,10 @@ describe('what the gesture was made for', () => {
     const left = Number(kept?.expires_at) - service.composition.deps.clock.now().getTime()
     expect(left).toBeGreaterThan(280_000)
     expect(left).toBeLessThanOrEqual(300_000)
-    await challenges.updateOne({ _id: proven.batch_id }, { $set: { expires_at: new Date(Date.now() - 1) } })
+    await challenges.updateOne(
+      { _id: proven.batch_id },
+      { $set: { expires_at: new Date(Date.now() - 1_000) } },
+    )
     expectRefusal(await post(proven), 'challenge_invalid')
     await stillPending(id)
   })

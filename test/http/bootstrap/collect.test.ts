@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { handOutKey } from '../../../src/flow/bootstrap/hand-out-key.ts'
 import {
   begin,
@@ -68,7 +68,7 @@ describe('collecting the key of a bootstrap', () => {
     expect(keys).toHaveLength(1)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(19)
     expect(await keysOf(owner)).toHaveLength(1)
-    await vi.waitFor(async () => expect((await stored(service, begun.secret)).collected).toBeDefined())
+    await expect.poll(async () => (await stored(service, begun.secret)).collected).toBeDefined()
     const written = await everything()
     for (const secret of [keys[0], keys[0].slice('sa_live_'.length), begun.secret, begun.secret.slice(5)])
       expect(written).not.toContain(secret)
@@ -119,7 +119,7 @@ describe('collecting the key of a bootstrap', () => {
     const refused = await ask(first)
     expect([refused.status, refused.body.error]).toEqual([401, 'invalid or missing API key'])
     expect((await ask(second)).status).toBe(201)
-    await vi.waitFor(async () => expect((await keysOf(owner))[0].last_used_at).not.toBeNull())
+    await expect.poll(async () => (await keysOf(owner))[0].last_used_at).not.toBeNull()
     expect((await nextPoll(begun.secret, verifier)).body).toEqual({ status: 'approved' })
     expect((await ask(second)).status).toBe(201)
     expect(await keysOf(owner)).toHaveLength(1)
@@ -134,7 +134,7 @@ describe('collecting the key of a bootstrap', () => {
     const { key_id: lateKey = '' } = await stored(service, late.secret)
     await service.composition.connection
       .collection<{ _id: string }>('api_keys')
-      .updateOne({ _id: lateKey }, { $set: { created_at: new Date(Date.now() - 60_000) } })
+      .updateOne({ _id: lateKey }, { $set: { created_at: new Date(Date.now() - 61_000) } })
     expect((await nextPoll(late.secret, one.verifier)).body).toEqual({ status: 'approved' })
     expect((await ask(key)).status).toBe(201)
     const two = codeChallenge()
@@ -151,7 +151,7 @@ describe('collecting the key of a bootstrap', () => {
     const owner = await newOwner()
     const begun = await begin(service, owner.email)
     await consent(service, owner, begun)
-    await setStored(service, begun.secret, { collect_by: new Date(Date.now() - 1) })
+    await setStored(service, begun.secret, { collect_by: new Date(Date.now() - 1_000) })
     expect((await nextPoll(begun.secret)).body).toEqual({ status: 'approved' })
     expect(await keysOf(owner)).toEqual([])
   })
@@ -165,7 +165,7 @@ describe('collecting the key of a bootstrap', () => {
       headers,
     })
     expect(answer.body.api_key).toMatch(/^sa_live_/)
-    await vi.waitFor(async () => expect((await stored(service, begun.secret)).collected).toBeDefined())
+    await expect.poll(async () => (await stored(service, begun.secret)).collected).toBeDefined()
     const bootstrap = await stored(service, begun.secret)
     const { body } = await owner.browser.get(`/api/v1/account/bootstrap/${bootstrap.id}`)
     expect(body.collected).toMatchObject({ address: '198.51.100.7', key_id: bootstrap.key_id })

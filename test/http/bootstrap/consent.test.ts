@@ -223,7 +223,7 @@ describe('the consent to a bootstrap', () => {
     const passkey = assertWith(owner, service, options)
     const { settle } = service.composition.deps.bootstraps
     service.composition.deps.bootstraps.settle = async (...args) => {
-      await setStored(service, begun.secret, { expires_at: new Date(Date.now() - 1) })
+      await setStored(service, begun.secret, { expires_at: new Date(Date.now() - 1_000) })
       return settle(...args)
     }
     const late = await owner.browser.post(`${path}/decision`, { ...said, passkey })

@@ -89,7 +89,7 @@ describe('GET /api/v1/bootstrap/:id/status', () => {
     expectStatus(await consent(service, owner, rejected, 'rejected'), 200)
     expect((await pollOnce(service, rejected.secret)).body).toEqual({ status: 'rejected' })
     const lapsed = await begin(service, 'late@example.com')
-    await setStored(service, lapsed.secret, { expires_at: new Date(Date.now() - 1) })
+    await setStored(service, lapsed.secret, { expires_at: new Date(Date.now() - 1_000) })
     expect((await pollOnce(service, lapsed.secret)).body).toEqual({ status: 'expired' })
     expect((await stored(service, lapsed.secret)).status).toBe('expired')
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventType } from '../../../src/domain/event.ts'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { eventBody } from '../../../src/http/schemas/events.ts'
@@ -66,7 +66,7 @@ describe('what is told of a bootstrap', () => {
   it('nobody hears of a decoy', async () => {
     const before = receiver.received.length
     const { secret } = await begin(service, 'nobody@example.com')
-    await vi.waitFor(async () => expect((await stored(service, secret)).outbox).toEqual([]))
+    await expect.poll(async () => (await stored(service, secret)).outbox).toEqual([])
     expect(receiver.received).toHaveLength(before)
   })
 
@@ -75,7 +75,7 @@ describe('what is told of a bootstrap', () => {
     const replaced = await begin(service, owner.email, { code_challenge })
     await consent(service, owner, replaced)
     expect((await pollOnce(service, replaced.secret, verifier)).body.api_key).toMatch(/^sa_live_/)
-    await vi.waitFor(async () => expect((await stored(service, replaced.secret)).collected).toBeDefined())
+    await expect.poll(async () => (await stored(service, replaced.secret)).collected).toBeDefined()
     expect((await pollRested(service, replaced.secret, verifier)).body.api_key).toMatch(/^sa_live_/)
     const rejected = await begin(service, owner.email)
     await consent(service, owner, rejected, 'rejected')
@@ -83,7 +83,7 @@ describe('what is told of a bootstrap', () => {
     const check = () => checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
     expect((await check()).findings).toEqual([])
     const { id } = await stored(service, rejected.secret)
-    await vi.waitFor(async () => expect((await stored(service, rejected.secret)).audit).toEqual([]))
+    await expect.poll(async () => (await stored(service, rejected.secret)).audit).toEqual([])
     const bootstraps = connection.collection<{ _id: string }>('bootstraps')
     await bootstraps.updateOne({ _id: id }, { $set: { status: 'approved', key_id: 'key_x' } })
     const facts = { collection: 'bootstraps', id }

@@ -265,7 +265,7 @@ describe('when it may be decided', () => {
     const id = await ask(setting)
     const passkey = await proofFor(setting, id, 'approved')
     const requests = service.composition.connection.collection<{ _id: string }>('requests')
-    await requests.updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 1) } })
+    await requests.updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 1_000) } })
     expectRefusal(await post(id, { decision: 'approved', passkey }), 'not_pending', { status: 'expired' })
     const stored = await service.composition.deps.requests.find(id)
     expect(stored).toMatchObject({ status: 'expired', votes: [] })

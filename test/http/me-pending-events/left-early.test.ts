@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newCaller, signIn } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -40,7 +40,7 @@ it('T67: readers who are gone before their stream begins hold no slot', async ()
     return found
   }
   for (let reader = 0; reader < 10; reader += 1) await comeAndGo(token)
-  await vi.waitFor(() => expect(looked).toBeGreaterThanOrEqual(10), { timeout: 20_000 })
+  await expect.poll(() => looked).toBeGreaterThanOrEqual(10)
   sessions.findLive = findLive
   const open: Response[] = []
   for (let reader = 0; reader < 10; reader += 1)
