@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { describeInBrowser } from '../support/browser.ts'
+import { describeInBrowser, stopClock } from '../support/browser.ts'
 import { samplePending } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -18,10 +18,12 @@ describeInBrowser('the inbox by the service’s stream', () => {
   let page: Page
 
   beforeEach(async () => {
+    // That of the test before must not pass for the one of this page.
+    await expect.poll(() => suite.server().inboxes()).toBe(0)
     suite.server().state.events = true
     suite.server().state.pending = []
     page = (await suite.visit()).page
-    await page.clock.install()
+    await stopClock(page)
     await page.addInitScript(COUNT_TOLD)
     await page.goto('/')
     await page.getByText('Nothing waits for you now.').waitFor()
