@@ -136,6 +136,10 @@ describe('T13: whoever follows the link of a card', () => {
     const action = 'Pay 1 200 EUR to Example Ltd'
     const context = { reason: 'invoice 4711', agent_name: 'payer' }
     const id = await ask(setting, { action, context })
+    // When a key was last used is noted beside its first answer.
+    const keyUsed = { last_used_at: { $ne: null } }
+    const keys = service.composition.connection.collection('api_keys')
+    await expect.poll(() => keys.countDocuments(keyUsed)).toBe(1)
     const before = await everything()
     for (let visit = 0; visit < 100; visit += 1) {
       const method = visit % 2 === 0 ? 'GET' : 'HEAD'
