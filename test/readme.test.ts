@@ -49,7 +49,10 @@ async function run(block: string, variables: Record<string, string> = {}): Promi
     .replaceAll('http://localhost:3000', url)
     .replace(/(?<![/\w])(decision|jwks)\.json/g, join(folder, '$1.json'))
     .replace('teams package', `teams package --out ${join(folder, 'countersign-teams.zip')}`)
-  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment, ...variables }
+  // npm looks for a newer npm now and then, and tells of it on stderr.
+  const npm = { npm_config_update_notifier: 'false' }
+  const inherited = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
+  const env = { ...inherited, ...npm, ...environment, ...variables }
   const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euc', script], {
     cwd: packagePath('.'),
     env,
