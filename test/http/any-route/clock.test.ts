@@ -3,6 +3,8 @@ import { alter, makeDue, newCaller, send, stored } from '../../support/caller.ts
 import { useService } from '../../support/service.ts'
 
 const HOUR = 3_600_000
+/** Far less than what the clock is wrong by, and more than a slow machine takes. */
+const MINUTE = 60_000
 
 describe('T75: the clock of the machine is wrong', () => {
   it.each([
@@ -12,8 +14,8 @@ describe('T75: the clock of the machine is wrong', () => {
     const service = await useService({ localTime: () => Date.now() + offset })
     const caller = await newCaller(service)
     const { body } = await caller.create({ action: 'x', ttl_seconds: 60 })
-    expect(Math.abs(Date.parse(String(body.created_at)) - Date.now())).toBeLessThan(2_000)
-    expect(Math.abs(Date.parse(String(body.expires_at)) - Date.now() - 60_000)).toBeLessThan(2_000)
+    expect(Math.abs(Date.parse(String(body.created_at)) - Date.now())).toBeLessThan(MINUTE)
+    expect(Math.abs(Date.parse(String(body.expires_at)) - Date.now() - 60_000)).toBeLessThan(MINUTE)
     expect(
       service.logged.filter(({ level, fields }) => level === 'warn' && 'offset_ms' in fields),
     ).toHaveLength(1)
@@ -27,19 +29,19 @@ describe('T75: the clock of the machine is wrong', () => {
     const caller = await newCaller(service, { sandbox: true })
     const late = await caller.createdId()
     await makeDue(service, late)
-    await alter(service, 'requests', late, { expires_at: new Date(Date.now() - 50) })
+    await alter(service, 'requests', late, { expires_at: new Date(Date.now() - 1_000) })
     expect((await caller.read(late)).body.status).toBe('expired')
     const inTime = await caller.createdId()
     await makeDue(service, inTime)
-    await alter(service, 'requests', inTime, { expires_at: new Date(Date.now() + 30_000) })
+    await alter(service, 'requests', inTime, { expires_at: new Date(Date.now() + MINUTE) })
     const { body } = await caller.read(inTime)
     expect(body.status).toBe('approved')
     const verdict = (await send(service, `/api/v1/approvals/${inTime}/verify`)).body
     expect(verdict.valid).toBe(true)
     const payload = Object(verdict.payload)
-    expect(Math.abs(payload.ts * 1000 - Date.now())).toBeLessThan(3_000)
+    expect(Math.abs(payload.ts * 1000 - Date.now())).toBeLessThan(MINUTE)
     expect(payload.ts).toBeLessThanOrEqual(payload.exp)
-    expect(Math.abs(Date.parse(String(verdict.verified_at)) - Date.now())).toBeLessThan(2_000)
+    expect(Math.abs(Date.parse(String(verdict.verified_at)) - Date.now())).toBeLessThan(MINUTE)
   })
 
   it('the store itself refuses a vote after the expiry, whatever the process believes', async () => {
@@ -76,7 +78,7 @@ describe('T75: the clock of the machine is wrong', () => {
     const id = await caller.createdId()
     const remind = () => caller.send(`/api/v1/approvals/${id}/remind`, { method: 'POST' })
     const { body } = await remind()
-    expect(Math.abs(Date.parse(String(body.reminded_at)) - Date.now())).toBeLessThan(2_000)
+    expect(Math.abs(Date.parse(String(body.reminded_at)) - Date.now())).toBeLessThan(MINUTE)
     expect((await remind()).status).toBe(429)
     await alter(service, 'requests', id, { reminded_at: new Date(Date.now() - 61_000) })
     expect((await remind()).status).toBe(200)

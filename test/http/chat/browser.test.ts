@@ -109,7 +109,7 @@ describe('a link for a browser', () => {
   it('404: is over after ten minutes', async () => {
     const { speaker } = await linkedWithCodes()
     const token = await askFor(service, speaker, 'browser')
-    await stored(service, 'chat_links').updateMany({}, { $set: { expires_at: new Date(Date.now() - 1) } })
+    await stored(service, 'chat_links').updateMany({}, { $set: { expires_at: new Date(Date.now() - 1_000) } })
     const answer = await createHttpClient(service.url).post(USE, { token })
     expect([answer.status, answer.body]).toEqual([404, INVALID])
   })

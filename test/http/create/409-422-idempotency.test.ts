@@ -186,7 +186,7 @@ describe('Idempotency-Key', () => {
     const kept = Number(claim?.expires_at) - Number(claim?.claimed_at)
     expect(kept).toBe(24 * 3600 * 1000)
     await stored(service, 'idempotency').updateOne(claimOf(caller, 'k'), {
-      $set: { expires_at: new Date(Date.now() - 1) },
+      $set: { expires_at: new Date(Date.now() - 1_000) },
     })
     const second = await caller.create({ action: 'Other' }, headers)
     expect(second.status).toBe(201)
