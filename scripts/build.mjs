@@ -2,7 +2,7 @@
 // and its service worker to dist/service-worker/.
 // --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -63,6 +63,8 @@ for (const { name, sources, command } of parts) {
   }
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(stamp, started.toISOString())
+  // What was edited while it was being compiled may not be in the build.
+  utimesSync(stamp, started, started)
 }
 process.exitCode = failed
 

@@ -86,7 +86,7 @@ describe('two decisions at once', () => {
       ])
       expect(JSON.stringify(request).match(/"signature":/g)).toHaveLength(3)
     }
-  }, 900_000)
+  }, 1_800_000)
 })
 
 describe('decision against expiry', () => {
@@ -102,7 +102,7 @@ describe('decision against expiry', () => {
     }
     expect(outcomes.decided + outcomes.expired).toBe(1000)
     expect(Math.min(outcomes.decided, outcomes.expired)).toBeGreaterThan(20)
-  }, 900_000)
+  }, 1_800_000)
 
   async function race(
     index: number,
