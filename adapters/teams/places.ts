@@ -67,11 +67,8 @@ export function createPlaces(
     },
     async describe(met, { email, name }) {
       const normalised = email === undefined ? undefined : normaliseEmail(email)
-      const known = await store.find(PLATFORM, tenant, met.who)
-      // Gone again while the directory was asked: nobody brings them back but themselves.
-      if (known === undefined) return
-      await store.put({
-        ...known,
+      // Perhaps gone again while the directory was asked: nobody brings them back but themselves.
+      await store.describe(PLATFORM, tenant, met.who, {
         ...(normalised === undefined ? {} : { email: normalised }),
         ...(name === undefined ? {} : { name: name.slice(0, LONGEST_NAME) }),
       })

@@ -232,6 +232,13 @@ export interface ChatConversation {
 export interface ChatConversationStore {
   /** Inserts or replaces. */
   put(conversation: ChatConversation): Promise<void>
+  /** Adds what is known of a conversation that is there; one that was removed stays removed. Nothing given, nothing written. */
+  describe(
+    platform: ChatPlatform,
+    tenant: string,
+    who: string,
+    known: Partial<Pick<ChatConversation, 'email' | 'name'>>,
+  ): Promise<void>
   find(platform: ChatPlatform, tenant: string, who: string): Promise<ChatConversation | undefined>
   /** @returns the one person with that address; undefined as well when there are several: nobody's guess gets a card */
   findByEmail(platform: ChatPlatform, tenant: string, email: string): Promise<ChatConversation | undefined>

@@ -46,6 +46,10 @@ export function createChatConversationStore(
       const _id = keyOf(conversation.platform, conversation.tenant, conversation.who)
       await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
     },
+    async describe(platform, tenant, who, known) {
+      if (Object.keys(known).length === 0) return
+      await model.updateOne({ _id: keyOf(platform, tenant, who) }, { $set: known })
+    },
     async find(platform, tenant, who) {
       return present(await model.findById(keyOf(platform, tenant, who)).lean<ConversationDocument>())
     },

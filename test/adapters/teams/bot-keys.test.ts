@@ -3,9 +3,7 @@ import { createServer } from 'node:http'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createBot } from '../../../adapters/teams/bot.ts'
 import type { BotEvents } from '../../../adapters/teams/bot-port.ts'
-import { createPlaces } from '../../../adapters/teams/places.ts'
 import { createTokenKeys } from '../../../adapters/teams/token-keys.ts'
-import type { ChatConversation, ChatConversationStore } from '../../../src/flow/chat-ports.ts'
 import { closeServer, listenLocally, sendJson } from '../../support/local-server.ts'
 import { startTeamsIdentity } from '../../support/teams-identity.ts'
 
@@ -112,33 +110,5 @@ describe('the library behind the guard', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * HOUR })
     expect(await receive()).toEqual({ status: 200 })
     expect(installed).toBe(2)
-  })
-})
-
-describe('a person who leaves while the directory is asked about them', () => {
-  it('stays forgotten', async () => {
-    const kept = new Map<string, ChatConversation>()
-    const store: ChatConversationStore = {
-      put: async (met) => void kept.set(met.who, met),
-      find: async (_platform, _tenant, who) => kept.get(who),
-      findByEmail: async () => undefined,
-      newest: async () => undefined,
-      remove: async (_platform, _tenant, who) => void kept.delete(who),
-    }
-    const settings = { tenantId: '99999999-8888-4777-8666-555555555555', serviceHosts: [] }
-    const places = createPlaces(settings, store, { now: () => new Date() })
-    const place = {
-      kind: 'person',
-      service_url: 'https://smba.trafficmanager.net/teams/',
-      conversation_id: 'a:1',
-    } as const
-    const source = { place, activity_id: '1', user: '0a0a0a0a-1b1b-4c4c-8d8d-0e0e0e0e0e0e' }
-    const met = await places.meet(source)
-    if (met === undefined) throw new Error('not met')
-    await places.describe(met, { email: 'person@example.com' })
-    expect(kept.get(source.user)).toMatchObject({ email: 'person@example.com' })
-    await places.leave(source)
-    await places.describe(met, { email: 'person@example.com' })
-    expect(kept.size).toBe(0)
   })
 })
