@@ -2,6 +2,7 @@ import { copyButton } from '../../webauthn-page/dom/copy-button.ts'
 import { type Child, el, link } from '../../webauthn-page/dom/element.ts'
 import { moment } from '../../webauthn-page/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/show/caller-text.ts'
+import { withFilters } from '../parts/filters.ts'
 import type { AuditEntry } from './audit-shapes.ts'
 import { auditWords, partsOf, valueWord } from './audit-words.ts'
 
@@ -29,6 +30,7 @@ export function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
       actor.address !== undefined && el('span', { class: 'mono' }, callerText(actor.address)),
       ' · ',
       el('code', { class: 'mono' }, callerText(type)),
+      ...allBy(actor, reading),
     ),
     details(entry, reading),
     el(
@@ -38,9 +40,22 @@ export function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
       aboutName(subject, reading),
       idElement(subject, reading),
       copyButton(subject, `the id ${subject}`),
+      onlyLink('subject', subject, 'All about this', reading),
     ),
     rawEntry(entry),
   )
+}
+
+/** Leads to what the same person or key did; the filter takes ids, and nobody knows those by heart. */
+function allBy({ kind, id }: AuditEntry['actor'], reading: Reading): Child[] {
+  if (id === undefined || !['user', 'api_key', 'internal'].includes(kind)) return []
+  const whom = kind === 'user' ? 'this person' : 'this key'
+  return [' · ', onlyLink('actor', id, `All by ${id === reading.reader ? 'you' : whom}`, reading)]
+}
+
+function onlyLink(filter: 'actor' | 'subject', id: string, words: string, { href }: Reading): HTMLElement {
+  const attributes = { 'aria-label': `${words} (${id})` }
+  return link(withFilters(href('/audit'), [[filter, id]]), words, attributes)
 }
 
 function sentenceOf(entry: AuditEntry, reading: Reading): Child[] {

@@ -89,9 +89,35 @@ describeInBrowser('the audit log', () => {
     await visitor.page.getByRole('button', { name: `Copy the id ${REQUEST}` }).click()
     await expect.poll(() => visitor.page.locator('#announcements').innerText()).toContain('Copied')
     expect(await visitor.page.evaluate('navigator.clipboard.readText()')).toBe(REQUEST)
-    await visitor.page.locator('.audit-about').getByRole('link', { name: REQUEST }).click()
+    await visitor.page.locator('.audit-about').getByRole('link', { name: REQUEST, exact: true }).click()
     await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
     expect(visitor.page.url()).toBe(`${suite.server().url}/requests/${REQUEST}`)
+  })
+
+  it('leads from an entry to all that the same person or key did, and to all about the same thing', async () => {
+    const byKey = sampleEntry({ subject: REQUEST })
+    area.entries = [
+      sampleEntry({ type: 'key.revoked', actor: ANN, subject: KEY_ID }),
+      byKey,
+      sampleEntry({ type: 'approval.expired', actor: { kind: 'service' }, subject: REQUEST }),
+      sampleEntry({ type: 'chat.linked', actor: { kind: 'chat', id: 'slack:T1:U1' } }),
+    ]
+    await open()
+    const { page } = visitor
+    const link = (name: string): Locator => page.getByRole('link', { name, exact: true })
+    expect(await page.getByRole('link', { name: /^All by this (person|key) / }).count()).toBe(2)
+    await link('All by this person (usr_ann)').click()
+    await page.waitForURL('**/audit?actor=usr_ann')
+    await expect.poll(() => page.getByLabel('By', { exact: true }).inputValue()).toBe('usr_ann')
+    await page.goBack()
+    await link(`All by this key (${byKey.actor.id})`).first().click()
+    await page.waitForURL(`**/audit?actor=${byKey.actor.id}`)
+    await page.goBack()
+    await link(`All about this (${REQUEST})`).first().click()
+    await page.waitForURL(`**/audit?subject=${REQUEST}`)
+    await expect.poll(() => page.getByLabel('About', { exact: true }).inputValue()).toBe(REQUEST)
+    const asked = suite.server().calls.filter((call) => call === 'GET /account/audit')
+    expect(asked.length).toBeGreaterThanOrEqual(4)
   })
 
   it('shows the raw entry on demand, with what this page does not know of', async () => {
