@@ -27,9 +27,10 @@ export function waitingRow(request: PendingRequest): WaitingRow {
   const votes = el('p', { class: 'hint' })
   const key = el('div', {})
   const renew = (now: PendingRequest): void => {
-    const note = revokedKeyNote(now.requested_by)
-    key.replaceChildren(note ?? '')
-    key.hidden = note === undefined
+    // No key comes back; what stands there already keeps the focus and what is selected.
+    const note = key.hasChildNodes() ? undefined : revokedKeyNote(now.requested_by)
+    if (note !== undefined) key.append(note)
+    key.hidden = !key.hasChildNodes()
     votes.textContent = votesSoFar(now)
     votes.hidden = votes.textContent === ''
   }

@@ -29,7 +29,7 @@ interface Watcher {
 }
 
 /**
- * One looker per process: three queries a look for all streams together (T67), four where somebody stands in for another,
+ * One looker per process: four queries a look for all streams together (T67), five where somebody stands in for another,
  * and none while nobody watches.
  */
 export function createInboxSignal(stores: Stores, clock: Clock, log: Log): StirredInboxSignal {

@@ -12,16 +12,18 @@ interface MarkRow {
   count: number
   versions: number
   newest: Date
+  keys: string[]
 }
 
 /**
  * Reads over requests, users and accounts for whoever watches an inbox. A group changes with every write to one of its
  * requests: a vote raises a version, one that is gone lowers the count, and one that came in its place is younger than all
- * others.
+ * others; and when a key that asked for one of them is revoked.
  */
 export function createInboxStore(connection: StoreConnection): InboxStore {
   const requests = connection.collection('requests')
   const users = connection.collection<{ _id: string; delegate?: { user_id: string } }>('users')
+  const keys = connection.collection<{ _id: string }>('api_keys')
   const accounts = connection.collection<SeatRow>('accounts')
   return {
     async marks(userIds) {
@@ -36,9 +38,14 @@ export function createInboxStore(connection: StoreConnection): InboxStore {
         count: { $sum: 1 },
         versions: { $sum: '$version' },
         newest: { $max: '$created_at' },
+        keys: { $addToSet: '$api_key_id' },
       }
       const pipeline = [{ $match: waiting }, { $group: group }]
-      return (await requests.aggregate<MarkRow>(pipeline).toArray()).map(toMark)
+      const rows = await requests.aggregate<MarkRow>(pipeline).toArray()
+      const asking = [...new Set(rows.flatMap((row) => row.keys))]
+      const lost = { _id: { $in: asking }, revoked_at: { $ne: null } }
+      const revoked = asking.length === 0 ? [] : await keys.find(lost, { projection: { _id: 1 } }).toArray()
+      return rows.map(toMark(new Set(revoked.map(({ _id }) => _id))))
     },
     async standIns(userIds, now) {
       const active = {
@@ -65,6 +72,9 @@ export function createInboxStore(connection: StoreConnection): InboxStore {
   }
 }
 
-function toMark({ _id, count, versions, newest }: MarkRow): InboxMark {
-  return { approvers: _id, mark: `${_id.join()}:${count}:${versions}:${newest.getTime()}` }
+function toMark(revoked: ReadonlySet<string>): (row: MarkRow) => InboxMark {
+  return ({ _id, count, versions, newest, keys }) => {
+    const lost = keys.filter((key) => revoked.has(key)).length
+    return { approvers: _id, mark: `${_id.join()}:${count}:${versions}:${newest.getTime()}:${lost}` }
+  }
 }

@@ -5,7 +5,7 @@ import { batchArea } from '../support/page-batch-answers.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
-const SENTENCE = 'Careful: This API key was revoked after it asked. Find out why before you approve.'
+const SENTENCE = 'Careful: This API key was revoked after it asked. Nobody should approve before knowing why.'
 const LOST = { key_name: 'lost-agent', account_name: 'Example Ltd', key_revoked: true }
 
 const warnings = (within: Page | Locator): Locator => within.locator('.notice.warning', { hasText: SENTENCE })
@@ -26,6 +26,24 @@ describeInBrowser('a request of a key that was revoked since', () => {
     expect(await axeViolations(page)).toEqual([])
     await page.setViewportSize({ width: 360, height: 740 })
     expect(await overflow(page)).toBe(0)
+  })
+
+  it('is marked on its own page while one writes a comment, which stays', async () => {
+    const { page } = await suite.visit()
+    const { state } = suite.server()
+    await page.goto(`/a/${sampleReview().id}`)
+    const comment = page.getByRole('textbox', { name: /^Comment/ })
+    await comment.fill('Looks right')
+    state.review = { ...sampleReview(), ...state.review, requested_by: LOST }
+    await warnings(page).waitFor()
+    expect(await page.locator('.request-head').innerText()).toContain(SENTENCE)
+    expect(await page.locator('#announcements').innerText()).toContain('was revoked after it asked')
+    expect(await comment.inputValue()).toBe('Looks right')
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('TEXTAREA')
+    const looks = () => suite.server().calls.filter((call) => call.endsWith('/review')).length
+    const before = looks()
+    await expect.poll(looks).toBeGreaterThan(before + 1)
+    expect(await warnings(page).count()).toBe(1)
   })
 
   it('is marked on its own page, before what the caller wrote', async () => {

@@ -90,21 +90,24 @@ export function databaseUri(uri: string, database: string): string {
 const PORTS = { from: 20_000, to: 32_000 }
 const handedOut = new Set<number>()
 
-/** A port nobody listens on, and which nobody is given but by this function. */
+/** A port nobody listens on, which this process gives nobody else. @throws the last error when 100 are not free */
 export async function freePort(): Promise<number> {
-  for (;;) {
+  let last: unknown
+  for (let tries = 0; tries < 100; tries += 1) {
     const port = randomInt(PORTS.from, PORTS.to)
-    if (handedOut.has(port) || !(await isFree(port))) continue
+    if (handedOut.has(port)) continue
     handedOut.add(port)
-    return port
+    last = await whyTaken(port)
+    if (last === undefined) return port
   }
+  throw last
 }
 
-function isFree(port: number): Promise<boolean> {
+function whyTaken(port: number): Promise<Error | undefined> {
   return new Promise((resolve) => {
     const probe = createServer()
-    probe.once('error', () => resolve(false))
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+    probe.once('error', resolve)
+    probe.listen(port, '127.0.0.1', () => probe.close(resolve))
   })
 }
 

@@ -5,6 +5,7 @@ import { announce } from '../dom/announce.ts'
 import type { Child } from '../dom/element.ts'
 import { notice } from '../dom/notice.ts'
 import { showScene, showUser } from '../dom/stage.ts'
+import { REVOKED_KEY, revokedKeyNote } from '../show/revoked-key.ts'
 import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
 import { assertSameRequest, type CheckedReview, loadReview, MismatchError } from './load-review.ts'
 import { quorumView } from './quorum-view.ts'
@@ -126,7 +127,7 @@ export class DecidePage {
     }
   }
 
-  /** Small changes replace only the votes, so that a half-written comment and the focus stay where they are. */
+  /** Small changes replace only the votes or add a warning, so that a half-written comment and the focus stay where they are. */
   #update(checked: CheckedReview): void {
     const before = this.#shown?.review
     const { review } = checked
@@ -140,6 +141,10 @@ export class DecidePage {
       this.#quorum?.replaceWith(votes)
       this.#quorum = votes
       announce(`${review.quorum.approved} of ${review.quorum.needed} approvals`)
+    }
+    if (before.requested_by.key_revoked !== review.requested_by.key_revoked) {
+      document.querySelector('.request-head')?.append(revokedKeyNote(review.requested_by) ?? '')
+      announce(REVOKED_KEY)
     }
     this.#shown = checked
     this.#follow(POLL_MS)

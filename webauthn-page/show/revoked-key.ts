@@ -5,6 +5,8 @@ import { notice } from '../dom/notice.ts'
  * immediate" speaks of its calls alone), so the person who decides must know. Undefined for a key in use.
  */
 export function revokedKeyNote(asker: { key_revoked?: boolean | undefined }): HTMLElement | undefined {
-  if (asker.key_revoked !== true) return undefined
-  return notice('warning', 'This API key was revoked after it asked. Find out why before you approve.')
+  return asker.key_revoked === true ? notice('warning', REVOKED_KEY) : undefined
 }
+
+export const REVOKED_KEY =
+  'This API key was revoked after it asked. Nobody should approve before knowing why.'

@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
+import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
 import { preferredCoding } from '../content-coding.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { oneLoopbackName } from '../middleware/one-loopback-name.ts'
@@ -44,21 +45,23 @@ export function pageRoutes(deps: HttpDeps): Router {
 }
 
 /** Paths under which programs ask, also when somebody opens one in a browser. */
-const FOR_PROGRAMS = /^\/(?:api|assets|slack|\.well-known)(?:\/|$)/
+const FOR_PROGRAMS = /^\/+(?:api|assets|slack|\.well-known)(?:\/|$)/i
 
-/** Says to people in words that an address leads nowhere; programs get the JSON of every other refusal. */
+/**
+ * Says to people in words that an address leads nowhere; programs get the JSON of every other refusal. It is a 404 whatever
+ * range or version was asked for, so the file is not sent as one.
+ */
 function noSuchPage(root: string): RequestHandler {
-  const show = shell(root)
-  return (request, response, next) => {
-    if (FOR_PROGRAMS.test(request.path) || !isForPerson(request)) return next()
-    allowServiceWorker()(request, response, () => show(request, response.status(404), next))
+  const withRules = allowServiceWorker()
+  return async (request, response, next) => {
+    if (FOR_PROGRAMS.test(request.path) || !['GET', 'HEAD'].includes(request.method)) return next()
+    response.vary('Accept')
+    // Whoever takes anything (curl, scripts) is no browser that opens a page.
+    if (request.accepts(['json', 'html']) !== 'html') return next()
+    const html = await readFile(join(root, 'index.html'))
+    response.setHeader('Cache-Control', 'no-cache')
+    withRules(request, response, () => response.status(404).type('html').send(html))
   }
-}
-
-/** A browser that opens a page names HTML; scripts, images and command-line tools do not. */
-function isForPerson(request: Request): boolean {
-  const reads = request.method === 'GET' || request.method === 'HEAD'
-  return reads && (request.get('Accept')?.includes('text/html') ?? false)
 }
 
 /** The one HTML file of a build; the path decides in the browser. */

@@ -57,6 +57,18 @@ describe('a stream of the inbox', () => {
     stream.close()
   })
 
+  it('tells within two seconds that the key of one that waits was revoked', async () => {
+    const caller = await newCaller(service)
+    await caller.createdId()
+    const token = await tokenOf(caller)
+    const stream = await watchInbox(service, token)
+    await alter(service, 'api_keys', caller.keyId, { revoked_at: new Date() })
+    const { event, ms } = await timedNext(stream)
+    expect(event).toEqual(CHANGED)
+    expect(ms).toBeLessThan(2_000)
+    stream.close()
+  })
+
   it('tells of one that came in the place of another between two looks', async () => {
     const caller = await newCaller(service)
     const old = await caller.createdId()

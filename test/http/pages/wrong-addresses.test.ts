@@ -25,29 +25,53 @@ describe('an address that leads nowhere', () => {
       expect(answer.body.equals(await readFile(join(BUILT_DASHBOARD, 'index.html')))).toBe(true)
       for (const header of ['content-type', 'content-security-policy', 'x-frame-options', 'cache-control'])
         expect(answer.headers[header]).toBe(page.headers[header])
+      expect(answer.headers.vary).toBe('Accept')
     },
   )
 
-  it.each(['/api', '/api/v1/nowhere', '/assets/nowhere.js', '/.well-known/nowhere', '/slack/nowhere'])(
-    '%s is JSON also in a browser: there programs ask',
-    async (path) => {
-      const answer = await rawRequest(service.url, path, { headers: BROWSER })
+  it('is a 404 whatever part or version of it is asked for', async () => {
+    for (const asked of [{ Range: 'bytes=0-3' }, { 'If-Match': '"x"' }, { 'If-None-Match': '*' }]) {
+      const answer = await rawRequest(service.url, '/nowhere', { headers: { ...BROWSER, ...asked } })
       expect(answer.status).toBe(404)
-      expect(JSON.parse(answer.body.toString('utf8'))).toEqual({
-        error: 'not_found',
-        message: expect.any(String),
-      })
-    },
-  )
+      expect(answer.body.toString('utf8')).toContain('<html')
+    }
+    const head = await rawRequest(service.url, '/nowhere', { method: 'HEAD', headers: BROWSER })
+    expect([head.status, head.headers['content-type'], head.body.length]).toEqual([
+      404,
+      'text/html; charset=utf-8',
+      0,
+    ])
+  })
 
-  it.each([{ method: 'POST', headers: BROWSER }, { headers: { Accept: '*/*' } }, {}])(
-    'is JSON for whoever opens no page: %o',
-    async (options) => {
-      const answer = await rawRequest(service.url, '/nowhere', options)
-      expect(answer.status).toBe(404)
-      expect(JSON.parse(answer.body.toString('utf8'))).toMatchObject({ error: 'not_found' })
-    },
-  )
+  it.each([
+    '/api',
+    '/api/v1/nowhere',
+    '/API/v1/nowhere',
+    '//api/v1/nowhere',
+    '/assets/nowhere.js',
+    '/.well-known/nowhere',
+    '/slack/nowhere',
+  ])('%s is JSON also in a browser: there programs ask', async (path) => {
+    const answer = await rawRequest(service.url, path, { headers: BROWSER })
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.body.toString('utf8'))).toEqual({
+      error: 'not_found',
+      message: expect.any(String),
+    })
+  })
+
+  it.each([
+    { method: 'POST', headers: BROWSER },
+    { headers: { Accept: '*/*' } },
+    { headers: { Accept: 'application/json, text/html;q=0.1' } },
+    { headers: { Accept: 'text/html;q=0, application/json' } },
+    {},
+  ])('is JSON for whoever opens no page: %o', async (options) => {
+    const answer = await rawRequest(service.url, '/nowhere', options)
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.body.toString('utf8'))).toMatchObject({ error: 'not_found' })
+    if (options.method === undefined) expect(answer.headers.vary).toBe('Accept')
+  })
 })
 
 describe('a page opened by a loopback address', () => {
@@ -81,6 +105,11 @@ describe('a page opened by a loopback address', () => {
       expect([answer.status, answer.headers.location]).toEqual([200, undefined])
     },
   )
+
+  it('is left alone behind a proxy, which may call the service by its address', async () => {
+    const headers = { Host: `127.0.0.1:${port}`, 'X-Forwarded-For': '192.0.2.1' }
+    expect((await rawRequest(service.url, '/account', { headers })).status).toBe(200)
+  })
 
   it('is only about pages: the interface answers under any name', async () => {
     const headers = { Host: `127.0.0.1:${port}` }
