@@ -4,6 +4,7 @@ import { lapse, newCaller, type TestCaller } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { asMembers } from '../../support/members.ts'
+import { startStopwatch } from '../../support/stopwatch.ts'
 import type { TeamsPerson } from '../../support/teams-connector.ts'
 import type { TeamsReply } from '../../support/teams-driver.ts'
 import { addTeamsUser, personNumber, startTeams } from '../../support/teams-service.ts'
@@ -237,10 +238,14 @@ describe('a store that does not answer', () => {
     }
     const reply = await setting.driver.press(approver, REFRESH, { request_id: id })
     deps.requests.find = () => new Promise(() => undefined)
+    const stop = startStopwatch()
     const late = await setting.driver.press(approver, REFRESH, { request_id: id })
+    const counted = stop()
     deps.requests.find = find
     expect(expectAnswer(reply, MESSAGE)).toContain('Something went wrong on our side')
     expect(expectAnswer(late, MESSAGE)).toContain('This takes longer than usual')
+    // The press is given up before Teams gives up on it.
+    expect(counted).toBeLessThan(2_000)
     expect(reply.text).not.toMatch(/the store is gone|at .*\.ts/)
   })
 
