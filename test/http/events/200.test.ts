@@ -84,6 +84,9 @@ describe('a stream', () => {
     const told = seen.map((event) => event.data?.status)
     // On a slow machine the second is over before the stream begins.
     expect([['pending', 'rejected'], ['rejected']]).toContainEqual(told)
+    const made = await service.composition.deps.requests.find(id)
+    const decidedAt = made?.decision?.decided_at.getTime() ?? Number.NaN
+    expect(decidedAt - (made?.created_at.getTime() ?? 0)).toBeGreaterThanOrEqual(1_000)
   })
 
   it('of a request that is decided already sends that and ends', async () => {
