@@ -84,7 +84,7 @@ describe('watching inboxes', () => {
     expect(store.asked).toEqual(after)
   })
 
-  it('costs three queries a look, however many watch', async () => {
+  it('asks the stores once a look, however many watch', async () => {
     const all = Array.from({ length: 500 }, (_, index) => follow(`user ${index}`))
     await pass(10_500)
     expect(store.asked.marks).toBeLessThanOrEqual(12)
