@@ -58,7 +58,9 @@ function noSuchPage(root: string): RequestHandler {
     response.vary('Accept')
     // Whoever takes anything (curl, scripts) is no browser that opens a page.
     if (request.accepts(['json', 'html']) !== 'html') return next()
-    const html = await readFile(join(root, 'index.html'))
+    const html = await readFile(join(root, 'index.html')).catch(() => undefined)
+    // Pages that were not built are not there, either.
+    if (html === undefined) return next()
     response.setHeader('Cache-Control', 'no-cache')
     withRules(request, response, () => response.status(404).type('html').send(html))
   }
