@@ -33,7 +33,9 @@ const TYPES = new Map([
 ])
 
 /** The built pages: hashed assets for ever, the shell always fresh. Nothing of a request is in the HTML. */
-export function pageRoutes(deps: HttpDeps): Router {
+export function pageRoutes(
+  deps: Pick<HttpDeps, 'pagesDir' | 'dashboardDir' | 'settings' | 'trustProxy'>,
+): Router {
   const router = Router()
   // Two builds, one place: the hash in a name tells apart what differs.
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))

@@ -1,9 +1,14 @@
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import express from 'express'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { errorResponse, unknownPath } from '../../../src/http/error-response.ts'
+import { pageRoutes } from '../../../src/http/routes/pages.ts'
+import { closeServer, listenLocally } from '../../support/local-server.ts'
 import { BUILT_DASHBOARD } from '../../support/page-server.ts'
 import { rawRequest } from '../../support/raw-http.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, useService } from '../../support/service.ts'
 
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
@@ -119,12 +124,35 @@ describe('a page opened by a loopback address', () => {
   })
 })
 
-it('a service with a name of its own leads nobody anywhere', async () => {
-  const named = await startService({ env: { BASE_URL: 'https://approvals.example.com' } })
-  try {
-    const headers = { Host: `127.0.0.1:${new URL(named.url).port}` }
-    expect((await rawRequest(named.url, '/account', { headers })).status).toBe(200)
-  } finally {
-    await named.close()
+it.each([
+  ['with a name of its own', { BASE_URL: 'https://approvals.example.com' }],
+  ['behind a proxy', { TRUST_PROXY: '1' }],
+])('a service %s leads nobody anywhere', async (_which, env) => {
+  const { url } = await useService({ env })
+  const headers = { Host: `127.0.0.1:${new URL(url).port}` }
+  expect((await rawRequest(url, '/account', { headers })).status).toBe(200)
+})
+
+it('a service whose pages were not built answers as for any unknown path', async () => {
+  const { composition, url } = service
+  const nowhere = join(BUILT_DASHBOARD, 'not-built')
+  const app = express()
+  app.use(
+    pageRoutes({
+      pagesDir: nowhere,
+      dashboardDir: nowhere,
+      settings: { ...composition.deps.settings, baseUrl: url },
+      trustProxy: 0,
+    }),
+  )
+  app.use(unknownPath)
+  app.use(errorResponse({ log: composition.deps.log, storeIsDown: () => false }))
+  const server = createServer(app)
+  const origin = await listenLocally(server)
+  onTestFinished(() => closeServer(server))
+  for (const path of ['/nowhere', '/account']) {
+    const answer = await rawRequest(origin, path, { headers: BROWSER })
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.body.toString('utf8'))).toMatchObject({ error: 'not_found' })
   }
 })
