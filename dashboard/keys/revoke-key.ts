@@ -15,7 +15,8 @@ export async function revokeKey(
     'Revoke this API key?',
     'Revoke',
     ...namedKey(key),
-    ' stops working at once, everywhere it is used. This cannot be undone.',
+    ' stops working at once, everywhere it is used. This cannot be undone. What it asked for before still waits in the inboxes, ',
+    'marked there; reject what should not happen.',
   )
   if (!sure) return
   try {

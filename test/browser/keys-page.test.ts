@@ -219,6 +219,8 @@ describeInBrowser('the page of API keys', () => {
   it('asks before a key is revoked, and says why it was not', async () => {
     await open()
     await press('Revoke the API key ops-agent-prod')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('What it asked for before still waits in the inboxes').waitFor()
     await press('Cancel')
     expect(area.sent).toEqual([])
     area.refuse = { code: 'not_found' }

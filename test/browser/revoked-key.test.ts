@@ -5,7 +5,8 @@ import { batchArea } from '../support/page-batch-answers.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
-const SENTENCE = 'Careful: This API key was revoked after it asked. Nobody should approve before knowing why.'
+const SENTENCE =
+  'Careful: This API key was revoked after it asked. Reject this unless you know that it should still happen.'
 const LOST = { key_name: 'lost-agent', account_name: 'Example Ltd', key_revoked: true }
 
 const warnings = (within: Page | Locator): Locator => within.locator('.notice.warning', { hasText: SENTENCE })

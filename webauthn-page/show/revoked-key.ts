@@ -9,4 +9,4 @@ export function revokedKeyNote(asker: { key_revoked?: boolean | undefined }): HT
 }
 
 export const REVOKED_KEY =
-  'This API key was revoked after it asked. Nobody should approve before knowing why.'
+  'This API key was revoked after it asked. Reject this unless you know that it should still happen.'
