@@ -33,7 +33,7 @@ const OWNERS: Record<string, RegExp> = {
   '@simplewebauthn/server': /^src\/(flow|http)\//,
   otplib: /^src\/flow\/people\//,
   qrcode: /^src\/http\//,
-  'web-push': /^src\/push\//,
+  'web-push': /^src\/outbound\//,
   jose: /^src\/signing\//,
   '@noble/ed25519': /^(src\/signing|dashboard\/verify)\//,
   'zod-openapi': /^src\/http\//,
@@ -52,14 +52,9 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^src\/jobs\//, may: /^src\/(jobs|flow|domain)\// },
   { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },
   {
-    room: /^src\/webhooks\//,
-    may: /^src\/(webhooks|domain)\//,
-    types: /^src\/flow\/(delivery-)?ports\.ts$/,
-  },
-  {
-    room: /^src\/push\//,
-    may: /^src\/(push|webhooks|domain)\//,
-    types: /^src\/flow\/(push-)?ports\.ts$/,
+    room: /^src\/outbound\//,
+    may: /^src\/(outbound|domain)\//,
+    types: /^src\/flow\/((delivery|push)-)?ports\.ts$/,
   },
   {
     room: /^adapters\//,

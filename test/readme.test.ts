@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../src/package-path.ts'
+import { makeCertificate, receive } from './outbound/receiver.ts'
 import { expectStatus } from './support/enrolled.ts'
 import { createHttpClient, type HttpClient } from './support/http-client.ts'
 import { readZip } from './support/read-zip.ts'
@@ -15,7 +16,6 @@ import { type ServiceProcess, startServiceProcess } from './support/service-proc
 import { useSlack } from './support/slack-emulator.ts'
 import { createSoftAuthenticator } from './support/soft-authenticator.ts'
 import { startTeamsIdentity } from './support/teams-identity.ts'
-import { makeCertificate, receive } from './webhooks/receiver.ts'
 
 const README = readFileSync(packagePath('README.md'), 'utf8')
 /** Those in lists are indented. */

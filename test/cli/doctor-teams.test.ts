@@ -4,12 +4,12 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { type Certificate, makeCertificate } from '../outbound/receiver.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { bodyOf, closeServer, listenLocally } from '../support/local-server.ts'
 import { databaseUri, freePort, TEST_SECRETS } from '../support/service.ts'
 import { startTeamsIdentity, type TeamsIdentity } from '../support/teams-identity.ts'
 import { personNumber, TEAMS_PASSWORD, useTeams } from '../support/teams-service.ts'
-import { type Certificate, makeCertificate } from '../webhooks/receiver.ts'
 
 interface Check {
   name: string

@@ -1,7 +1,5 @@
-import { isIPv4 } from 'node:net'
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { TargetUrls } from '../flow/delivery-ports.ts'
-import { isPublicAddress } from './public-address.ts'
-import { isPublicName } from './public-name.ts'
 
 /** What the service may call. */
 export interface TargetRules {
@@ -19,7 +17,7 @@ const LONGEST = 2048
 /** What the URL parser would drop or turn into something else: blanks, controls, invisible and direction marks, `\` (T6). */
 const SILENT = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\\]/u
 
-/** `https:host` and `https:////host` are the same to the parser, but not to whoever reads them. */
+/** `https:host` and `https:////host` are the same to the parser, but not to a reader. */
 const WHOLE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i
 
 /** The check that is made before an address is stored, and again before every attempt: settings may have changed. */
@@ -84,7 +82,7 @@ function hostProblem({ allowPrivate, production }: TargetRules, host: string): s
   return isPublicAddress(literal) ? undefined : 'must not be a private or reserved address'
 }
 
-/** Whoever tries the service out calls a receiver of their own first. */
+/** A developer who tries the service out calls a receiver of their own first. */
 function hint({ production, allowPrivate }: TargetRules): string {
   return production || allowPrivate
     ? ''
@@ -100,4 +98,89 @@ function isOwn({ allowPrivate }: TargetRules, own: URL, url: URL, host: string):
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** Ends of names that no public resolver may answer for, or that only local networks use (RFC 6761, 8375, 9476; ICANN). */
+const LOCAL_ENDS: ReadonlySet<string> = new Set([
+  'alt',
+  'arpa',
+  'corp',
+  'home',
+  'internal',
+  'intranet',
+  'invalid',
+  'lan',
+  'local',
+  'localdomain',
+  'localhost',
+  'onion',
+  'private',
+  'svc',
+  'test',
+])
+
+const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/
+const TOP_LABEL = /^(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/
+
+/**
+ * Whether a host name, as `URL` prints it and without a final dot, can be a name of the public DNS (T1): at least two labels,
+ * no local ending. IP addresses are not names.
+ */
+function isPublicName(name: string): boolean {
+  const labels = name.split('.')
+  const top = labels.at(-1) ?? ''
+  return (
+    labels.length > 1 &&
+    name.length <= 253 &&
+    labels.every((label) => LABEL.test(label)) &&
+    TOP_LABEL.test(top) &&
+    !LOCAL_ENDS.has(top)
+  )
+}
+
+/** What the IANA IPv4 special-purpose registry keeps off the public internet, multicast and reserved space. */
+const V4_REFUSED: readonly [network: string, bits: number][] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+  // A public number, but inside Azure the host's own wire server.
+  ['168.63.129.16', 32],
+]
+
+/** Inside 2000::/3: protocol assignments with Teredo and ORCHID, documentation, and 6to4, which hides IPv4 addresses (T5). */
+const V6_REFUSED: readonly [network: string, bits: number][] = [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+]
+
+const refused = new BlockList()
+for (const [network, bits] of V4_REFUSED) refused.addSubnet(network, bits, 'ipv4')
+for (const [network, bits] of V6_REFUSED) refused.addSubnet(network, bits, 'ipv6')
+
+/** The only IPv6 space handed out for the public internet: mapped, compatible, NAT64 and local forms all lie outside. */
+const global = new BlockList()
+global.addSubnet('2000::', 3, 'ipv6')
+
+/**
+ * Whether an IP address, in the form Node prints, belongs to the public internet (T1, T5). Everything that is not clearly so
+ * is not: names, zone ids, IPv4 inside IPv6.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !refused.check(address, 'ipv4')
+  if (!isIPv6(address) || address.includes('%')) return false
+  return global.check(address, 'ipv6') && !refused.check(address, 'ipv6')
 }

@@ -3,8 +3,8 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { createTargetUrls, type TargetRules } from '../../src/outbound/target-url.ts'
 import { packagePath } from '../../src/package-path.ts'
-import { createTargetUrls, type TargetRules } from '../../src/webhooks/target-url.ts'
 
 const { self, cases } = z
   .object({

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { resolveByDns, resolveBySystem } from '../../src/webhooks/resolve-host.ts'
+import { resolveByDns, resolveBySystem } from '../../src/outbound/resolve-host.ts'
 
 const [A, AAAA] = [1, 28]
 const FORMAT = { ok: 0, serverFailure: 2, noSuchName: 3 }

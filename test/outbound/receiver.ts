@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import type { WebhookSender } from '../../src/flow/delivery-ports.ts'
-import type { SenderOptions } from '../../src/webhooks/guarded-post.ts'
-import { createWebhookSender } from '../../src/webhooks/send.ts'
+import type { SenderOptions } from '../../src/outbound/guarded-post.ts'
+import { createWebhookSender } from '../../src/outbound/webhook-sender.ts'
 
 /** A key and a certificate that is its own authority. */
 export interface Certificate {

@@ -1,14 +1,14 @@
 import type { PushMessage, PushSender } from '../flow/push-ports.ts'
-import { createGuardedPost, type SenderOptions } from '../webhooks/guarded-post.ts'
+import { createGuardedPost, type SenderOptions } from './guarded-post.ts'
 
 export interface PushSenderOptions extends SenderOptions {
-  /** `mailto:` or `https:` address at which push services reach whoever runs this (RFC 8292 §2.1). */
+  /** `mailto:` or `https:` address at which push services reach the operator (RFC 8292 §2.1). */
   subject: string
 }
 
 /**
  * Pushes: `web-push` encrypts and signs, our own sender sends. The address comes from a signed-in person's browser, or from
- * whoever holds their session, so it is called as webhooks are: public addresses only, no redirects, one attempt a call,
+ * a thief of their session, so it is called as webhooks are: public addresses only, no redirects, one attempt a call,
  * bounded in time and size. The library, loaded when it is first needed, never touches the network.
  */
 export function createPushSender(options: PushSenderOptions): PushSender {

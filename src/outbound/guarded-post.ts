@@ -1,0 +1,245 @@
+import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as overHttp } from 'node:http'
+import { Agent as HttpsAgent, request as overHttps } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { OutcomeClass } from '../domain/retry.ts'
+import type { AttemptOutcome } from '../flow/delivery-ports.ts'
+import {
+  BlockedAddressError,
+  guardedLookup,
+  type ResolveHost,
+  resolveByDns,
+  resolveBySystem,
+} from './resolve-host.ts'
+import { retryAfterSeconds } from './retry-after.ts'
+import { createTargetUrls, isPublicAddress, literalOf, type TargetRules } from './target-url.ts'
+
+export interface SenderOptions extends TargetRules {
+  /** From the start, name resolution included, to the status line. */
+  timeoutMs: number
+  /** Of Countersign, for `User-Agent`. */
+  version: string
+  /** Asked instead of the name servers. */
+  lookup?: ResolveHost
+  /** Decides instead of the rule of `isPublicAddress`. */
+  isPublic?: (address: string) => boolean
+  /** PEM, trusted instead of the public certificate authorities. */
+  ca?: string
+}
+
+/** A POST to an address that was named from outside. */
+interface GuardedMessage {
+  url: string
+  headers: Record<string, string>
+  body: string | Uint8Array
+  /** When it is made, for `Retry-After` dates. */
+  at: Date
+}
+
+/** Sends behind the address guard. */
+export interface GuardedPost {
+  /** Exactly one attempt; never throws. */
+  post(message: GuardedMessage): Promise<AttemptOutcome>
+  close(): void
+}
+
+/** Made once for all attempts. */
+interface Outfit extends SenderOptions {
+  targets: ReturnType<typeof createTargetUrls>
+  resolve: ResolveHost
+  mayCall(address: string): boolean
+  agents: { http: HttpAgent; https: HttpsAgent }
+  /** Attempts under way, answers still being read included. */
+  running: Set<AbortController>
+}
+
+/**
+ * The guard (T1–T10). Every attempt checks the URL by today's settings, resolves again, connects only to addresses it has
+ * checked, directly whatever proxies the environment names, and ends by the deadline. Closing cuts off what is under way as
+ * `interrupted`.
+ */
+export function createGuardedPost(options: SenderOptions): GuardedPost {
+  // Agents of our own have no proxy, and resume no TLS session, so that every connection shows its certificate.
+  const agents = {
+    http: new HttpAgent({ keepAlive: false }),
+    https: new HttpsAgent({ keepAlive: false, maxCachedSessions: 0 }),
+  }
+  const outfit: Outfit = {
+    ...options,
+    agents,
+    targets: createTargetUrls(options),
+    resolve: options.lookup ?? (options.allowPrivate ? resolveBySystem : resolveByDns()),
+    mayCall: options.allowPrivate ? () => true : (options.isPublic ?? isPublicAddress),
+    running: new Set(),
+  }
+  let closed = false
+  return {
+    async post(message) {
+      const started = performance.now()
+      const result: Result = closed ? { outcome: 'interrupted' } : await attempt(outfit, message, started)
+      return { ...result, duration_ms: Math.round(performance.now() - started) }
+    },
+    close() {
+      closed = true
+      for (const cut of outfit.running) cut.abort('interrupted')
+    },
+  }
+}
+
+type Result = Omit<AttemptOutcome, 'duration_ms'>
+
+async function attempt(outfit: Outfit, message: GuardedMessage, started: number): Promise<Result> {
+  const target = outfit.targets.read(message.url)
+  if ('problem' in target) return { outcome: 'blocked' }
+  // Node asks no lookup about IP literals, so they are checked here.
+  const literal = literalOf(target.host)
+  if (literal !== undefined && !outfit.mayCall(literal)) return { outcome: 'blocked' }
+  const cut = new AbortController()
+  const deadline = setTimeout(() => cut.abort('timeout'), outfit.timeoutMs)
+  outfit.running.add(cut)
+  let over = (): void => undefined
+  const closed = new Promise<void>((gone) => {
+    over = () => {
+      clearTimeout(deadline)
+      outfit.running.delete(cut)
+      gone()
+    }
+  })
+  try {
+    const answer = await post({
+      url: new URL(target.href),
+      host: literal ?? target.host,
+      headers: message.headers,
+      body: message.body,
+      agents: outfit.agents,
+      lookup: guardedLookup(outfit.resolve, outfit.mayCall, cut.signal),
+      mayCall: outfit.mayCall,
+      ca: outfit.ca,
+      signal: cut.signal,
+      over,
+    })
+    const now = new Date(message.at.getTime() + performance.now() - started)
+    return { ...resultOf(answer, now), closed }
+  } catch (error) {
+    over()
+    return { outcome: failureOf(error, cut.signal) }
+  }
+}
+
+function resultOf({ status, retryAfter }: Answer, now: Date): Result {
+  const seconds = status >= 200 && status < 300 ? undefined : retryAfterSeconds(retryAfter, now)
+  return { outcome: `http_${status}`, ...(seconds !== undefined && { retry_after: seconds }) }
+}
+
+/** Coarse on purpose: a reader of delivery logs must not learn what stands behind an address (T7). */
+function failureOf(error: unknown, signal: AbortSignal): OutcomeClass {
+  if (signal.aborted) return signal.reason === 'interrupted' ? 'interrupted' : 'timeout'
+  return error instanceof BlockedAddressError ? 'blocked' : 'connect_failed'
+}
+
+/** One POST that is about to be made. */
+interface Post {
+  url: URL
+  /** Without the final dot that TLS names must not have. */
+  host: string
+  headers: Record<string, string>
+  body: string | Uint8Array
+  agents: { http: HttpAgent; https: HttpsAgent }
+  lookup: LookupFunction
+  mayCall(address: string): boolean
+  /** Trusted instead of the public certificate authorities. */
+  ca: string | undefined
+  /** Cuts it off, in whatever state. */
+  signal: AbortSignal
+  /** Called when the connection is gone, which can be after the answer; a POST that fails leaves none. */
+  over(): void
+}
+
+interface Answer {
+  status: number
+  retryAfter: string | undefined
+}
+
+/** The header section of an answer (T8). */
+const HEADER_BYTES = 16 * 1024
+
+/** Informational answers (1xx) before the real one; a flood of them would keep the event loop busy until the deadline. */
+const EARLY_ANSWERS = 16
+
+/** What is read of an answer's body, and thrown away, so that an ordinary receiver is not cut off while it still writes. */
+const BODY_BYTES = 64 * 1024
+
+/** For how long it is read. Until then the connection counts against the limits, so it must not be long (T8, T9). */
+const BODY_MS = 1_000
+
+/**
+ * Makes the POST and resolves at the status line; redirects are answers like others (T4). The request is written only once the
+ * connection stands, its far end has been looked at and its certificate is verified.
+ * @throws BlockedAddressError, and what `node:https` reports
+ */
+function post(job: Post): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = open(job)
+    const answered = (response: IncomingMessage): void =>
+      resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] })
+    request.on('error', reject)
+    request.once('close', () => reject(new Error('the connection was closed without an answer')))
+    request.once('response', (response) => {
+      answered(response)
+      discard(response)
+    })
+    let early = 0
+    request.on('information', () => {
+      early += 1
+      if (early > EARLY_ANSWERS) request.destroy(new Error('too many informational answers'))
+    })
+    request.once('upgrade', (response) => {
+      answered(response)
+      request.destroy()
+    })
+  })
+}
+
+function open(job: Post): ClientRequest {
+  const { url, host, headers, signal, lookup, ca } = job
+  const secure = url.protocol === 'https:'
+  const common = {
+    method: 'POST',
+    headers,
+    signal,
+    lookup,
+    maxHeaderSize: HEADER_BYTES,
+    insecureHTTPParser: false,
+  }
+  const tls = {
+    servername: isIP(host) === 0 ? host : '',
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+  }
+  const request = secure
+    ? overHttps(url, { ...common, ...tls, agent: job.agents.https })
+    : overHttp(url, { ...common, agent: job.agents.http })
+  request.once('socket', (socket) => {
+    // A request is over with its answer; a socket lives on while the receiver leaves unread what was sent.
+    socket.once('close', () => job.over())
+    signal.addEventListener('abort', () => socket.destroy(), { once: true })
+    // Before TLS's own listener: an address that may not be called gets not even a greeting (T2).
+    socket.prependOnceListener('connect', () => {
+      if (!job.mayCall(socket.remoteAddress ?? '')) request.destroy(new BlockedAddressError())
+    })
+    socket.once(secure ? 'secureConnect' : 'connect', () => request.end(job.body))
+  })
+  return request
+}
+
+function discard(response: IncomingMessage): void {
+  const { socket } = response
+  const patience = setTimeout(() => socket.destroy(), BODY_MS)
+  socket.once('close', () => clearTimeout(patience))
+  let left = BODY_BYTES
+  // A receiver that breaks off in the body has answered all the same.
+  response.on('error', () => undefined)
+  response.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) socket.destroy()
+  })
+}
