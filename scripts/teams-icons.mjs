@@ -1,4 +1,4 @@
-// Draws the icons of the Teams app, deploy/teams/color.png and outline.png: the mark of webauthn-page/favicon.svg.
+// Draws the icons of the Teams app, deploy/teams/color.png and outline.png: the mark of webauthn-page/kit/favicon.svg.
 // What Teams wants (https://learn.microsoft.com/microsoftteams/platform/concepts/build-and-test/apps-package): in colour
 // 192×192, a symbol of 96×96 on one solid square, which Teams crops; the outline 32×32, nothing but white, no padding.
 import { mkdirSync, writeFileSync } from 'node:fs'

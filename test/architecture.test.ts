@@ -63,18 +63,23 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
   {
-    room: /^webauthn-page\//,
+    room: /^webauthn-page\/kit\//,
+    may: /^(webauthn-page\/kit\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
+    types: /^src\//,
+  },
+  {
+    room: /^webauthn-page\/(?!kit\/)/,
     may: /^(webauthn-page\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {
     room: /^dashboard\/verify\//,
-    may: /^((dashboard|webauthn-page)\/|src\/domain\/(text|identifier|read-paste)\.ts|src\/signing\/(base64|canonical|examine-receipt|jwks|receipt-checks|votes)\.ts)/,
+    may: /^(dashboard\/|webauthn-page\/kit\/|src\/domain\/(text|identifier|read-paste)\.ts|src\/signing\/(base64|canonical|examine-receipt|jwks|receipt-checks|votes)\.ts)/,
     types: /^src\//,
   },
   {
     room: /^dashboard\/(?!verify\/)/,
-    may: /^((dashboard|webauthn-page)\/|src\/domain\/(text|cut-text|event|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(dashboard\/|webauthn-page\/kit\/|src\/domain\/(text|cut-text|event|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
 ]

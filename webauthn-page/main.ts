@@ -1,8 +1,8 @@
 import { ConsentPage } from './consent/consent-page.ts'
 import { DecidePage } from './decide/decide-page.ts'
-import { el } from './dom/element.ts'
-import { showScene } from './dom/stage.ts'
 import { enrolPage } from './enrol/enrol-page.ts'
+import { el } from './kit/dom/element.ts'
+import { showScene } from './kit/dom/stage.ts'
 import { linkPage } from './link/link-page.ts'
 import { signInPage } from './sign-in/sign-in-page.ts'
 

@@ -1,11 +1,16 @@
-import { backupCodesShape, type Factors, okShape, totpSecretShape } from '../../webauthn-page/api/contract.ts'
-import { post } from '../../webauthn-page/api/request.ts'
-import { button } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { day } from '../../webauthn-page/dom/moment.ts'
-import { backupCodes } from '../../webauthn-page/passkey/backup-codes.ts'
-import { stepUp } from '../../webauthn-page/passkey/step-up.ts'
-import { totpSetup } from '../../webauthn-page/passkey/totp-setup.ts'
+import {
+  backupCodesShape,
+  type Factors,
+  okShape,
+  totpSecretShape,
+} from '../../webauthn-page/kit/api/contract.ts'
+import { post } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { backupCodes } from '../../webauthn-page/kit/passkey/backup-codes.ts'
+import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { totpSetup } from '../../webauthn-page/kit/passkey/totp-setup.ts'
 import { type Section, section } from '../parts/section.ts'
 
 type Done = (message: string) => Promise<void>

@@ -3,16 +3,16 @@ import {
   type Factors,
   okShape,
   type PasskeyEntry,
-} from '../../webauthn-page/api/contract.ts'
-import { post } from '../../webauthn-page/api/request.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
-import { day } from '../../webauthn-page/dom/moment.ts'
-import { createPasskey, deviceName, passkeysWork } from '../../webauthn-page/passkey/ceremony.ts'
-import { promptNote } from '../../webauthn-page/passkey/prompt-note.ts'
-import { type Proof, stepUp } from '../../webauthn-page/passkey/step-up.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+} from '../../webauthn-page/kit/api/contract.ts'
+import { post } from '../../webauthn-page/kit/api/request.ts'
+import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { createPasskey, deviceName, passkeysWork } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { promptNote } from '../../webauthn-page/kit/passkey/prompt-note.ts'
+import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type Section, section } from '../parts/section.ts'
 
 /** `done` reloads the page's data and shows its sentence. */

@@ -1,8 +1,8 @@
-import { okShape, type User } from '../../webauthn-page/api/contract.ts'
-import { patch } from '../../webauthn-page/api/request.ts'
-import { runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/dom/field.ts'
+import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
+import { patch } from '../../webauthn-page/kit/api/request.ts'
+import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
 import { choiceField } from '../parts/choice-field.ts'
 import { section } from '../parts/section.ts'
 

@@ -1,4 +1,4 @@
-import { count, flag, list, moment, object, text } from '../../webauthn-page/api/shape.ts'
+import { count, flag, list, moment, object, text } from '../../webauthn-page/kit/api/shape.ts'
 
 export const sessionsShape = object({
   data: list(

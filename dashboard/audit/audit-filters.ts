@@ -1,4 +1,4 @@
-import { type Field, field } from '../../webauthn-page/dom/field.ts'
+import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
 import { type Choice, type ChoiceField, choiceField } from '../parts/choice-field.ts'
 import { dayField } from '../parts/day-field.ts'
 import type { Filters } from '../parts/filters.ts'

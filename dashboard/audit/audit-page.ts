@@ -1,5 +1,5 @@
-import { get } from '../../webauthn-page/api/request.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { filterForm, RESULTS_ID } from '../parts/filter-form.ts'
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
 import { findPage } from '../parts/find-page.ts'

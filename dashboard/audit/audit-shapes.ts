@@ -9,7 +9,7 @@ import {
   type Shape,
   ShapeError,
   text,
-} from '../../webauthn-page/api/shape.ts'
+} from '../../webauthn-page/kit/api/shape.ts'
 
 /** Few, small facts about an entry. */
 type Detail = Record<string, string | number | boolean>

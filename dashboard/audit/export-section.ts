@@ -1,4 +1,4 @@
-import { type Child, el, link } from '../../webauthn-page/dom/element.ts'
+import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { type Filters, forService, withFilters } from '../parts/filters.ts'
 import { section } from '../parts/section.ts'
 

@@ -1,10 +1,10 @@
-import { get, RequestFailure } from '../../webauthn-page/api/request.ts'
-import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/consent/consent-shapes.ts'
-import { announce } from '../../webauthn-page/dom/announce.ts'
-import { el, link } from '../../webauthn-page/dom/element.ts'
-import { moment } from '../../webauthn-page/dom/moment.ts'
-import { whileVisible } from '../../webauthn-page/dom/while-visible.ts'
-import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
+import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/consent-shapes.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { announce } from '../../webauthn-page/kit/dom/announce.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
+import { callerQuote } from '../../webauthn-page/kit/show/caller-quote.ts'
 import { section } from '../parts/section.ts'
 
 const POLL_MS = 5000

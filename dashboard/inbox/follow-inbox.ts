@@ -1,4 +1,4 @@
-import { whileVisible } from '../../webauthn-page/dom/while-visible.ts'
+import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 
 /** Without the stream, or before it is open. */
 const POLL_MS = 5000

@@ -1,6 +1,6 @@
-import type { Principal } from '../../webauthn-page/api/contract.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import type { Principal } from '../../webauthn-page/kit/api/contract.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 
 /** Says whose vote it would be when the person stands in for somebody; undefined when it is their own. */
 export function forWhom(principal: Principal | null | undefined): HTMLElement | undefined {

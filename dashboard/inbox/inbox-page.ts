@@ -1,4 +1,4 @@
-import { el } from '../../webauthn-page/dom/element.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { consentsSection, loadConsents } from './consents-section.ts'
 import { firstRun, neverHadKey } from './first-run.ts'

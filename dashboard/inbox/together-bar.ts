@@ -1,6 +1,6 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import { button } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** The service takes no more at once. */
 const AT_ONCE = 50

@@ -1,6 +1,6 @@
-import { pendingShape } from '../../webauthn-page/api/contract.ts'
-import { getTimed, type Timed } from '../../webauthn-page/api/request.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { pendingShape } from '../../webauthn-page/kit/api/contract.ts'
+import { getTimed, type Timed } from '../../webauthn-page/kit/api/request.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { inOrder } from './in-order.ts'
 import { type WaitingRow, waitingRow } from './waiting-row.ts'
 

@@ -1,9 +1,9 @@
-import type { PendingRequest } from '../../webauthn-page/api/contract.ts'
-import { el, freshId, link } from '../../webauthn-page/dom/element.ts'
-import { duration, secondsUntil } from '../../webauthn-page/dom/moment.ts'
-import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
-import { revokedKeyNote } from '../../webauthn-page/show/revoked-key.ts'
+import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
+import { el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
+import { duration, secondsUntil } from '../../webauthn-page/kit/dom/moment.ts'
+import { callerQuote } from '../../webauthn-page/kit/show/caller-quote.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { revokedKeyNote } from '../../webauthn-page/kit/show/revoked-key.ts'
 import { forWhom } from './for-whom.ts'
 
 /** One request in the list of those that wait. */

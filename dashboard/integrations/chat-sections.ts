@@ -1,5 +1,5 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { sentenceOf } from '../../webauthn-page/dom/notice.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { channelsSection } from './channels-section.ts'

@@ -3,8 +3,8 @@ import {
   type ChatIdentity,
   channelsShape,
   identitiesShape,
-} from '../../webauthn-page/api/contract.ts'
-import { get, RequestFailure } from '../../webauthn-page/api/request.ts'
+} from '../../webauthn-page/kit/api/contract.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { type ChatApps, chatAppsShape } from './chat-shapes.ts'
 
 /** How chat is set up, or why that could not be read: the rest of the page does not wait for it. */

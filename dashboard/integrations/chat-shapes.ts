@@ -1,4 +1,4 @@
-import { flag, list, moment, nullable, object, oneOf, text } from '../../webauthn-page/api/shape.ts'
+import { flag, list, moment, nullable, object, oneOf, text } from '../../webauthn-page/kit/api/shape.ts'
 
 const workspaceShape = object({ tenant: text, name: nullable(text), installed_at: nullable(moment) })
 

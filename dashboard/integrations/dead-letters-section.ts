@@ -1,5 +1,5 @@
-import { el } from '../../webauthn-page/dom/element.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext } from '../shell/page-entry.ts'

@@ -1,5 +1,5 @@
-import { el } from '../../webauthn-page/dom/element.ts'
-import type { NoticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { deliveryRow } from './delivery-row.ts'
 import type { Delivery, Webhook } from './webhook-shapes.ts'

@@ -1,4 +1,4 @@
-import { el, freshId } from '../../webauthn-page/dom/element.ts'
+import { el, freshId } from '../../webauthn-page/kit/dom/element.ts'
 import { EVENTS, eventWords } from './event-words.ts'
 
 /** The choice of events. */

@@ -1,5 +1,5 @@
-import { get } from '../../webauthn-page/api/request.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { chatSections } from './chat-sections.ts'
 import { loadChatSetup } from './chat-setup.ts'

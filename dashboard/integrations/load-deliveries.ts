@@ -1,4 +1,4 @@
-import { get } from '../../webauthn-page/api/request.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
 import { deliveryPageShape } from './webhook-shapes.ts'
 
 /** A page of the log of a webhook, newest first. */

@@ -1,4 +1,4 @@
-import { el } from '../../webauthn-page/dom/element.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** What to do when the operator has not connected a platform. */
 export function notSetUp(platform: string, heading: string, path: string): HTMLElement {

@@ -1,5 +1,5 @@
-import { type Child, el } from '../../webauthn-page/dom/element.ts'
-import { moment } from '../../webauthn-page/dom/moment.ts'
+import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { deliveryState, outcomeWord } from '../requests/delivery-words.ts'
 import type { Delivery } from './webhook-shapes.ts'
 

@@ -1,5 +1,5 @@
-import type { ChatIdentity } from '../../webauthn-page/api/contract.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import type { ChatIdentity } from '../../webauthn-page/kit/api/contract.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import type { ChatApps } from './chat-shapes.ts'

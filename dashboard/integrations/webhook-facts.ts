@@ -1,6 +1,6 @@
-import { el } from '../../webauthn-page/dom/element.ts'
-import { moment } from '../../webauthn-page/dom/moment.ts'
-import { callerText, textWarnings } from '../../webauthn-page/show/caller-text.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import { eventsOf } from './event-words.ts'
 import type { Webhook } from './webhook-shapes.ts'
 

@@ -7,7 +7,7 @@ import {
   oneOf,
   optional,
   text,
-} from '../../webauthn-page/api/shape.ts'
+} from '../../webauthn-page/kit/api/shape.ts'
 
 export const deliveryShape = object({
   id: text,

@@ -1,5 +1,5 @@
 import { visibleString } from '../../src/domain/text.ts'
-import { el, link } from '../../webauthn-page/dom/element.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { rowPanel } from '../parts/row-panel.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'

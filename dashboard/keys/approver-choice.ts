@@ -1,5 +1,5 @@
-import { type Child, el, freshId } from '../../webauthn-page/dom/element.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { type Child, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { checkBox } from '../parts/check-box.ts'
 import type { PolicyApprover } from './key-shapes.ts'
 

@@ -1,4 +1,13 @@
-import { count, flag, list, moment, nullable, object, optional, text } from '../../webauthn-page/api/shape.ts'
+import {
+  count,
+  flag,
+  list,
+  moment,
+  nullable,
+  object,
+  optional,
+  text,
+} from '../../webauthn-page/kit/api/shape.ts'
 
 const keyPolicyShape = object({
   approvers: optional(list(text)),

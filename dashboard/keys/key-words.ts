@@ -1,5 +1,5 @@
-import { type Child, el } from '../../webauthn-page/dom/element.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Key, KeyPolicy, PolicyApprover } from './key-shapes.ts'
 
 /** A key by name and prefix: after a rotation two have the same name. */

@@ -1,4 +1,4 @@
-import { el } from '../../webauthn-page/dom/element.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { keyEntry } from './key-entry.ts'

@@ -1,4 +1,4 @@
-import { get } from '../../webauthn-page/api/request.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
 import { type Key, keysShape } from './key-shapes.ts'
 
 /** All keys of the account, revoked ones too. @throws RequestFailure, ShapeError */

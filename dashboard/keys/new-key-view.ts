@@ -1,5 +1,5 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { el, link } from '../../webauthn-page/dom/element.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { askCommand, command, rawKeyBox } from '../parts/key-commands.ts'
 import type { Key } from './key-shapes.ts'
 import { secretOnDemand } from './secret-on-demand.ts'

@@ -1,5 +1,5 @@
-import { el } from '../../webauthn-page/dom/element.ts'
-import { type Field, field } from '../../webauthn-page/dom/field.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
 import { checkBox } from '../parts/check-box.ts'
 import { approverChoice } from './approver-choice.ts'
 import type { AccountPolicy, KeyPolicy } from './key-shapes.ts'

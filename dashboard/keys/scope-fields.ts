@@ -1,4 +1,4 @@
-import { el, freshId } from '../../webauthn-page/dom/element.ts'
+import { el, freshId } from '../../webauthn-page/kit/dom/element.ts'
 
 /** What a key may be used for, and how people call it. */
 export const SCOPES: readonly (readonly [scope: string, words: string])[] = [

@@ -1,6 +1,6 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { noticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { loadSecret } from './signing-secret.ts'
 

@@ -1,6 +1,6 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { type Child, el } from '../../webauthn-page/dom/element.ts'
-import { moment } from '../../webauthn-page/dom/moment.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import type { InvitationLink } from './member-shapes.ts'
 

@@ -1,5 +1,5 @@
-import { get } from '../../webauthn-page/api/request.ts'
-import { el, link } from '../../webauthn-page/dom/element.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { section } from '../parts/section.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
 import { policyShape } from '../settings/settings-shapes.ts'

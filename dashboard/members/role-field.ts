@@ -1,4 +1,4 @@
-import { el } from '../../webauthn-page/dom/element.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { type ChoiceField, choiceField } from '../parts/choice-field.ts'
 import { ROLES } from './role-words.ts'
 

@@ -1,5 +1,5 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { type Child, el, freshId } from '../../webauthn-page/dom/element.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { type Child, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
 
 /** Asks before something that cannot be undone. */
 export function askFirst(question: string, yes: string, ...explanation: Child[]): Promise<boolean> {

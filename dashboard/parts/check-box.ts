@@ -1,4 +1,4 @@
-import { type Child, el, freshId } from '../../webauthn-page/dom/element.ts'
+import { type Child, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
 
 /** A box to tick, its label and, below, what it means. */
 export function checkBox(

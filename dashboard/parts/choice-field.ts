@@ -1,4 +1,4 @@
-import { el, freshId } from '../../webauthn-page/dom/element.ts'
+import { el, freshId } from '../../webauthn-page/kit/dom/element.ts'
 
 /** A labelled list to choose one value from, with a place for its error. */
 export interface ChoiceField {

@@ -1,4 +1,4 @@
-import { type Child, el } from '../../webauthn-page/dom/element.ts'
+import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** The content of each cell. */
 export type TableRow = readonly (readonly Child[])[]

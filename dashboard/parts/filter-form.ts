@@ -1,7 +1,7 @@
-import { announce } from '../../webauthn-page/dom/announce.ts'
-import { runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
-import { el, link } from '../../webauthn-page/dom/element.ts'
-import type { Field } from '../../webauthn-page/dom/field.ts'
+import { announce } from '../../webauthn-page/kit/dom/announce.ts'
+import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import type { Field } from '../../webauthn-page/kit/dom/field.ts'
 import type { ChoiceField } from './choice-field.ts'
 import type { Filters } from './filters.ts'
 

@@ -1,5 +1,5 @@
-import { RequestFailure } from '../../webauthn-page/api/request.ts'
-import { sentenceOf } from '../../webauthn-page/dom/notice.ts'
+import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** The first page of a list, or what the service said about one of the filters. */
 export type Found<Page> =

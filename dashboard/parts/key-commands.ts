@@ -1,5 +1,5 @@
-import { copyButton } from '../../webauthn-page/dom/copy-button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/copy-button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** The raw key, with a button that copies it. */
 export function rawKeyBox(rawKey: string): HTMLElement {

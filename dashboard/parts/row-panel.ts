@@ -1,6 +1,6 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { type Attributes, el } from '../../webauthn-page/dom/element.ts'
-import { type NoticeSlot, noticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { type Attributes, el } from '../../webauthn-page/kit/dom/element.ts'
+import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
 export interface RowPanel {

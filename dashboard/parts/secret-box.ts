@@ -1,5 +1,5 @@
-import { copyButton } from '../../webauthn-page/dom/copy-button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/copy-button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** A secret to be copied; `what` completes the name of the button ("Copy the signing secret"). */
 export function secretBox(secret: string, what: string): HTMLElement {

@@ -1,5 +1,5 @@
-import { type Child, el, freshId } from '../../webauthn-page/dom/element.ts'
-import { type NoticeSlot, noticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { type Child, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
+import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** One part of the account page. */
 export interface Section {

@@ -1,7 +1,7 @@
-import { announce } from '../../webauthn-page/dom/announce.ts'
-import { button } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { noticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { announce } from '../../webauthn-page/kit/dom/announce.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** One page of a list of the service. */
 export interface ListPage<T> {

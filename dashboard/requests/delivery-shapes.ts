@@ -1,4 +1,4 @@
-import { count, list, moment, nullable, object, optional, text } from '../../webauthn-page/api/shape.ts'
+import { count, list, moment, nullable, object, optional, text } from '../../webauthn-page/kit/api/shape.ts'
 
 const attempt = object({ at: moment, outcome: text, duration_ms: count })
 

@@ -1,8 +1,8 @@
-import { get } from '../../webauthn-page/api/request.ts'
-import { list, nullable, object, text } from '../../webauthn-page/api/shape.ts'
-import type { WritePerson } from '../../webauthn-page/decide/person.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
+import { list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import type { WritePerson } from '../../webauthn-page/kit/request/person.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 
 type People = readonly { approver: string | null; name: string }[]

@@ -8,7 +8,7 @@ import {
   oneOf,
   optional,
   text,
-} from '../../webauthn-page/api/shape.ts'
+} from '../../webauthn-page/kit/api/shape.ts'
 
 const requestRowShape = object({
   id: text,

@@ -1,7 +1,7 @@
-import type { Decision } from '../../webauthn-page/api/contract.ts'
-import type { CheckedReview } from '../../webauthn-page/decide/load-review.ts'
-import { downloadButton } from '../../webauthn-page/dom/download-button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import type { Decision } from '../../webauthn-page/kit/api/contract.ts'
+import { downloadButton } from '../../webauthn-page/kit/dom/download-button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import type { CheckedReview } from '../../webauthn-page/kit/request/load-review.ts'
 import { section } from '../parts/section.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { notice } from '../../webauthn-page/dom/notice.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { notice } from '../../webauthn-page/kit/dom/notice.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Policy } from './settings-shapes.ts'
 
 /** What helps where nobody could approve. */

@@ -1,6 +1,6 @@
-import { el } from '../../webauthn-page/dom/element.ts'
-import { facts } from '../../webauthn-page/dom/facts.ts'
-import { moment } from '../../webauthn-page/dom/moment.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { section } from '../parts/section.ts'
 import type { Account } from './settings-shapes.ts'
 

@@ -1,4 +1,4 @@
-import { type Field, field } from '../../webauthn-page/dom/field.ts'
+import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
 
 const MOST = 5
 

@@ -1,5 +1,5 @@
-import { get } from '../../webauthn-page/api/request.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { membersShape } from '../members/member-shapes.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { nameSection } from './name-section.ts'

@@ -7,7 +7,7 @@ import {
   type Shape,
   ShapeError,
   text,
-} from '../../webauthn-page/api/shape.ts'
+} from '../../webauthn-page/kit/api/shape.ts'
 
 const fraction: Shape<number> = (value, path) => {
   if (typeof value !== 'number' || !(value > 0 && value < 1)) throw new ShapeError(path, 'a fraction')

@@ -1,5 +1,5 @@
-import type { User } from '../../webauthn-page/api/contract.ts'
-import { flag, list, moment, object, oneOf, optional, text } from '../../webauthn-page/api/shape.ts'
+import type { User } from '../../webauthn-page/kit/api/contract.ts'
+import { flag, list, moment, object, oneOf, optional, text } from '../../webauthn-page/kit/api/shape.ts'
 
 const role = oneOf('owner', 'approver', 'auditor')
 

@@ -1,4 +1,4 @@
-import { isRecord } from '../../webauthn-page/api/shape.ts'
+import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 
 /**
  * Where a click leads within the dashboard, and takes the click from the browser. Undefined for everything the browser

@@ -1,4 +1,4 @@
-import type { User } from '../../webauthn-page/api/contract.ts'
+import type { User } from '../../webauthn-page/kit/api/contract.ts'
 import type { AccountInvitation, AccountView, Role } from './account-view.ts'
 
 /** What a page makes of an address: the router shows it. */

@@ -1,6 +1,6 @@
-import { sessionShape, type User } from '../../webauthn-page/api/contract.ts'
-import { get, RequestFailure } from '../../webauthn-page/api/request.ts'
-import type { Shape } from '../../webauthn-page/api/shape.ts'
+import { sessionShape, type User } from '../../webauthn-page/kit/api/contract.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import type { Shape } from '../../webauthn-page/kit/api/shape.ts'
 import { type AccountInvitation, type AccountView, accountsOf, accountsShape } from './account-view.ts'
 
 /** Who is signed in and where they may look. */

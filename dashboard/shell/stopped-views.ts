@@ -1,7 +1,7 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { el, link } from '../../webauthn-page/dom/element.ts'
-import { notice, sentenceOf } from '../../webauthn-page/dom/notice.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { AccountView } from './account-view.ts'
 import type { PageView } from './page-entry.ts'
 

@@ -1,8 +1,8 @@
 import type { Examination } from '../../src/signing/examine-receipt.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { callerQuote } from '../../webauthn-page/show/caller-quote.ts'
-import type { JsonValue } from '../../webauthn-page/show/json-value.ts'
-import { valueTree } from '../../webauthn-page/show/value-tree.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { callerQuote } from '../../webauthn-page/kit/show/caller-quote.ts'
+import type { JsonValue } from '../../webauthn-page/kit/show/json-value.ts'
+import { valueTree } from '../../webauthn-page/kit/show/value-tree.ts'
 import { openedIntent } from './opened-intent.ts'
 
 /** The action, and the details, that were decided on: from the opened statement, or with the doubt said. */

@@ -1,5 +1,5 @@
-import { RequestFailure } from '../../webauthn-page/api/request.ts'
-import { isRecord } from '../../webauthn-page/api/shape.ts'
+import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 
 const TIMEOUT_MS = 20_000
 

@@ -1,5 +1,5 @@
 import type { Examination } from '../../src/signing/examine-receipt.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { type CheckLine, checkLines } from './check-words.ts'
 
 const STATES: Record<CheckLine['state'], string> = {

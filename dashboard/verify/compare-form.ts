@@ -1,9 +1,9 @@
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
-import { runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { field } from '../../webauthn-page/dom/field.ts'
-import { type NoticeKind, notice } from '../../webauthn-page/dom/notice.ts'
+import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { field } from '../../webauthn-page/kit/dom/field.ts'
+import { type NoticeKind, notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Comparison, compareAction, compareContext } from './compare-typed.ts'
 import { WEAK_HASH } from './verdict.ts'
 

@@ -1,5 +1,5 @@
-import { button } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { MAX_BYTES } from './read-subject.ts'
 
 /** What came out of a drop or the file chooser. */

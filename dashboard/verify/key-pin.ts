@@ -2,10 +2,10 @@ import { visibleString } from '../../src/domain/text.ts'
 import { examineJwks } from '../../src/signing/examine-receipt.ts'
 import { JwksError } from '../../src/signing/jwks.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/dom/button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { field } from '../../webauthn-page/dom/field.ts'
-import { noticeSlot } from '../../webauthn-page/dom/notice.ts'
+import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { field } from '../../webauthn-page/kit/dom/field.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /**
  * Takes a key set that somebody saved earlier: from then on nothing is fetched, and the service can no longer choose the

@@ -1,9 +1,9 @@
 import { toBase64 } from '../../src/signing/base64.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
-import { copyButton } from '../../webauthn-page/dom/copy-button.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { facts } from '../../webauthn-page/dom/facts.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/copy-button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 
 /** The bytes that were checked, as text; `believed` is false where the signature does not cover them. */
 export function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): HTMLElement {

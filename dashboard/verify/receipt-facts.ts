@@ -1,10 +1,10 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { facts } from '../../webauthn-page/dom/facts.ts'
-import { moment } from '../../webauthn-page/dom/moment.ts'
-import { callerText } from '../../webauthn-page/show/caller-text.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { openedIntent } from './opened-intent.ts'
 
 const METHODS: Record<ReceiptPayload['method'], string> = {

@@ -1,6 +1,6 @@
 import { examineJwks } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
-import { RequestFailure } from '../../webauthn-page/api/request.ts'
+import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 
 const TIMEOUT_MS = 20_000
 

@@ -1,7 +1,7 @@
 import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
-import { el } from '../../webauthn-page/dom/element.ts'
-import { moment } from '../../webauthn-page/dom/moment.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { checkList } from './check-list.ts'
 import { whoActed } from './opened-intent.ts'
 

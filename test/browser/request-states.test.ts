@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest'
-import type { Review } from '../../webauthn-page/api/contract.ts'
+import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { describeInBrowser, stopClock, type Visitor } from '../support/browser.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'

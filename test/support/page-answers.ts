@@ -3,7 +3,13 @@ import type { AccountInvitation, AccountView } from '../../dashboard/shell/accou
 import { refusal } from '../../src/domain/errors.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type { ApiKeyEntry, Factors, PendingRequest, Review, User } from '../../webauthn-page/api/contract.ts'
+import type {
+  ApiKeyEntry,
+  Factors,
+  PendingRequest,
+  Review,
+  User,
+} from '../../webauthn-page/kit/api/contract.ts'
 import { type PageArea, type PageCall, routeIn } from './page-area.ts'
 import { chatAnswers, freshChat, type PageChat } from './page-chat-answers.ts'
 import { consentAnswers, freshConsents, type PageConsents } from './page-consent-answers.ts'

@@ -1,5 +1,5 @@
 import { type RefusalCode, refusal } from '../../src/domain/errors.ts'
-import type { ChatChannel, ChatIdentity, ChatLink } from '../../webauthn-page/api/contract.ts'
+import type { ChatChannel, ChatIdentity, ChatLink } from '../../webauthn-page/kit/api/contract.ts'
 
 /** The token of the one link that exists. */
 export const LINK_TOKEN = 'k3Yb_9Qe-7'.repeat(4).concat('xyz')

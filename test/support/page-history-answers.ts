@@ -1,7 +1,7 @@
 import type { Delivery, RequestLog } from '../../dashboard/requests/delivery-shapes.ts'
 import type { RequestRow } from '../../dashboard/requests/request-shapes.ts'
 import { refusal } from '../../src/domain/errors.ts'
-import type { Review } from '../../webauthn-page/api/contract.ts'
+import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { type PageArea, RawAnswer } from './page-area.ts'
 import { sampleReview } from './page-samples.ts'
 

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type { ApiKeyEntry, Factors, PendingRequest, Review, User } from '../../webauthn-page/api/contract.ts'
+import type {
+  ApiKeyEntry,
+  Factors,
+  PendingRequest,
+  Review,
+  User,
+} from '../../webauthn-page/kit/api/contract.ts'
 
 export const SAMPLE_USER: User = {
   id: 'usr_3V9K2M7Q4R8S1T6W5X0YZABCDE',

@@ -1,10 +1,10 @@
-import { type Child, el, link } from '../dom/element.ts'
-import { facts } from '../dom/facts.ts'
-import { moment } from '../dom/moment.ts'
-import { notice } from '../dom/notice.ts'
-import { callerQuote } from '../show/caller-quote.ts'
-import { callerText } from '../show/caller-text.ts'
-import type { Consent } from './consent-shapes.ts'
+import type { Consent } from '../kit/api/consent-shapes.ts'
+import { type Child, el, link } from '../kit/dom/element.ts'
+import { facts } from '../kit/dom/facts.ts'
+import { moment } from '../kit/dom/moment.ts'
+import { notice } from '../kit/dom/notice.ts'
+import { callerQuote } from '../kit/show/caller-quote.ts'
+import { callerText } from '../kit/show/caller-text.ts'
 
 /** What the heading asks, or says that came of it. */
 export function headingOf({ status, collected, tries_left }: Consent): string {

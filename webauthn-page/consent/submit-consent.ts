@@ -1,10 +1,10 @@
 import type { ConsentIntent } from '../../src/domain/consent-intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
-import { post } from '../api/request.ts'
-import { audience } from '../decide/audience.ts'
-import { checkIntent } from '../decide/check-intent.ts'
-import { usePasskey } from '../passkey/ceremony.ts'
-import { type Consent, consentedShape, consentOptionsShape } from './consent-shapes.ts'
+import { type Consent, consentedShape, consentOptionsShape } from '../kit/api/consent-shapes.ts'
+import { post } from '../kit/api/request.ts'
+import { usePasskey } from '../kit/passkey/ceremony.ts'
+import { audience } from '../kit/request/audience.ts'
+import { checkIntent } from '../kit/request/check-intent.ts'
 
 /** What the owner says. */
 export interface Word {

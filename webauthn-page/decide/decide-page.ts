@@ -1,20 +1,25 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import { type Review, sessionShape } from '../api/contract.ts'
-import { get, RequestFailure } from '../api/request.ts'
-import { announce } from '../dom/announce.ts'
-import type { Child } from '../dom/element.ts'
-import { notice } from '../dom/notice.ts'
-import { showScene, showUser } from '../dom/stage.ts'
-import { REVOKED_KEY, revokedKeyNote } from '../show/revoked-key.ts'
+import { type Review, sessionShape } from '../kit/api/contract.ts'
+import { get, RequestFailure } from '../kit/api/request.ts'
+import { announce } from '../kit/dom/announce.ts'
+import type { Child } from '../kit/dom/element.ts'
+import { notice } from '../kit/dom/notice.ts'
+import { showScene, showUser } from '../kit/dom/stage.ts'
+import {
+  assertSameRequest,
+  type CheckedReview,
+  loadReview,
+  MismatchError,
+} from '../kit/request/load-review.ts'
+import { quorumView } from '../kit/request/quorum-view.ts'
+import { requestPanel } from '../kit/request/request-panel.ts'
+import { requestScene } from '../kit/request/request-scene.ts'
+import { timeLeft } from '../kit/request/time-left.ts'
+import { headingOf } from '../kit/request/words.ts'
+import { REVOKED_KEY, revokedKeyNote } from '../kit/show/revoked-key.ts'
 import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
-import { assertSameRequest, type CheckedReview, loadReview, MismatchError } from './load-review.ts'
-import { quorumView } from './quorum-view.ts'
-import { requestPanel } from './request-panel.ts'
-import { requestScene } from './request-scene.ts'
 import { showFailure, showInvitation, showMismatch, showNotFound } from './stopped-scenes.ts'
-import { timeLeft } from './time-left.ts'
 import { wayBack, wayOn } from './way-on.ts'
-import { headingOf } from './words.ts'
 
 const POLL_MS = 4000
 

@@ -1,20 +1,18 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import type { Review } from '../api/contract.ts'
-import { RequestFailure } from '../api/request.ts'
-import { announce } from '../dom/announce.ts'
-import { type ButtonLook, button } from '../dom/button.ts'
-import { el } from '../dom/element.ts'
-import { readCode } from '../dom/field.ts'
-import { noticeSlot } from '../dom/notice.ts'
-import { promptNote } from '../passkey/prompt-note.ts'
-import { callerText } from '../show/caller-text.ts'
-import { commentField } from './comment-field.ts'
-import { MismatchError } from './load-review.ts'
-import { methodChoice } from './method-choice.ts'
+import type { Review } from '../kit/api/contract.ts'
+import { RequestFailure } from '../kit/api/request.ts'
+import { announce } from '../kit/dom/announce.ts'
+import { type ButtonLook, button } from '../kit/dom/button.ts'
+import { el } from '../kit/dom/element.ts'
+import { readCode } from '../kit/dom/field.ts'
+import { noticeSlot } from '../kit/dom/notice.ts'
+import { promptNote } from '../kit/passkey/prompt-note.ts'
+import { commentField } from '../kit/request/comment-field.ts'
+import { MismatchError } from '../kit/request/load-review.ts'
+import { methodChoice } from '../kit/request/method-choice.ts'
+import { ACTION_ID } from '../kit/request/request-scene.ts'
+import { callerText } from '../kit/show/caller-text.ts'
 import { submitDecision } from './submit-decision.ts'
-
-/** The element that holds the action: what the buttons decide on. */
-export const ACTION_ID = 'requested-action'
 
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */

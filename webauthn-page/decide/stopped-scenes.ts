@@ -1,9 +1,9 @@
-import { okShape, type User } from '../api/contract.ts'
-import { remove } from '../api/request.ts'
-import { button } from '../dom/button.ts'
-import { el } from '../dom/element.ts'
-import { notice, sentenceOf } from '../dom/notice.ts'
-import { showScene } from '../dom/stage.ts'
+import { okShape, type User } from '../kit/api/contract.ts'
+import { remove } from '../kit/api/request.ts'
+import { button } from '../kit/dom/button.ts'
+import { el } from '../kit/dom/element.ts'
+import { notice, sentenceOf } from '../kit/dom/notice.ts'
+import { showScene } from '../kit/dom/stage.ts'
 import { signInPanel } from '../sign-in/sign-in-panel.ts'
 
 /** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */

@@ -1,9 +1,9 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import { decisionOptionsShape, type Review, voteAnswerShape } from '../api/contract.ts'
-import { post } from '../api/request.ts'
-import { usePasskey } from '../passkey/ceremony.ts'
-import { audience } from './audience.ts'
-import { checkIntent, shownIntent } from './check-intent.ts'
+import { decisionOptionsShape, type Review, voteAnswerShape } from '../kit/api/contract.ts'
+import { post } from '../kit/api/request.ts'
+import { usePasskey } from '../kit/passkey/ceremony.ts'
+import { audience } from '../kit/request/audience.ts'
+import { checkIntent, shownIntent } from '../kit/request/check-intent.ts'
 
 export interface Ballot {
   decision: Outcome

@@ -1,6 +1,6 @@
-import { type PendingRequest, pendingShape } from '../api/contract.ts'
-import { get } from '../api/request.ts'
-import { el, link } from '../dom/element.ts'
+import { type PendingRequest, pendingShape } from '../kit/api/contract.ts'
+import { get } from '../kit/api/request.ts'
+import { el, link } from '../kit/dom/element.ts'
 
 /** Where to go from a request that is not to be decided here any more. */
 export function wayBack(): HTMLElement {

@@ -1,6 +1,6 @@
-import type { Invitation } from '../api/contract.ts'
-import { el } from '../dom/element.ts'
-import { callerText } from '../show/caller-text.ts'
+import type { Invitation } from '../kit/api/contract.ts'
+import { el } from '../kit/dom/element.ts'
+import { callerText } from '../kit/show/caller-text.ts'
 
 /** What the invited person would be, and where. */
 export function joining({ account_name, role }: Invitation): HTMLElement | undefined {

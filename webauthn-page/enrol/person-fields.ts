@@ -1,5 +1,5 @@
-import { el } from '../dom/element.ts'
-import { EMAIL_LENGTH, type Field, field, NAME_LENGTH } from '../dom/field.ts'
+import { el } from '../kit/dom/element.ts'
+import { EMAIL_LENGTH, type Field, field, NAME_LENGTH } from '../kit/dom/field.ts'
 
 export interface Person {
   email: string

@@ -1,11 +1,11 @@
-import type { ChatLink, User } from '../api/contract.ts'
-import { announce } from '../dom/announce.ts'
-import { type Child, el, link as linkTo } from '../dom/element.ts'
-import { notice } from '../dom/notice.ts'
-import { showScene } from '../dom/stage.ts'
+import type { ChatLink, User } from '../kit/api/contract.ts'
+import { announce } from '../kit/dom/announce.ts'
+import { type Child, el, link as linkTo } from '../kit/dom/element.ts'
+import { notice } from '../kit/dom/notice.ts'
+import { showScene } from '../kit/dom/stage.ts'
+import { channelOf, whoInChat, whoIsHere } from '../kit/show/chat-names.ts'
+import { wordsOf } from '../kit/show/chat-words.ts'
 import { signInPanel } from '../sign-in/sign-in-panel.ts'
-import { channelOf, whoInChat, whoIsHere } from './chat-names.ts'
-import { wordsOf } from './chat-words.ts'
 
 const ACCOUNT = (): HTMLElement =>
   el('p', {}, linkTo('/account', 'Go to your account', { class: 'button primary' }))

@@ -1,11 +1,11 @@
-import type { ChatLink, User } from '../api/contract.ts'
-import { button } from '../dom/button.ts'
-import { type Child, el } from '../dom/element.ts'
-import { moment } from '../dom/moment.ts'
-import { type NoticeSlot, notice } from '../dom/notice.ts'
-import { showScene } from '../dom/stage.ts'
-import { channelOf, linkWarnings, whoInChat, whoIsHere } from './chat-names.ts'
-import { typed, wordsOf } from './chat-words.ts'
+import type { ChatLink, User } from '../kit/api/contract.ts'
+import { button } from '../kit/dom/button.ts'
+import { type Child, el } from '../kit/dom/element.ts'
+import { moment } from '../kit/dom/moment.ts'
+import { type NoticeSlot, notice } from '../kit/dom/notice.ts'
+import { showScene } from '../kit/dom/stage.ts'
+import { channelOf, linkWarnings, whoInChat, whoIsHere } from '../kit/show/chat-names.ts'
+import { typed, wordsOf } from '../kit/show/chat-words.ts'
 
 /** What the person may do at a question. */
 export interface Answers {

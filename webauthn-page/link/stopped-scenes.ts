@@ -1,12 +1,12 @@
-import type { ChatLink, User } from '../api/contract.ts'
-import { button } from '../dom/button.ts'
-import { type Child, el, link as linkTo } from '../dom/element.ts'
-import { moment } from '../dom/moment.ts'
-import { notice, sentenceOf } from '../dom/notice.ts'
-import { showScene } from '../dom/stage.ts'
+import type { ChatLink, User } from '../kit/api/contract.ts'
+import { button } from '../kit/dom/button.ts'
+import { type Child, el, link as linkTo } from '../kit/dom/element.ts'
+import { moment } from '../kit/dom/moment.ts'
+import { notice, sentenceOf } from '../kit/dom/notice.ts'
+import { showScene } from '../kit/dom/stage.ts'
+import { channelOf, linkWarnings, whoInChat, whoIsHere } from '../kit/show/chat-names.ts'
+import { typed, typedAnywhere } from '../kit/show/chat-words.ts'
 import { signInPanel } from '../sign-in/sign-in-panel.ts'
-import { channelOf, linkWarnings, whoInChat, whoIsHere } from './chat-names.ts'
-import { typed, typedAnywhere } from './chat-words.ts'
 
 /** Also what a reload leads to, as the first visit took the secret part out of the address. */
 export function showIncomplete(): void {

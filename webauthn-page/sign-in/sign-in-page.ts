@@ -1,7 +1,7 @@
-import { sessionShape } from '../api/contract.ts'
-import { get } from '../api/request.ts'
-import { el, link } from '../dom/element.ts'
-import { showScene } from '../dom/stage.ts'
+import { sessionShape } from '../kit/api/contract.ts'
+import { get } from '../kit/api/request.ts'
+import { el, link } from '../kit/dom/element.ts'
+import { showScene } from '../kit/dom/stage.ts'
 import { nextPath } from './next-path.ts'
 import { signInPanel } from './sign-in-panel.ts'
 

@@ -1,11 +1,11 @@
-import { requestOptionsShape, sessionShape, type User } from '../api/contract.ts'
-import { post, RequestFailure } from '../api/request.ts'
-import { button, runOnce, submitButton } from '../dom/button.ts'
-import { el } from '../dom/element.ts'
-import { EMAIL_LENGTH, field } from '../dom/field.ts'
-import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
-import { passkeysWork, usePasskey } from '../passkey/ceremony.ts'
-import { insteadOfPrompt, promptNote } from '../passkey/prompt-note.ts'
+import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
+import { post, RequestFailure } from '../kit/api/request.ts'
+import { button, runOnce, submitButton } from '../kit/dom/button.ts'
+import { el } from '../kit/dom/element.ts'
+import { EMAIL_LENGTH, field } from '../kit/dom/field.ts'
+import { type NoticeSlot, noticeSlot } from '../kit/dom/notice.ts'
+import { passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
+import { insteadOfPrompt, promptNote } from '../kit/passkey/prompt-note.ts'
 
 /** Both ways of signing in. Says nothing about the page one is on the way to. `codesOpen` shows the codes at once. */
 export function signInPanel(signedIn: (user: User) => void, codesOpen = false): HTMLElement {

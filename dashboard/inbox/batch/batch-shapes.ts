@@ -1,5 +1,5 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
-import { factor, requestOptions } from '../../../webauthn-page/api/contract.ts'
+import { factor, requestOptions } from '../../../webauthn-page/kit/api/contract.ts'
 import {
   isRecord,
   list,
@@ -8,7 +8,7 @@ import {
   type Shape,
   ShapeError,
   text,
-} from '../../../webauthn-page/api/shape.ts'
+} from '../../../webauthn-page/kit/api/shape.ts'
 
 const statement: Shape<Record<string, unknown>> = (value, path) => {
   if (!isRecord(value)) throw new ShapeError(path, 'an object')

@@ -1,6 +1,6 @@
-import type { CheckedReview } from '../../../webauthn-page/decide/load-review.ts'
-import { type Child, el } from '../../../webauthn-page/dom/element.ts'
-import { callerText } from '../../../webauthn-page/show/caller-text.ts'
+import { type Child, el } from '../../../webauthn-page/kit/dom/element.ts'
+import type { CheckedReview } from '../../../webauthn-page/kit/request/load-review.ts'
+import { callerText } from '../../../webauthn-page/kit/show/caller-text.ts'
 
 /** Says beside the button whose votes these are, where the person stands in for others; undefined where for nobody. */
 export function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {

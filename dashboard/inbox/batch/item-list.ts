@@ -1,6 +1,6 @@
-import type { CheckedReview } from '../../../webauthn-page/decide/load-review.ts'
-import { button } from '../../../webauthn-page/dom/button.ts'
-import { el } from '../../../webauthn-page/dom/element.ts'
+import { button } from '../../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../../webauthn-page/kit/dom/element.ts'
+import type { CheckedReview } from '../../../webauthn-page/kit/request/load-review.ts'
 import { itemRow } from './batch-rows.ts'
 
 /** What would be signed, with one button that opens the details of every request, or closes them. */

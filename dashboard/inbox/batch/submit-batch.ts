@@ -1,5 +1,5 @@
-import { post, RequestFailure } from '../../../webauthn-page/api/request.ts'
-import { usePasskey } from '../../../webauthn-page/passkey/ceremony.ts'
+import { post, RequestFailure } from '../../../webauthn-page/kit/api/request.ts'
+import { usePasskey } from '../../../webauthn-page/kit/passkey/ceremony.ts'
 import { type BatchItem, batchAnswerShape, batchOptionsShape } from './batch-shapes.ts'
 import { checkBatch, type ShownBatch } from './check-batch.ts'
 

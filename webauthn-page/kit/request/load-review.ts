@@ -1,4 +1,4 @@
-import { canonicalize } from '../../src/signing/canonical.ts'
+import { canonicalize } from '../../../src/signing/canonical.ts'
 import { type Review, reviewShape } from '../api/contract.ts'
 import { get } from '../api/request.ts'
 import { sha256Hex } from '../passkey/sha256.ts'

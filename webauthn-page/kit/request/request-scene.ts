@@ -1,9 +1,11 @@
 import { type Child, el } from '../dom/element.ts'
 import { callerBox } from '../show/caller-box.ts'
-import { ACTION_ID } from './decision-form.ts'
 import type { CheckedReview } from './load-review.ts'
 import { requestHead } from './request-head.ts'
 import { signedFacts } from './signed-facts.ts'
+
+/** The element that holds the action: what the buttons decide on. */
+export const ACTION_ID = 'requested-action'
 
 /**
  * The whole page of one request, with `panel` beside what the caller wrote. While a decision is open the text comes before

@@ -1,4 +1,4 @@
-import { hasHidden, mixedScriptWarning, type Segment, visibleText } from '../../src/domain/text.ts'
+import { hasHidden, mixedScriptWarning, type Segment, visibleText } from '../../../src/domain/text.ts'
 import { el } from '../dom/element.ts'
 
 /**

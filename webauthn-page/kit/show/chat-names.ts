@@ -1,6 +1,6 @@
 import type { ChatLink, User } from '../api/contract.ts'
 import { type Child, el } from '../dom/element.ts'
-import { callerText, textWarnings } from '../show/caller-text.ts'
+import { callerText, textWarnings } from './caller-text.ts'
 import { wordsOf } from './chat-words.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { requestOptionsShape } from '../api/contract.ts'
+import { requestOptionsShape } from './contract.ts'
 import {
   count,
   isRecord,
@@ -10,7 +10,7 @@ import {
   type Shape,
   ShapeError,
   text,
-} from '../api/shape.ts'
+} from './shape.ts'
 
 const waiting = {
   id: text,
