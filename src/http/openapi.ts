@@ -1,41 +1,42 @@
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
-import { accountPaths } from './openapi/account-paths.ts'
-import { approvalPaths } from './openapi/approval-paths.ts'
-import { batchPaths } from './openapi/batch-paths.ts'
-import { bootstrapPaths } from './openapi/bootstrap-paths.ts'
-import { chatPaths } from './openapi/chat-paths.ts'
-import { decisionPaths } from './openapi/decision-paths.ts'
-import { factorPaths } from './openapi/factor-paths.ts'
-import { historyPaths } from './openapi/history-paths.ts'
-import { memberPaths } from './openapi/member-paths.ts'
-import { ownSessionPaths } from './openapi/own-session-paths.ts'
-import { profilePaths } from './openapi/profile-paths.ts'
-import { pushPaths } from './openapi/push-paths.ts'
+import { accountOperations } from './openapi/account-paths.ts'
+import { approvalOperations, receiptOperations } from './openapi/approval-paths.ts'
+import { batchOperations } from './openapi/batch-paths.ts'
+import { bootstrapOperations } from './openapi/bootstrap-paths.ts'
+import { chatOperations } from './openapi/chat-paths.ts'
+import { decisionOperations } from './openapi/decision-paths.ts'
+import { factorOperations } from './openapi/factor-paths.ts'
+import { historyOperations } from './openapi/history-paths.ts'
+import { memberOperations } from './openapi/member-paths.ts'
+import { ownSessionOperations } from './openapi/own-session-paths.ts'
+import { profileOperations } from './openapi/profile-paths.ts'
+import { pushOperations } from './openapi/push-paths.ts'
 import { securitySchemes } from './openapi/security.ts'
-import { servicePaths } from './openapi/service-paths.ts'
-import { enrollmentPaths, sessionPaths } from './openapi/session-paths.ts'
+import { serviceOperations } from './openapi/service-paths.ts'
+import { enrollmentOperations, sessionOperations } from './openapi/session-paths.ts'
 import { WEBHOOKS } from './openapi/webhook-events.ts'
-import { webhookPaths } from './openapi/webhook-paths.ts'
+import { webhookOperations } from './openapi/webhook-paths.ts'
 
 /** Every operation, with the schemas of its requests and answers. */
 export const PATHS: ZodOpenApiPathsObject = {
-  ...approvalPaths,
-  ...decisionPaths,
-  ...batchPaths,
-  ...bootstrapPaths,
-  ...accountPaths,
-  ...historyPaths,
-  ...memberPaths,
-  ...webhookPaths,
-  ...sessionPaths,
-  ...ownSessionPaths,
-  ...enrollmentPaths,
-  ...factorPaths,
-  ...profilePaths,
-  ...chatPaths,
-  ...pushPaths,
-  ...servicePaths,
+  ...approvalOperations,
+  ...receiptOperations,
+  ...decisionOperations,
+  ...batchOperations,
+  ...bootstrapOperations,
+  ...accountOperations,
+  ...historyOperations,
+  ...memberOperations,
+  ...webhookOperations,
+  ...sessionOperations,
+  ...ownSessionOperations,
+  ...enrollmentOperations,
+  ...factorOperations,
+  ...profileOperations,
+  ...chatOperations,
+  ...pushOperations,
+  ...serviceOperations,
 }
 
 /**

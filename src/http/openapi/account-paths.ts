@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { ZodOpenApiPathsObject } from 'zod-openapi'
 import { newKeyBody } from '../schemas/account.ts'
 import { changeKeyBody } from '../schemas/change-key.ts'
 import {
@@ -11,76 +10,61 @@ import {
 } from '../schemas/responses/account.ts'
 import { idField } from '../schemas/responses/fields.ts'
 import { PROOF_REFUSALS } from './factor-paths.ts'
-import { operation } from './operation.ts'
+import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
-const tag = 'Account'
-const reader = { by: 'session', changes: false } as const
-const owner = { by: 'session', changes: true } as const
-
-const list = operation({
-  id: 'listApiKeys',
-  tag,
-  summary: 'List API keys',
-  access: reader,
-  answers: { '200': { schema: keyListAnswer, description: 'All keys of the account, revoked ones too.' } },
-})
-
-const create = operation({
-  id: 'createApiKey',
-  tag,
-  summary: 'Make an API key',
-  description:
-    'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked.',
-  access: owner,
-  limited: true,
-  body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
-  answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
-  refusals: ['key_limit'],
-})
-
-const change = operation({
-  id: 'changeApiKey',
-  tag,
-  summary: 'Change an API key',
-  description:
-    'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key nobody is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
-  access: owner,
-  limited: true,
-  parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
-  body: {
-    schema: changeKeyBody,
-    invalid: ['policy.approvers', 'must be among the approvers of the account'],
-    optional: true,
+export const accountOperations = operations('Account', {
+  'get /api/v1/account/api-keys': {
+    id: 'listApiKeys',
+    summary: 'List API keys',
+    access: SIGNED_IN,
+    answers: {
+      '200': { schema: keyListAnswer, description: 'All keys of the account, revoked ones too.' },
+    },
   },
-  answers: { '200': { schema: changedKeyAnswer, description: 'As it is now.' } },
-  refusals: [...PROOF_REFUSALS, 'not_found', 'no_eligible_approver'],
+  'post /api/v1/account/api-keys': {
+    id: 'createApiKey',
+    summary: 'Make an API key',
+    description:
+      'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
+    answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
+    refusals: ['key_limit'],
+  },
+  'patch /api/v1/account/api-keys/{id}': {
+    id: 'changeApiKey',
+    summary: 'Change an API key',
+    description:
+      'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key nobody is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
+    body: {
+      schema: changeKeyBody,
+      invalid: ['policy.approvers', 'must be among the approvers of the account'],
+      optional: true,
+    },
+    answers: { '200': { schema: changedKeyAnswer, description: 'As it is now.' } },
+    refusals: [...PROOF_REFUSALS, 'not_found', 'no_eligible_approver'],
+  },
+  'delete /api/v1/account/api-keys/{id}': {
+    id: 'revokeApiKey',
+    summary: 'Revoke an API key',
+    description: 'At once and for ever: requests that use it, open waits included, get 401.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
+    answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/account/webhook-secret': {
+    id: 'getWebhookSecret',
+    summary: 'Read the callback signing secrets',
+    description:
+      'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked. Counted by API key only.',
+    access: { by: 'key or session' },
+    answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
+    refusals: ['rate limit exceeded'],
+  },
 })
-
-const revoke = operation({
-  id: 'revokeApiKey',
-  tag,
-  summary: 'Revoke an API key',
-  description: 'At once and for ever: requests that use it, open waits included, get 401.',
-  access: owner,
-  limited: true,
-  parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
-  answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
-  refusals: ['not_found'],
-})
-
-const webhookSecret = operation({
-  id: 'getWebhookSecret',
-  tag,
-  summary: 'Read the callback signing secrets',
-  description:
-    'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked. Counted by API key only.',
-  access: { by: 'key or session' },
-  answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
-  refusals: ['rate limit exceeded'],
-})
-
-export const accountPaths: ZodOpenApiPathsObject = {
-  '/api/v1/account/api-keys': { get: list, post: create },
-  '/api/v1/account/api-keys/{id}': { patch: change, delete: revoke },
-  '/api/v1/account/webhook-secret': { get: webhookSecret },
-}

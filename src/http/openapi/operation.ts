@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from 'zod-openapi'
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponseObject } from 'zod-openapi'
 import type { RefusalCode } from '../../domain/errors.ts'
 import { errorAnswer } from '../schemas/responses/error.ts'
 import { type HeaderName, headers, RATE_LIMIT_HEADERS } from './headers.ts'
@@ -16,10 +16,9 @@ interface DocumentedAnswer {
   examples?: Record<string, { value: unknown }>
 }
 
-/** An operation as it is written down; everything that follows from it is added by `operation`. */
-export interface OperationFacts {
+/** An operation as it is written down; everything that follows from it is added by `operations`. */
+interface OperationFacts {
   id: string
-  tag: string
   summary: string
   description?: string
   access: Access
@@ -40,12 +39,39 @@ export interface OperationFacts {
   refusals?: readonly (RefusalCode | DocumentedRefusal)[]
 }
 
-/** Builds the OpenAPI operation: security, headers and refusals follow from who may call it and what it takes. */
-export function operation(facts: OperationFacts): ZodOpenApiOperationObject {
+/** A signed-in person reads. */
+export const SIGNED_IN = { by: 'session', changes: false } as const satisfies Access
+
+/** A signed-in person changes something. */
+export const SIGNED_IN_CHANGE = { by: 'session', changes: true } as const satisfies Access
+
+/** What every list refuses. */
+export const BAD_LIMIT = {
+  code: 'invalid_field',
+  with: { field: 'limit', detail: 'must be at most 100' },
+} as const satisfies DocumentedRefusal
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+
+/** The operations under one heading of the document, by method and path. */
+export function operations(
+  tag: string,
+  table: Record<`${Method} /${string}`, OperationFacts>,
+): ZodOpenApiPathsObject {
+  const paths: ZodOpenApiPathsObject = {}
+  for (const [route, facts] of Object.entries(table)) {
+    const [method = '', path = ''] = route.split(' ')
+    paths[path] = { ...paths[path], [method]: operation(tag, facts) }
+  }
+  return paths
+}
+
+/** Security, headers and refusals follow from who may call it and what it takes. */
+function operation(tag: string, facts: OperationFacts): ZodOpenApiOperationObject {
   const { body, parameters } = facts
   return {
     operationId: facts.id,
-    tags: [facts.tag],
+    tags: [tag],
     summary: facts.summary,
     ...(facts.description === undefined ? {} : { description: facts.description }),
     security: securityOf(facts.access),
