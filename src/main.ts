@@ -1,7 +1,7 @@
-import { ConfigError, loadConfig } from './config.ts'
+import { createLog } from './compose/log.ts'
+import { DataDirInUseError } from './compose/open-store.ts'
+import { ConfigError, loadConfig } from './config/config.ts'
 import { WrongSealingKeyError } from './flow/keep-keys.ts'
-import { createLog } from './log.ts'
-import { DataDirInUseError } from './open-store.ts'
 import { serve } from './serve.ts'
 
 /**

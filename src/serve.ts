@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type ComposeOptions, type Composition, compose, composeHttp } from './compose.ts'
-import type { ChatReceiver } from './compose-chat.ts'
-import type { Config } from './config.ts'
+import { type ComposeOptions, type Composition, compose, composeHttp } from './compose/compose.ts'
+import type { ChatReceiver } from './compose/compose-chat.ts'
+import { startWork, type Work } from './compose/start-work.ts'
+import type { Config } from './config/config.ts'
 import { inviteFirstOwner } from './flow/people/invite-user.ts'
-import { startWork, type Work } from './start-work.ts'
 
 /** A service that answers requests. */
 export interface RunningService {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { packagePath } from '../src/package-path.ts'
+import { packagePath } from '../src/config/package-path.ts'
 
 const ROOT = packagePath('.')
 const ROOMS = ['src', 'embedded-mongo', 'adapters', 'webauthn-page', 'dashboard']
@@ -21,7 +21,7 @@ const OWNERS: Record<string, RegExp> = {
   cookie: /^src\/http\//,
   mongoose: /^src\/store\//,
   'rate-limiter-flexible': /^src\/store\//,
-  pino: /^src\/log\.ts$/,
+  pino: /^src\/compose\/log\.ts$/,
   commander: /^src\/cli\//,
   libsql: /^embedded-mongo\//,
   bson: /^embedded-mongo\//,
@@ -59,7 +59,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^adapters\//,
     may: /^(adapters|src\/(flow|domain))\//,
-    types: /^src\/(http\/http-deps|slack-config|teams-config)\.ts$/,
+    types: /^src\/(http\/http-deps|config\/(slack|teams))\.ts$/,
   },
   { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
   {
@@ -117,13 +117,13 @@ describe('import rules', () => {
     expect([...outside.map(({ target }) => target), ...impure.map(({ path }) => path)]).toEqual([])
   })
 
-  it('reads process.env in config.ts alone, and exits in main.ts and the command line alone', () => {
+  it('reads process.env in config/config.ts alone, and exits in main.ts and the command line alone', () => {
     const server = files.filter(({ path }) => !/^(webauthn-page|dashboard)\//.test(path))
     const environment = server
       .filter(({ text }) => code(text).includes('process.env'))
       .map(({ path }) => path)
     const exits = server.filter(({ text }) => code(text).includes('process.exit')).map(({ path }) => path)
-    expect(environment).toEqual(['src/config.ts'])
+    expect(environment).toEqual(['src/config/config.ts'])
     expect(exits.filter((path) => path !== 'src/main.ts' && !path.startsWith('src/cli/'))).toEqual([])
   })
 
@@ -134,7 +134,7 @@ describe('import rules', () => {
     expect(
       reach
         .map(({ path }) => path)
-        .filter((path) => path !== 'src/open-store.ts' && !path.startsWith('src/cli/')),
+        .filter((path) => path !== 'src/compose/open-store.ts' && !path.startsWith('src/cli/')),
     ).toEqual([])
   })
 })

@@ -3,15 +3,15 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { packagePath } from '../src/package-path.ts'
+import { packagePath } from '../src/config/package-path.ts'
 import { useDataDir } from './support/cli.ts'
 
 /** Puts the built service together as `compose` does, and lists the chat libraries that came along. */
 const SCRIPT = `
 import { createRequire } from 'node:module'
 const load = (path) => import(new URL(path, 'file://' + process.cwd() + '/dist/src/'))
-const { compose } = await load('compose.js')
-const { loadConfig } = await load('config.js')
+const { compose } = await load('compose/compose.js')
+const { loadConfig } = await load('config/config.js')
 await load('cli/run-cli.js')
 await load('cli/program.js')
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig, SECRET_NAMES } from '../src/config.ts'
+import { ConfigError, readConfig, SECRET_NAMES } from '../src/config/config.ts'
 
 const secret = () => randomBytes(32).toString('base64')
 const production = (): Record<string, string> => ({

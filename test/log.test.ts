@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLog, redact } from '../src/log.ts'
+import { createLog, redact } from '../src/compose/log.ts'
 import { alter, decidedId, newCaller, send, signIn } from './support/caller.ts'
 import {
   assertWith,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { ConfigError, readConfig } from '../src/config/config.ts'
 import { TEST_SECRETS } from './support/service.ts'
 
 const BOT = { SLACK_BOT_TOKEN: 'xoxb-1' }

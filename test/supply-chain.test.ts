@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { packagePath } from '../src/package-path.ts'
+import { packagePath } from '../src/config/package-path.ts'
 
 const versions = z.record(z.string(), z.string())
 const manifest = z

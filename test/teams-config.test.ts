@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { ConfigError, readConfig } from '../src/config/config.ts'
 import { TEST_SECRETS } from './support/service.ts'
 
 const APP = '7f3a1c52-94d0-4e0b-8b6e-2d5c0f9a1e34'

@@ -1,9 +1,9 @@
+import type { SlackSettings } from '../../src/config/slack.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import { finishInstall, startInstall } from '../../src/flow/chat/install-state.ts'
 import { addInstallation } from '../../src/flow/chat/manage-installations.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Edge, Mount, Notice } from '../../src/http/http-deps.ts'
-import type { SlackSettings } from '../../src/slack-config.ts'
 import { createOAuthFlow, type Installed, type OAuthFlow } from './oauth-flow.ts'
 
 type InstallDeps = Pick<

@@ -1,8 +1,8 @@
 import { type Installation, InstallProvider, type OrgInstallation } from '@slack/oauth'
+import type { SlackSettings } from '../../src/config/slack.ts'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import type { Edge } from '../../src/http/http-deps.ts'
-import type { SlackSettings } from '../../src/slack-config.ts'
 import { BOT_SCOPES } from './scopes.ts'
 import { createSlackLog } from './slack-log.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { SlackSettings } from '../../src/config/slack.ts'
 import type { Log } from '../../src/flow/ports.ts'
-import type { SlackSettings } from '../../src/slack-config.ts'
 import { troubleOf } from './outcome.ts'
 import { createWebClient } from './web-client.ts'
 import type { Workspace } from './workspaces.ts'

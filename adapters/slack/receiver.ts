@@ -1,7 +1,7 @@
 import type { Receiver } from '@slack/bolt'
+import type { SlackSettings } from '../../src/config/slack.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
-import type { SlackSettings } from '../../src/slack-config.ts'
 import { createAnswering } from './answering.ts'
 import { mountEvents } from './http-events.ts'
 import { listen } from './listeners.ts'

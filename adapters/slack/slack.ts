@@ -1,7 +1,7 @@
+import type { SlackSettings } from '../../src/config/slack.ts'
 import type { ChatInstallationStore, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
-import type { SlackSettings } from '../../src/slack-config.ts'
 import { mountFixed, mountInstall } from './install.ts'
 import { createSlackPort } from './port.ts'
 import { createSlackReceiver } from './receiver.ts'

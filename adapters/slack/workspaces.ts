@@ -1,7 +1,7 @@
 import type { webApi } from '@slack/bolt'
+import type { SlackSettings } from '../../src/config/slack.ts'
 import { UNKNOWN_TENANT } from '../../src/domain/chat.ts'
 import type { ChatSetup } from '../../src/flow/chat-ports.ts'
-import type { SlackSettings } from '../../src/slack-config.ts'
 import { createInstalledWorkspaces } from './installed-workspaces.ts'
 import { createOwnWorkspace } from './own-workspace.ts'
 import type { SlackParts } from './slack.ts'

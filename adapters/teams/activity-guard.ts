@@ -1,7 +1,7 @@
+import type { TeamsSettings } from '../../src/config/teams.ts'
 import { invalidField, refusal } from '../../src/domain/errors.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { TeamsSettings } from '../../src/teams-config.ts'
 import { type Activity, readActivity } from './read-activity.ts'
 import { isAllowedService } from './service-address.ts'
 import type { TokenClaims } from './token-guard.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { TeamsSettings } from '../../src/config/teams.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { TeamsSettings } from '../../src/teams-config.ts'
 import { CALL_DEADLINE_MS } from './call-outcome.ts'
 import { FetchFailure, fetchJson } from './fetch-json.ts'
 

@@ -1,7 +1,7 @@
 import { CloudAdapter, ConfigurationBotFrameworkAuthentication, type TurnContext } from 'botbuilder'
+import type { TeamsSettings } from '../../src/config/teams.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { TeamsSettings } from '../../src/teams-config.ts'
 import { eventOf } from './activity-event.ts'
 import { createAppTokens } from './app-token.ts'
 import type { BotCalls, BotEvents, BotMessage, BotUser, TeamsBot } from './bot-port.ts'

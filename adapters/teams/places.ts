@@ -1,7 +1,7 @@
+import type { TeamsSettings } from '../../src/config/teams.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { ChatConversation, ChatConversationStore } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { TeamsSettings } from '../../src/teams-config.ts'
 import type { BotAddress, BotPlace, BotSource, BotUser } from './bot-port.ts'
 import { readPlace, writePlace } from './place-text.ts'
 import { firstService } from './service-address.ts'

@@ -1,6 +1,6 @@
+import type { TeamsSettings } from '../../src/config/teams.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
-import type { TeamsSettings } from '../../src/teams-config.ts'
 import { guardActivity } from './activity-guard.ts'
 import { createBackground } from './background.ts'
 import type { TeamsBot } from './bot-port.ts'

@@ -1,5 +1,5 @@
+import type { TeamsSettings } from '../../src/config/teams.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { TeamsSettings } from '../../src/teams-config.ts'
 import type { AppTokens } from './app-token.ts'
 import { CallRefused, readRetryAfter } from './call-outcome.ts'
 import { errorCodeOf, FetchFailure, networkCode, parsed, readText } from './fetch-json.ts'

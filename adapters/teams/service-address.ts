@@ -1,4 +1,4 @@
-import type { TeamsSettings } from '../../src/teams-config.ts'
+import type { TeamsSettings } from '../../src/config/teams.ts'
 
 /** Hosts of Microsoft's connectors: worldwide, and the clouds of governments. */
 const EXACT = ['smba.trafficmanager.net']

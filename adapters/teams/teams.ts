@@ -1,7 +1,7 @@
+import type { TeamsSettings } from '../../src/config/teams.ts'
 import type { ChatConversationStore, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
-import type { TeamsSettings } from '../../src/teams-config.ts'
 import type { BotCalls, TeamsBot } from './bot-port.ts'
 import { paceCalls } from './paced-calls.ts'
 import { createPlaces } from './places.ts'

@@ -1,5 +1,5 @@
+import { withTrail } from '../compose/inspect-store.ts'
 import { type CheckOptions, checkTrail, type Finding, type TrailReport } from '../flow/audit/check-trail.ts'
-import { withTrail } from '../open-trail.ts'
 import type { ChainHead } from '../signing/audit-chain.ts'
 import { usageError } from './cli-error.ts'
 import { loadForStore } from './load-for-store.ts'

@@ -1,3 +1,4 @@
+import { withTrail } from '../compose/inspect-store.ts'
 import {
   AUDIT_TYPES,
   type AuditActor,
@@ -6,7 +7,6 @@ import {
   type AuditType,
 } from '../domain/audit.ts'
 import type { TrailDeps } from '../flow/audit-ports.ts'
-import { withTrail } from '../open-trail.ts'
 import { usageError } from './cli-error.ts'
 import { loadForStore } from './load-for-store.ts'
 import { table } from './table.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { TeamsEdition } from '../../adapters/teams/manifest.ts'
-import { packagePath } from '../package-path.ts'
+import { packagePath } from '../config/package-path.ts'
 
 const FILES: Record<TeamsEdition, string> = {
   published: 'deploy/teams/manifest-schema-1.19.json',

@@ -1,5 +1,5 @@
+import { redact } from '../compose/log.ts'
 import type { Log } from '../flow/ports.ts'
-import { redact } from '../log.ts'
 
 /** What goes wrong on the side, on stderr; silent with `--json`, where stderr is for the error alone. */
 export function commandLog(json: boolean | undefined): Log {

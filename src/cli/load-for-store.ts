@@ -1,5 +1,5 @@
-import { type Config, loadConfig } from '../config.ts'
-import { hasStore } from '../has-store.ts'
+import { hasStore } from '../compose/open-store.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { CliError } from './cli-error.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { runStoreProcess } from '../../embedded-mongo/index.ts'
-import { loadDataDir } from '../config.ts'
+import { loadDataDir } from '../config/config.ts'
 
 /**
  * `countersign store`: the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. Its address is the

@@ -1,5 +1,5 @@
 import { type SlackReach, slackManifest } from '../../adapters/slack/manifest.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { usageError } from './cli-error.ts'
 import type { CommandResult } from './tell.ts'
 

@@ -1,9 +1,9 @@
 import { CommanderError } from 'commander'
 import { StoreLockedError } from '../../embedded-mongo/index.ts'
-import { ConfigError } from '../config.ts'
+import { redact } from '../compose/log.ts'
+import { DataDirInUseError } from '../compose/open-store.ts'
+import { ConfigError } from '../config/config.ts'
 import { Refusal } from '../domain/errors.ts'
-import { redact } from '../log.ts'
-import { DataDirInUseError } from '../open-store.ts'
 import { CliError, EXIT } from './cli-error.ts'
 
 interface Told {

@@ -1,5 +1,5 @@
-import { compose } from '../compose.ts'
-import { loadConfig } from '../config.ts'
+import { compose } from '../compose/compose.ts'
+import { loadConfig } from '../config/config.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { commandLog } from './command-log.ts'
 import { loadForStore } from './load-for-store.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 import { drawnNow, slackPictures, teamsPictures } from '../support/card-pictures.ts'
 
 const folder = packagePath('docs/cards')

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { checkNode } from '../../src/cli/doctor/check-machine.ts'
-import { SECRET_NAMES } from '../../src/config.ts'
+import { SECRET_NAMES } from '../../src/config/config.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { databaseUri, startService, TEST_SECRETS } from '../support/service.ts'
 

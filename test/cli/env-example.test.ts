@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { readConfig, VARIABLES } from '../../src/config.ts'
-import { packagePath } from '../../src/package-path.ts'
+import { readConfig, VARIABLES } from '../../src/config/config.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 
 const text = readFileSync(packagePath('.env.example'), 'utf8')
 const lines = text.split('\n')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 
 const SHOWN = JSON.parse(readFileSync(packagePath('deploy/slack-manifest.json'), 'utf8'))

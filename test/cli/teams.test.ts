@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { readZip } from '../support/read-zip.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 import { nextPath } from '../../webauthn-page/sign-in/next-path.ts'
 
 const ORIGIN = 'https://approve.example'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 
 const words = z.array(z.string())
 const healthcheckSchema = z.object({

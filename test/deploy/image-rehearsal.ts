@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { cp, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 import { execForm, type Instruction, ignores, pairs, parseDockerfile, type Stage } from './dockerfile.ts'
 
 /** The files of an image, made without a container engine by doing what its Dockerfile says in folders. */

@@ -5,7 +5,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createContext, Script } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 
 describe('make-key-file.sh', () => {
   const script = packagePath('deploy/mongo/make-key-file.sh')

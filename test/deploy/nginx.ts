@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, onTestFinished, vi } from 'vitest'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 import { freePort } from '../support/service.ts'
 
 const EXECUTABLE = process.env.NGINX_PATH ?? '/usr/sbin/nginx'

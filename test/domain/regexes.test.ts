@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 
 /** Every line of code in `src`, comments left out. */
 async function linesOfSource(): Promise<{ file: string; line: string }[]> {

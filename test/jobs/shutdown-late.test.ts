@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
-import { startWork } from '../../src/start-work.ts'
+import { startWork } from '../../src/compose/start-work.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { newRequester, useWorker } from './worker.ts'

@@ -3,8 +3,8 @@ import { isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { packagePath } from '../../src/config/package-path.ts'
 import { isPublicAddress } from '../../src/outbound/target-url.ts'
-import { packagePath } from '../../src/package-path.ts'
 
 const { cases } = z
   .object({ cases: z.array(z.object({ ip: z.string(), allow: z.boolean(), why: z.string() })).min(40) })

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { packagePath } from '../../src/config/package-path.ts'
 import { signatureHeaders } from '../../src/outbound/webhook-sender.ts'
-import { packagePath } from '../../src/package-path.ts'
 import { SECRET } from './receiver.ts'
 
 const vectors = z

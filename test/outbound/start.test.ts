@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { SECRET_NAMES } from '../../src/config.ts'
+import { SECRET_NAMES } from '../../src/config/config.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 
 const PROXY = 'http://127.0.0.1:9'

@@ -3,8 +3,8 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { packagePath } from '../../src/config/package-path.ts'
 import { createTargetUrls, type TargetRules } from '../../src/outbound/target-url.ts'
-import { packagePath } from '../../src/package-path.ts'
 
 const { self, cases } = z
   .object({

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { packagePath } from '../../src/config/package-path.ts'
 import { PATHS } from '../../src/http/openapi.ts'
-import { packagePath } from '../../src/package-path.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 

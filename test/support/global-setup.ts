@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
+import { packagePath } from '../../src/config/package-path.ts'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
-import { packagePath } from '../../src/package-path.ts'
 import { answer, freshState, type PageState } from './page-answers.ts'
 import { type PageArea, RawAnswer } from './page-area.ts'
 

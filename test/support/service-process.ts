@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 
 /** The service as its users start it: `node bin/start.mjs` in a process of its own, with its embedded store. */
 export interface ServiceProcess {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { TeamsEdition } from '../../adapters/teams/manifest.ts'
-import { packagePath } from '../../src/package-path.ts'
+import { packagePath } from '../../src/config/package-path.ts'
 
 const FILES = {
   published: 'deploy/teams/manifest-schema-1.19.json',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const TIMEOUT_MS = 5_000

@@ -1,4 +1,4 @@
-import { type Config, ConfigError, loadConfig, loadProductionProblems } from '../../config.ts'
+import { type Config, ConfigError, loadConfig, loadProductionProblems } from '../../config/config.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 /** The configuration, if it can be used, and what there is to say about it. */

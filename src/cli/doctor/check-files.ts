@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Config, ConfigError, SECRET_NAMES } from '../../config.ts'
-import { loadSecrets } from '../../secrets.ts'
+import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
+import { loadSecrets } from '../../config/secrets.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 /** Files that only the service's own user may read. */

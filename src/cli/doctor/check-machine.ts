@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { packagePath } from '../../package-path.ts'
+import { packagePath } from '../../config/package-path.ts'
 import { type Check, fail, ok } from './check.ts'
 
 const manifestSchema = z.object({ engines: z.object({ node: z.string().regex(/^>=\d+\.\d+$/) }) })

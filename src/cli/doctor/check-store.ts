@@ -1,8 +1,7 @@
-import type { Config } from '../../config.ts'
-import { hasStore } from '../../has-store.ts'
-import { inspectStore, type StoreReport } from '../../inspect-store.ts'
-import { redact } from '../../log.ts'
-import { storeHolder } from '../../open-store.ts'
+import { inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
+import { redact } from '../../compose/log.ts'
+import { hasStore, storeHolder } from '../../compose/open-store.ts'
+import type { Config } from '../../config/config.ts'
 import { commandLog } from '../command-log.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 

@@ -1,5 +1,5 @@
-import type { Config } from '../../config.ts'
-import type { SlackSettings } from '../../slack-config.ts'
+import type { Config } from '../../config/config.ts'
+import type { SlackSettings } from '../../config/slack.ts'
 import type { CommandResult } from '../tell.ts'
 import { type Check, fail, ok } from './check.ts'
 import { checkConfiguration } from './check-configuration.ts'

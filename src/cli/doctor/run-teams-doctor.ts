@@ -1,5 +1,5 @@
-import type { Config } from '../../config.ts'
-import type { TeamsSettings } from '../../teams-config.ts'
+import type { Config } from '../../config/config.ts'
+import type { TeamsSettings } from '../../config/teams.ts'
 import type { CommandResult } from '../tell.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 import { checkConfiguration } from './check-configuration.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { slackManifest } from '../../../adapters/slack/manifest.ts'
 import { BOT_SCOPES } from '../../../adapters/slack/scopes.ts'
-import { packagePath } from '../../../src/package-path.ts'
+import { packagePath } from '../../../src/config/package-path.ts'
 
 const HOST = 'https://approvals.example.com'
 

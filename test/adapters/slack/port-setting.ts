@@ -1,9 +1,9 @@
 import { createSlackPort } from '../../../adapters/slack/port.ts'
 import { type Rate, SLACK_RATES, type SlackRates } from '../../../adapters/slack/rates.ts'
 import { createWorkspaces, type Workspaces } from '../../../adapters/slack/workspaces.ts'
+import type { SlackSettings } from '../../../src/config/slack.ts'
 import type { ChatInstallation, ChatInstallationStore, ChatPort } from '../../../src/flow/chat-ports.ts'
 import type { Log, Vault } from '../../../src/flow/ports.ts'
-import type { SlackSettings } from '../../../src/slack-config.ts'
 import type { SlackEmulator } from '../../support/slack-emulator.ts'
 
 /** Twenty times as fast as Slack would allow. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { packagePath } from '../../../src/package-path.ts'
+import { packagePath } from '../../../src/config/package-path.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { commandPayload, createSlackDriver, signSlack } from '../../support/slack-driver.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'

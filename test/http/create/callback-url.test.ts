@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { packagePath } from '../../../src/package-path.ts'
+import { packagePath } from '../../../src/config/package-path.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 

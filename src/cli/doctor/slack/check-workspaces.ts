@@ -1,7 +1,7 @@
-import type { Config } from '../../../config.ts'
-import { hasStore } from '../../../has-store.ts'
-import type { InstalledToken } from '../../../inspect-installations.ts'
-import { redact } from '../../../log.ts'
+import type { InstalledToken } from '../../../compose/inspect-store.ts'
+import { redact } from '../../../compose/log.ts'
+import { hasStore } from '../../../compose/open-store.ts'
+import type { Config } from '../../../config/config.ts'
 import { type Check, fail, ok, warn } from '../check.ts'
 import { callSlack } from './call-slack.ts'
 import { checkScopes, noAnswer, printable } from './check-token.ts'
@@ -34,7 +34,7 @@ export async function checkWorkspaces(config: Config, apiUrl: string): Promise<C
   if (!hasStore(config)) return [none]
   try {
     // Slack's libraries come along, which no other command needs.
-    const { inspectInstallations } = await import('../../../inspect-installations.ts')
+    const { inspectInstallations } = await import('../../../compose/inspect-store.ts')
     const installed = await inspectInstallations(config)
     if (installed.length === 0) return [none]
     const left = installed.length - MOST

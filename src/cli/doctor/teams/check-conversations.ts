@@ -1,6 +1,6 @@
-import type { Config } from '../../../config.ts'
-import { hasStore } from '../../../has-store.ts'
-import { redact } from '../../../log.ts'
+import { redact } from '../../../compose/log.ts'
+import { hasStore } from '../../../compose/open-store.ts'
+import type { Config } from '../../../config/config.ts'
 import { type Check, fail, ok, warn } from '../check.ts'
 
 const NAME = 'Conversations'
@@ -20,7 +20,7 @@ export async function checkConversations(config: Config, tenantId: string): Prom
   if (!hasStore(config)) return NOBODY
   try {
     // The store's libraries come along, which the other checks do not need.
-    const { inspectConversations } = await import('../../../inspect-conversations.ts')
+    const { inspectConversations } = await import('../../../compose/inspect-store.ts')
     const { people, channels } = await inspectConversations(config, tenantId)
     if (people + channels === 0) return NOBODY
     return ok(NAME, `${counted(people, 'person', 'people')}, ${counted(channels, 'channel', 'channels')}`)

@@ -1,6 +1,6 @@
 import { FetchFailure } from '../../../../adapters/teams/fetch-json.ts'
 import { readTokenKeys } from '../../../../adapters/teams/token-keys.ts'
-import { redact } from '../../../log.ts'
+import { redact } from '../../../compose/log.ts'
 import { type Check, fail, ok } from '../check.ts'
 
 const NAME = 'Keys of Teams'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BOT_SCOPE } from '../../../../adapters/teams/app-token.ts'
-import type { TeamsSettings } from '../../../teams-config.ts'
+import type { TeamsSettings } from '../../../config/teams.ts'
 import { type Check, fail, ok } from '../check.ts'
 
 const TIMEOUT_MS = 5_000

@@ -1,12 +1,12 @@
-import type { Config } from './config.ts'
-import type { ChatPort } from './flow/chat-ports.ts'
-import type { FlowDeps } from './flow/deps.ts'
-import type { Mount } from './http/http-deps.ts'
-import { createChatConversationStore } from './store/chat-conversations.ts'
-import { createChatInstallationStore } from './store/chat-installations.ts'
-import { createChatLinkStore } from './store/chat-links.ts'
-import { createSeenStore } from './store/chat-seen.ts'
-import type { StoreConnection } from './store/connect.ts'
+import type { Config } from '../config/config.ts'
+import type { ChatPort } from '../flow/chat-ports.ts'
+import type { FlowDeps } from '../flow/deps.ts'
+import type { Mount } from '../http/http-deps.ts'
+import { createChatConversationStore } from '../store/chat-conversations.ts'
+import { createChatInstallationStore } from '../store/chat-installations.ts'
+import { createChatLinkStore } from '../store/chat-links.ts'
+import { createSeenStore } from '../store/chat-seen.ts'
+import type { StoreConnection } from '../store/connect.ts'
 
 /** What listens to a chat platform. */
 export interface ChatReceiver {
@@ -42,11 +42,11 @@ export async function composeChat(
   const parts = { ...given, installations, conversations, baseUrl }
   const connected: ConnectedChat[] = []
   if (slack !== undefined) {
-    const { createSlack } = await import('../adapters/slack/slack.ts')
+    const { createSlack } = await import('../../adapters/slack/slack.ts')
     connected.push(createSlack(slack, parts))
   }
   if (teams !== undefined) {
-    const { createTeams } = await import('../adapters/teams/teams.ts')
+    const { createTeams } = await import('../../adapters/teams/teams.ts')
     connected.push(createTeams(teams, parts))
   }
   return { connected, stores: { chatLinks, installations, seen } }

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findRunningStore, StoreLockedError, startEmbeddedStore } from '../embedded-mongo/index.ts'
-import type { Config } from './config.ts'
+import { findRunningStore, StoreLockedError, startEmbeddedStore } from '../../embedded-mongo/index.ts'
+import type { Config } from '../config/config.ts'
 
 /** A store to connect to. */
 export interface OpenStore {
@@ -17,7 +19,7 @@ export class DataDirInUseError extends Error {
   override readonly name = 'DataDirInUseError'
 }
 
-/** A command holds the store of a stopped service for about a second; whoever comes then waits for it. */
+/** A command holds the store of a stopped service for about a second; another process that comes then waits for it. */
 const TRIES = 50
 const GAP_MS = 100
 
@@ -45,7 +47,7 @@ export async function openStore(
   }
 }
 
-/** Who serves the embedded store of this directory, if anybody does. */
+/** The process that serves the embedded store of this directory, if one does. */
 export async function storeHolder(dataDir: string): Promise<{ pid: number } | undefined> {
   const running = await findRunningStore(dataDir)
   return running && { pid: running.pid }
@@ -60,4 +62,9 @@ function inUse(dataDir: string, cause: StoreLockedError): DataDirInUseError {
     `Process ${cause.pid} already uses ${dataDir}. Stop it, set another DATA_DIR, or run "countersign store" and point MONGODB_URI of all services at it.`,
     { cause },
   )
+}
+
+/** Is there a store to open? `openStore` would make an embedded one. A MongoDB answers for itself. */
+export function hasStore({ mongodbUri, dataDir }: Pick<Config, 'mongodbUri' | 'dataDir'>): boolean {
+  return mongodbUri !== undefined || existsSync(join(dataDir, 'store.db'))
 }

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import type { Config } from './config.ts'
-import type { Log } from './flow/ports.ts'
+import type { Config } from '../config/config.ts'
+import type { Log } from '../flow/ports.ts'
 
 /** Field names whose value never reaches the log, at any depth. */
 const SECRET_FIELDS =

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { readSlack, type SlackSettings, slackVariables } from './slack-config.ts'
-import { readTeams, type TeamsSettings, teamsVariables } from './teams-config.ts'
+import { readSlack, type SlackSettings, slackVariables } from './slack.ts'
+import { readTeams, type TeamsSettings, teamsVariables } from './teams.ts'
 
 /** Names of the secrets, each at least 32 random bytes in base64, base64url or hex. */
 export const SECRET_NAMES = [

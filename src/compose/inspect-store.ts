@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto'
+import type { Config } from '../config/config.ts'
+import { loadSecrets } from '../config/secrets.ts'
+import type { TrailDeps } from '../flow/audit-ports.ts'
+import { createKeyKeeper, KEY_PURPOSES } from '../flow/keep-keys.ts'
+import type { Log } from '../flow/ports.ts'
+import type { KeyPurpose } from '../signing/keys.ts'
+import { createVault } from '../signing/vault.ts'
+import { createAuditTrail } from '../store/audit-trail.ts'
+import { type ConversationCounts, createChatConversationStore } from '../store/chat-conversations.ts'
+import { createChatInstallationStore } from '../store/chat-installations.ts'
+import { readHello } from '../store/clock.ts'
+import { connectStore, type StoreConnection } from '../store/connect.ts'
+import { createSigningKeyStore } from '../store/signing-keys.ts'
+import { createStateSurvey } from '../store/state-survey.ts'
+import { openStore } from './open-store.ts'
+
+/**
+ * Lets a command look at the store of a service that runs, or at the store itself, without a write: no index is made.
+ * @throws when the store cannot be opened or does not answer
+ */
+async function lookAt<Result>(
+  config: Pick<Config, 'mongodbUri' | 'dataDir'>,
+  look: (connection: StoreConnection) => Promise<Result>,
+): Promise<Result> {
+  const store = await openStore(config, true)
+  try {
+    const connection = await connectStore(store.uri)
+    try {
+      return await look(connection)
+    } finally {
+      await connection.close()
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+/** What a store tells about itself. */
+export interface StoreReport {
+  /** Milliseconds the store's clock is ahead of this machine's. */
+  skewMs: number
+  /** MongoDB's replica set name; undefined on a single server and on the embedded store. */
+  replicaSet: string | undefined
+  /** Signing keys by purpose, or why they cannot be opened. */
+  keys: { purpose: KeyPurpose; active: string | undefined; next: Date | undefined }[] | Error
+}
+
+/** Looks at the store as `compose` would open it. @throws what `lookAt` throws */
+export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
+  return lookAt(config, async (connection) => {
+    const hello = await readHello(connection)
+    return { ...hello, keys: await readKeys(config, connection, hello.skewMs, log).catch(asError) }
+  })
+}
+
+async function readKeys(config: Config, connection: StoreConnection, skewMs: number, log: Log) {
+  const clock = { now: () => new Date(Date.now() + skewMs) }
+  const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
+  const vault = createVault(await loadSecrets(config))
+  const keeper = createKeyKeeper({ store: createSigningKeyStore(connection), vault, clock, random, log })
+  const ring = await keeper.reload()
+  const now = clock.now()
+  return KEY_PURPOSES.map((purpose) => {
+    const coming = ring.publicRecords().filter((key) => key.purpose === purpose && key.notBefore > now)
+    const next = coming.map((key) => key.notBefore).sort((a, b) => a.getTime() - b.getTime())[0]
+    return { purpose, active: ring.active(purpose, now)?.kid, next }
+  })
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/**
+ * Lets the work read the audit trail. No secret is needed: a store that was tampered with is looked at as it is.
+ * @throws what `lookAt` and the work throw
+ */
+export function withTrail<Result>(
+  config: Pick<Config, 'mongodbUri' | 'dataDir'>,
+  work: (deps: TrailDeps) => Promise<Result>,
+): Promise<Result> {
+  return lookAt(config, (connection) =>
+    work({ trail: createAuditTrail(connection), survey: createStateSurvey(connection) }),
+  )
+}
+
+/** How many people and channels of a Teams tenant can be written to. @throws what `lookAt` throws */
+export function inspectConversations(config: Config, tenant: string): Promise<ConversationCounts> {
+  return lookAt(config, (connection) => createChatConversationStore(connection).count('teams', tenant))
+}
+
+/** A workspace with the Slack app in it. */
+export interface InstalledToken {
+  tenant: string
+  name: string
+  /** Undefined when it cannot be opened: it was sealed under another key. */
+  token: string | undefined
+}
+
+/** Who installed the Slack app, and with which token. @throws what `lookAt` throws */
+export async function inspectInstallations(config: Config): Promise<InstalledToken[]> {
+  // Slack's library is loaded only where its workspaces are asked for.
+  const { createInstalledWorkspaces } = await import('../../adapters/slack/installed-workspaces.ts')
+  const vault = createVault(await loadSecrets(config))
+  return lookAt(config, async (connection) => {
+    const installations = createChatInstallationStore(connection)
+    const parts = { installations, vault, log: silent }
+    const workspaces = createInstalledWorkspaces(config.slack?.apiUrl ?? '', parts)
+    const listed = await installations.list('slack')
+    return Promise.all(
+      listed.map(async ({ tenant, workspace_name }) => {
+        const found = await workspaces.find(tenant)
+        return { tenant, name: workspace_name, token: found?.token }
+      }),
+    )
+  })
+}
+
+/** What cannot be opened is in the list already, workspace by workspace. */
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+}
