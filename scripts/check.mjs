@@ -13,7 +13,7 @@ const steps = [
   ['unused code', ['knip']],
   ['build', [process.execPath, 'scripts/build.mjs']],
   ['openapi.json is current', [process.execPath, 'scripts/openapi.mjs', '--check']],
-  ['README is current', [process.execPath, 'scripts/readme.mjs', '--check']],
+  ['docs are current', [process.execPath, 'scripts/docs.mjs', '--check']],
 ]
 if (!process.argv.includes('--without-tests')) steps.push(['tests', ['vitest', 'run']])
 

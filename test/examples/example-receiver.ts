@@ -10,10 +10,10 @@ import { expect } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
 import { freePort } from '../support/service.ts'
 
-const README = readFileSync(packagePath('README.md'), 'utf8')
-const SECTION = /^## Receiving callbacks\n([\s\S]*?)^## /m.exec(README)?.[1] ?? ''
+const PAGE = readFileSync(packagePath('docs/callbacks.md'), 'utf8')
+const SECTION = /^## Receiving callbacks\n([\s\S]*?)^## /m.exec(PAGE)?.[1] ?? ''
 
-/** A receiver of the README, as a process of its own. */
+/** A receiver of the documents, as a process of its own. */
 export interface ExampleReceiver {
   port: number
   /** Posts to it. @returns the status; 0 when it closed the connection without an answer */
@@ -24,7 +24,7 @@ export interface ExampleReceiver {
 }
 
 /** The one code block of that language, or the shell block with that word, in the section on callbacks. */
-export function readmeBlock(language: string, word = ''): string {
+export function docsBlock(language: string, word = ''): string {
   const blocks = [...SECTION.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
     .filter(([, name, text]) => name === language && text?.includes(word))
     .map(([, , text]) => text ?? '')
@@ -35,11 +35,11 @@ export function readmeBlock(language: string, word = ''): string {
 }
 
 /** A command that the section's text names in passing. */
-export function readmeCommand(start: string): string {
+export function docsCommand(start: string): string {
   return new RegExp(`\`(${start}[^\`]*)\``).exec(SECTION)?.[1] ?? expect.unreachable(`no ${start}`)
 }
 
-/** Runs a shell command of the README but for names of files, addresses and secrets, in the package's folder. */
+/** Runs a shell command of the documents but for names of files, addresses and secrets, in the package's folder. */
 export async function runShell(
   command: string,
   changes: Record<string, string>,
@@ -51,7 +51,7 @@ export async function runShell(
   return (await promisify(execFile)('bash', ['--norc', '-euc', script], { cwd, env })).stdout
 }
 
-/** A folder with the code of the README, to run its commands in. */
+/** A folder with the code of the documents, to run its commands in. */
 export async function exampleFolder(): Promise<{ path: string; port: number; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'countersign-example-'))
   const port = await freePort()
@@ -60,12 +60,12 @@ export async function exampleFolder(): Promise<{ path: string; port: number; rem
     ['ts', 'receiver.ts'],
     ['python', 'receiver.py'],
   ] as const) {
-    await writeFile(join(path, 'examples', name), readmeBlock(language).replaceAll('4000', String(port)))
+    await writeFile(join(path, 'examples', name), docsBlock(language).replaceAll('4000', String(port)))
   }
   return { path, port, remove: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Starts a receiver by the command of the README and waits until it takes connections. */
+/** Starts a receiver by the command of the documents and waits until it takes connections. */
 export async function startExample(
   folder: { path: string; port: number },
   command: string,

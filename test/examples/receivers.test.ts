@@ -12,10 +12,10 @@ import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/l
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts'
 import { startService, type TestService } from '../support/service.ts'
 import {
+  docsBlock,
+  docsCommand,
   type ExampleReceiver,
   exampleFolder,
-  readmeBlock,
-  readmeCommand,
   runShell,
   startExample,
 } from './example-receiver.ts'
@@ -44,10 +44,10 @@ afterAll(async () => {
   await recorder.close()
 })
 
-/** By the README's command. */
+/** By the documents' command. */
 async function fetchSecret(KEY: string): Promise<string> {
   const here = { 'http://localhost:3000': service.url }
-  const answer = JSON.parse(await runShell(readmeBlock('sh', 'webhook-secret'), here, { KEY }))
+  const answer = JSON.parse(await runShell(docsBlock('sh', 'webhook-secret'), here, { KEY }))
   return String(answer.webhook_signing_secret)
 }
 
@@ -74,11 +74,11 @@ function signed(body: string, options: { id?: string; age?: number; by?: [string
 
 const hasPython = spawnSync('python3', ['--version']).status === 0
 const RECEIVERS = [
-  { name: 'TypeScript', command: readmeBlock('sh', 'receiver.ts'), runs: true, malformed: 500 },
-  { name: 'Python', command: readmeBlock('sh', 'receiver.py'), runs: hasPython, malformed: 0 },
+  { name: 'TypeScript', command: docsBlock('sh', 'receiver.ts'), runs: true, malformed: 500 },
+  { name: 'Python', command: docsBlock('sh', 'receiver.py'), runs: hasPython, malformed: 0 },
 ]
 
-describe.each(RECEIVERS)("the README's receiver in $name", ({ name, command, runs, malformed }) => {
+describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, runs, malformed }) => {
   describe.skipIf(!runs)(runs ? 'as a process' : `is not tested: ${name} is not installed`, () => {
     let folder: Awaited<ReturnType<typeof exampleFolder>>
     let receiver: ExampleReceiver
@@ -103,7 +103,7 @@ describe.each(RECEIVERS)("the README's receiver in $name", ({ name, command, run
 
     it('acts once on an approval of the service, also when its owner has it sent again', async () => {
       const here = { 'http://localhost:3000': service.url, ':4000': `:${folder.port}` }
-      const asking = readmeBlock('sh', '"callback_url"')
+      const asking = docsBlock('sh', '"callback_url"')
       const { id } = JSON.parse(await runShell(asking, here, { KEY: setting.key }))
       await decideByPasskey(setting, id, 'approved')
       await eventually(() => deliveryOf(id)).toMatchObject({
@@ -197,10 +197,10 @@ describe.each(RECEIVERS)("the README's receiver in $name", ({ name, command, run
   })
 })
 
-describe('the receivers of the README', () => {
+describe('the receivers of the documents', () => {
   it('trust nobody when no secret is set, in TypeScript', async () => {
     const folder = await exampleFolder()
-    const receiver = await startExample(folder, readmeBlock('sh', 'receiver.ts'), {})
+    const receiver = await startExample(folder, docsBlock('sh', 'receiver.ts'), {})
     const { body } = genuine
     const headers = { ...signed(body), 'webhook-signature': emptyKeyed(signed(body), body) }
     expect(await receiver.post(headers, body)).toBe(401)
@@ -211,7 +211,7 @@ describe('the receivers of the README', () => {
 
   it.skipIf(!hasPython)('remember in Python what they did before a restart', async () => {
     const folder = await exampleFolder()
-    const command = readmeBlock('sh', 'receiver.py')
+    const command = docsBlock('sh', 'receiver.py')
     const run = () => startExample(folder, command, { WEBHOOK_SECRETS: secrets.live })
     const first = await run()
     expect(await first.post(genuine.headers, genuine.body)).toBe(200)
@@ -226,8 +226,8 @@ describe('the receivers of the README', () => {
 
   it('are the files in examples/', () => {
     const file = (name: string) => readFileSync(packagePath(`examples/${name}`), 'utf8')
-    expect(readmeBlock('ts')).toBe(file('receiver.ts'))
-    expect(readmeBlock('python')).toBe(file('receiver.py'))
+    expect(docsBlock('ts')).toBe(file('receiver.ts'))
+    expect(docsBlock('python')).toBe(file('receiver.py'))
   })
 
   it('can prove the decision with what they received', async () => {
@@ -239,7 +239,7 @@ describe('the receivers of the README', () => {
     await writeFile(files['callback.json'], genuine.body)
     const keys = await fetch(`${service.url}/.well-known/jwks.json`)
     await writeFile(files['jwks.json'], await keys.text())
-    const said = await runShell(readmeCommand('npx countersign verify'), files)
+    const said = await runShell(docsCommand('npx countersign verify'), files)
     await folder.remove()
     expect(said).toMatch(/approved/)
     expect(said).toContain(genuine.rid)

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, normalize } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../src/config/package-path.ts'
@@ -17,9 +17,19 @@ import { useSlack } from './support/slack-emulator.ts'
 import { createSoftAuthenticator } from './support/soft-authenticator.ts'
 import { startTeamsIdentity } from './support/teams-identity.ts'
 
-const README = readFileSync(packagePath('README.md'), 'utf8')
-/** Those in lists are indented. */
-const BLOCKS = [...README.matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)].map((match) => match[1] ?? '')
+const PAGES = [
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(packagePath('docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+].map((path) => ({ path, text: readFileSync(packagePath(path), 'utf8') }))
+
+/** What a reader is told to type; CI itself runs what CONTRIBUTING says. Blocks in lists are indented. */
+const BLOCKS = PAGES.filter(({ path }) => path !== 'CONTRIBUTING.md')
+  .flatMap(({ text }) => [...text.matchAll(/^ *```sh\n([\s\S]*?)^ *```/gm)])
+  .map((match) => match[1] ?? '')
 
 let folder: string
 let url: string
@@ -42,7 +52,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Runs a block of the README as it stands, but for the port, in the package's folder; files go to the temporary one. */
+/** Runs a block of the documents as it stands, but for the port, in the package's folder; files go to the temporary one. */
 async function run(block: string, variables: Record<string, string> = {}): Promise<string> {
   const script = block
     .replace(/^ *export \w+=.*$/gm, '')
@@ -63,15 +73,16 @@ async function run(block: string, variables: Record<string, string> = {}): Promi
 
 function block(word: string): string {
   return (
-    BLOCKS.find((text) => text.includes(word)) ?? expect.unreachable(`README has no command with ${word}`)
+    BLOCKS.find((text) => text.includes(word)) ?? expect.unreachable(`no document has a command with ${word}`)
   )
 }
 
-describe('README', () => {
+describe('the documents', () => {
   it('has only commands that this test or CI runs', () => {
     const known = [
       'npm ci && npm start',
       'approvals/request',
+      '/consume',
       'countersign verify',
       'key create',
       'TEST_KEY',
@@ -83,7 +94,7 @@ describe('README', () => {
       'teams package',
       'doctor teams',
       'npm ci && npm test',
-      // test/deploy/readme-commands.test.ts
+      // test/deploy/deploy-commands.test.ts
       'countersign store',
       'countersign serve',
     ]
@@ -95,10 +106,30 @@ describe('README', () => {
   })
 
   it('links only to files, and headings in them, that exist', () => {
-    const found = README.matchAll(/(?:\]\(|src(?:set)?=")(?!https?:|#)([^)"]+)[)"]/g)
-    const links = [...found].map((match) => match[1] ?? '')
-    expect(links.length).toBeGreaterThan(5)
-    expect(links.filter((link) => !leadsSomewhere(link))).toEqual([])
+    const links = PAGES.flatMap(({ path, text }) =>
+      [...text.matchAll(/(?:\]\(|src(?:set)?=")(?!https?:)([^)"]+)[)"]/g)].map(([, link = '']) => ({
+        path,
+        link,
+      })),
+    )
+    expect(links.length).toBeGreaterThan(50)
+    expect(links.filter(({ path, link }) => !leadsSomewhere(path, link))).toEqual([])
+  })
+
+  it('says how everything works in no more than 10 kB on its first page, and no sentence twice', () => {
+    const [readme] = PAGES
+    expect(Buffer.byteLength(readme?.text ?? '')).toBeLessThanOrEqual(10_000)
+    const sentences = PAGES.flatMap(({ path, text }) =>
+      sentencesOf(text).map((sentence) => ({ path, sentence })),
+    )
+    const first = new Map<string, string>()
+    const twice = sentences.filter(({ path, sentence }) => {
+      const was = first.get(sentence)
+      first.set(sentence, was ?? path)
+      return was !== undefined
+    })
+    expect(sentences.length).toBeGreaterThan(300)
+    expect(twice).toEqual([])
   })
 
   it('leads a newcomer from the set-up link over the curl to a verified receipt', async () => {
@@ -132,6 +163,10 @@ describe('README', () => {
     expect(output).toMatch(/approved/)
     const saved = JSON.parse(readFileSync(join(folder, 'decision.json'), 'utf8'))
     expect(saved).toMatchObject({ id: ID, status: 'approved' })
+
+    const used = JSON.parse(await run(block('/consume'), { KEY, ID }))
+    expect(used).toMatchObject({ request_id: ID, status: 'approved', consumed_at: expect.any(String) })
+    expect(JSON.parse(await run(block('/consume'), { KEY, ID }))).toMatchObject({ error: 'already_consumed' })
   }, 60_000)
 
   it('leads an agent from its question over the consent of the owner to a key', async () => {
@@ -202,9 +237,20 @@ describe('README', () => {
   }, 60_000)
 })
 
-/** `docs/slack.md#another-base_url`: the file is there, and the heading, as GitHub makes anchors of headings. */
-function leadsSomewhere(link: string): boolean {
-  const [path = '', anchor] = link.split('#')
+/** Of prose: neither code, tables and headings, nor what is too short to say anything. */
+function sentencesOf(text: string): string[] {
+  return text
+    .replace(/^ *```[\s\S]*?^ *```/gm, '')
+    .replace(/^(#|\||<).*$/gm, '')
+    .replace(/\s+/g, ' ')
+    .split(/(?<=[.:!?]) (?=[A-Z*`[])/)
+    .filter((sentence) => sentence.length > 50)
+}
+
+/** `slack.md#another-base_url`: the file is there, and the heading, as GitHub makes anchors of headings. */
+function leadsSomewhere(page: string, link: string): boolean {
+  const [name = '', anchor] = link.split('#')
+  const path = name === '' ? page : normalize(join(dirname(page), name))
   if (!existsSync(packagePath(path))) return false
   if (anchor === undefined) return true
   const headings = readFileSync(packagePath(path), 'utf8').matchAll(/^#+ (.+)$/gm)

@@ -1,29 +1,32 @@
-// Writes the generated parts of README.md: the tables of errors and settings, and the examples. --check: fails when they
-// differ.
+// Writes the generated parts of docs/: the tables of errors and settings, and the examples. --check: fails when they differ.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { REFUSALS } from '../dist/src/domain/errors.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const path = `${root}README.md`
-const before = readFileSync(path, 'utf8')
-const parts = {
-  errors: errors(),
-  settings: settings(),
-  'receiver.ts': example('receiver.ts', 'ts'),
-  'receiver.py': example('receiver.py', 'python'),
-}
-const after = Object.entries(parts).reduce((text, [name, content]) => fill(text, name, content), before)
-
-if (!process.argv.includes('--check')) writeFileSync(path, after)
-else if (before !== after) {
-  process.stderr.write('README.md is not current; run: node scripts/readme.mjs\n')
-  process.exit(1)
+const pages = {
+  'docs/errors.md': { errors: errors() },
+  'docs/configuration.md': { settings: settings() },
+  'docs/callbacks.md': {
+    'receiver.ts': example('receiver.ts', 'ts'),
+    'receiver.py': example('receiver.py', 'python'),
+  },
 }
 
-function fill(text, name, content) {
+for (const [page, parts] of Object.entries(pages)) {
+  const path = `${root}${page}`
+  const before = readFileSync(path, 'utf8')
+  const after = Object.entries(parts).reduce((text, part) => fill(page, text, part), before)
+  if (!process.argv.includes('--check')) writeFileSync(path, after)
+  else if (before !== after) {
+    process.stderr.write(`${page} is not current; run: node scripts/docs.mjs\n`)
+    process.exitCode = 1
+  }
+}
+
+function fill(page, text, [name, content]) {
   const pattern = new RegExp(`(<!-- generated:${name} -->\\n)[\\s\\S]*?(<!-- /generated -->)`)
-  if (!pattern.test(text)) throw new Error(`README.md has no place for ${name}`)
+  if (!pattern.test(text)) throw new Error(`${page} has no place for ${name}`)
   return text.replace(pattern, (_all, open, close) => `${open}${content}${close}`)
 }
 
@@ -32,8 +35,7 @@ function errors() {
     ([code, [status, message]]) => `| \`${code}\` | ${status} | ${message} |\n`,
   )
   const open = '| `<field> required` | 400 | Send the field. |\n'
-  const summary = '<details><summary>All error codes</summary>\n\n'
-  return `${summary}| \`error\` | Status | \`message\` |\n|---|---|---|\n${open}${rows.join('')}\n</details>\n`
+  return `| \`error\` | Status | \`message\` |\n|---|---|---|\n${open}${rows.join('')}`
 }
 
 function example(name, language) {

@@ -12,14 +12,10 @@ import { watchProcess } from './child.ts'
 import { parseDotEnv } from './compose-file.ts'
 import { newEnv, useProject } from './env-file.ts'
 
-const SECTION = readFileSync(packagePath('README.md'), 'utf8').split(/^## /m).find(isOurs) ?? ''
-
-function isOurs(section: string): boolean {
-  return section.startsWith('More than one process')
-}
+const PAGE = readFileSync(packagePath('docs/deploy.md'), 'utf8')
 
 function blocks(language: string): string[] {
-  return [...SECTION.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+  return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
     ([, text = '']) => text,
   )
 }
@@ -40,7 +36,7 @@ function runBlock(block: string, env: Record<string, string>) {
   return watchProcess(child)
 }
 
-describe('README, "More than one process"', () => {
+describe('docs/deploy.md', () => {
   it('names commands of new-env.sh that work', async () => {
     const commands = blocks('shell').flatMap((block) => [
       ...block.matchAll(/^sh deploy\/new-env\.sh(.*) && docker/gm),
@@ -50,13 +46,13 @@ describe('README, "More than one process"', () => {
     const trial = await useProject()
     await newEnv(trial)
     const { BASE_URL } = parseDotEnv(readFileSync(join(trial, '.env'), 'utf8'))
-    expect(SECTION).toContain(`${BASE_URL}/setup#`)
+    expect(PAGE).toContain(`${BASE_URL}/setup#`)
   })
 
   it('starts two processes on one store, and a command sees what both see', async () => {
     const [startStore = '', startProcesses = '', ...more] = blocks('sh')
     expect(more).toEqual([])
-    const folder = await mkdtemp(join(tmpdir(), 'countersign-readme-'))
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-deploy-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const env = { DATA_DIR: join(folder, 'data') }
     const [, uri = ''] = await runBlock(startStore, env).line(/^MONGODB_URI=(\S+)$/m)
