@@ -43,7 +43,7 @@ const OWNERS: Record<string, RegExp> = {
 const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^src\/domain\//, may: /^src\/domain\// },
   { room: /^src\/signing\//, may: /^src\/(signing|domain)\//, types: /^src\/flow\/ports\.ts$/ },
-  { room: /^src\/flow\//, may: /^src\/(flow|domain|signing)\// },
+  { room: /^src\/flow\//, may: /^src\/(flow|domain|signing)\//, types: /^src\/store\// },
   {
     room: /^src\/store\//,
     may: /^src\/(store|domain)\//,

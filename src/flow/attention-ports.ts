@@ -12,10 +12,3 @@ export interface PlaceStore {
   /** Frees the places of these requests. */
   free(accountId: string, userId: string, requestIds: readonly string[]): Promise<void>
 }
-
-/** What is known of a request that holds a place. */
-export interface PlaceHolder {
-  id: string
-  pending: boolean
-  expires_at: Date
-}

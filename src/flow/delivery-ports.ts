@@ -3,7 +3,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import type { CallbackOutbox } from '../domain/request.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
 import type { Attempt, Delivery, Webhook } from '../domain/webhook.ts'
-import type { ListPosition } from './ports.ts'
+import type { ListPosition } from '../store/filters.ts'
 
 /** What a document's writes left to be carried on: told to webhooks, copied to the audit trail. */
 export interface Trace {

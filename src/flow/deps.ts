@@ -1,5 +1,7 @@
-import type { IdPrefix } from '../domain/identifier.ts'
-import { ID_BYTES, newId } from '../domain/identifier.ts'
+import { ID_BYTES, type IdPrefix, newId } from '../domain/identifier.ts'
+import type { ApiKeyStore } from '../store/api-keys.ts'
+import type { RequestHistory } from '../store/request-history.ts'
+import type { RequestStore } from '../store/requests.ts'
 import type { PlaceStore } from './attention-ports.ts'
 import type { BootstrapStore } from './bootstrap-ports.ts'
 import type { CardStore, ChatInstallationStore, ChatLinkStore, ChatPort, SeenStore } from './chat-ports.ts'
@@ -11,19 +13,10 @@ import type {
   WebhookSender,
   WebhookStore,
 } from './delivery-ports.ts'
-import type { RequestHistory } from './history-ports.ts'
 import type { InboxSignal } from './inbox-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
 import type { PeopleDeps } from './people/people-deps.ts'
-import type {
-  ApiKeyStore,
-  ChangeSignal,
-  IdempotencyStore,
-  QuotaStore,
-  RequestStore,
-  Signer,
-  VerificationLog,
-} from './ports.ts'
+import type { ChangeSignal, IdempotencyStore, QuotaStore, Signer, VerificationLog } from './ports.ts'
 import type { PushKeyKeeper } from './push/keep-push-key.ts'
 import type { PushSender, PushStore } from './push-ports.ts'
 

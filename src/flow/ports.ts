@@ -1,13 +1,10 @@
 import type { Account, AccountChannel, ApiKey, Scope } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
-import type { OutboxEvent } from '../domain/event.ts'
 import type { LimitBucket } from '../domain/limits.ts'
-import type { KeyPolicy } from '../domain/policy.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
-import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
-import type { PlaceHolder } from './attention-ports.ts'
 
 /** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
 export interface Clock {
@@ -30,141 +27,6 @@ export interface Log {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
   error(fields: Record<string, unknown>, message: string): void
-}
-
-/** A place in a list of requests: after the entry made then, with that id. */
-export interface ListPosition {
-  created_at: Date
-  id: string
-}
-
-export interface ListQuery {
-  api_key_id: string
-  status?: RequestStatus
-  limit: number
-  /** Exclusive position: only requests older than this one. */
-  before?: ListPosition
-}
-
-/** Whose requests wait for a person: their own, and in the accounts where they decide those of whom they stand in for. */
-export interface Waiter {
-  user_id: string
-  principals: readonly string[]
-  /** Where they may act for those. */
-  accounts: readonly string[]
-}
-
-/** Requests. Every method is one single-document operation, or a plain read. */
-export interface RequestStore {
-  /** @returns false when the id exists already. */
-  insert(request: ApprovalRequest): Promise<boolean>
-  find(id: string): Promise<ApprovalRequest | undefined>
-  /** The request that was decided under this id (`dec_…`). */
-  findByDecision(decisionId: string): Promise<ApprovalRequest | undefined>
-  /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
-  list(query: ListQuery): Promise<ApprovalRequest[]>
-  /**
-   * What waits for this person, oldest first: pending requests, unexpired by the database's clock, that name them, or
-   * somebody for whom they stand in, and lack that vote and any of their hand; no dry-runs. `after`: exclusive position,
-   * only younger ones.
-   */
-  pendingFor(who: Waiter, limit: number, after?: ListPosition): Promise<ApprovalRequest[]>
-  /** How many `pendingFor` would give without a limit. */
-  countPendingFor(who: Waiter): Promise<number>
-  /**
-   * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the database's
-   * clock, unexpired. @returns undefined when the race is lost: read again.
-   */
-  recordVote(id: string, version: number, change: RequestChange): Promise<ApprovalRequest | undefined>
-  /** As `recordVote`, for sandbox requests only. */
-  recordSandboxDecision(
-    id: string,
-    version: number,
-    change: RequestChange,
-  ): Promise<ApprovalRequest | undefined>
-  /** Pending and past its time by the database's clock → expired. @returns undefined when not so. */
-  expire(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
-  /** Takes the one reminder a minute. @returns undefined when not pending, or reminded less than `gapSeconds` ago. */
-  recordReminder(
-    id: string,
-    gapSeconds: number,
-    at: Date,
-    event: OutboxEvent,
-    audit: AuditEntry,
-  ): Promise<ApprovalRequest | undefined>
-  /** Pending requests whose time is up by the database's clock, the longest lapsed first; `now` narrows the search only. */
-  lapsed(now: Date, limit: number): Promise<ApprovalRequest[]>
-  /** When the time of the next pending request is up. */
-  nextExpiry(): Promise<Date | undefined>
-  /** Pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
-  remindable(now: Date, limit: number): Promise<ApprovalRequest[]>
-  /** When the next automatic reminder of a pending, unexpired request is due. */
-  nextReminder(): Promise<Date | undefined>
-  /**
-   * Takes the due automatic reminder (`reminder`), or leaves it out, and notes when the next one is due: only while the
-   * request is pending, at that version and, by the database's clock, unexpired. @returns undefined when the race is lost.
-   */
-  settleReminder(
-    id: string,
-    version: number,
-    next: Date | undefined,
-    reminder?: { at: Date; event: OutboxEvent; audit: AuditEntry },
-  ): Promise<ApprovalRequest | undefined>
-  /** Pending and, by the database's clock, unexpired → expired and `cancelled`. @returns undefined when not so. */
-  cancel(id: string, event: OutboxEvent, audit: AuditEntry): Promise<ApprovalRequest | undefined>
-  /** Approved and never used → used. @returns undefined when not so. */
-  consume(id: string, at: Date, audit: AuditEntry): Promise<ApprovalRequest | undefined>
-  /** Those of them that exist. */
-  findMany(ids: readonly string[]): Promise<ApprovalRequest[]>
-  /** Who rejected live requests of this key since then, and when. */
-  rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]>
-  /** Those of them that exist, as far as their places are concerned. */
-  holders(ids: readonly string[]): Promise<PlaceHolder[]>
-  /** Version of each request that exists: one query for all waiters of a process. */
-  versions(ids: readonly string[]): Promise<Map<string, number>>
-}
-
-export interface ApiKeyStore {
-  insert(key: ApiKey): Promise<void>
-  /** @returns false when a key with this id exists already. */
-  insertNew(key: ApiKey): Promise<boolean>
-  /**
-   * Another secret in place of the one it was read with, for a key that was never used or revoked and is not older than
-   * `madeSince`; its webhook secret changes too. @returns false when not so
-   */
-  replaceUnused(
-    id: string,
-    secret: { was: string; key_hash: string; key_prefix: string },
-    madeSince: Date,
-    audit: AuditEntry,
-  ): Promise<boolean>
-  find(id: string): Promise<ApiKey | undefined>
-  /** By HMAC; a revoked key is not found. */
-  findActiveByHash(hash: string): Promise<ApiKey | undefined>
-  list(accountId: string | undefined): Promise<ApiKey[]>
-  /** Changes a key of the account that is not revoked; `null` removes. @returns undefined when there is none such. */
-  change(
-    id: string,
-    accountId: string,
-    fields: { name?: string; policy?: KeyPolicy | null; source_control?: true | null },
-    audit: AuditEntry,
-  ): Promise<ApiKey | undefined>
-  /** How many keys of the account are not revoked; the internal pseudo-key does not count. */
-  countLive(accountId: string): Promise<number>
-  /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
-  revoke(
-    id: string,
-    accountId: string | undefined,
-    at: Date,
-    event: OutboxEvent,
-    audit: AuditEntry,
-  ): Promise<ApiKey | undefined>
-  /** The account's internal pseudo-key, made on first use; concurrent calls get the same one. */
-  internalKey(fresh: ApiKey): Promise<ApiKey>
-  /** Notes the use, at most once a minute and never failing the request. */
-  touch(id: string, at: Date): Promise<void>
-  /** Which of these keys are revoked: one query for all waiters of a process (T54). */
-  revokedAmong(ids: readonly string[]): Promise<string[]>
 }
 
 export interface AccountStore {

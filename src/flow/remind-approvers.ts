@@ -43,7 +43,7 @@ export async function remindApprovers(
     id: caller.key.id,
   } as const
   const audit = auditEntry(deps, request, 'approval.reminded', { ...actor, address: caller.address }, at)
-  const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, at, event, audit)
+  const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, { at, event, audit })
   if (reminded === undefined) throw await whyNotReminded(deps, caller, id, at)
   return { request: reminded, pushSent: await tellOfReminder(deps, reminded, event.id), remindedAt: at }
 }

@@ -5,9 +5,9 @@ import { isId } from '../domain/identifier.ts'
 import { may, roleIn } from '../domain/permission.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
+import type { ListPosition } from '../store/filters.ts'
 import type { FlowDeps } from './deps.ts'
 import { deciderFor, waiterFor } from './people/stand-ins.ts'
-import type { ListPosition } from './ports.ts'
 import { settleRequest } from './settle-request.ts'
 
 type ReviewDeps = Pick<

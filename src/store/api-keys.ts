@@ -1,8 +1,11 @@
 import mongoose, { Schema } from 'mongoose'
 import type { ApiKey } from '../domain/account.ts'
-import type { ApiKeyStore } from '../flow/ports.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import type { KeyPolicy } from '../domain/policy.ts'
 import { auditFields, outboxFields } from './audit-fields.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { OLDEST_FIRST } from './filters.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
@@ -53,65 +56,35 @@ carryTraces(keySchema)
 /** The gap between two notes of a key's use, so that a busy key costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
 
+export type ApiKeyStore = ReturnType<typeof createApiKeyStore>
+
 /** API keys on mongoose. */
-export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = noNudge): ApiKeyStore {
+export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model: KeyModel = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
+  return { ...reads(model), ...writes(model, nudge), ...bootstrapWrites(model, nudge) }
+}
+
+function reads(model: KeyModel) {
   return {
-    async insert({ id, ...rest }) {
-      await model.create({ _id: id, ...rest, ...tokenOf(rest) })
-      nudge()
+    async find(id: string): Promise<ApiKey | undefined> {
+      return toKey(await model.findById(id).lean<KeyDocument>())
     },
-    ...bootstrapWrites(model, nudge),
-    find: async (id) => toKey(await model.findById(id).lean<KeyDocument>()),
-    findActiveByHash: async (hash) => toKey(await model.findOne(activeByHash(hash)).lean<KeyDocument>()),
-    async list(accountId) {
+    /** By HMAC; a revoked key is not found. */
+    async findActiveByHash(hash: string): Promise<ApiKey | undefined> {
+      return toKey(await model.findOne(activeByHash(hash)).lean<KeyDocument>())
+    },
+    async list(accountId: string | undefined): Promise<ApiKey[]> {
       const filter = accountId === undefined ? {} : { account_id: accountId }
-      const found = await model.find(filter).sort({ created_at: 1, _id: 1 }).lean<KeyDocument[]>()
+      const found = await model.find(filter).sort(OLDEST_FIRST).lean<KeyDocument[]>()
       return found.map(fromDocument)
     },
-    async change(id, accountId, fields, audit) {
-      const open = { _id: id, account_id: accountId, internal: null, revoked_at: null }
-      const query = model.findOneAndUpdate(open, traced(replacing(fields), [audit]), {
-        returnDocument: 'after',
-      })
-      const changed = toKey(await query.lean<KeyDocument>())
-      if (changed !== undefined) nudge()
-      return changed
-    },
-    async countLive(accountId) {
+    /** How many keys of the account are not revoked; the internal pseudo-key does not count. */
+    async countLive(accountId: string): Promise<number> {
       const live = { account_id: accountId, revoked_at: null, internal: trusted({ $ne: true as const }) }
       return model.countDocuments(live)
     },
-    async revoke(id, accountId, at, event, audit) {
-      const filter = {
-        _id: id,
-        revoked_at: null,
-        ...(accountId === undefined ? {} : { account_id: accountId }),
-      }
-      const change = traced({ $set: { revoked_at: at } }, [audit], [event])
-      const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
-      const revoked = toKey(await query.lean<KeyDocument>())
-      if (revoked !== undefined) nudge()
-      return revoked
-    },
-    async internalKey({ id, ...fresh }) {
-      const mine = { account_id: fresh.account_id, internal: true as const }
-      const existing = toKey(await model.findOne(mine).lean<KeyDocument>())
-      if (existing !== undefined) return existing
-      try {
-        await model.create({ _id: id, ...fresh, ...tokenOf(fresh) })
-        nudge()
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error
-      }
-      return fromDocument(await model.findOne(mine).orFail().lean<KeyDocument>())
-    },
-    async touch(id, at) {
-      const before = new Date(at.getTime() - TOUCH_GAP_MS)
-      const stale = [{ last_used_at: null }, { last_used_at: trusted({ $lt: before }) }]
-      await model.updateOne({ _id: id, $or: stale }, { $set: { last_used_at: at } })
-    },
-    async revokedAmong(ids) {
+    /** Which of these keys are revoked: one query for all waiters of a process (T54). */
+    async revokedAmong(ids: readonly string[]): Promise<string[]> {
       const filter = { _id: trusted({ $in: [...ids] }), revoked_at: trusted({ $ne: null }) }
       const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
       return found.map((document) => document._id)
@@ -119,26 +92,73 @@ export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = no
   }
 }
 
-/** What bootstraps need: a key that exists once whoever makes it, and another secret for one that got lost. */
-function bootstrapWrites(model: KeyModel, nudge: Nudge): Pick<ApiKeyStore, 'insertNew' | 'replaceUnused'> {
+function writes(model: KeyModel, nudge: Nudge) {
+  const update = async (filter: mongoose.QueryFilter<KeyDocument>, change: ReturnType<typeof traced>) => {
+    const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
+    const changed = toKey(await query.lean<KeyDocument>())
+    if (changed !== undefined) nudge()
+    return changed
+  }
   return {
-    async insertNew({ id, ...rest }) {
-      try {
-        await model.create({ _id: id, ...rest, ...tokenOf(rest) })
-        nudge()
-        return true
-      } catch (error) {
-        if (isDuplicateKey(error, '_id')) return false
-        throw error
-      }
+    async insert(key: ApiKey): Promise<void> {
+      await model.create(toDocument(key))
+      nudge()
     },
-    async replaceUnused(id, { was, ...secret }, madeSince, audit) {
-      const unused = {
-        ...activeByHash(was),
-        _id: id,
-        last_used_at: null,
-        created_at: trusted({ $gt: madeSince }),
-      }
+    /** Changes a key of the account that is not revoked; `null` removes. @returns undefined when there is none such. */
+    change: (
+      id: string,
+      accountId: string,
+      fields: { name?: string; policy?: KeyPolicy | null; source_control?: true | null },
+      audit: AuditEntry,
+    ) =>
+      update(
+        { _id: id, account_id: accountId, internal: null, revoked_at: null },
+        traced(replacing(fields), [audit]),
+      ),
+    /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
+    revoke: (id: string, accountId: string | undefined, at: Date, event: OutboxEvent, audit: AuditEntry) =>
+      update(
+        { _id: id, revoked_at: null, ...(accountId === undefined ? {} : { account_id: accountId }) },
+        traced({ $set: { revoked_at: at } }, [audit], [event]),
+      ),
+    /** The account's internal pseudo-key, made on first use; concurrent calls get the same one. */
+    async internalKey(fresh: ApiKey): Promise<ApiKey> {
+      const mine = { account_id: fresh.account_id, internal: true as const }
+      const existing = toKey(await model.findOne(mine).lean<KeyDocument>())
+      if (existing !== undefined) return existing
+      if (await unlessTaken(() => model.create(toDocument(fresh)))) nudge()
+      return fromDocument(await model.findOne(mine).orFail().lean<KeyDocument>())
+    },
+    /** Notes the use, at most once a minute and never failing the request. */
+    async touch(id: string, at: Date): Promise<void> {
+      const before = new Date(at.getTime() - TOUCH_GAP_MS)
+      const stale = [{ last_used_at: null }, { last_used_at: trusted({ $lt: before }) }]
+      await model.updateOne({ _id: id, $or: stale }, { $set: { last_used_at: at } })
+    },
+  }
+}
+
+/** What bootstraps need: a key that exists once, whichever process makes it, and another secret for one that got lost. */
+function bootstrapWrites(model: KeyModel, nudge: Nudge) {
+  return {
+    /** @returns false when a key with this id exists already. */
+    async insertNew(key: ApiKey): Promise<boolean> {
+      const inserted = await unlessTaken(() => model.create(toDocument(key)), '_id')
+      if (inserted) nudge()
+      return inserted
+    },
+    /**
+     * Another secret in place of the one it was read with, for a key that was never used or revoked and is not older than
+     * `madeSince`; its webhook secret changes too. @returns false when not so
+     */
+    async replaceUnused(
+      id: string,
+      { was, ...secret }: { was: string; key_hash: string; key_prefix: string },
+      madeSince: Date,
+      audit: AuditEntry,
+    ): Promise<boolean> {
+      const made = trusted({ $gt: madeSince })
+      const unused = { ...activeByHash(was), _id: id, last_used_at: null, created_at: made }
       const change = traced({ $set: secret, $inc: { secret_version: 1 } }, [audit])
       const replaced = (await model.updateOne(unused, change)).matchedCount === 1
       if (replaced) nudge()
@@ -151,6 +171,10 @@ function bootstrapWrites(model: KeyModel, nudge: Nudge): Pick<ApiKeyStore, 'inse
 function activeByHash(hash: string): { key_hash: string; revoked_at: null } {
   if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a key hash')
   return { key_hash: hash, revoked_at: null }
+}
+
+function toDocument({ id, ...rest }: ApiKey): KeyDocument {
+  return { _id: id, ...rest, ...tokenOf(rest) }
 }
 
 function fromDocument({ _id, relay: _relay, ...rest }: KeyDocument): ApiKey {

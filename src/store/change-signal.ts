@@ -1,4 +1,6 @@
-import type { ApiKeyStore, ChangeSignal, Clock, Log, RequestStore, Watch } from '../flow/ports.ts'
+import type { ChangeSignal, Clock, Log, Watch } from '../flow/ports.ts'
+import type { ApiKeyStore } from './api-keys.ts'
+import type { RequestStore } from './requests.ts'
 import { createSharedLook } from './shared-look.ts'
 
 /** One who watches. `version`: what it waits beyond; undefined while it does not wait. `told`: something happened. */

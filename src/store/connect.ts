@@ -69,6 +69,17 @@ export function isDuplicateKey(error: unknown, field?: string): boolean {
   return field === undefined || ('keyPattern' in error && field in Object(error.keyPattern))
 }
 
+/** @returns false when the write ran into another document's unique key (on this field, if one is named) */
+export async function unlessTaken(write: () => Promise<unknown>, field?: string): Promise<boolean> {
+  try {
+    await write()
+    return true
+  } catch (error) {
+    if (isDuplicateKey(error, field)) return false
+    throw error
+  }
+}
+
 /** The driver's names for: the store cannot be reached. Nothing is said about the request; it may be sent again. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'MongoNetworkError',

@@ -1,21 +1,48 @@
-import type { RequestStatus } from '../domain/request.ts'
-import type { HistoryPage, RequestHistory } from '../flow/history-ports.ts'
-import type { ListPosition } from '../flow/ports.ts'
+import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
+import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
 import type { RequestDocument } from './request-schema.ts'
-import { fromDocument } from './requests.ts'
+import { fromDocument, inStatus } from './requests.ts'
 
-const NEWEST_FIRST = { created_at: -1, _id: -1 } as const
-const UNEXPIRED = { $expr: { $gt: ['$expires_at', '$$NOW'] } }
-const EXPIRED = { $expr: { $lte: ['$expires_at', '$$NOW'] } }
+/** Which requests of one account. */
+export interface HistoryFilter {
+  account_id: string
+  /** Only those that name this person, or on which they voted. */
+  person_id?: string
+  /** A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
+  status?: RequestStatus
+  api_key_id?: string
+  /** The one with this id, or whose decision has it. */
+  id?: string
+  /** Made at that time or later. */
+  from?: Date
+  /** Made before that time. */
+  to?: Date
+}
+
+/** One page of them, newest first. */
+export interface HistoryPage extends HistoryFilter {
+  limit: number
+  /** Exclusive position: only older ones. */
+  before?: ListPosition
+}
+
+/** Of a request where it stands in a list, and what a search looks at. */
+export interface RequestOutline extends ListPosition {
+  action: string
+  high_impact: boolean
+  sandbox: boolean
+}
 
 /** How a person is part of a request. Two queries, since each has an index and both together have none. */
 const PARTS = ['requirement.approvers.user_id', 'votes.user_id'] as const
 
 type Filter = Record<string, unknown>
 
-/** Reads over requests; each is answered in the order of an index. */
-export function createRequestHistory(connection: StoreConnection): RequestHistory {
+export type RequestHistory = ReturnType<typeof createRequestHistory>
+
+/** The requests of an account as people look back on them; each read is answered in the order of an index. */
+export function createRequestHistory(connection: StoreConnection) {
   const collection = connection.collection<RequestDocument>('requests')
   const find = async <Row extends ListPosition>(
     query: HistoryPage,
@@ -29,12 +56,13 @@ export function createRequestHistory(connection: StoreConnection): RequestHistor
     return [...all.values()].sort(newestFirst).slice(0, limit)
   }
   return {
-    page: (query) =>
+    page: (query: HistoryPage): Promise<ApprovalRequest[]> =>
       find(query, async (filter, limit) => {
         const found = await collection.find(filter).sort(NEWEST_FIRST).limit(limit).toArray()
         return found.map(fromDocument)
       }),
-    outlines: (query) =>
+    /** As `page`, in outline. */
+    outlines: (query: HistoryPage): Promise<RequestOutline[]> =>
       find(query, async (filter, limit) => {
         const projection = { created_at: 1, action: 1, high_impact: 1, sandbox: 1 }
         const rows = collection.find(filter, { projection, batchSize: limit + 1 })
@@ -43,7 +71,8 @@ export function createRequestHistory(connection: StoreConnection): RequestHistor
           return { id: _id, created_at, action, high_impact, sandbox }
         })
       }),
-    async concerning(ids, personId) {
+    /** Which of these requests name the person, or have a vote of theirs. */
+    async concerning(ids: readonly string[], personId: string): Promise<Set<string>> {
       const part = PARTS.map((path) => ({ [path]: personId }))
       const filter: Filter = { _id: { $in: [...ids] }, $or: part }
       const found = await collection.find(filter, { projection: { _id: 1 } }).toArray()
@@ -67,19 +96,6 @@ function filterOf(query: HistoryPage): Filter {
     ...(Object.keys(made).length === 0 ? {} : { created_at: made }),
     $and: [inStatus(status), beforePosition(before)],
   }
-}
-
-/** By the database's clock a request that lapsed unnoticed counts as expired, as every read of it will say. */
-function inStatus(status: RequestStatus | undefined): Filter {
-  if (status === 'pending') return { status, ...UNEXPIRED }
-  if (status === 'expired') return { $or: [{ status }, { status: 'pending', ...EXPIRED }] }
-  return status === undefined ? {} : { status }
-}
-
-function beforePosition(before: ListPosition | undefined): Filter {
-  if (before === undefined) return {}
-  const { created_at, id } = before
-  return { $or: [{ created_at: { $lt: created_at } }, { created_at, _id: { $lt: id } }] }
 }
 
 function newestFirst(a: ListPosition, b: ListPosition): number {

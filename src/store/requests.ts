@@ -1,55 +1,93 @@
 import mongoose from 'mongoose'
-import type { ApprovalRequest, RequestChange } from '../domain/request.ts'
-import type { ListPosition, ListQuery, RequestStore, Waiter } from '../flow/ports.ts'
-import { isDuplicateKey, type StoreConnection } from './connect.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
+import { type StoreConnection, unlessTaken } from './connect.ts'
+import {
+  afterPosition,
+  beforePosition,
+  EXPIRED,
+  expiredAround,
+  type ListPosition,
+  NEWEST_FIRST,
+  OLDEST_FIRST,
+  UNEXPIRED,
+} from './filters.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
 
-/** Expiry is judged by the store's own clock in the same operation that acts on it (T75, T77). */
-const UNEXPIRED = trusted({ $gt: ['$expires_at', '$$NOW'] })
-const EXPIRED = trusted({ $lte: ['$expires_at', '$$NOW'] })
 type RequestModel = mongoose.Model<RequestDocument>
+type Filter = mongoose.QueryFilter<RequestDocument>
 
-/** Requests on mongoose; see the port for what each method promises. */
-export function createRequestStore(connection: StoreConnection, nudge: Nudge = noNudge): RequestStore {
+export type RequestStore = ReturnType<typeof createRequestStore>
+
+export interface ListQuery {
+  api_key_id: string
+  status?: RequestStatus
+  limit: number
+  /** Exclusive position: only requests older than this one. */
+  before?: ListPosition
+}
+
+/** Whose requests wait for a person: their own, and in the accounts where they decide those of the people they stand in for. */
+export interface Waiter {
+  user_id: string
+  principals: readonly string[]
+  /** Where they may act for those. */
+  accounts: readonly string[]
+}
+
+/** What is known of a request that holds a place before an approver (`places.ts`). */
+interface PlaceHolder {
+  id: string
+  pending: boolean
+  expires_at: Date
+}
+
+/** Requests on mongoose. Every method is one single-document operation, or a plain read. */
+export function createRequestStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
   return { ...reads(model), ...attentionReads(model), ...dueReads(model), ...writes(model, nudge) }
 }
 
-type Reads = 'find' | 'findByDecision' | 'findMany' | 'list' | 'pendingFor' | 'countPendingFor' | 'versions'
-type AttentionReads = 'rejections' | 'holders'
-type DueReads = 'lapsed' | 'nextExpiry' | 'remindable' | 'nextReminder'
-
-function reads(model: RequestModel): Pick<RequestStore, Reads> {
+function reads(model: RequestModel) {
   return {
-    find: async (id) => toRequest(await model.findById(id).lean<RequestDocument>()),
-    findByDecision: async (decisionId) =>
-      toRequest(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>()),
-    async findMany(ids) {
-      const filter = { _id: trusted({ $in: [...ids] }) }
-      const found = await model
-        .find(filter)
-        .batchSize(ids.length + 1)
-        .lean<RequestDocument[]>()
+    async find(id: string): Promise<ApprovalRequest | undefined> {
+      return toRequest(await model.findById(id).lean<RequestDocument>())
+    },
+    /** The request that was decided under this id (`dec_…`). */
+    async findByDecision(decisionId: string): Promise<ApprovalRequest | undefined> {
+      return toRequest(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
+    },
+    /** Those of them that exist. */
+    async findMany(ids: readonly string[]): Promise<ApprovalRequest[]> {
+      const query = model.find({ _id: trusted({ $in: [...ids] }) }).batchSize(ids.length + 1)
+      return (await query.lean<RequestDocument[]>()).map(fromDocument)
+    },
+    /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
+    async list({ api_key_id, status, limit, before }: ListQuery): Promise<ApprovalRequest[]> {
+      const filter = { api_key_id, $and: [inStatus(status), beforePosition(before)] }
+      const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    async list(query) {
-      const conditions = [inStatus(query.status), beforePosition(query.before)]
-      const filter = { api_key_id: query.api_key_id, $and: conditions }
-      const newestFirst = { created_at: -1, _id: -1 } as const
-      const found = await model.find(filter).sort(newestFirst).limit(query.limit).lean<RequestDocument[]>()
-      return found.map(fromDocument)
-    },
-    async pendingFor(who, limit, after) {
+    /**
+     * What waits for this person, oldest first: pending requests, unexpired by the database's clock, that name them or a
+     * person for whom they stand in, and lack that vote and any of their hand; no dry-runs. `after`: exclusive position,
+     * only younger ones.
+     */
+    async pendingFor(who: Waiter, limit: number, after?: ListPosition): Promise<ApprovalRequest[]> {
       const filter = { ...waitingFor(who), $and: [afterPosition(after)] }
-      const oldestFirst = { created_at: 1, _id: 1 } as const
-      const found = await model.find(filter).sort(oldestFirst).limit(limit).lean<RequestDocument[]>()
+      const found = await model.find(filter).sort(OLDEST_FIRST).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    countPendingFor: (who) => model.countDocuments(waitingFor(who)),
-    async versions(ids) {
+    /** How many `pendingFor` would give without a limit. */
+    async countPendingFor(who: Waiter): Promise<number> {
+      return model.countDocuments(waitingFor(who))
+    },
+    /** Version of each request that exists: one query for all waiters of a process. */
+    async versions(ids: readonly string[]): Promise<Map<string, number>> {
       const filter = { _id: trusted({ $in: [...ids] }) }
       // One batch for all, however many: the default of 101 would make it several commands.
       const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
@@ -59,13 +97,14 @@ function reads(model: RequestModel): Pick<RequestStore, Reads> {
   }
 }
 
-/** Rejections that are read of one key, the newest: far more than make it silent towards everybody who answers. */
+/** Rejections that are read of one key, the newest: far more than make it silent towards every approver. */
 const MOST_REJECTIONS = 500
 
-/** What limits on attention are counted from. One rejection rejects, so whoever rejected closed the request. */
-function attentionReads(model: RequestModel): Pick<RequestStore, AttentionReads> {
+/** What limits on attention are counted from. One rejection rejects, so the person who rejected closed the request. */
+function attentionReads(model: RequestModel) {
   return {
-    async rejections(keyId, since) {
+    /** Who rejected live requests of this key since then, and when. */
+    async rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]> {
       const recent = {
         api_key_id: keyId,
         status: 'rejected' as const,
@@ -84,7 +123,8 @@ function attentionReads(model: RequestModel): Pick<RequestStore, AttentionReads>
       )
       return votes.map(({ user_id, at }) => ({ user_id, at }))
     },
-    async holders(ids) {
+    /** Those of them that exist, as far as their places are concerned. */
+    async holders(ids: readonly string[]): Promise<PlaceHolder[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
       const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
       return found.map(({ _id, status, expires_at }) => ({
@@ -96,8 +136,8 @@ function attentionReads(model: RequestModel): Pick<RequestStore, AttentionReads>
   }
 }
 
-/** All in the query: what was dropped after a limit would hide younger requests behind old ones that need nobody. */
-function waitingFor({ user_id, principals, accounts }: Waiter): mongoose.QueryFilter<RequestDocument> {
+/** All in the query: what was dropped after a limit would hide younger requests behind old ones that do not need this person. */
+function waitingFor({ user_id, principals, accounts }: Waiter): Filter {
   const named = 'requirement.approvers.user_id'
   const open = {
     status: 'pending' as const,
@@ -115,33 +155,33 @@ function waitingFor({ user_id, principals, accounts }: Waiter): mongoose.QueryFi
   return { [named]: trusted({ $in: [user_id, ...principals] }), ...open, $or: [own, ...others] }
 }
 
-/** How far our clock may lag behind the database's without hiding what is due. */
-const CLOCK_MARGIN_MS = 5_000
-
 /** An old date, so that only requests with an automatic reminder to come are looked through. */
 const LONG_AGO = new Date(0)
 
-/** What sweeps look for. Plain bounds beside the database's clock let an index find it among many that wait. */
-function dueReads(model: RequestModel): Pick<RequestStore, DueReads> {
+/** What sweeps look for. */
+function dueReads(model: RequestModel) {
   const status = 'pending' as const
   return {
-    async lapsed(now, limit) {
-      const soon = trusted({ $lte: new Date(now.getTime() + CLOCK_MARGIN_MS) })
-      const query = model.find({ status, expires_at: soon, $expr: EXPIRED })
+    /** Pending requests whose time is up by the database's clock, the longest lapsed first; `now` narrows the search only. */
+    async lapsed(now: Date, limit: number): Promise<ApprovalRequest[]> {
+      const query = model.find({ status, expires_at: expiredAround(now), $expr: EXPIRED })
       const found = await query.sort({ expires_at: 1 }).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    async nextExpiry() {
+    /** When the time of the next pending request is up. */
+    async nextExpiry(): Promise<Date | undefined> {
       const query = model.findOne({ status }, { expires_at: 1 }).sort({ expires_at: 1 })
       return (await query.lean<Pick<RequestDocument, 'expires_at'>>())?.expires_at
     },
-    async remindable(now, limit) {
+    /** Pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
+    async remindable(now: Date, limit: number): Promise<ApprovalRequest[]> {
       const due = trusted({ $gt: LONG_AGO, $lte: now })
       const query = model.find({ status, remind_at: due, $expr: UNEXPIRED })
       const found = await query.sort({ remind_at: 1 }).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
-    async nextReminder() {
+    /** When the next automatic reminder of a pending, unexpired request is due. */
+    async nextReminder(): Promise<Date | undefined> {
       const planned = { status, remind_at: trusted({ $gt: LONG_AGO }), $expr: UNEXPIRED }
       const query = model.findOne(planned, { remind_at: 1 }).sort({ remind_at: 1 })
       return (await query.lean<Pick<RequestDocument, 'remind_at'>>())?.remind_at
@@ -150,65 +190,66 @@ function dueReads(model: RequestModel): Pick<RequestStore, DueReads> {
 }
 
 /** By the database's clock a request that lapsed unnoticed counts as expired, as every read of it will say. */
-function inStatus(status: ListQuery['status']): mongoose.QueryFilter<RequestDocument> {
+export function inStatus(status: RequestStatus | undefined): Filter {
   if (status === 'pending') return { status, $expr: UNEXPIRED }
   if (status === 'expired') return { $or: [{ status }, { status: 'pending', $expr: EXPIRED }] }
   return status === undefined ? {} : { status }
 }
 
-function beforePosition(before: ListPosition | undefined): mongoose.QueryFilter<RequestDocument> {
-  if (before === undefined) return {}
-  const { created_at, id } = before
-  return { $or: [{ created_at: trusted({ $lt: created_at }) }, { created_at, _id: trusted({ $lt: id }) }] }
+/** A reminder that is taken, with the event and the entry that tell of it. */
+interface Reminder {
+  at: Date
+  event: OutboxEvent
+  audit: AuditEntry
 }
 
-function afterPosition(after: ListPosition | undefined): mongoose.QueryFilter<RequestDocument> {
-  if (after === undefined) return {}
-  const { created_at, id } = after
-  return { $or: [{ created_at: trusted({ $gt: created_at }) }, { created_at, _id: trusted({ $gt: id }) }] }
-}
-
-function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads | AttentionReads | DueReads> {
+/** Each is one conditional write. @returns undefined when its condition does not hold (any more): read again. */
+function writes(model: RequestModel, nudge: Nudge) {
   const update = async (
-    filter: mongoose.QueryFilter<RequestDocument>,
+    filter: Filter,
     change: mongoose.UpdateQuery<RequestDocument>,
-  ) => {
+  ): Promise<ApprovalRequest | undefined> => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
     const changed = toRequest(await query.lean<RequestDocument>())
     if (changed !== undefined) nudge()
     return changed
   }
   return {
-    async insert(request) {
-      try {
-        await model.create(toDocument(request))
-        nudge()
-        return true
-      } catch (error) {
-        if (isDuplicateKey(error)) return false
-        throw error
-      }
+    /** @returns false when the id exists already. */
+    async insert(request: ApprovalRequest): Promise<boolean> {
+      const inserted = await unlessTaken(() => model.create(toDocument(request)))
+      if (inserted) nudge()
+      return inserted
     },
-    recordVote: (id, version, change) =>
+    /**
+     * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the
+     * database's clock, unexpired.
+     */
+    recordVote: (id: string, version: number, change: RequestChange) =>
       update({ _id: id, status: 'pending', version, $expr: UNEXPIRED }, votingUpdate(change)),
-    recordSandboxDecision: (id, version, change) =>
+    /** As `recordVote`, for sandbox requests only. */
+    recordSandboxDecision: (id: string, version: number, change: RequestChange) =>
       update({ _id: id, status: 'pending', sandbox: true, version, $expr: UNEXPIRED }, votingUpdate(change)),
-    expire: (id, event, audit) =>
+    /** Pending and past its time by the database's clock → expired. */
+    expire: (id: string, event: OutboxEvent, audit: AuditEntry) =>
       update(
         { _id: id, status: 'pending', $expr: EXPIRED },
         traced({ $set: { status: 'expired' }, $inc: { version: 1 } }, [audit], [event]),
       ),
-    cancel: (id, event, audit) =>
+    /** Pending and, by the database's clock, unexpired → expired and `cancelled`. */
+    cancel: (id: string, event: OutboxEvent, audit: AuditEntry) =>
       update(
         { _id: id, status: 'pending', $expr: UNEXPIRED },
         traced({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
       ),
-    consume: (id, at, audit) =>
+    /** Approved and never used → used. */
+    consume: (id: string, at: Date, audit: AuditEntry) =>
       update(
         { _id: id, status: 'approved', consumed_at: null },
         traced({ $set: { consumed_at: at }, $inc: { version: 1 } }, [audit]),
       ),
-    recordReminder(id, gapSeconds, at, event, audit) {
+    /** Takes the one reminder a minute: only while pending, and not reminded less than `gapSeconds` ago. */
+    recordReminder(id: string, gapSeconds: number, { at, event, audit }: Reminder) {
       const before = new Date(at.getTime() - gapSeconds * 1000)
       const free = [{ reminded_at: null }, { reminded_at: trusted({ $lte: before }) }]
       return update(
@@ -216,17 +257,21 @@ function writes(model: RequestModel, nudge: Nudge): Omit<RequestStore, Reads | A
         traced({ $set: { reminded_at: at }, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
       )
     },
-    settleReminder(id, version, next, reminder) {
+    /**
+     * Takes the due automatic reminder (`reminder`), or leaves it out, and notes when the next one is due: only while the
+     * request is pending, at that version and, by the database's clock, unexpired.
+     */
+    settleReminder(id: string, version: number, next: Date | undefined, reminder?: Reminder) {
       const open = { _id: id, status: 'pending', version, $expr: UNEXPIRED } as const
       return update(open, settledReminder(next, reminder))
     },
   }
 }
 
-/** A reminder left out is no change that anybody waits for: the version stays. */
+/** A reminder left out is no change that any reader waits for: the version stays. */
 function settledReminder(
   next: Date | undefined,
-  reminder: Parameters<RequestStore['settleReminder']>[3],
+  reminder: Reminder | undefined,
 ): mongoose.UpdateQuery<RequestDocument> {
   const plan = next === undefined ? { $unset: { remind_at: 1 } } : { $set: { remind_at: next } }
   if (reminder === undefined) return plan

@@ -1,4 +1,6 @@
-import type { ApiKeyStore, News, RequestStore } from '../flow/ports.ts'
+import type { News } from '../flow/ports.ts'
+import type { ApiKeyStore } from './api-keys.ts'
+import type { RequestStore } from './requests.ts'
 
 interface Asked {
   requestId: string

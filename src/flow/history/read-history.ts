@@ -3,10 +3,10 @@ import { may } from '../../domain/permission.ts'
 import type { ApprovalRequest, RequestStatus } from '../../domain/request.ts'
 import { foldText, holdsText } from '../../domain/search-text.ts'
 import type { User } from '../../domain/user.ts'
+import type { ListPosition } from '../../store/filters.ts'
+import type { HistoryFilter, HistoryPage, RequestOutline } from '../../store/request-history.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { HistoryFilter, HistoryPage, RequestOutline } from '../history-ports.ts'
 import { accessTo } from '../people/account-access.ts'
-import type { ListPosition } from '../ports.ts'
 import { settleRequest } from '../settle-request.ts'
 
 type HistoryDeps = Pick<

@@ -2,8 +2,8 @@ import { type Decider, isNamed, whoseVote } from '../../domain/eligibility.ts'
 import { may, roleIn } from '../../domain/permission.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
+import type { Waiter } from '../../store/requests.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { Waiter } from '../ports.ts'
 import { accountsOf } from './account-access.ts'
 
 type StandInDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock'>

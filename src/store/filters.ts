@@ -1,0 +1,38 @@
+import mongoose from 'mongoose'
+
+const { trusted } = mongoose
+
+/** Expiry is judged by the store's own clock in the same operation that acts on it (T75, T77): conditions for `$expr`. */
+export const UNEXPIRED = trusted({ $gt: ['$expires_at', '$$NOW'] })
+export const EXPIRED = trusted({ $lte: ['$expires_at', '$$NOW'] })
+
+/** How far our clock may lag behind the database's without hiding what is due. */
+const CLOCK_MARGIN_MS = 5_000
+
+/** A plain bound beside `EXPIRED`: it says less, but lets an index find what has lapsed among many that wait. */
+export function expiredAround(now: Date) {
+  return trusted({ $lte: new Date(now.getTime() + CLOCK_MARGIN_MS) })
+}
+
+/** A place in a list: after the entry made then, with that id. */
+export interface ListPosition {
+  created_at: Date
+  id: string
+}
+
+export const NEWEST_FIRST = { created_at: -1, _id: -1 } as const
+export const OLDEST_FIRST = { created_at: 1, _id: 1 } as const
+
+/** Only what stands after this position in a list that is sorted `NEWEST_FIRST`. */
+export function beforePosition(before: ListPosition | undefined) {
+  if (before === undefined) return {}
+  const { created_at, id } = before
+  return { $or: [{ created_at: trusted({ $lt: created_at }) }, { created_at, _id: trusted({ $lt: id }) }] }
+}
+
+/** Only what stands after this position in a list that is sorted `OLDEST_FIRST`. */
+export function afterPosition(after: ListPosition | undefined) {
+  if (after === undefined) return {}
+  const { created_at, id } = after
+  return { $or: [{ created_at: trusted({ $gt: created_at }) }, { created_at, _id: trusted({ $gt: id }) }] }
+}
