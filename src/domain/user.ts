@@ -118,3 +118,10 @@ export function normaliseEmail(text: string): string | undefined {
 }
 
 export const DEFAULT_TTL_SECONDS = 3600
+
+const TRANSPORTS = ['ble', 'hybrid', 'internal', 'nfc', 'usb'] as const
+
+/** Only names the specification knows are kept: the list comes from the client. */
+export function isTransport(name: string): name is (typeof TRANSPORTS)[number] {
+  return TRANSPORTS.some((known) => known === name)
+}

@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express'
 import type { DeliveryPage, PageQuery, RequestLog } from '../flow/webhooks/read-deliveries.ts'
+import { pageQuery } from './api/shared/input.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { parseBody } from './parse.ts'
 import { presentCard } from './present-cards.ts'
 import { presentDelivery } from './present-webhooks.ts'
-import { pageQuery } from './schemas/approvals.ts'
 
 /** `limit` and `cursor` of a delivery log. */
 export const deliveryQuery = pageQuery(20)

@@ -1,4 +1,4 @@
-import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
+import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiSecuritySchemeObject } from 'zod-openapi'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountOperations } from './openapi/account-paths.ts'
 import { approvalOperations, receiptOperations } from './openapi/approval-paths.ts'
@@ -12,7 +12,6 @@ import { memberOperations } from './openapi/member-paths.ts'
 import { ownSessionOperations } from './openapi/own-session-paths.ts'
 import { profileOperations } from './openapi/profile-paths.ts'
 import { pushOperations } from './openapi/push-paths.ts'
-import { securitySchemes } from './openapi/security.ts'
 import { serviceOperations } from './openapi/service-paths.ts'
 import { enrollmentOperations, sessionOperations } from './openapi/session-paths.ts'
 import { WEBHOOKS } from './openapi/webhook-events.ts'
@@ -52,7 +51,7 @@ export function buildOpenApi(version: string): object {
       tags: TAGS,
       paths: PATHS,
       webhooks: WEBHOOKS,
-      components: { securitySchemes },
+      components: { securitySchemes: SECURITY_SCHEMES },
     },
     { override: simplify },
   )
@@ -122,3 +121,39 @@ const TAGS = [
   },
   { name: 'Service', description: 'Health and this document.' },
 ]
+
+const SECURITY_SCHEMES: Record<string, ZodOpenApiSecuritySchemeObject> = {
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'sa_live_… or sa_test_…',
+    description: 'An API key. Keys that begin with `sa_test_` run everything dry: no person is asked.',
+  },
+  internalToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'internal-…',
+    description:
+      'For trusted services, where the operator has set `INTERNAL_SERVICE_TOKEN`; always together with `X-Approver-Email`.',
+  },
+  approverEmail: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Approver-Email',
+    description: 'With the internal token only: the user in whose account it acts, and who decides.',
+  },
+  sessionToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description:
+      'A session JWT, good for 15 minutes; signing in and `POST /api/v1/session/refresh` give it out.',
+  },
+  sessionCookie: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-countersign',
+    description:
+      'Set by signing in (`countersign` on plain-http development). Requests that change something must be JSON and carry the `Origin` of the service.',
+  },
+}

@@ -1,5 +1,7 @@
 import type { z } from 'zod'
-import { fieldRequired, invalidField } from '../domain/errors.ts'
+import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
+import type { PresenceProof } from '../flow/prove-presence.ts'
+import { eitherProof } from './api/shared/proofs.ts'
 
 /**
  * Parses a body or query field by field; unknown fields are dropped (T58).
@@ -23,4 +25,25 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
     value = Reflect.get(value, step)
   }
   return value
+}
+
+/**
+ * The proof in the body of a decision, exactly one of `passkey` and `totp`.
+ * @throws Refusal `proof_required` for none, `invalid_field` for both or an ill-formed one
+ */
+export function readProof(body: unknown, address: string): PresenceProof {
+  const { passkey, totp } = parseBody(eitherProof, body)
+  if (passkey !== undefined && totp !== undefined)
+    throw invalidField('passkey', 'must not be sent together with totp')
+  if (passkey !== undefined) return { method: 'passkey', response: passkey }
+  if (totp !== undefined) return { method: 'totp', code: totp, address }
+  throw refusal('proof_required')
+}
+
+/** Leaves out what was not given, as queries of exact types want it. */
+export function given<Fields extends Record<string, unknown>>(
+  fields: Fields,
+): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
 }

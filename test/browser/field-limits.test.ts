@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { normaliseEmail } from '../../src/domain/user.ts'
-import { shortName } from '../../src/http/schemas/account.ts'
+import { shortName } from '../../src/http/api/shared/input.ts'
 import { decisionBody } from '../../src/http/schemas/decisions.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { keysArea } from '../support/page-keys-answers.ts'

@@ -5,18 +5,10 @@ import {
   type PublicKeyCredentialCreationOptionsJSON,
   type PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
-import { type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
+import { isTransport, type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
 import { fromBase64Url } from '../../signing/encoding.ts'
 import { CHALLENGE_MS, type RelyingParty } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS } from './passkey-key.ts'
-
-const TRANSPORTS: ReadonlySet<string> = new Set([
-  'ble',
-  'hybrid',
-  'internal',
-  'nfc',
-  'usb',
-] satisfies AuthenticatorTransport[])
 
 /** Options for an assertion by this person: exactly their usable passkeys, user verification required. */
 export function assertionOptions(input: {
@@ -74,9 +66,4 @@ export function registrationOptions(input: {
 
 function describe(passkey: Passkey): { id: string; transports: AuthenticatorTransport[] } {
   return { id: passkey.credential_id, transports: passkey.transports.filter(isTransport) }
-}
-
-/** Only names the specification knows are kept: the list comes from the client. */
-export function isTransport(name: string): name is AuthenticatorTransport {
-  return TRANSPORTS.has(name)
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { newKeyBody } from '../schemas/account.ts'
 import { changeKeyBody } from '../schemas/change-key.ts'
 import {
@@ -8,9 +8,6 @@ import {
   revokedKeyAnswer,
   webhookSecretAnswer,
 } from '../schemas/responses/account.ts'
-import { idField } from '../schemas/responses/fields.ts'
-import { PROOF_REFUSALS } from './factor-paths.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 export const accountOperations = operations('Account', {
   'get /api/v1/account/api-keys': {
@@ -39,7 +36,7 @@ export const accountOperations = operations('Account', {
       'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key nobody is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
     access: SIGNED_IN_CHANGE,
     limited: true,
-    parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
+    parameters: { path: idInPath('key', 'Key id.') },
     body: {
       schema: changeKeyBody,
       invalid: ['policy.approvers', 'must be among the approvers of the account'],
@@ -54,7 +51,7 @@ export const accountOperations = operations('Account', {
     description: 'At once and for ever: requests that use it, open waits included, get 401.',
     access: SIGNED_IN_CHANGE,
     limited: true,
-    parameters: { path: z.object({ id: idField('key').meta({ description: 'Key id.' }) }) },
+    parameters: { path: idInPath('key', 'Key id.') },
     answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
     refusals: ['not_found'],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BAD_LIMIT, idInPath, operations } from '../api/shared/operation.ts'
 import { consumeBody, createBody, listQuery, waitQuery } from '../schemas/approvals.ts'
 import {
   consumedAnswer,
@@ -11,11 +12,9 @@ import {
   sandboxCreatedAnswer,
   verdictAnswer,
 } from '../schemas/responses/approvals.ts'
-import { idField } from '../schemas/responses/fields.ts'
 import { idempotencyHeader, lastEventIdHeader } from './headers.ts'
-import { BAD_LIMIT, operations } from './operation.ts'
 
-const path = z.object({ id: idField('req').meta({ description: 'Request id.' }) })
+const path = idInPath('req', 'Request id.')
 const readers = { by: 'key', scope: 'approval:read' } as const
 
 const exampleId = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { MAX_BATCH } from '../../domain/batch-intent.ts'
+import { operations, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
+import { authenticationSchema } from '../api/shared/proofs.ts'
 import { batchBody, batchOptionsBody } from '../schemas/batch-decisions.ts'
 import { batchAnswer, batchOptionsAnswer } from '../schemas/responses/batch.ts'
-import { authenticationSchema } from '../schemas/webauthn.ts'
-import { operations, SIGNED_IN_CHANGE } from './operation.ts'
 
 const ids = [`req_${'7h3k9m2p5q8r1s4t6v0w2x5y8z'}`]
 

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
+import { authenticationSchema } from '../api/shared/proofs.ts'
 import { bootstrapBody, consentBody } from '../schemas/bootstrap.ts'
 import {
   bootstrapStatusAnswer,
@@ -8,13 +10,10 @@ import {
   startedAnswer,
   waitingConsentsAnswer,
 } from '../schemas/responses/bootstrap.ts'
-import { idField } from '../schemas/responses/fields.ts'
-import { authenticationSchema } from '../schemas/webauthn.ts'
 import { verifierHeader } from './headers.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 const anybody = { by: 'nobody in particular' } as const
-const path = z.object({ id: idField('bst').meta({ description: 'Id of the consent.' }) })
+const path = idInPath('bst', 'Id of the consent.')
 const notPending = { code: 'not_pending', with: { status: 'expired' } } as const
 const wrongCode = {
   code: 'wrong_matching_code',

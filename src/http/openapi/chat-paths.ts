@@ -1,3 +1,5 @@
+import { okAnswer } from '../api/shared/fields.ts'
+import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import {
   lookAtChatLinkBody,
   removeChannelBody,
@@ -12,9 +14,6 @@ import {
   identitiesAnswer,
   usedChatLinkAnswer,
 } from '../schemas/responses/chat.ts'
-import { okAnswer } from '../schemas/responses/fields.ts'
-import { PROOF_REFUSALS } from './factor-paths.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 const ownPage = { by: 'own page' } as const
 

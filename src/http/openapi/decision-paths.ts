@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { BAD_LIMIT, idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
+import { authenticationSchema } from '../api/shared/proofs.ts'
 import { decisionBody, decisionOptionsBody, pendingQuery } from '../schemas/decisions.ts'
 import {
   decidedAnswer,
@@ -6,11 +8,8 @@ import {
   pendingAnswer,
   reviewAnswer,
 } from '../schemas/responses/decision.ts'
-import { idField } from '../schemas/responses/fields.ts'
-import { authenticationSchema } from '../schemas/webauthn.ts'
-import { BAD_LIMIT, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
-const path = z.object({ id: idField('req').meta({ description: 'Request id.' }) })
+const path = idInPath('req', 'Request id.')
 const notPending = { code: 'not_pending', with: { status: 'expired' } } as const
 
 /** Exactly one proof belongs to a decision. */

@@ -1,6 +1,7 @@
-import { z } from 'zod'
+import { okAnswer } from '../api/shared/fields.ts'
+import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
+import { creationOptionsAnswer } from '../api/shared/proofs.ts'
 import { codeBody, newPasskeyBody, proofBody, stepUpBody } from '../schemas/people.ts'
-import { idField, okAnswer } from '../schemas/responses/fields.ts'
 import {
   backupCodesAnswer,
   factorsAnswer,
@@ -8,23 +9,12 @@ import {
   stepUpAnswer,
   totpSetUpAnswer,
 } from '../schemas/responses/people.ts'
-import { creationOptionsAnswer } from '../schemas/responses/webauthn.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 const proof = {
   schema: proofBody,
   invalid: ['proof', 'must hold exactly one of passkey and totp'],
   optional: true,
 } as const
-/** Why a fresh proof can be refused. */
-export const PROOF_REFUSALS = [
-  'proof_required',
-  'challenge_invalid',
-  'passkey_refused',
-  'totp_refused',
-  'totp_disabled',
-  'totp_locked',
-] as const
 const renewed = 'Every other session of the person ends; this one gets a new cookie.'
 
 export const factorOperations = operations('Own factors', {
@@ -82,7 +72,7 @@ export const factorOperations = operations('Own factors', {
     description: `The proof must come from another factor. ${renewed}`,
     access: SIGNED_IN_CHANGE,
     limited: true,
-    parameters: { path: z.object({ id: idField('pky').meta({ description: 'Passkey id.' }) }) },
+    parameters: { path: idInPath('pky', 'Passkey id.') },
     body: proof,
     answers: { '200': { schema: okAnswer, description: 'Removed.', headers: ['Set-Cookie'] } },
     refusals: [...PROOF_REFUSALS, 'not_found', 'last_factor'],

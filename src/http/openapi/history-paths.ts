@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { BAD_LIMIT, operations, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { accountNameBody, accountQuery, historyQuery } from '../schemas/account-view.ts'
 import { auditExportQuery, auditQuery } from '../schemas/audit.ts'
 import { accountAnswer, historyAnswer } from '../schemas/responses/account-view.ts'
 import { auditListAnswer } from '../schemas/responses/audit.ts'
-import { BAD_LIMIT, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 /** Looking at an account and back on what happened in it. */
 export const historyOperations = operations('Account', {

@@ -1,8 +1,8 @@
-import { z } from 'zod'
+import { okAnswer } from '../api/shared/fields.ts'
+import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { acceptanceBody, memberRoleBody, newMemberBody } from '../schemas/members.ts'
 import { proofBody } from '../schemas/people.ts'
 import { policyBody } from '../schemas/policy.ts'
-import { idField, okAnswer } from '../schemas/responses/fields.ts'
 import {
   changedMemberAnswer,
   invitedAnswer,
@@ -10,14 +10,12 @@ import {
   membersAnswer,
   policyAnswer,
 } from '../schemas/responses/members.ts'
-import { PROOF_REFUSALS } from './factor-paths.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 const badProof = ['proof', 'must hold exactly one of passkey and totp'] as const
 const proof = { schema: proofBody, invalid: badProof, optional: true } as const
 const badRole = ['role', 'must be one of approver, auditor'] as const
-const member = { path: z.object({ id: idField('usr').meta({ description: 'User id of the member.' }) }) }
-const account = { path: z.object({ id: idField('acc').meta({ description: 'Account id.' }) }) }
+const member = { path: idInPath('usr', 'User id of the member.') }
+const account = { path: idInPath('acc', 'Account id.') }
 
 export const memberOperations = operations('Members and policy', {
   'get /api/v1/account/members': {

@@ -1,7 +1,6 @@
-import { z } from 'zod'
-import { idField, okAnswer } from '../schemas/responses/fields.ts'
+import { okAnswer } from '../api/shared/fields.ts'
+import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { othersEndedAnswer, ownSessionsAnswer } from '../schemas/responses/own-sessions.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 /** A person's own sessions. */
 export const ownSessionOperations = operations('Signing in', {
@@ -26,7 +25,7 @@ export const ownSessionOperations = operations('Signing in', {
     description: 'At once, for its cookie and its JWTs; also the one that asks.',
     access: SIGNED_IN_CHANGE,
     limited: true,
-    parameters: { path: z.object({ id: idField('ses').meta({ description: 'Session id.' }) }) },
+    parameters: { path: idInPath('ses', 'Session id.') },
     answers: { '200': { schema: okAnswer, description: 'Ended.' } },
     refusals: ['not_found'],
   },

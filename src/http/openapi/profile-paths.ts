@@ -1,7 +1,6 @@
+import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { delegateBody, profileBody } from '../schemas/profile.ts'
 import { candidatesAnswer, profileAnswer } from '../schemas/responses/members.ts'
-import { PROOF_REFUSALS } from './factor-paths.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 export const profileOperations = operations('Own profile', {
   'patch /api/v1/me': {

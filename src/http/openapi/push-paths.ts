@@ -1,10 +1,9 @@
-import { z } from 'zod'
+import { okAnswer } from '../api/shared/fields.ts'
+import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { newPushDeviceBody } from '../schemas/push.ts'
-import { idField, okAnswer } from '../schemas/responses/fields.ts'
 import { newPushDeviceAnswer, pushDevicesAnswer, pushTestAnswer } from '../schemas/responses/push.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
-const parameters = { path: z.object({ id: idField('psd').meta({ description: 'Device id.' }) }) }
+const parameters = { path: idInPath('psd', 'Device id.') }
 
 export const pushOperations = operations('Notifications', {
   'get /api/v1/me/push': {

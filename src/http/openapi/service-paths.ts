@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { errorAnswer } from '../schemas/responses/error.ts'
+import { errorAnswer } from '../api/shared/fields.ts'
+import { operations } from '../api/shared/operation.ts'
 import { aliveAnswer, readyAnswer } from '../schemas/responses/health.ts'
-import { operations } from './operation.ts'
 
 const access = { by: 'nobody in particular' } as const
 

@@ -1,3 +1,6 @@
+import { okAnswer } from '../api/shared/fields.ts'
+import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
+import { creationOptionsAnswer, requestOptionsAnswer } from '../api/shared/proofs.ts'
 import {
   codeSignInBody,
   enrollmentOptionsBody,
@@ -6,7 +9,6 @@ import {
   passkeySignInBody,
   totpEnrollmentBody,
 } from '../schemas/people.ts'
-import { okAnswer } from '../schemas/responses/fields.ts'
 import {
   currentSessionAnswer,
   enrollmentAnswer,
@@ -14,8 +16,6 @@ import {
   totpEnrolledAnswer,
   totpSetUpAnswer,
 } from '../schemas/responses/people.ts'
-import { creationOptionsAnswer, requestOptionsAnswer } from '../schemas/responses/webauthn.ts'
-import { operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
 const ownPage = { by: 'own page' } as const
 const signedIn = { schema: sessionAnswer, description: 'Signed in.', headers: ['Set-Cookie'] } as const

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
+import { idField } from '../api/shared/fields.ts'
 import { callbackBody, eventBody } from '../schemas/events.ts'
-import { idField } from '../schemas/responses/fields.ts'
 
 const time = z.string().regex(/^\d+$/)
 const timeFacts = {

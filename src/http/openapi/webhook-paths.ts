@@ -1,7 +1,6 @@
-import { z } from 'zod'
 import { DAYS_AT_REST } from '../../domain/webhook.ts'
+import { BAD_LIMIT, idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { deliveryQuery } from '../delivery-page.ts'
-import { idField } from '../schemas/responses/fields.ts'
 import {
   changedWebhookAnswer,
   createdWebhookAnswer,
@@ -13,9 +12,8 @@ import {
   webhookListAnswer,
 } from '../schemas/responses/webhooks.ts'
 import { newWebhookBody } from '../schemas/webhooks.ts'
-import { BAD_LIMIT, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './operation.ts'
 
-const path = z.object({ id: idField('whk').meta({ description: 'Webhook id.' }) })
+const path = idInPath('whk', 'Webhook id.')
 
 export const webhookOperations = operations('Webhooks', {
   'get /api/v1/account/webhooks': {
@@ -117,7 +115,7 @@ export const webhookOperations = operations('Webhooks', {
     access: { by: 'key or session', scope: 'approval:read' },
     limited: true,
     parameters: {
-      path: z.object({ id: idField('req').meta({ description: 'Request id.' }) }),
+      path: idInPath('req', 'Request id.'),
       query: deliveryQuery,
     },
     answers: { '200': { schema: requestLogAnswer, description: 'One page.' } },
@@ -140,7 +138,7 @@ export const webhookOperations = operations('Webhooks', {
     description: `Starts a new round of tries for a delivery that rests — delivered, given up or dropped — with the same event id and the same bytes: receivers that keep ids drop what they had. ${DAYS_AT_REST} days after it came to rest a delivery is deleted, and then answers \`not_found\`.`,
     access: SIGNED_IN_CHANGE,
     limited: true,
-    parameters: { path: z.object({ id: idField('dlv').meta({ description: 'Delivery id.' }) }) },
+    parameters: { path: idInPath('dlv', 'Delivery id.') },
     answers: { '200': { schema: deliveryAnswer, description: 'The delivery, due at once.' } },
     refusals: ['not_found', 'delivery_in_progress', 'webhook_gone'],
   },

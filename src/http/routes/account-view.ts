@@ -7,10 +7,9 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { given, parseBody } from '../parse.ts'
 import { presentAccount, presentHistoryRow } from '../present-account.ts'
 import { accountNameBody, accountQuery, historyQuery } from '../schemas/account-view.ts'
-import { given } from '../schemas/search.ts'
 
 /** An account and its requests, for everybody in it as far as their role goes; its name for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {

@@ -10,10 +10,9 @@ import { EXPORT_FORMATS, type ExportFormat } from '../audit-export.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { given, parseBody } from '../parse.ts'
 import { presentAudit } from '../present-audit.ts'
 import { auditExportQuery, auditQuery } from '../schemas/audit.ts'
-import { given } from '../schemas/search.ts'
 import { sendFile } from '../send-file.ts'
 
 /** The audit trail as people may see it: of an account they belong to, page by page or as a file. */

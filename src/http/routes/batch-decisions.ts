@@ -6,11 +6,10 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { parseBody, readProof } from '../parse.ts'
 import { presentDecision } from '../present.ts'
 import { presentVote } from '../present-review.ts'
 import { batchBody, batchOptionsBody } from '../schemas/batch-decisions.ts'
-import { readProof } from '../schemas/webauthn.ts'
 
 /** Many decisions under one gesture. Sessions only; to the limiter a batch is one request. */
 export function batchDecisionRoutes(deps: HttpDeps): Router {

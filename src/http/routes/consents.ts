@@ -6,10 +6,9 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { parseBody, readProof } from '../parse.ts'
 import { presentConsent, presentWaiting } from '../present-bootstrap.ts'
 import { consentBody } from '../schemas/bootstrap.ts'
-import { readProof } from '../schemas/webauthn.ts'
 
 /** The owner's side of bootstraps: see who asks for a key, consent or refuse. Sessions only: a key must not make keys. */
 export function consentRoutes(deps: HttpDeps): Router {

@@ -8,11 +8,10 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { parseBody, readProof } from '../parse.ts'
 import { presentDecision } from '../present.ts'
 import { presentReview, presentVote, presentWaiting } from '../present-review.ts'
 import { decisionBody, decisionOptionsBody, pendingQuery } from '../schemas/decisions.ts'
-import { readProof } from '../schemas/webauthn.ts'
 
 /** The approver's side: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
 export function decisionRoutes(deps: HttpDeps): Router {

@@ -1,17 +1,20 @@
 import { z } from 'zod'
 import { isId } from '../../domain/identifier.ts'
 import { REQUEST_STATUSES } from '../../domain/request.ts'
-import { shortName } from './account.ts'
-import { pageQuery } from './approvals.ts'
-import { accountParameter, flagParameter, searchParameter, timeParameter } from './search.ts'
+import {
+  accountParameter,
+  flagParameter,
+  givenName,
+  pageQuery,
+  searchParameter,
+  timeParameter,
+} from '../api/shared/input.ts'
 
 /** `GET /api/v1/account`. */
 export const accountQuery = z.object({ account: accountParameter })
 
 /** `PATCH /api/v1/account`. */
-export const accountNameBody = z
-  .object({ name: shortName.refine((text) => text !== '', 'must not be empty') })
-  .meta({ id: 'AccountName' })
+export const accountNameBody = z.object({ name: givenName }).meta({ id: 'AccountName' })
 
 /** `GET /api/v1/account/requests`. */
 export const historyQuery = z.object({

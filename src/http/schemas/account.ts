@@ -1,16 +1,6 @@
 import { z } from 'zod'
 import { SCOPES } from '../../domain/account.ts'
-import { checkCallerText, codePointLength } from '../../domain/text.ts'
-
-/** A short name people give to things: one line, shown as it is. */
-export const shortName = z
-  .string({ error: 'must be a text' })
-  .trim()
-  .refine((text) => codePointLength(text) <= 80, 'must not exceed 80 characters')
-  .refine(
-    (text) => checkCallerText(text).ok && !/[\n\t]/.test(text),
-    'must be one line without control characters',
-  )
+import { shortName } from '../api/shared/input.ts'
 
 /** `POST /api/v1/account/api-keys`. */
 export const newKeyBody = z

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { REQUEST_STATUSES } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
+import { pageQuery, ttlSeconds } from '../api/shared/input.ts'
 
 /** Longest action, in Unicode code points (interface, "Limits"). */
 const ACTION_LENGTH = 500
@@ -49,12 +50,6 @@ function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, '')
 }
 
-/** How long a request waits for its decision. */
-export const ttlSeconds = z
-  .int({ error: 'must be a whole number' })
-  .min(60, 'must be at least 60')
-  .max(604_800, 'must be at most 604800')
-
 /** `POST /api/v1/approvals/request`. */
 export const createBody = z
   .object({
@@ -86,24 +81,6 @@ export const createBody = z
       .meta({ description: 'Sandbox keys only; 5 if omitted.' }),
   })
   .meta({ id: 'CreateRequest' })
-
-/** Which page of a list. A cursor is ours, but comes back from outside: strict, or refused. */
-export function pageQuery(limit: number) {
-  return z.object({
-    limit: z.coerce
-      .number({ error: 'must be a number' })
-      .int('must be a whole number')
-      .min(1, 'must be at least 1')
-      .max(100, 'must be at most 100')
-      .default(limit)
-      .meta({ description: 'How many at most.' }),
-    cursor: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be the next_cursor of an earlier page')
-      .optional()
-      .meta({ description: 'The `next_cursor` of the page before.' }),
-  })
-}
 
 /** `GET /api/v1/approvals`. */
 export const listQuery = z.object({

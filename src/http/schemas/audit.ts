@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { AUDIT_TYPES } from '../../domain/audit.ts'
-import { pageQuery } from './approvals.ts'
-import { accountParameter, searchParameter, timeParameter } from './search.ts'
+import { accountParameter, pageQuery, searchParameter, timeParameter } from '../api/shared/input.ts'
 
 const filters = {
   account: accountParameter,

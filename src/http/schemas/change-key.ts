@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { shortName } from './account.ts'
+import { givenName } from '../api/shared/input.ts'
+import { proofSchema } from '../api/shared/proofs.ts'
 import { keyPolicyBody } from './policy.ts'
-import { proofSchema } from './webauthn.ts'
 
 /** `PATCH /api/v1/account/api-keys/:id`. */
 export const changeKeyBody = z
   .object({
-    name: shortName.refine((text) => text !== '', 'must not be empty').optional(),
+    name: givenName.optional(),
     source_control: z.boolean({ error: 'must be true or false' }).optional(),
     policy: keyPolicyBody.nullable().optional(),
     proof: proofSchema,

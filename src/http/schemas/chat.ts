@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { proofSchema } from './webauthn.ts'
+import { proofSchema } from '../api/shared/proofs.ts'
 
 const text = z.string({ error: 'must be a text' })
 const token = text.max(128, 'is too long')

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
-import { pageQuery } from './approvals.ts'
+import { pageQuery } from '../api/shared/input.ts'
 
 const COMMENT_LENGTH = 1_000
 

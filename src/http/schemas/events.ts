@@ -8,7 +8,7 @@ import {
   outcomeField,
   signatureField,
   timeField,
-} from './responses/fields.ts'
+} from '../api/shared/fields.ts'
 
 /** What goes out to receivers. Objects are open: bodies may gain fields. */
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MEMBER_ROLES } from '../../domain/permission.ts'
-import { shortName } from './account.ts'
-import { proofSchema } from './webauthn.ts'
+import { givenName } from '../api/shared/input.ts'
+import { proofSchema } from '../api/shared/proofs.ts'
 
 const role = z.enum(MEMBER_ROLES, { error: `must be one of ${MEMBER_ROLES.join(', ')}` })
 
@@ -9,12 +9,9 @@ const role = z.enum(MEMBER_ROLES, { error: `must be one of ${MEMBER_ROLES.join('
 export const newMemberBody = z
   .object({
     email: z.string({ error: 'must be a text' }).max(320, 'is too long'),
-    name: shortName
-      .refine((text) => text !== '', 'must not be empty')
-      .optional()
-      .meta({
-        description: 'How the member is called until they accept; the part before the @ if left out.',
-      }),
+    name: givenName.optional().meta({
+      description: 'How the member is called until they accept; the part before the @ if left out.',
+    }),
     role,
     proof: proofSchema,
   })

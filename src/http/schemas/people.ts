@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { STEP_UP_OPERATIONS } from '../../flow/people/step-up.ts'
-import { shortName } from './account.ts'
-import { authenticationSchema, proofSchema, registrationSchema } from './webauthn.ts'
+import { givenName } from '../api/shared/input.ts'
+import { authenticationSchema, proofSchema, registrationSchema } from '../api/shared/proofs.ts'
 
-const givenName = shortName.refine((text) => text !== '', 'must not be empty')
 const email = z.string({ error: 'must be a text' }).max(320, 'is too long')
 const code = z.string({ error: 'must be a text' }).max(64, 'is too long')
 const linkToken = z.string({ error: 'must be a text' }).max(128, 'is too long')

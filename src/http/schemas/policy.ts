@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isId } from '../../domain/identifier.ts'
-import { proofSchema } from './webauthn.ts'
+import { proofSchema } from '../api/shared/proofs.ts'
 
 /** As many as an account has members. */
 const MOST = 50

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { isId } from '../../domain/identifier.ts'
-import { shortName } from './account.ts'
-import { ttlSeconds } from './approvals.ts'
-import { proofSchema } from './webauthn.ts'
+import { givenName, ttlSeconds } from '../api/shared/input.ts'
+import { proofSchema } from '../api/shared/proofs.ts'
 
 /** `PATCH /api/v1/me`. */
 export const profileBody = z
   .object({
-    name: shortName.refine((text) => text !== '', 'must not be empty').optional(),
+    name: givenName.optional(),
     default_ttl_seconds: ttlSeconds
       .optional()
       .meta({ description: 'How long a request waits that names no time itself.' }),

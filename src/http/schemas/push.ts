@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { shortName } from './account.ts'
+import { givenName } from '../api/shared/input.ts'
 
 /** Unpadded base64url of exactly so many bytes. */
 function bytes(count: number) {
@@ -25,8 +25,9 @@ const subscriptionSchema = z.object({
 export const newPushDeviceBody = z
   .object({
     subscription: subscriptionSchema,
-    name: shortName
-      .refine((text) => text !== '', 'must not be empty')
-      .meta({ description: 'What the person calls the browser.', example: 'Firefox on my laptop' }),
+    name: givenName.meta({
+      description: 'What the person calls the browser.',
+      example: 'Firefox on my laptop',
+    }),
   })
   .meta({ id: 'NewPushDevice' })

@@ -9,7 +9,7 @@ import {
   sandboxMark,
   statusField,
   timeField,
-} from './fields.ts'
+} from '../../api/shared/fields.ts'
 import { policyAnswer } from './members.ts'
 
 /** How many must approve, and how many have. */

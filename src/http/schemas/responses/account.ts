@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SCOPES } from '../../../domain/account.ts'
-import { idField, pageOf, timeField } from './fields.ts'
+import { idField, pageOf, timeField } from '../../api/shared/fields.ts'
 
 const keyPrefix = z.string().meta({
   description: 'The leading characters, to tell keys apart.',

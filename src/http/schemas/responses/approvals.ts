@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { decisionAnswer } from './decision.ts'
 import {
   actionField,
   approverField,
@@ -13,7 +12,8 @@ import {
   signatureField,
   statusField,
   timeField,
-} from './fields.ts'
+} from '../../api/shared/fields.ts'
+import { decisionAnswer } from './decision.ts'
 
 /** `POST /api/v1/approvals/request` with a live key. */
 export const createdAnswer = z

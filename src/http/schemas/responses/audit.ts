@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AUDIT_TYPES } from '../../../domain/audit.ts'
-import { idField, pageOf, timeField } from './fields.ts'
+import { idField, pageOf, timeField } from '../../api/shared/fields.ts'
 
 const actor = z
   .strictObject({

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { MAX_BATCH } from '../../../domain/batch-intent.ts'
+import { approverField, idField, outcomeField, statusField } from '../../api/shared/fields.ts'
+import { requestOptions } from '../../api/shared/proofs.ts'
 import { decidedAnswer, decisionOptionsAnswer } from './decision.ts'
-import { approverField, idField, outcomeField, statusField } from './fields.ts'
-import { requestOptions } from './webauthn.ts'
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 

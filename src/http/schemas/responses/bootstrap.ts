@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { SCOPES } from '../../../domain/account.ts'
-import { approverField, idField, outcomeField, pageOf, statusField, timeField } from './fields.ts'
-import { requestOptions } from './webauthn.ts'
+import {
+  approverField,
+  idField,
+  outcomeField,
+  pageOf,
+  statusField,
+  timeField,
+} from '../../api/shared/fields.ts'
+import { requestOptions } from '../../api/shared/proofs.ts'
 
 /** `POST /api/v1/bootstrap`. */
 export const startedAnswer = z

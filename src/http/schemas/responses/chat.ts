@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idField, okAnswer, pageOf, timeField } from './fields.ts'
+import { idField, okAnswer, pageOf, timeField } from '../../api/shared/fields.ts'
 
 const platform = z.enum(['slack', 'teams'])
 const person = z

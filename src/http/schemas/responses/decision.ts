@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { quorumField } from './account-view.ts'
 import {
   actionField,
   approverField,
@@ -13,8 +12,9 @@ import {
   signatureField,
   statusField,
   timeField,
-} from './fields.ts'
-import { requestOptions } from './webauthn.ts'
+} from '../../api/shared/fields.ts'
+import { requestOptions } from '../../api/shared/proofs.ts'
+import { quorumField } from './account-view.ts'
 
 const signedPayload = z
   .string()

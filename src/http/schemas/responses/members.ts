@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { approverField, idField, pageOf, roleField, timeField } from './fields.ts'
+import { approverField, idField, pageOf, roleField, timeField } from '../../api/shared/fields.ts'
 import { userAnswer } from './people.ts'
 
 const person = {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idField, pageOf, timeField } from './fields.ts'
+import { idField, pageOf, timeField } from '../../api/shared/fields.ts'
 
 const ownSession = z
   .strictObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { approverField, idField, memberRoleField, roleField, timeField } from './fields.ts'
-import { requestOptions } from './webauthn.ts'
+import { approverField, idField, memberRoleField, roleField, timeField } from '../../api/shared/fields.ts'
+import { requestOptions } from '../../api/shared/proofs.ts'
 
 export const userAnswer = z
   .strictObject({

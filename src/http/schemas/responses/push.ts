@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idField, timeField } from './fields.ts'
+import { idField, timeField } from '../../api/shared/fields.ts'
 
 const deviceAnswer = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EVENT_TYPES } from '../../../domain/event.ts'
+import { approverField, idField, pageOf, timeField } from '../../api/shared/fields.ts'
 import { SUBSCRIBABLE } from '../webhooks.ts'
-import { approverField, idField, pageOf, timeField } from './fields.ts'
 
 const webhookAnswer = z
   .strictObject({

@@ -1,10 +1,26 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponseObject } from 'zod-openapi'
-import type { RefusalCode } from '../../domain/errors.ts'
-import { errorAnswer } from '../schemas/responses/error.ts'
-import { type HeaderName, headers, RATE_LIMIT_HEADERS } from './headers.ts'
-import { type DocumentedRefusal, refusalResponses } from './refusal-responses.ts'
-import { type Access, accessRefusals, securityOf } from './security.ts'
+import type { Scope } from '../../../domain/account.ts'
+import type { RefusalCode } from '../../../domain/errors.ts'
+import type { IdPrefix } from '../../../domain/identifier.ts'
+import { errorAnswer, idField } from './fields.ts'
+import {
+  type DocumentedRefusal,
+  type HeaderName,
+  headers,
+  RATE_LIMIT_HEADERS,
+  refusalResponses,
+} from './refusals.ts'
+
+/** Who may call an operation. */
+type Access =
+  | { by: 'nobody in particular' }
+  | { by: 'key'; scope?: Scope }
+  | { by: 'session'; changes: boolean }
+  | { by: 'cookie' }
+  | { by: 'key or session'; scope?: Scope }
+  /** Open to everybody, but a browser that carries our cookies must come from our own page. */
+  | { by: 'own page' }
 
 /** One answer that is no refusal. */
 interface DocumentedAnswer {
@@ -44,6 +60,16 @@ export const SIGNED_IN = { by: 'session', changes: false } as const satisfies Ac
 
 /** A signed-in person changes something. */
 export const SIGNED_IN_CHANGE = { by: 'session', changes: true } as const satisfies Access
+
+/** Why a fresh proof can be refused. */
+export const PROOF_REFUSALS = [
+  'proof_required',
+  'challenge_invalid',
+  'passkey_refused',
+  'totp_refused',
+  'totp_disabled',
+  'totp_locked',
+] as const satisfies RefusalCode[]
 
 /** What every list refuses. */
 export const BAD_LIMIT = {
@@ -132,4 +158,62 @@ function bodyRefusals(body: OperationFacts['body']): DocumentedRefusal[] {
     { code: 'payload_too_large' },
     { code: 'unsupported_media_type' },
   ]
+}
+
+const SESSION = [{ sessionCookie: [] }, { sessionToken: [] }]
+
+/** The `security` of an operation. */
+function securityOf(access: Access): NonNullable<ZodOpenApiOperationObject['security']> {
+  switch (access.by) {
+    case 'key':
+      return keyWith(access.scope)
+    case 'session':
+      return SESSION
+    case 'cookie':
+      return [{ sessionCookie: [] }]
+    case 'key or session':
+      return [...keyWith(access.scope), ...SESSION]
+    case 'own page':
+    case 'nobody in particular':
+      return []
+  }
+}
+
+function keyWith(scope: Scope | undefined): NonNullable<ZodOpenApiOperationObject['security']> {
+  return [{ apiKey: scope === undefined ? [] : [scope] }, { internalToken: [], approverEmail: [] }]
+}
+
+/** What such a caller can be refused for, whatever the operation. */
+function accessRefusals(access: Access): DocumentedRefusal[] {
+  switch (access.by) {
+    case 'key':
+      return keyRefusals(access.scope)
+    case 'session':
+      return [{ code: 'not_signed_in' }, ...(access.changes ? [{ code: 'csrf_refused' as const }] : [])]
+    case 'cookie':
+      return [{ code: 'not_signed_in' }, { code: 'csrf_refused' }]
+    case 'key or session':
+      return [...keyRefusals(access.scope), { code: 'not_signed_in' }]
+    case 'own page':
+      return [{ code: 'csrf_refused' }]
+    case 'nobody in particular':
+      return []
+  }
+}
+
+function keyRefusals(scope: Scope | undefined): DocumentedRefusal[] {
+  const scoped = scope === undefined ? [] : [{ code: 'insufficient_scope' as const, with: { scope } }]
+  return [...KEY_REFUSALS, ...scoped]
+}
+
+const KEY_REFUSALS: readonly DocumentedRefusal[] = [
+  { code: 'approver_email_required' },
+  { code: 'approver_email_not_allowed' },
+  { code: 'invalid or missing API key' },
+  { code: 'approver_not_found' },
+]
+
+/** An id in the path of an operation. */
+export function idInPath(prefix: IdPrefix, description: string) {
+  return z.object({ id: idField(prefix).meta({ description }) })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { LONGEST_SEARCH } from '../../domain/search-text.ts'
+import { LONGEST_SEARCH } from '../../../domain/search-text.ts'
+import { checkCallerText, codePointLength } from '../../../domain/text.ts'
 
 /** Which account to look at. What is no id answers like an id that is unknown. */
 export const accountParameter = z
@@ -44,10 +45,39 @@ export function searchParameter(description: string) {
     .meta({ description })
 }
 
-/** Leaves out what was not given, as queries of exact types want it. */
-export function given<Fields extends Record<string, unknown>>(
-  fields: Fields,
-): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
+/** A short name that a person gives to something: one line, shown as it is. */
+export const shortName = z
+  .string({ error: 'must be a text' })
+  .trim()
+  .refine((text) => codePointLength(text) <= 80, 'must not exceed 80 characters')
+  .refine(
+    (text) => checkCallerText(text).ok && !/[\n\t]/.test(text),
+    'must be one line without control characters',
+  )
+
+/** As `shortName`, and not empty. */
+export const givenName = shortName.refine((text) => text !== '', 'must not be empty')
+
+/** Which page of a list. A cursor is ours, but comes back from outside: strict, or refused. */
+export function pageQuery(limit: number) {
+  return z.object({
+    limit: z.coerce
+      .number({ error: 'must be a number' })
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .max(100, 'must be at most 100')
+      .default(limit)
+      .meta({ description: 'How many at most.' }),
+    cursor: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be the next_cursor of an earlier page')
+      .optional()
+      .meta({ description: 'The `next_cursor` of the page before.' }),
+  })
 }
+
+/** How long a request waits for its decision. */
+export const ttlSeconds = z
+  .int({ error: 'must be a whole number' })
+  .min(60, 'must be at least 60')
+  .max(604_800, 'must be at most 604800')

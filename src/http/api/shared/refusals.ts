@@ -1,7 +1,7 @@
+import { z } from 'zod'
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import { REFUSALS, type RefusalCode } from '../../domain/errors.ts'
-import { errorAnswer } from '../schemas/responses/error.ts'
-import { type HeaderName, headers } from './headers.ts'
+import { REFUSALS, type RefusalCode } from '../../../domain/errors.ts'
+import { errorAnswer } from './fields.ts'
 
 /** A refusal an operation can give; `with` is what its body adds, as an example. */
 export interface DocumentedRefusal {
@@ -83,4 +83,51 @@ function isKnown(code: string): code is RefusalCode {
 /** Component and example names allow no spaces (OpenAPI 3.1, "Components Object"). */
 function nameOf(code: string): string {
   return code.replace(/[^A-Za-z0-9._-]+/g, '_')
+}
+
+/** Headers of answers. */
+const HEADERS = {
+  'X-RateLimit-Limit': z
+    .int()
+    .meta({ description: 'Requests allowed in a minute.', example: 60, header: { id: 'X-RateLimit-Limit' } }),
+  'X-RateLimit-Remaining': z.int().meta({
+    description: 'Requests left in this window.',
+    example: 59,
+    header: { id: 'X-RateLimit-Remaining' },
+  }),
+  'X-RateLimit-Reset': z.int().meta({
+    description: 'When the window ends, Unix time in seconds.',
+    example: 1772616660,
+    header: { id: 'X-RateLimit-Reset' },
+  }),
+  'Retry-After': z.int().meta({
+    description: 'Seconds to wait; the body says the same.',
+    example: 42,
+    header: { id: 'Retry-After' },
+  }),
+  'Idempotency-Replayed': z
+    .literal('true')
+    .optional()
+    .meta({
+      description: 'This is the answer to the first request with this `Idempotency-Key`.',
+      header: { id: 'Idempotency-Replayed' },
+    }),
+  'Set-Cookie': z.string().meta({
+    description: 'The session cookie (HttpOnly, SameSite=Lax), after enrolment also the device cookie.',
+    header: { id: 'Set-Cookie' },
+  }),
+} as const
+
+export type HeaderName = keyof typeof HEADERS
+
+/** The rate-limit headers, on every answer of a limited operation. */
+export const RATE_LIMIT_HEADERS: readonly HeaderName[] = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+]
+
+/** Some headers of an answer as one schema. */
+export function headers(names: readonly HeaderName[]) {
+  return z.object(Object.fromEntries(names.map((name) => [name, HEADERS[name]])))
 }
