@@ -4,7 +4,7 @@ import { enrolPage } from './enrol/enrol-page.ts'
 import { el } from './kit/dom/element.ts'
 import { showScene } from './kit/dom/stage.ts'
 import { linkPage } from './link/link-page.ts'
-import { signInPage } from './sign-in/sign-in-page.ts'
+import { signInPage } from './sign-in/sign-in.ts'
 
 /** One shell for every page: the path decides. */
 function route(): Promise<void> {

@@ -1,7 +1,6 @@
 import { factorsShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { chatSection, loadChat } from './chat.ts'

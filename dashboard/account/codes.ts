@@ -8,9 +8,8 @@ import { post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
-import { backupCodes } from '../../webauthn-page/kit/passkey/backup-codes.ts'
+import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
-import { totpSetup } from '../../webauthn-page/kit/passkey/totp-setup.ts'
 import { type Section, section } from '../parts/section.ts'
 
 type Done = (message: string) => Promise<void>

@@ -9,8 +9,12 @@ import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/butto
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
-import { createPasskey, deviceName, passkeysWork } from '../../webauthn-page/kit/passkey/ceremony.ts'
-import { promptNote } from '../../webauthn-page/kit/passkey/prompt-note.ts'
+import {
+  createPasskey,
+  deviceName,
+  passkeysWork,
+  promptNote,
+} from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type Section, section } from '../parts/section.ts'

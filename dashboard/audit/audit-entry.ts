@@ -1,4 +1,4 @@
-import { copyButton } from '../../webauthn-page/kit/dom/copy-button.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'

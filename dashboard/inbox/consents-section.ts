@@ -1,10 +1,9 @@
-import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/consent-shapes.ts'
+import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
-import { callerQuote } from '../../webauthn-page/kit/show/caller-quote.ts'
+import { callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
 import { section } from '../parts/section.ts'
 
 const POLL_MS = 5000

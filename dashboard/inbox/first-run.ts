@@ -1,11 +1,10 @@
 import { apiKeysShape, newApiKeyShape, type PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
 import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import { callerQuote } from '../../webauthn-page/kit/show/caller-quote.ts'
+import { callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
 import { askCommand, command, rawKeyBox } from '../parts/key-commands.ts'
 import { section } from '../parts/section.ts'
 

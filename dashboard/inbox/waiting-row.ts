@@ -1,9 +1,8 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
 import { duration, secondsUntil } from '../../webauthn-page/kit/dom/moment.ts'
-import { callerQuote } from '../../webauthn-page/kit/show/caller-quote.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { revokedKeyNote } from '../../webauthn-page/kit/show/revoked-key.ts'
+import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
+import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { forWhom } from './for-whom.ts'
 
 /** One request in the list of those that wait. */

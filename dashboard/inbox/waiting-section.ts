@@ -1,7 +1,6 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { section } from '../parts/section.ts'
 import { followInbox } from './follow-inbox.ts'

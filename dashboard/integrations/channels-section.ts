@@ -2,8 +2,13 @@ import { visibleString } from '../../src/domain/text.ts'
 import { type ChatChannel, okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { post } from '../../webauthn-page/kit/api/request.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { channelName, chatName, nameWarnings } from '../../webauthn-page/kit/show/chat-names.ts'
-import { typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat-words.ts'
+import {
+  channelName,
+  chatName,
+  nameWarnings,
+  typedAnywhere,
+  wordsOf,
+} from '../../webauthn-page/kit/show/chat.ts'
 import { askFirst } from '../parts/ask-first.ts'
 import { rowPanel } from '../parts/row-panel.ts'
 import { section } from '../parts/section.ts'

@@ -1,6 +1,5 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { section } from '../parts/section.ts'

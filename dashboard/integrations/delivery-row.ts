@@ -1,7 +1,6 @@
 import { post } from '../../webauthn-page/kit/api/request.ts'
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { outcomeWord } from '../requests/delivery-words.ts'

@@ -1,7 +1,6 @@
 import type { ChatIdentity, Platform } from '../../webauthn-page/kit/api/contract.ts'
 import { el, link } from '../../webauthn-page/kit/dom/element.ts'
-import { chatName } from '../../webauthn-page/kit/show/chat-names.ts'
-import { typed } from '../../webauthn-page/kit/show/chat-words.ts'
+import { chatName, typed } from '../../webauthn-page/kit/show/chat.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 
 /** As whom the person is known on a platform, or how to become known there. */

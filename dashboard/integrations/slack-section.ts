@@ -3,7 +3,7 @@ import { type ChatIdentity, okShape } from '../../webauthn-page/kit/api/contract
 import { post } from '../../webauthn-page/kit/api/request.ts'
 import { el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
-import { chatName, nameWarnings } from '../../webauthn-page/kit/show/chat-names.ts'
+import { chatName, nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
 import { askFirst } from '../parts/ask-first.ts'
 import { rowPanel } from '../parts/row-panel.ts'
 import { type Section, section } from '../parts/section.ts'

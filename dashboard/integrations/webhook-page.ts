@@ -1,6 +1,5 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
-import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { el, facts, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { rowPanel } from '../parts/row-panel.ts'

@@ -1,6 +1,5 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
-import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { type Child, el, facts, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'

@@ -6,7 +6,7 @@ import { type Attributes, type Child, el } from '../../webauthn-page/kit/dom/ele
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { nameWarnings } from '../../webauthn-page/kit/show/chat-names.ts'
+import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
 import { type RowPanel, rowPanel } from '../parts/row-panel.ts'
 import { linkView } from './link-view.ts'
 import { type Member, newLinkShape } from './member-shapes.ts'

@@ -1,6 +1,5 @@
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
 import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import type { Field } from '../../webauthn-page/kit/dom/field.ts'
 import type { ChoiceField } from './choice-field.ts'
 import type { Filters } from './filters.ts'

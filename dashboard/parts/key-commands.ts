@@ -1,4 +1,4 @@
-import { copyButton } from '../../webauthn-page/kit/dom/copy-button.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** The raw key, with a button that copies it. */

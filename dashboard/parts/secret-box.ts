@@ -1,4 +1,4 @@
-import { copyButton } from '../../webauthn-page/kit/dom/copy-button.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** A secret to be copied; `what` completes the name of the button ("Copy the signing secret"). */

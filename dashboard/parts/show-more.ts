@@ -1,6 +1,5 @@
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el } from '../../webauthn-page/kit/dom/element.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** One page of a list of the service. */

@@ -1,7 +1,7 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
-import type { WritePerson } from '../../webauthn-page/kit/request/person.ts'
+import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 

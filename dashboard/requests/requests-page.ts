@@ -1,6 +1,6 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
-import type { WritePerson } from '../../webauthn-page/kit/request/person.ts'
+import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { filterForm, RESULTS_ID } from '../parts/filter-form.ts'
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
 import { type Found, findPage } from '../parts/find-page.ts'

@@ -1,7 +1,7 @@
 import type { Decision } from '../../webauthn-page/kit/api/contract.ts'
-import { downloadButton } from '../../webauthn-page/kit/dom/download-button.ts'
+import { downloadButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
-import type { CheckedReview } from '../../webauthn-page/kit/request/load-review.ts'
+import type { CheckedReview } from '../../webauthn-page/kit/request/checked-review.ts'
 import { section } from '../parts/section.ts'
 
 /**

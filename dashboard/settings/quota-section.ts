@@ -1,5 +1,4 @@
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { section } from '../parts/section.ts'
 import type { Account } from './settings-shapes.ts'

@@ -1,5 +1,5 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { announce } from '../../webauthn-page/kit/dom/announce.ts'
+import { announce } from '../../webauthn-page/kit/dom/element.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { ofAccount, pageHref } from './account-address.ts'

@@ -1,8 +1,7 @@
 import type { Examination } from '../../src/signing/examine-receipt.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { callerQuote } from '../../webauthn-page/kit/show/caller-quote.ts'
-import type { JsonValue } from '../../webauthn-page/kit/show/json-value.ts'
-import { valueTree } from '../../webauthn-page/kit/show/value-tree.ts'
+import type { JsonValue } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerQuote, valueTree } from '../../webauthn-page/kit/show/caller-text.ts'
 import { openedIntent } from './opened-intent.ts'
 
 /** The action, and the details, that were decided on: from the opened statement, or with the doubt said. */

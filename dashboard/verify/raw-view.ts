@@ -1,8 +1,7 @@
 import { toBase64 } from '../../src/signing/base64.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
-import { copyButton } from '../../webauthn-page/kit/dom/copy-button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { facts } from '../../webauthn-page/kit/dom/facts.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 
 /** The bytes that were checked, as text; `believed` is false where the signature does not cover them. */

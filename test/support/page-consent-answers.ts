@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { buildConsentIntent } from '../../src/domain/consent-intent.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type { Consent, WaitingConsent } from '../../webauthn-page/kit/api/consent-shapes.ts'
+import type { Consent, WaitingConsent } from '../../webauthn-page/kit/api/contract.ts'
 import { SAMPLE_USER } from './page-samples.ts'
 
 /** What the server says about bootstraps; tests set it. */

@@ -1,8 +1,8 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import { type Review, sessionShape } from '../kit/api/contract.ts'
+import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
-import { announce } from '../kit/dom/announce.ts'
-import type { Child } from '../kit/dom/element.ts'
+import { announce, type Child, el, link } from '../kit/dom/element.ts'
+import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
 import {
@@ -10,16 +10,12 @@ import {
   type CheckedReview,
   loadReview,
   MismatchError,
-} from '../kit/request/load-review.ts'
-import { quorumView } from '../kit/request/quorum-view.ts'
-import { requestPanel } from '../kit/request/request-panel.ts'
+} from '../kit/request/checked-review.ts'
+import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
-import { timeLeft } from '../kit/request/time-left.ts'
-import { headingOf } from '../kit/request/words.ts'
-import { REVOKED_KEY, revokedKeyNote } from '../kit/show/revoked-key.ts'
+import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
 import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
 import { showFailure, showInvitation, showMismatch, showNotFound } from './stopped-scenes.ts'
-import { wayBack, wayOn } from './way-on.ts'
 
 const POLL_MS = 4000
 
@@ -196,4 +192,39 @@ function focusWanted(scene: HTMLElement): void {
   if (wanted === null) return
   const { top, bottom } = wanted.getBoundingClientRect()
   if (top >= 0 && bottom <= window.innerHeight) wanted.focus({ preventScroll: true })
+}
+
+/** Where to go from a request that is not to be decided here any more. */
+function wayBack(): HTMLElement {
+  return el(
+    'nav',
+    { class: 'buttons way-on', 'aria-label': 'Go on' },
+    link('/', 'Back to the inbox', { class: 'button plain' }),
+  )
+}
+
+/**
+ * After a decision: the way back, and the request whose time runs out first of those that still wait for this person. It is
+ * a plain link, which takes along no decision. Whoever cannot be told which one it is has the way back.
+ */
+function wayOn(decidedId: string): HTMLElement {
+  const element = wayBack()
+  void get('/me/pending', pendingShape).then(
+    ({ data }) => {
+      const next = nextOf(data, decidedId)
+      if (next === undefined) return
+      // Last: what is there already stays under the finger.
+      element.append(link(`/a/${encodeURIComponent(next.id)}`, 'Next request', { class: 'button primary' }))
+    },
+    () => {},
+  )
+  return element
+}
+
+function nextOf(waiting: readonly PendingRequest[], decidedId: string): PendingRequest | undefined {
+  return waiting
+    .filter(
+      ({ id, may_decide, methods }) => id !== decidedId && may_decide !== false && methods?.length !== 0,
+    )
+    .sort((a, b) => Date.parse(a.expires_at) - Date.parse(b.expires_at))[0]
 }

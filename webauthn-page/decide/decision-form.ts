@@ -1,18 +1,16 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import type { Review } from '../kit/api/contract.ts'
-import { RequestFailure } from '../kit/api/request.ts'
-import { announce } from '../kit/dom/announce.ts'
+import { decisionOptionsShape, type Review, voteAnswerShape } from '../kit/api/contract.ts'
+import { post, RequestFailure } from '../kit/api/request.ts'
 import { type ButtonLook, button } from '../kit/dom/button.ts'
-import { el } from '../kit/dom/element.ts'
+import { announce, el } from '../kit/dom/element.ts'
 import { readCode } from '../kit/dom/field.ts'
 import { noticeSlot } from '../kit/dom/notice.ts'
-import { promptNote } from '../kit/passkey/prompt-note.ts'
-import { commentField } from '../kit/request/comment-field.ts'
-import { MismatchError } from '../kit/request/load-review.ts'
-import { methodChoice } from '../kit/request/method-choice.ts'
+import { promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
+import { commentField, methodChoice } from '../kit/request/ballot-fields.ts'
+import { checkIntent, MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
+import { audience } from '../kit/request/request-words.ts'
 import { callerText } from '../kit/show/caller-text.ts'
-import { submitDecision } from './submit-decision.ts'
 
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */
@@ -98,4 +96,35 @@ function isStale(error: unknown): error is RequestFailure {
     error instanceof RequestFailure &&
     ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
   )
+}
+
+interface Ballot {
+  decision: Outcome
+  comment: string
+  /** A code instead of the passkey. */
+  totp?: string
+}
+
+/**
+ * Gets a fresh proof of presence for exactly what is shown, then posts the decision.
+ * `asking` hears when the passkey prompt opens and when it was answered.
+ * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
+ */
+async function submitDecision(
+  review: Review,
+  { decision, comment, totp }: Ballot,
+  asking: (open: boolean) => void,
+): Promise<void> {
+  const path = `/approvals/${review.id}/decision`
+  const words = comment.trim() === '' ? {} : { comment: comment.trim() }
+  if (totp !== undefined) {
+    await post(path, { decision, ...words, totp }, voteAnswerShape)
+    return
+  }
+  const { intent, options } = await post(`${path}/options`, { decision }, decisionOptionsShape)
+  await checkIntent(intent, options, shownIntent(review, decision, audience()))
+  asking(true)
+  const passkey = await usePasskey(options)
+  asking(false)
+  await post(path, { decision, ...words, passkey }, voteAnswerShape)
 }

@@ -4,7 +4,7 @@ import { button } from '../kit/dom/button.ts'
 import { el } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
 import { showScene } from '../kit/dom/stage.ts'
-import { signInPanel } from '../sign-in/sign-in-panel.ts'
+import { signInPanel } from '../sign-in/sign-in.ts'
 
 /** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */
 export function showInvitation(focus: boolean, signedIn: (user: User) => void): void {

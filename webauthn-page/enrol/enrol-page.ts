@@ -1,15 +1,12 @@
-import { type Invitation, invitationShape } from '../kit/api/contract.ts'
-import { post, RequestFailure } from '../kit/api/request.ts'
+import { type Invitation, invitationShape, okShape, sessionShape, type User } from '../kit/api/contract.ts'
+import { get, post, RequestFailure } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
 import { type Child, el, link } from '../kit/dom/element.ts'
 import { notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
-import { showScene } from '../kit/dom/stage.ts'
-import { takeToken } from '../kit/dom/take-token.ts'
+import { showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { callerText } from '../kit/show/caller-text.ts'
-import { answerInvitation } from './answer-invitation.ts'
-import { type Enrolment, factorChoice } from './factor-choice.ts'
-import { joining } from './joining.ts'
-import { personFields } from './person-fields.ts'
+import { signInPanel } from '../sign-in/sign-in.ts'
+import { type Enrolment, factorChoice, personFields } from './factor-choice.ts'
 
 /** `/setup#<token>` and `/enroll#<token>`. */
 export async function enrolPage(): Promise<void> {
@@ -102,4 +99,104 @@ function greeting(invitation: Invitation): HTMLElement {
     '. ',
     email !== null && el('span', {}, 'You enrol as ', el('strong', {}, callerText(email)), '.'),
   )
+}
+
+/** What the invited person would be, and where. */
+function joining({ account_name, role }: Invitation): HTMLElement | undefined {
+  if (account_name === undefined || role === undefined) return undefined
+  const may =
+    role === 'auditor'
+      ? 'you see its requests and its audit log, and decide nothing'
+      : 'you decide requests that name you'
+  return el(
+    'span',
+    {},
+    'You are asked to join ',
+    el('strong', {}, callerText(account_name)),
+    ` as ${role}: ${may}. `,
+  )
+}
+
+/**
+ * The link gives no factor: whoever it is for signs in, and accepts here, with the token that is nowhere but in this page.
+ * @throws RequestFailure, ShapeError
+ */
+async function answerInvitation(token: string, invitation: Invitation): Promise<void> {
+  const user = await whoIsSignedIn()
+  if (user === undefined) return showSignIn(token, invitation)
+  showUser(user)
+  if (user.email === invitation.email) showQuestion(token, invitation)
+  else showSomebodyElse(user, invitation)
+}
+
+async function whoIsSignedIn(): Promise<User | undefined> {
+  try {
+    return (await get('/session', sessionShape)).user
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 401) return undefined
+    throw error
+  }
+}
+
+function showSignIn(token: string, invitation: Invitation): void {
+  show(
+    invitation,
+    el('p', {}, 'The invitation is for ', whoIsMeant(invitation), '. Sign in as that person to answer it.'),
+    signInPanel(() => void answerInvitation(token, invitation)),
+    el(
+      'p',
+      { class: 'note' },
+      'Not signed up yet? Somebody else invited you before: finish that invitation first, then open this link again.',
+    ),
+  )
+}
+
+function showQuestion(token: string, invitation: Invitation): void {
+  const slot = noticeSlot()
+  const account = encodeURIComponent(invitation.account_id ?? '')
+  const answer = (word: 'accept' | 'decline', next: string) => async (): Promise<void> => {
+    slot.clear()
+    try {
+      await post(`/me/invitations/${account}/${word}`, word === 'accept' ? { token } : {}, okShape)
+      location.replace(next)
+    } catch (error) {
+      slot.fail(error)
+    }
+  }
+  show(
+    invitation,
+    el('p', {}, 'You can leave again at any time.'),
+    slot.element,
+    el(
+      'div',
+      { class: 'buttons' },
+      button('Accept', 'primary', answer('accept', `/?account=${account}`)),
+      button('Decline', 'plain', answer('decline', '/')),
+    ),
+  )
+}
+
+function showSomebodyElse(user: User, invitation: Invitation): void {
+  show(
+    invitation,
+    el(
+      'p',
+      {},
+      'The invitation is for ',
+      whoIsMeant(invitation),
+      ', and you are signed in as ',
+      el('strong', {}, callerText(user.email)),
+      '. Sign out there first, then open the link again.',
+    ),
+    el('p', {}, link('/', 'Go to your inbox')),
+  )
+}
+
+function whoIsMeant({ email }: Invitation): HTMLElement {
+  return el('strong', {}, callerText(email ?? ''))
+}
+
+function show(invitation: Invitation, ...parts: Child[]): void {
+  const lede = el('p', { class: 'lede' }, joining(invitation))
+  showScene('Invitation', el('div', {}, el('h1', {}, 'You are invited'), lede, ...parts), { focus: false })
 }

@@ -1,13 +1,17 @@
-import { creationOptionsShape, sessionShape } from '../kit/api/contract.ts'
+import {
+  creationOptionsShape,
+  sessionShape,
+  sessionWithCodesShape,
+  totpSecretShape,
+} from '../kit/api/contract.ts'
 import { post } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
 import { el } from '../kit/dom/element.ts'
-import { type Field, field, NAME_LENGTH } from '../kit/dom/field.ts'
-import type { NoticeSlot } from '../kit/dom/notice.ts'
-import { createPasskey, deviceName, passkeysWork, stopPrompt } from '../kit/passkey/ceremony.ts'
-import { promptNote } from '../kit/passkey/prompt-note.ts'
-import { enrolTotp } from './enrol-totp.ts'
-import { type Person, wrong } from './person-fields.ts'
+import { EMAIL_LENGTH, type Field, field, NAME_LENGTH } from '../kit/dom/field.ts'
+import { type NoticeSlot, notice } from '../kit/dom/notice.ts'
+import { showScene } from '../kit/dom/stage.ts'
+import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
+import { createPasskey, deviceName, passkeysWork, promptNote, stopPrompt } from '../kit/passkey/ceremony.ts'
 
 export interface Enrolment {
   token: string
@@ -78,4 +82,86 @@ async function enrolPasskey({ token, slot, person, fields }: Enrolment, name: Fi
   } catch (error) {
     slot.fail(error, { ...fields, passkey_name: name })
   }
+}
+
+interface Person {
+  email: string
+  name: string
+}
+
+/** Who the first owner is. */
+interface PersonFields {
+  element: HTMLElement
+  fields: Record<string, Field>
+  /** Undefined after marking the fields that are wrong; the first of them has the focus. */
+  read(): Person | undefined
+}
+
+export function personFields(): PersonFields {
+  const email = field({
+    label: 'E-mail',
+    name: 'email',
+    hint: 'Colleagues know you by it here, and you give it when you sign in with a code. No e-mail is sent to it.',
+    attributes: { type: 'email', autocomplete: 'email', required: true, maxlength: EMAIL_LENGTH },
+  })
+  const name = field({
+    label: 'Your name',
+    name: 'name',
+    attributes: { autocomplete: 'name', required: true, maxlength: NAME_LENGTH },
+  })
+  const read = (): Person | undefined => {
+    const values = { email: email.input.value.trim(), name: name.input.value.trim() }
+    if (values.name === '') wrong(name, 'Enter your name.')
+    if (!/^\S+@\S+$/.test(values.email)) wrong(email, 'Enter your e-mail address, such as ana@example.com.')
+    return values.name === '' || !/^\S+@\S+$/.test(values.email) ? undefined : values
+  }
+  return {
+    element: el('div', { class: 'person-fields' }, email.row, name.row),
+    fields: { email, name },
+    read,
+  }
+}
+
+/** Marks a field and takes the focus there. */
+function wrong(input: Field, message: string): void {
+  input.setError(message)
+  input.input.focus()
+}
+
+/** The way without a passkey: secret, first code, backup codes. */
+async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Promise<void> {
+  slot.clear()
+  const who = person()
+  if (who === undefined) return
+  try {
+    const secret = await post('/enrollment/totp/options', { token, ...who }, totpSecretShape)
+    const setup = totpSetup(secret, async (code) => {
+      const { backup_codes } = await post('/enrollment/totp', { token, code }, sessionWithCodesShape)
+      const saved = backupCodes(backup_codes, () => location.replace('/'))
+      showScene('Backup codes', el('div', {}, el('h1', {}, 'Save your backup codes'), saved))
+    })
+    const scene = el(
+      'div',
+      {},
+      el('h1', {}, 'Set up your authenticator app'),
+      beforeYouFinish(),
+      el('div', { class: 'card' }, setup),
+      el(
+        'div',
+        { class: 'buttons' },
+        button(passkeysWork() ? 'Back: use a passkey instead' : 'Back', 'plain', back),
+      ),
+    )
+    showScene('Authenticator app', scene)
+  } catch (error) {
+    slot.fail(error, fields)
+  }
+}
+
+/** Whoever has only codes cannot sign in on a second device (T15), which is better learnt now than then. */
+function beforeYouFinish(): HTMLElement {
+  return notice(
+    'warning',
+    'codes and backup codes sign you in only on browsers where you enrolled or set up the app before. On a new device, or once you clear this browser’s data, they do not let you in; a passkey does.',
+  )
 }

@@ -1,13 +1,13 @@
 import type { Outcome } from '../../../src/domain/receipt.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import type { Review } from '../../../webauthn-page/kit/api/contract.ts'
-import { sha256Hex } from '../../../webauthn-page/kit/passkey/sha256.ts'
 import {
   checkChallenge,
   checkStatement,
+  MismatchError,
+  sha256Hex,
   shownIntent,
-} from '../../../webauthn-page/kit/request/check-intent.ts'
-import { MismatchError } from '../../../webauthn-page/kit/request/load-review.ts'
+} from '../../../webauthn-page/kit/request/checked-review.ts'
 import type { BatchOptions } from './batch-shapes.ts'
 
 /** What the person has on the screen and the button they pressed. */

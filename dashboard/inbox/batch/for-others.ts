@@ -1,5 +1,5 @@
 import { type Child, el } from '../../../webauthn-page/kit/dom/element.ts'
-import type { CheckedReview } from '../../../webauthn-page/kit/request/load-review.ts'
+import type { CheckedReview } from '../../../webauthn-page/kit/request/checked-review.ts'
 import { callerText } from '../../../webauthn-page/kit/show/caller-text.ts'
 
 /** Says beside the button whose votes these are, where the person stands in for others; undefined where for nobody. */

@@ -1,6 +1,6 @@
 import { button } from '../../../webauthn-page/kit/dom/button.ts'
 import { el } from '../../../webauthn-page/kit/dom/element.ts'
-import type { CheckedReview } from '../../../webauthn-page/kit/request/load-review.ts'
+import type { CheckedReview } from '../../../webauthn-page/kit/request/checked-review.ts'
 import { itemRow } from './batch-rows.ts'
 
 /** What would be signed, with one button that opens the details of every request, or closes them. */

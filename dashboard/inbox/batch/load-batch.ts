@@ -1,5 +1,5 @@
 import { RequestFailure } from '../../../webauthn-page/kit/api/request.ts'
-import { type CheckedReview, loadReview } from '../../../webauthn-page/kit/request/load-review.ts'
+import { type CheckedReview, loadReview } from '../../../webauthn-page/kit/request/checked-review.ts'
 import { inOrder } from '../in-order.ts'
 
 /** At once: more would only queue up in the browser. */

@@ -1,5 +1,4 @@
-import { announce } from './announce.ts'
-import { type Attributes, el } from './element.ts'
+import { type Attributes, announce, el } from './element.ts'
 
 export type ButtonLook = 'approve' | 'reject' | 'primary' | 'plain' | 'quiet' | 'danger'
 
@@ -31,4 +30,42 @@ export async function runOnce(element: HTMLElement, work: () => void | Promise<v
 /** A submit button for `form`. */
 export function submitButton(label: string, look: ButtonLook = 'primary'): HTMLButtonElement {
   return el('button', { type: 'submit', class: `button ${look}` }, label)
+}
+
+/** Copies `text` and says so; `what` completes the accessible name ("Copy the API key"). */
+export function copyButton(text: string, what: string): HTMLButtonElement {
+  const element = button('Copy', 'quiet', async () => say(await copied(text)), {
+    'aria-label': `Copy ${what}`,
+  })
+  const say = (done: boolean): void => {
+    const outcome = done ? 'Copied' : 'Not copied, select by hand'
+    element.textContent = outcome
+    element.setAttribute('aria-label', `${outcome}: ${what}`)
+    announce(`${outcome}: ${what}`)
+  }
+  return element
+}
+
+/** Browsers may refuse the clipboard, or not offer it at all. */
+async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Saves `content` as a file; it is made in the page and never leaves it. */
+export function downloadButton(
+  label: string,
+  filename: string,
+  type: string,
+  content: string,
+): HTMLButtonElement {
+  return button(label, 'quiet', () => {
+    const url = URL.createObjectURL(new Blob([content], { type }))
+    el('a', { href: url, download: filename }).click()
+    setTimeout(() => URL.revokeObjectURL(url), 10_000)
+  })
 }

@@ -31,3 +31,20 @@ let lastId = 0
 export function link(href: string, label: string, attributes: Attributes = {}): HTMLAnchorElement {
   return el('a', { href, ...attributes }, label)
 }
+
+/** Tells screen readers about a change without moving the focus (`aria-live="polite"`). */
+export function announce(message: string): void {
+  const region = document.querySelector('#announcements')
+  if (region !== null) region.textContent = message
+}
+
+/** Rows of name and value. */
+export function facts(...rows: (readonly [name: string, ...value: Child[]] | undefined)[]): HTMLElement {
+  const list = el('dl', { class: 'facts' })
+  for (const row of rows) {
+    if (row === undefined) continue
+    const [name, ...value] = row
+    list.append(el('div', {}, el('dt', {}, name), el('dd', {}, ...value)))
+  }
+  return list
+}

@@ -5,8 +5,7 @@ import { button, runOnce, submitButton } from '../dom/button.ts'
 import { type Child, el, freshId } from '../dom/element.ts'
 import { codeField, readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
-import { stopPrompt, usePasskey } from './ceremony.ts'
-import { insteadOfPrompt, promptNote } from './prompt-note.ts'
+import { insteadOfPrompt, promptNote, stopPrompt, usePasskey } from './ceremony.ts'
 
 export type Operation =
   | 'passkey.add'

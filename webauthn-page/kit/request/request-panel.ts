@@ -1,7 +1,9 @@
-import type { Review } from '../api/contract.ts'
-import { el, link } from '../dom/element.ts'
-import type { WritePerson } from './person.ts'
-import { receiptView } from './receipt-view.ts'
+import type { Decision, Review, Vote } from '../api/contract.ts'
+import { copyButton, downloadButton } from '../dom/button.ts'
+import { el, facts, link } from '../dom/element.ts'
+import { moment } from '../dom/moment.ts'
+import { callerText, callerValue } from '../show/caller-text.ts'
+import { byReference, methodWord, type WritePerson } from './request-words.ts'
 
 /**
  * The right-hand part of the page of a request: what came of it, or what `decide` makes for a person who may decide it now
@@ -82,4 +84,141 @@ function whyNot(review: Review): HTMLElement {
           : 'You can follow this request here, but not decide it.',
       )
   }
+}
+
+/** The signed result: who, how, when, and the receipt that anyone can check. */
+function receiptView(review: Review, decision: Decision, person: WritePerson = byReference): HTMLElement {
+  const mine = decision.approver === review.approver
+  return el(
+    'div',
+    { class: 'receipt' },
+    facts(
+      ['Decision', el('strong', {}, decision.decision === 'approved' ? 'Approved' : 'Rejected')],
+      ['Method', methodWord(decision.method)],
+      ['Decided', moment(decision.decided_at)],
+      ['Approver', person(decision.approver), mine && ' (you)'],
+      decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
+      [
+        'Receipt',
+        el(
+          'span',
+          { class: 'copyable' },
+          el('code', { class: 'mono' }, decision.id),
+          copyButton(decision.id, 'the receipt id'),
+        ),
+      ],
+      decision.comment === null ? undefined : ['Comment', callerValue(decision.comment)],
+    ),
+    signedReceipt(review, decision),
+    el(
+      'p',
+      {},
+      link(`/verify#${review.id}`, 'Check this receipt'),
+      ' in a browser; anyone may, without signing in. For programs: ',
+      link(`/api/v1/approvals/${review.id}/verify`, 'the check as JSON'),
+      '.',
+    ),
+  )
+}
+
+function signedReceipt(review: Review, decision: Decision): HTMLElement {
+  const payload = decodePayload(decision.signed_payload)
+  return el(
+    'details',
+    { class: 'exact' },
+    el('summary', {}, 'Signed receipt'),
+    facts(
+      [
+        'Signed text',
+        el(
+          'pre',
+          { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Signed text' },
+          callerText(payload),
+        ),
+      ],
+      ['Signature', el('code', { class: 'mono' }, decision.signature)],
+      ['Signing key', el('code', { class: 'mono' }, decision.public_key_id)],
+    ),
+    downloadButton(
+      'Download as JSON',
+      `${decision.id}.json`,
+      'application/json',
+      `${JSON.stringify(receiptFile(review, decision, payload), null, 2)}\n`,
+    ),
+  )
+}
+
+/** The form of a callback body, which `countersign verify` and other verifiers read as it is. */
+function receiptFile(review: Review, decision: Decision, payload: string): object {
+  return {
+    request_id: review.id,
+    decision: decision.decision,
+    decided_at: decision.decided_at,
+    signed_receipt: {
+      decision_id: decision.id,
+      signature: decision.signature,
+      public_key_id: decision.public_key_id,
+      canonical_payload: payload,
+      comment: decision.comment,
+    },
+    ...(review.sandbox === true ? { sandbox: true } : {}),
+  }
+}
+
+/** Base64url to the UTF-8 text that was signed. */
+function decodePayload(encoded: string): string {
+  const binary = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'))
+  return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)))
+}
+
+/** Progress in words, then every vote so far. Empty where the receipt below already says it all. */
+export function quorumView(review: Review, person: WritePerson = byReference): HTMLElement {
+  const { needed } = review.quorum
+  const nothing = review.status === 'expired' && review.votes.length === 0
+  if (nothing || (review.decision !== undefined && needed === 1)) return el('div', { hidden: true })
+  return el(
+    'div',
+    { class: 'quorum' },
+    review.status !== 'expired' && el('p', {}, progress(review)),
+    review.not_reachable.length > 0 && notReachable(review, person),
+    review.votes.length > 0 &&
+      el(
+        'ul',
+        { class: 'votes', 'aria-label': 'Votes' },
+        ...review.votes.map((vote) => voteRow(vote, review, person)),
+      ),
+  )
+}
+
+function progress({ status, quorum: { needed, approved } }: Review): string {
+  if (status !== 'pending') return `${approved} of ${needed} needed approvals were given.`
+  if (needed === 1) return 'One approval is needed. One rejection rejects.'
+  return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
+}
+
+/** Whoever waits for the others should know who has not been told. */
+function notReachable({ not_reachable: lost, approver }: Review, person: WritePerson): HTMLElement {
+  const who = lost.map((one, index) => [
+    index > 0 && ', ',
+    one === approver ? 'you' : el('span', {}, 'approver ', person(one)),
+  ])
+  return el('p', { class: 'hint' }, 'Not reachable in chat: ', ...who.flat(), '.')
+}
+
+function voteRow(vote: Vote, { status }: Review, person: WritePerson): HTMLElement {
+  const approver = [vote.mine ? 'approver ' : 'Approver ', person(vote.approver)]
+  const { delegate } = vote
+  const stoodIn = delegate !== undefined
+  const who = el('span', {}, ...(vote.mine ? ['You', ...(stoodIn ? [' for ', ...approver] : [])] : approver))
+  return el(
+    'li',
+    { class: `vote ${vote.decision}` },
+    el('p', {}, el('strong', {}, vote.decision === 'approved' ? 'Approved' : 'Rejected'), ' · ', who),
+    stoodIn && !vote.mine && el('p', { class: 'hint' }, 'by the delegate ', person(delegate)),
+    el('p', { class: 'hint' }, methodWord(vote.method), ' · ', moment(vote.at)),
+    status === 'rejected' &&
+      vote.decision === 'approved' &&
+      el('p', { class: 'hint' }, 'Not signed: the request was rejected.'),
+    vote.comment !== null && el('blockquote', {}, callerValue(vote.comment)),
+  )
 }

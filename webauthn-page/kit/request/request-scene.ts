@@ -1,8 +1,11 @@
-import { type Child, el } from '../dom/element.ts'
+import type { Review } from '../api/contract.ts'
+import { copyButton } from '../dom/button.ts'
+import { type Child, el, facts, freshId } from '../dom/element.ts'
+import { moment } from '../dom/moment.ts'
 import { callerBox } from '../show/caller-box.ts'
-import type { CheckedReview } from './load-review.ts'
-import { requestHead } from './request-head.ts'
-import { signedFacts } from './signed-facts.ts'
+import { callerText } from '../show/caller-text.ts'
+import type { CheckedReview } from './checked-review.ts'
+import { audience, headingOf, revokedKeyNote } from './request-words.ts'
 
 /** The element that holds the action: what the buttons decide on. */
 export const ACTION_ID = 'requested-action'
@@ -36,4 +39,96 @@ export function requestScene(
     requestHead(review),
     el('div', { class: 'request-columns' }, ...(open ? [text, panel] : [panel, text])),
   )
+}
+
+/** State, badges and author of a request: the service's own words, outside the caller's frame (T44). */
+function requestHead(review: Review): HTMLElement {
+  const state = review.cancelled === true ? 'withdrawn' : review.status
+  return el(
+    'div',
+    { class: 'request-head' },
+    el(
+      'p',
+      { class: `state ${state}` },
+      state === 'pending' ? 'Approval request' : `Approval request: ${state}`,
+    ),
+    el('h1', {}, headingOf(review)),
+    badges(review),
+    el(
+      'p',
+      { class: 'asker' },
+      'Countersign knows the caller as the API key ',
+      strong(review.requested_by.key_name),
+      ' of the account ',
+      strong(review.requested_by.account_name),
+      '.',
+    ),
+    revokedKeyNote(review.requested_by),
+  )
+}
+
+function strong(name: string): HTMLElement {
+  return el('strong', {}, callerText(name))
+}
+
+function badges(review: Review): HTMLElement | undefined {
+  const items: Child[] = []
+  if (review.high_impact) items.push(el('li', { class: 'badge high-impact' }, 'High impact'))
+  if (review.sandbox === true) items.push(el('li', { class: 'badge sandbox' }, 'Sandbox: a dry run'))
+  return items.length === 0
+    ? undefined
+    : el('ul', { class: 'badges', 'aria-label': 'Marked by Countersign' }, ...items)
+}
+
+/** What the service itself adds to the signed statement. */
+export function signedFacts(review: Review): HTMLElement {
+  const titleId = freshId('facts-title')
+  const lede =
+    review.status === 'expired'
+      ? 'It was to be signed together with what the caller wrote. Nothing was signed.'
+      : 'Signed together with everything the caller wrote.'
+  return el(
+    'section',
+    { class: 'card', 'aria-labelledby': titleId },
+    el('h2', { id: titleId }, 'Stated by Countersign'),
+    el('p', { class: 'hint' }, lede),
+    facts(
+      ['Service', el('span', { class: 'mono' }, audience())],
+      ['Request', el('span', { class: 'mono' }, review.id)],
+      [
+        'Details (SHA-256)',
+        el(
+          'div',
+          { class: 'copyable' },
+          el(
+            'div',
+            {},
+            el('code', { class: 'mono' }, review.context_sha256),
+            el('p', { class: 'kind' }, 'computed in this browser from the exact text above'),
+          ),
+          copyButton(review.context_sha256, 'the SHA-256 of the details'),
+        ),
+      ],
+      ['Created', moment(review.created_at)],
+      ['Expires', moment(review.expires_at)],
+      ['High impact', review.high_impact ? 'Yes' : 'No'],
+      ...yourPart(review),
+    ),
+  )
+}
+
+/** As whom the person would sign. */
+function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ...Child[]][] {
+  const reference = (text: string): HTMLElement => el('span', { class: 'mono' }, text)
+  const stands = (text: string): HTMLElement => el('span', { class: 'kind' }, text)
+  if (other !== undefined && other !== null)
+    return [
+      ['You decide for', callerText(other.name), ' ', reference(other.approver)],
+      ['Your reference', reference(other.delegate), ' ', stands('is signed as the delegate')],
+    ]
+  const stoodIn = votes.find(({ mine, delegate }) => mine && delegate !== undefined)
+  if (stoodIn !== undefined) return [['You decided for', reference(stoodIn.approver)]]
+  if (approver === null)
+    return [['Your part', 'You may look at this request; you are not one of its approvers.']]
+  return [['Your reference', reference(approver), ' ', stands('stands for you in receipts')]]
 }

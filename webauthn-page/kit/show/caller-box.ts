@@ -1,10 +1,15 @@
 import { CONTEXT_KEYS } from '../../../src/domain/context-keys.ts'
-import { copyButton } from '../dom/copy-button.ts'
+import { copyButton } from '../dom/button.ts'
 import { el, freshId } from '../dom/element.ts'
-import { callerText, callerValue, textWarnings } from './caller-text.ts'
-import type { JsonValue } from './json-value.ts'
-import { riskFindings } from './risk-findings.ts'
-import { fieldName, valueTree } from './value-tree.ts'
+import {
+  callerText,
+  callerValue,
+  fieldName,
+  isJsonObject,
+  type JsonValue,
+  textWarnings,
+  valueTree,
+} from './caller-text.ts'
 
 export interface CallerWords {
   action: string
@@ -101,5 +106,61 @@ function exactText(json: string): HTMLElement {
       { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Exact text of the details' },
       callerText(json),
     ),
+  )
+}
+
+const SEVERITIES: Record<string, string> = {
+  critical: 'severe',
+  high: 'severe',
+  medium: 'moderate',
+  moderate: 'moderate',
+  warning: 'moderate',
+  low: 'minor',
+  info: 'minor',
+}
+
+/** The caller's findings as a list, severity in words first and colour second. Falls back to the tree for other forms. */
+function riskFindings(value: JsonValue): HTMLElement {
+  if (!Array.isArray(value) || !value.every(isJsonObject) || value.length === 0) return valueTree(value)
+  return el('ul', { class: 'findings' }, ...value.map(finding))
+}
+
+function finding(item: { [key: string]: JsonValue }): HTMLElement {
+  const { detector, severity, snippet } = item
+  const others = Object.entries(item).filter(([key]) => !['detector', 'severity', 'snippet'].includes(key))
+  return el(
+    'li',
+    { class: 'finding' },
+    severity !== undefined && severityLabel(severity),
+    detector !== undefined && part('Detector', detector),
+    snippet !== undefined && part('Snippet', snippet, 'snippet'),
+    ...others.map(([key, other]) =>
+      el(
+        'div',
+        { class: 'finding-part' },
+        fieldName(key),
+        ' ',
+        el('div', {}, valueTree(other), ...textWarnings(key)),
+      ),
+    ),
+  )
+}
+
+function severityLabel(severity: JsonValue): HTMLElement {
+  if (typeof severity !== 'string') return part('Severity', severity)
+  const known = Object.hasOwn(SEVERITIES, severity.toLowerCase())
+    ? SEVERITIES[severity.toLowerCase()]
+    : undefined
+  return el('p', { class: `severity ${known ?? 'unknown'}` }, 'Severity: ', callerText(severity))
+}
+
+function part(label: string, value: JsonValue, look = ''): HTMLElement {
+  const shown = typeof value === 'string' ? callerValue(value) : valueTree(value)
+  return el(
+    'div',
+    { class: 'finding-part' },
+    el('span', { class: 'part-label' }, label),
+    ' ',
+    el('div', { class: look }, shown),
   )
 }

@@ -1,5 +1,5 @@
 import { hasHidden, mixedScriptWarning, type Segment, visibleText } from '../../../src/domain/text.ts'
-import { el } from '../dom/element.ts'
+import { el, freshId } from '../dom/element.ts'
 
 /**
  * Text that somebody else wrote, isolated in its own `<bdi>` so that its direction cannot reach our words (T43). Hidden
@@ -82,4 +82,76 @@ function longValue(shown: HTMLElement, text: string): HTMLElement {
     toggle,
   )
   return el('div', {}, box, caption)
+}
+
+/** One text of a caller in the frame that names its author: nothing in it can pass as the service's own words (T44). */
+export function callerQuote(text: string): { element: HTMLElement; textId: string } {
+  const titleId = freshId('quote')
+  const textId = freshId('quoted')
+  const element = el(
+    'div',
+    { class: 'caller-box quote', role: 'group', 'aria-labelledby': titleId },
+    el(
+      'p',
+      { class: 'caller-box-title', id: titleId },
+      el('span', {}, 'Written by the caller'),
+      ' ',
+      el('span', { class: 'caller-box-caution' }, 'Not checked by Countersign'),
+    ),
+    el('div', { class: 'quoted', id: textId }, callerValue(text)),
+  )
+  return { element, textId }
+}
+
+/** Any JSON value, as parsed. */
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue }
+
+/** Is it a JSON object (not null, not an array)? */
+export function isJsonObject(value: JsonValue): value is { [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What people call the kind of a value. */
+export function kindOf(value: JsonValue): string {
+  if (value === null) return 'no value'
+  if (Array.isArray(value)) return value.length === 1 ? 'list of 1' : `list of ${value.length}`
+  if (typeof value === 'object') {
+    const size = Object.keys(value).length
+    return size === 1 ? '1 field' : `${size} fields`
+  }
+  return { string: 'text', number: 'number', boolean: 'boolean' }[
+    typeof value as 'string' | 'number' | 'boolean'
+  ]
+}
+
+/**
+ * A JSON value for people. Objects and lists can be folded but start open: whoever decides must not need a click to see
+ * what they sign. A text that looks like a number stays told apart from a number by its kind.
+ */
+export function valueTree(value: JsonValue): HTMLElement {
+  if (typeof value === 'string') return callerValue(value)
+  if (value === null || typeof value !== 'object') {
+    return el('span', {}, el('code', {}, String(value)), ' ', el('span', { class: 'kind' }, kindOf(value)))
+  }
+  const entries: [string, JsonValue][] = Array.isArray(value)
+    ? value.map((item, index) => [`${index + 1}.`, item])
+    : Object.entries(value)
+  if (entries.length === 0)
+    return el('em', { class: 'note' }, Array.isArray(value) ? 'empty list' : 'no fields')
+  return el('ul', { class: 'tree' }, ...entries.map(([key, item]) => branch(key, item, isJsonObject(value))))
+}
+
+function branch(key: string, value: JsonValue, named: boolean): HTMLElement {
+  const label = named ? fieldName(key) : el('span', { class: 'tree-index' }, key)
+  const folds = typeof value === 'object' && value !== null && Object.keys(value).length > 0
+  const warnings = named ? textWarnings(key) : []
+  if (!folds) return el('li', {}, el('div', { class: 'leaf' }, label, ' ', valueTree(value)), ...warnings)
+  const summary = el('summary', {}, label, ' ', el('span', { class: 'kind' }, kindOf(value)))
+  return el('li', {}, el('details', { open: true }, summary, ...warnings, valueTree(value)))
+}
+
+/** A field name the caller chose, shown as exactly that; put `textWarnings` of it beside its value. */
+export function fieldName(key: string): HTMLElement {
+  if (key === '') return el('em', { class: 'note' }, 'empty name')
+  return el('span', { class: 'field-name' }, callerText(key))
 }

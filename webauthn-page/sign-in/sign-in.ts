@@ -1,11 +1,12 @@
 import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
-import { post, RequestFailure } from '../kit/api/request.ts'
+import { get, post, RequestFailure } from '../kit/api/request.ts'
 import { button, runOnce, submitButton } from '../kit/dom/button.ts'
-import { el } from '../kit/dom/element.ts'
+import { el, link } from '../kit/dom/element.ts'
 import { EMAIL_LENGTH, field } from '../kit/dom/field.ts'
 import { type NoticeSlot, noticeSlot } from '../kit/dom/notice.ts'
-import { passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
-import { insteadOfPrompt, promptNote } from '../kit/passkey/prompt-note.ts'
+import { showScene } from '../kit/dom/stage.ts'
+import { insteadOfPrompt, passkeysWork, promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
+import { nextPath } from './next-path.ts'
 
 /** Both ways of signing in. Says nothing about the page one is on the way to. `codesOpen` shows the codes at once. */
 export function signInPanel(signedIn: (user: User) => void, codesOpen = false): HTMLElement {
@@ -111,4 +112,33 @@ function codePath(text: string): string | undefined {
   const code = text.replaceAll(' ', '')
   if (/^[0-9]{6}$/.test(code)) return '/session/totp'
   return /^[0-9A-Za-z]{5}-?[0-9A-Za-z]{5}$/.test(code) ? '/session/backup-code' : undefined
+}
+
+/** `/signin?next=<path>`: whoever is signed in already goes on at once. */
+export async function signInPage(): Promise<void> {
+  const goOn = (): void => location.replace(nextPath(location.search, location.origin))
+  const signedIn = await get('/session', sessionShape).then(
+    () => true,
+    () => false,
+  )
+  if (signedIn) return goOn()
+  const scene = el(
+    'div',
+    {},
+    el('h1', {}, 'Sign in'),
+    el(
+      'p',
+      { class: 'lede' },
+      'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
+    ),
+    signInPanel(goOn),
+    el(
+      'p',
+      { class: 'note' },
+      'Only a receipt to check? ',
+      link('/verify', 'Verify it without signing in'),
+      '.',
+    ),
+  )
+  showScene('Sign in', scene, { focus: false })
 }

@@ -1,7 +1,6 @@
 import type { TotpSecret } from '../api/contract.ts'
-import { runOnce, submitButton } from '../dom/button.ts'
-import { copyButton } from '../dom/copy-button.ts'
-import { el } from '../dom/element.ts'
+import { button, copyButton, downloadButton, runOnce, submitButton } from '../dom/button.ts'
+import { el, freshId } from '../dom/element.ts'
 import { codeField, readCode } from '../dom/field.ts'
 import { noticeSlot } from '../dom/notice.ts'
 
@@ -64,4 +63,37 @@ function qrImage(svg: string): HTMLElement {
 
 function grouped(secret: string): string {
   return secret.replace(/(.{4})(?=.)/g, '$1 ')
+}
+
+/** The ten one-time codes, shown once; `done` is called only after the person said that they are saved. */
+export function backupCodes(codes: readonly string[], done: () => void): HTMLElement {
+  const text = `${codes.join('\n')}\n`
+  const slot = noticeSlot()
+  const id = freshId('saved')
+  const saved = el('input', { type: 'checkbox', id })
+  const proceed = button('Continue', 'primary', () => {
+    if (saved.checked) return done()
+    slot.show('warning', 'Save the codes first, then tick “I saved them”. They are not shown again.')
+    saved.focus()
+  })
+  return el(
+    'section',
+    { class: 'card', 'aria-label': 'Backup codes' },
+    el(
+      'p',
+      {},
+      'Each code signs you in once when your phone is gone. They never approve anything. ',
+      el('strong', {}, 'They are shown only now.'),
+    ),
+    el('ul', { class: 'backup-codes' }, ...codes.map((code) => el('li', {}, el('code', {}, code)))),
+    el(
+      'div',
+      { class: 'buttons' },
+      copyButton(text, 'all backup codes'),
+      downloadButton('Download', 'countersign-backup-codes.txt', 'text/plain', text),
+    ),
+    el('p', { class: 'check' }, saved, ' ', el('label', { for: id }, 'I saved them')),
+    slot.element,
+    proceed,
+  )
 }

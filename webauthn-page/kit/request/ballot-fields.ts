@@ -1,6 +1,6 @@
 import type { Factor } from '../api/contract.ts'
 import { el, freshId } from '../dom/element.ts'
-import { codeField, type Field } from '../dom/field.ts'
+import { codeField, type Field, field } from '../dom/field.ts'
 import { passkeysWork, stopPrompt } from '../passkey/ceremony.ts'
 
 /** With what the person confirms. */
@@ -48,4 +48,27 @@ function option(method: Factor, checked: boolean, choose: () => void): HTMLEleme
   input.addEventListener('change', choose)
   const label = method === 'passkey' ? 'Passkey' : 'Code from an authenticator app'
   return el('p', { class: 'check' }, input, ' ', el('label', { for: id }, label))
+}
+
+const COMMENT_LIMIT = 1000
+
+/** What the person says to the caller; kept in `draft` while they write. */
+export function commentField(draft: { comment: string }, hint: string): Field {
+  const comment = field({
+    label: 'Comment (optional)',
+    name: 'comment',
+    hint,
+    multiline: true,
+    attributes: { maxlength: COMMENT_LIMIT, spellcheck: 'true' },
+  })
+  const counter = el('p', { class: 'counter' })
+  const update = (): void => {
+    draft.comment = comment.input.value
+    counter.textContent = `${comment.input.value.length} of ${COMMENT_LIMIT} characters`
+  }
+  comment.input.value = draft.comment
+  comment.input.addEventListener('input', update)
+  comment.row.append(counter)
+  update()
+  return comment
 }

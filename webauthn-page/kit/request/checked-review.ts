@@ -1,0 +1,134 @@
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
+import type { ConsentIntent } from '../../../src/domain/consent-intent.ts'
+import type { DecisionIntent } from '../../../src/domain/intent.ts'
+import type { Outcome } from '../../../src/domain/receipt.ts'
+import { canonicalize } from '../../../src/signing/canonical.ts'
+import { type Review, reviewShape } from '../api/contract.ts'
+import { get } from '../api/request.ts'
+import { isJsonObject, type JsonValue } from '../show/caller-text.ts'
+
+/** What was received contradicts itself, so deciding on it would sign something unseen (T16). The page stops. */
+export class MismatchError extends Error {
+  override readonly name = 'MismatchError'
+}
+
+/** A request as this browser checked it: `context` is parsed from the very text whose hash is signed. */
+export interface CheckedReview {
+  review: Review
+  context: { [key: string]: JsonValue }
+  /** Server time in milliseconds minus `performance.now()` when the answer came. */
+  clock: number
+}
+
+/** Loads a request and recomputes the hash of its context. @throws MismatchError, RequestFailure, ShapeError */
+export async function loadReview(id: string): Promise<CheckedReview> {
+  const review = await get(`/approvals/${id}/review`, reviewShape)
+  const clock = Date.parse(review.server_time) - performance.now()
+  if (review.id !== id) throw new MismatchError('The service answered for another request.')
+  const context = parseContext(review.context_json)
+  if (context === undefined)
+    throw new MismatchError('The details of the request are not in their canonical form.')
+  if ((await sha256Hex(review.context_json)) !== review.context_sha256) {
+    throw new MismatchError('The details of the request do not have the fingerprint that would be signed.')
+  }
+  return { review, context, clock }
+}
+
+/** Undefined unless the text is exactly the RFC 8785 form of an object: then no second reading of it exists. */
+function parseContext(json: string): { [key: string]: JsonValue } | undefined {
+  try {
+    const value = JSON.parse(json) as JsonValue
+    return isJsonObject(value) && canonicalize(value) === json ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const FIXED = ['action', 'context_json', 'created_at', 'expires_at', 'high_impact', 'approver'] as const
+
+/** A request never changes after its creation. @throws MismatchError when a later answer shows other content. */
+export function assertSameRequest(before: Review, after: Review): void {
+  const changed = FIXED.find((name) => before[name] !== after[name])
+  if (changed !== undefined)
+    throw new MismatchError(`The request changed while you were reading it (${changed}).`)
+}
+
+/** What the person has on the screen and the button they pressed: the only statement their passkey may sign. */
+export function shownIntent(
+  review: Review,
+  decision: Outcome,
+  audience: string,
+): Omit<DecisionIntent, 'salt'> {
+  return {
+    typ: 'human-approval/intent/v1',
+    aud: audience,
+    rid: review.id,
+    decision,
+    ...shownReferences(review),
+    action: review.action,
+    context_sha256: review.context_sha256,
+    request_created_at: review.created_at,
+    exp: Math.floor(Date.parse(review.expires_at) / 1000),
+    high_impact: review.high_impact,
+  }
+}
+
+/** Whose vote it will be, and who acts if that is somebody else. */
+function shownReferences({ approver, on_behalf_of: other }: Review): { approver: string; delegate?: string } {
+  if (other === undefined || other === null) return { approver: approver ?? '' }
+  return { approver: other.approver, delegate: other.delegate }
+}
+
+/**
+ * Refuses to go on unless the challenge is SHA-256 of the intent and the intent says exactly what is shown: same fields,
+ * same values, nothing more (T16). A server or proxy that shows A and asks to sign B is caught here, before the passkey.
+ * @throws MismatchError naming the field.
+ */
+export async function checkIntent(
+  intent: Record<string, unknown>,
+  options: PublicKeyCredentialRequestOptionsJSON,
+  shown: Omit<DecisionIntent | ConsentIntent, 'salt'>,
+): Promise<void> {
+  checkStatement(intent, shown)
+  await checkChallenge(intent, options)
+}
+
+/** Does the statement say exactly what is shown, and a salt? @throws MismatchError naming the field. */
+export function checkStatement(statement: Record<string, unknown>, shown: object): void {
+  const { salt, ...said } = statement
+  if (typeof salt !== 'string' || !/^[\w-]{43}$/.test(salt)) throw differs('salt')
+  const expected: Record<string, unknown> = { ...shown }
+  for (const name of new Set([...Object.keys(expected), ...Object.keys(said)])) {
+    if (expected[name] !== said[name]) throw differs(name)
+  }
+}
+
+/** Is the challenge SHA-256 of the statement, and a person asked for? @throws MismatchError naming the field. */
+export async function checkChallenge(
+  statement: Record<string, unknown>,
+  options: PublicKeyCredentialRequestOptionsJSON,
+): Promise<void> {
+  if (options.challenge !== (await sha256Base64url(canonicalize(statement)))) throw differs('challenge')
+  if (options.userVerification !== 'required') throw differs('userVerification')
+}
+
+function differs(field: string): MismatchError {
+  return new MismatchError(
+    `The service asked for a signature on something other than what is shown here (${field}).`,
+  )
+}
+
+async function digest(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
+}
+
+/** Lower-case hex SHA-256 of the UTF-8 text. */
+export async function sha256Hex(text: string): Promise<string> {
+  return Array.from(await digest(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Base64url SHA-256 of the UTF-8 text, without padding: the form of a WebAuthn challenge. */
+async function sha256Base64url(text: string): Promise<string> {
+  const binary = String.fromCharCode(...(await digest(text)))
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}

@@ -1,0 +1,42 @@
+import type { Review } from '../api/contract.ts'
+import { el } from '../dom/element.ts'
+import { notice } from '../dom/notice.ts'
+
+/** How people call a way of proving presence. */
+export function methodWord(method: string): string {
+  return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method
+}
+
+/** The first heading of the page for each state. */
+export function headingOf(review: Review): string {
+  const mine = review.votes.find((vote) => vote.mine)
+  if (review.status === 'pending') {
+    if (mine !== undefined) return `You ${mine.decision}. Waiting for others`
+    return review.may_decide ? 'Approve or reject this action?' : 'Waiting for a decision'
+  }
+  if (review.status === 'expired')
+    return review.cancelled === true ? 'Withdrawn by the caller' : 'Expired without a decision'
+  return review.status === 'approved' ? 'Approved' : 'Rejected'
+}
+
+/** How a page writes a person. The service tells the reference; a page that knows the name adds it. */
+export type WritePerson = (reference: string) => HTMLElement
+
+/** As it stands in receipts. */
+export const byReference: WritePerson = (reference) => el('span', { class: 'mono' }, reference)
+
+/** The name of the service inside every signature: the address this page was loaded from. */
+export function audience(): string {
+  return location.origin
+}
+
+/**
+ * Whoever revokes a key may have lost it: what it asked for before still waits (the interface's "Revoking a key is
+ * immediate" speaks of its calls alone), so the person who decides must know. Undefined for a key in use.
+ */
+export function revokedKeyNote(asker: { key_revoked?: boolean | undefined }): HTMLElement | undefined {
+  return asker.key_revoked === true ? notice('warning', REVOKED_KEY) : undefined
+}
+
+export const REVOKED_KEY =
+  'This API key was revoked after it asked. Reject this unless you know that it should still happen.'
