@@ -1,10 +1,15 @@
+import { z } from 'zod'
+import type { Card } from '../../src/domain/chat.ts'
+import { answerCommand } from '../../src/flow/chat/answer-command.ts'
+import type { ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
+import { removeInstallation } from '../../src/flow/chat/manage-installations.ts'
+import { findSubject } from '../../src/flow/chat/show-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { ACTION_IDS } from './action-buttons.ts'
-import { OPEN_LINK_ID } from './answer-blocks.ts'
-import { listenForCommands } from './commands.ts'
-import { healCard } from './heal-card.ts'
+import { OPEN_LINK_ID, renderAnswer } from './answer-blocks.ts'
+import { unescapeText } from './escape.ts'
+import { readIncoming } from './incoming.ts'
 import type { SlackApp } from './slack-app.ts'
-import { listenForUninstalls } from './uninstalled.ts'
 
 /** Everything that somebody can do in Slack. What is not here is answered by `Answering`. */
 export function listen(app: SlackApp, deps: FlowDeps, workspaces: { forget(tenant: string): void }): void {
@@ -22,4 +27,164 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: { forget(tenan
   app.event(/^(?!(?:app_uninstalled|tokens_revoked)$)/, async ({ event }) => {
     deps.log.info({ event: event.type }, 'slack told of something that nobody listens to')
   })
+}
+
+/** What was typed, for each of our slash commands. */
+const TYPED: Record<string, (text: string) => string> = {
+  '/verify': (text) => `verify ${text}`,
+  '/countersign': (text) => text,
+}
+
+const commandSchema = z.object({
+  text: z.string().catch(''),
+  user_name: z.string().catch(''),
+  team_domain: z.string().catch(''),
+  channel_name: z.string().catch(''),
+})
+
+/** `/verify …` and `/countersign …`: the answer is the acknowledgement, seen by the speaker alone unless they share it. */
+function listenForCommands(app: SlackApp, deps: FlowDeps): void {
+  for (const [command, typed] of Object.entries(TYPED)) {
+    app.command(command, async ({ body, ack }) => {
+      const { text } = commandSchema.parse(body)
+      const speaker = speakerOf(body)
+      const answer = await answerCommand(deps, speaker, typed(unescapeText(text)).trim())
+      const share = answer.kind === 'verdict' && answer.share
+      const sharedBy = share ? speaker.identity.user : undefined
+      await ack({
+        response_type: share ? 'in_channel' : 'ephemeral',
+        unfurl_links: false,
+        unfurl_media: false,
+        ...renderAnswer(answer, { now: deps.clock.now(), sharedBy }),
+      })
+    })
+  }
+}
+
+/** Slack names them; only a link made by the signed-in person says who that is here (T37). */
+function speakerOf(body: unknown): ChatSpeaker {
+  const { tenant = '', user = '', channel } = readIncoming(body)
+  const { user_name, team_domain, channel_name } = commandSchema.parse(body)
+  const shown = { person: user_name || user, workspace: team_domain || tenant }
+  const identity = { platform: 'slack', tenant, user } as const
+  // A direct message, of whomever: nobody else could be told there.
+  if (channel === undefined || channel.startsWith('D')) return { identity, shown_as: shown }
+  return {
+    identity,
+    shown_as: { ...shown, channel: shownChannel(channel_name) || channel },
+    channel: { platform: 'slack', tenant, channel },
+  }
+}
+
+/** Slack does not say what a private channel is called. */
+function shownChannel(name: string): string {
+  return name === 'privategroup' ? 'a private channel' : name
+}
+
+type UninstallDeps = Pick<FlowDeps, 'installations' | 'audit' | 'clock' | 'random' | 'log'>
+
+const eventSchema = z.object({
+  /** Unix seconds. */
+  event_time: z.number().optional().catch(undefined),
+  event: z.object({
+    type: z.string(),
+    tokens: z
+      .object({ bot: z.array(z.string()).catch([]) })
+      .optional()
+      .catch(undefined),
+  }),
+})
+
+/** A workspace removed the app, or took its tokens back: what we keep of it is deleted (Slack says both, more than once). */
+function listenForUninstalls(
+  app: SlackApp,
+  deps: UninstallDeps,
+  workspaces: { forget(tenant: string): void },
+): void {
+  for (const type of ['app_uninstalled', 'tokens_revoked']) {
+    app.event(type, async ({ body }) => forgetWorkspace(deps, workspaces, body))
+  }
+}
+
+async function forgetWorkspace(
+  deps: UninstallDeps,
+  workspaces: { forget(tenant: string): void },
+  body: unknown,
+): Promise<void> {
+  const { tenant } = readIncoming(body)
+  const { event, event_time } = eventSchema.parse(body)
+  // A person took back their own token: the app never had one.
+  const ours = event.type === 'app_uninstalled' || (event.tokens?.bot.length ?? 0) > 0
+  if (tenant === undefined || !ours) return
+  const about = { tenant, event: event.type }
+  const kept = await deps.installations.find('slack', tenant)
+  // Slack repeats events for minutes: one from before must not undo a new installation.
+  if (
+    kept !== undefined &&
+    event_time !== undefined &&
+    kept.installed_at.getTime() >= (event_time + 1) * 1000
+  ) {
+    deps.log.info(about, 'the app was installed again since it was removed')
+    return
+  }
+  const removed = await removeInstallation(deps, 'slack', tenant)
+  workspaces.forget(tenant)
+  deps.log.warn({ ...about, removed }, 'a slack workspace removed the app')
+}
+
+const element = z.object({ action_id: z.string().optional(), url: z.string().optional() })
+
+const clickSchema = z.object({
+  channel: z.object({ id: z.string() }),
+  message: z.object({
+    ts: z.string(),
+    blocks: z
+      .array(z.object({ elements: z.array(element).optional().catch(undefined) }))
+      .optional()
+      .catch(undefined),
+  }),
+  actions: z.array(element).min(1),
+})
+
+type HealDeps = Pick<FlowDeps, 'cards' | 'requests' | 'bootstraps' | 'clock' | 'log'>
+
+/** The last of a card's link: `<BASE_URL>/a/<request id>?d=approve`, and `/b/<bst id>` for an agent that asks for a key. */
+const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$)/
+
+/**
+ * Somebody pressed a button of ours that a card of a decided request does not have: the message shows an older state than
+ * we believe, or editing it was given up. Has it edited again; changes nothing else (T46). Only the message that is the card
+ * counts, so nobody but those it was posted to can have it edited: for an agent that asks for a key, the owner alone.
+ */
+async function healCard(deps: HealDeps, body: unknown): Promise<void> {
+  const { cards, clock, log } = deps
+  const click = clickSchema.safeParse(body).data
+  const requestId = click === undefined ? undefined : requestOf(click)
+  if (click === undefined || requestId === undefined) return
+  const request = await findSubject(deps, { request_id: requestId })
+  if (request === undefined || request.status === 'pending') return
+  const { tenant } = readIncoming(body)
+  const card = (await cards.ofRequest(requestId)).find(
+    ({ platform, message }) =>
+      platform === 'slack' &&
+      message?.tenant === tenant &&
+      message?.conversation === click.channel.id &&
+      message?.message === click.message.ts,
+  )
+  if (card === undefined || isComing(card)) return
+  await cards.doubt(card.id, clock.now())
+  log.info({ card: card.id, request: requestId }, 'a card on slack was out of date and is edited again')
+}
+
+/** The newest state is on its way by itself. A card that was given up is not: nobody would ever edit it again. */
+function isComing({ shown, wanted, state }: Card): boolean {
+  return shown < wanted && (state === 'due' || state === 'leased')
+}
+
+/** Slack reports the link with the click, or at least the message with the button in it. */
+function requestOf({ actions, message }: z.output<typeof clickSchema>): string | undefined {
+  const [pressed] = actions
+  const drawn = (message.blocks ?? []).flatMap(({ elements = [] }) => elements)
+  const url = pressed?.url ?? drawn.find(({ action_id }) => action_id === pressed?.action_id)?.url
+  return url === undefined ? undefined : CARD_LINK.exec(url)?.[1]
 }

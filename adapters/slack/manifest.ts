@@ -1,5 +1,4 @@
 import type { webApi } from '@slack/bolt'
-import { BOT_SCOPES } from './scopes.ts'
 
 /** How Slack reaches us: by requests to the public address, or over a connection that we open (Socket Mode). */
 export type SlackReach = 'http' | 'socket'
@@ -64,3 +63,16 @@ const LONG_DESCRIPTION = [
   'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
   'decided in Slack. The card follows the request until it is decided, expired or withdrawn.',
 ].join(' ')
+
+/** What the app may do in a workspace, each for a reason; asked for nothing else. */
+export const BOT_SCOPES = [
+  // chat.postMessage, chat.update, chat.postEphemeral: cards, lines under them, answers only one person sees.
+  'chat:write',
+  // /verify and /countersign.
+  'commands',
+  // conversations.open: a card goes to an approver's direct message with the app.
+  'im:write',
+  // users.lookupByEmail: addresses cards to approvers who linked nobody; Slack gives it only together with users:read.
+  'users:read',
+  'users:read.email',
+] as const

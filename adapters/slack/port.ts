@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { CardView } from '../../src/domain/card-view.ts'
-import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
+import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
 import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
 import { isMovedView, type MovedView } from '../../src/domain/moved-view.ts'
 import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
@@ -9,15 +9,14 @@ import type { ChatAddress, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import { renderCard } from './blocks.ts'
 import { plainConsent, renderConsent } from './consent-blocks.ts'
-import { createDirectMessages, type DirectMessages } from './direct-messages.ts'
 import { renderMoved } from './moved-blocks.ts'
 import { plainNotice, renderNotice } from './notice-blocks.ts'
-import { isBadMessage } from './outcome.ts'
 import { plainCard, plainReply } from './plain-card.ts'
 import { SLACK_RATES, type SlackRates } from './rates.ts'
 import { renderReply } from './reply-blocks.ts'
 import type { SlackMessage } from './rich-text.ts'
 import { createWebCalls, type WebCalls, type WebOutcome } from './web-calls.ts'
+import { isBadMessage } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export interface SlackPortParts {
@@ -163,4 +162,38 @@ function messageId(...parts: (string | number)[]): string {
     `${variant}${hex.slice(17, 20)}`,
     hex.slice(20, 32),
   ].join('-')
+}
+
+/** People's direct messages with the app: `D…`. */
+interface DirectMessages {
+  /** Opens it, or knows it. */
+  open(calls: WebCalls, person: ChatIdentity): Promise<WebOutcome<string>>
+  /** It was not there any more: opened again next time. */
+  forget(address: ChatAddress): void
+}
+
+/** People remembered; it never changes for one, but costs a call. */
+const MOST = 10_000
+
+const opened = z.object({ channel: z.object({ id: z.string() }) })
+
+function createDirectMessages(): DirectMessages {
+  const known = new Map<string, string>()
+  return {
+    async open(calls, person) {
+      const key = identityKey(person)
+      const before = known.get(key)
+      if (before !== undefined) return { ok: true, value: before }
+      const target = { tenant: person.tenant, method: 'conversations.open' }
+      const answer = await calls.call(target, { users: person.user })
+      if (!answer.ok) return answer
+      const { success, data } = opened.safeParse(answer.value)
+      if (!success) return { ok: false, outcome: 'failed', code: 'unreadable' }
+      const oldest = known.size < MOST ? undefined : known.keys().next().value
+      if (oldest !== undefined) known.delete(oldest)
+      known.set(key, data.channel.id)
+      return { ok: true, value: data.channel.id }
+    },
+    forget: (address) => void ('user' in address && known.delete(identityKey(address))),
+  }
 }

@@ -1,7 +1,19 @@
 import { App, LogLevel, type Receiver, type ReceiverEvent } from '@slack/bolt'
+import { z } from 'zod'
+import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { Answering } from './answering.ts'
-import { createSlackLog } from './slack-log.ts'
+import { type Incoming, readIncoming } from './incoming.ts'
+import {
+  NOTICES,
+  type Notice,
+  notConnected,
+  type ReplyOnce,
+  replyOnce,
+  type TellParts,
+  tellPerson,
+  wentWrong,
+} from './tell-person.ts'
+import { createSlackLog } from './web-client.ts'
 
 /**
  * Bolt, with `Answering` in front of everything: Bolt itself runs a repeat again, answers what nobody listens to with 404
@@ -29,4 +41,139 @@ export class SlackApp extends App {
   override processEvent(event: ReceiverEvent): Promise<void> {
     return this.#answering.answer(event, (once) => super.processEvent(once))
   }
+}
+
+type AnsweringParts = TellParts & Pick<FlowDeps, 'seen' | 'settings'>
+
+/** Stands between Slack and the listeners: every message runs once and is answered in time, whatever happens behind. */
+interface Answering {
+  /** @throws what stood in the way of an event before it was acknowledged: Slack then sends it again */
+  answer(event: ReceiverEvent, run: (event: ReceiverEvent) => Promise<void>): Promise<void>
+  /** Resolves when nothing is under way any more, or after five seconds. */
+  settled(): Promise<void>
+}
+
+/** Slack gives up after three seconds and shows an error of its own. */
+const DEADLINE_MS = 2_500
+
+/** What the receivers say about a message beside its body. */
+const deliverySchema = z.object({
+  /** The signature, or the envelope's id: the same twice is a repeat (T36). */
+  delivery: z.string().min(1),
+  request_id: z.string(),
+})
+
+export function createAnswering(parts: AnsweringParts): Answering {
+  const open = createOpenWork()
+  return {
+    answer(event, run) {
+      const work = answerOne(parts, event, run)
+      open.add(work)
+      return work
+    },
+    settled: () => open.settled(),
+  }
+}
+
+async function answerOne(
+  parts: AnsweringParts,
+  event: ReceiverEvent,
+  run: (event: ReceiverEvent) => Promise<void>,
+): Promise<void> {
+  const incoming = readIncoming(event.body)
+  const { delivery, request_id } = deliverySchema.parse(event.customProperties)
+  const { kind, name, tenant, user } = incoming
+  const about = { request_id, kind, name, tenant, user, retry: event.retryNum }
+  const reply = replyOnce(event.ack)
+  const tell = (notice: Notice) => tellPerson(parts, incoming, reply, notice)
+  const late = setTimeout(() => {
+    parts.log.warn(about, 'slack waited too long for an answer')
+    // An event is better sent again than lost.
+    if (kind !== 'event') void tell(NOTICES.slow)
+  }, DEADLINE_MS)
+  try {
+    const refused = await findRefusal(parts, incoming, delivery, reply)
+    if (refused === 'repeat') parts.log.info(about, 'slack said this before')
+    else if (refused !== undefined) await logAndTell(parts, about, tell, refused)
+    else await runListeners(parts, { event, run, incoming, delivery, reply, about, tell })
+  } catch (error) {
+    parts.log.error({ error, ...about }, 'a message of slack could not be handled')
+    if (kind === 'event' && !reply.given()) throw error
+    await tell(wentWrong(request_id))
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+async function logAndTell(
+  { log }: AnsweringParts,
+  about: Record<string, unknown>,
+  tell: (notice: Notice) => Promise<void>,
+  notice: Notice,
+): Promise<void> {
+  log.warn({ ...about, said: notice.heading }, 'a message of slack was refused')
+  await tell(notice)
+}
+
+/** Why nothing runs for it. A repeat is acknowledged and not answered: its answer went out the first time. */
+async function findRefusal(
+  { seen, workspaces, settings }: AnsweringParts,
+  { kind, tenant, eventId }: Incoming,
+  delivery: string,
+  reply: ReplyOnce,
+): Promise<Notice | 'repeat' | undefined> {
+  // Of an event only what came to its end counts. Slack may send the same bytes again within the same second.
+  const repeat =
+    kind === 'event'
+      ? await seen.known(seenEvent(eventId ?? delivery))
+      : !(await seen.first(`slack:${delivery}`))
+  if (repeat) {
+    await reply.give()
+    return 'repeat'
+  }
+  // That a workspace removed the app is said when it is not known any more.
+  if (kind === 'event' || kind === 'other') return undefined
+  const workspace = tenant === undefined ? 'not_installed' : await workspaces.find(tenant)
+  if (workspace === 'not_known_yet') return NOTICES.notKnownYet
+  return workspace === 'not_installed' ? notConnected(settings.baseUrl) : undefined
+}
+
+interface Run {
+  event: ReceiverEvent
+  run: (event: ReceiverEvent) => Promise<void>
+  incoming: Incoming
+  delivery: string
+  reply: ReplyOnce
+  about: Record<string, unknown>
+  tell: (notice: Notice) => Promise<void>
+}
+
+async function runListeners(parts: AnsweringParts, running: Run): Promise<void> {
+  const { event, run, incoming, reply, about, tell } = running
+  if (incoming.kind === 'event') return runEvent(parts, running)
+  const ack = async (body?: unknown) => {
+    if (!(await reply.give(body))) parts.log.info(about, 'the answer to slack came too late')
+  }
+  await run({ ...event, ack })
+  if (!reply.given()) await logAndTell(parts, about, tell, unknownOf(incoming))
+}
+
+/** Bolt would acknowledge it before anybody has done anything: what then fails would be lost, as Slack sends it no more. */
+async function runEvent(
+  { seen, log }: AnsweringParts,
+  { event, run, incoming, delivery, reply, about }: Run,
+): Promise<void> {
+  await run({ ...event, ack: async () => undefined })
+  await seen.first(seenEvent(incoming.eventId ?? delivery))
+  // Who gave up waiting sends it again, and it is a repeat.
+  await reply.give().catch(() => log.info(about, 'the answer to slack came too late'))
+}
+
+function seenEvent(id: string): string {
+  return `slack:event:${id}`
+}
+
+function unknownOf({ kind }: Incoming): Notice {
+  if (kind === 'command') return NOTICES.unknownCommand
+  return kind === 'action' ? NOTICES.unknownAction : NOTICES.unknownForm
 }

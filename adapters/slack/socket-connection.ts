@@ -3,7 +3,7 @@ import { SocketModeReceiver } from '@slack/bolt'
 import { z } from 'zod'
 import type { Log } from '../../src/flow/ports.ts'
 import type { SlackApp } from './slack-app.ts'
-import { createSlackLog } from './slack-log.ts'
+import { CALL_MS, createSlackLog } from './web-client.ts'
 
 /** A connection that we open to Slack, and open again whenever it ends. */
 export interface SocketConnection {
@@ -12,7 +12,6 @@ export interface SocketConnection {
   stop(): Promise<void>
 }
 
-const CALL_MS = 5_000
 /** From asking for the address to Slack's greeting. */
 const CONNECT_MS = 20_000
 /** A connection that ends sooner counts as failed: Slack ends honest ones after hours. */

@@ -1,9 +1,8 @@
 import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
-import { type Trouble, troubleOf } from './outcome.ts'
 import { createPacer, type PacedCall } from './pacer.ts'
 import type { SlackRates } from './rates.ts'
-import { CALL_MS } from './web-client.ts'
+import { CALL_MS, type Trouble, troubleOf } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 
 /** What came of one call: Slack's answer, unread, or why there is none. */

@@ -1,6 +1,7 @@
 import { webApi } from '@slack/bolt'
+import { type Logger, LogLevel } from '@slack/oauth'
+import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
-import { createSlackLog } from './slack-log.ts'
 
 /** Milliseconds that one call may take, its answer included. */
 export const CALL_MS = 5_000
@@ -15,4 +16,116 @@ export function createWebClient(apiUrl: string, token: string, log: Log): webApi
     timeout: CALL_MS,
     logger: createSlackLog(log),
   })
+}
+
+/** Why a call was not accepted. */
+export type Trouble = Pick<ChatOutcome<never> & { ok: false }, 'outcome' | 'retry_after'> & { code: string }
+
+/**
+ * Slack's error codes after which trying again does not help: no such person or place, not allowed there, or the app is not
+ * in the workspace any more. Whatever is not listed counts as a failure and is tried again.
+ */
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  // The person.
+  'user_not_found',
+  'users_not_found',
+  'user_disabled',
+  'user_not_visible',
+  'cannot_dm_bot',
+  'messages_tab_disabled',
+  // The place.
+  'channel_not_found',
+  'not_in_channel',
+  'is_archived',
+  'is_inactive',
+  'channel_is_limited_access',
+  'method_not_supported_for_channel_type',
+  'restricted_action',
+  'restricted_action_read_only_channel',
+  'restricted_action_thread_only_channel',
+  'restricted_action_thread_locked',
+  'restricted_action_non_threadable_channel',
+  // The message.
+  'message_not_found',
+  'thread_not_found',
+  'cannot_reply_to_message',
+  'cant_update_message',
+  'edit_window_closed',
+  'is_deleted',
+  // The app.
+  'not_authed',
+  'invalid_auth',
+  'account_inactive',
+  'token_revoked',
+  'token_expired',
+  'missing_scope',
+  'no_permission',
+  'access_denied',
+  'not_allowed_token_type',
+  'ekm_access_denied',
+  'enterprise_is_restricted',
+  'team_access_not_granted',
+  'team_not_found',
+  'two_factor_setup_required',
+])
+
+const RATE_LIMITED: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited'])
+/** Seconds, when Slack names none. */
+const USUAL_PATIENCE = 10
+
+/** Codes that say the blocks are at fault: Slack shows nothing of such a message. */
+const BAD_MESSAGE: ReadonlySet<string> = new Set([
+  'invalid_blocks',
+  'invalid_blocks_format',
+  'invalid_attachments',
+  'msg_blocks_too_long',
+  'msg_too_long',
+  'cannot_parse_attachment',
+])
+
+/** Our own blocks are what Slack minds. */
+export function isBadMessage({ code }: { code?: string }): boolean {
+  return code !== undefined && BAD_MESSAGE.has(code)
+}
+
+/** What WebClient threw, in our classes. Codes are Slack's own; nothing that somebody wrote is in them. */
+export function troubleOf(error: unknown): Trouble {
+  if (error instanceof webApi.WebAPIRateLimitedError) return patience('ratelimited', error.retryAfter)
+  if (error instanceof webApi.WebAPIPlatformError) return platformTrouble(error.data.error)
+  if (error instanceof webApi.WebAPIHTTPError) return { outcome: 'failed', code: `http_${error.statusCode}` }
+  if (error instanceof webApi.WebAPIRequestError) {
+    return error.original.name === 'TimeoutError'
+      ? { outcome: 'timeout', code: 'timeout' }
+      : { outcome: 'failed', code: 'connection' }
+  }
+  return { outcome: 'failed', code: 'unexpected' }
+}
+
+/** WebClient passes a body that is not JSON on as the code: a page of some proxy, say. */
+function platformTrouble(said: string): Trouble {
+  const code = /^[a-z][a-z0-9_.]{0,60}$/i.test(said) ? said : 'unreadable'
+  if (RATE_LIMITED.has(code)) return patience(code, USUAL_PATIENCE)
+  return { outcome: UNREACHABLE.has(code) ? 'unreachable' : 'failed', code }
+}
+
+function patience(code: string, seconds: number): Trouble {
+  return { outcome: 'rate_limited', retry_after: Math.max(1, Math.ceil(seconds)), code }
+}
+
+/**
+ * Slack's libraries, talking into our log. Their debug lines are left out: they print whole calls, and what they redact
+ * does not include the client secret.
+ */
+export function createSlackLog(log: Log): Logger {
+  const told = (parts: unknown[]): string => parts.map(String).join(' ')
+  const warn = (...parts: unknown[]) => log.warn({ said: told(parts) }, 'slack library')
+  return {
+    debug: () => undefined,
+    info: (...parts) => log.debug({ said: told(parts) }, 'slack library'),
+    warn,
+    error: warn,
+    setLevel: () => undefined,
+    getLevel: () => LogLevel.INFO,
+    setName: () => undefined,
+  }
 }

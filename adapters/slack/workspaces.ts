@@ -1,10 +1,11 @@
 import type { webApi } from '@slack/bolt'
+import { z } from 'zod'
 import type { SlackSettings } from '../../src/config/slack.ts'
 import { UNKNOWN_TENANT } from '../../src/domain/chat.ts'
-import type { ChatSetup } from '../../src/flow/chat-ports.ts'
-import { createInstalledWorkspaces } from './installed-workspaces.ts'
-import { createOwnWorkspace } from './own-workspace.ts'
-import type { SlackParts } from './slack.ts'
+import type { ChatInstallation, ChatInstallationStore, ChatSetup } from '../../src/flow/chat-ports.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { Log } from '../../src/flow/ports.ts'
+import { createWebClient, troubleOf } from './web-client.ts'
 
 /** A workspace with the app in it. */
 export interface Workspace {
@@ -25,28 +26,29 @@ export interface Workspaces {
   setupFor(accountId: string): Promise<ChatSetup>
   /** `not_known_yet`: Slack has not said whether it is that of the token; ask again. */
   find(tenant: string): Promise<Workspace | 'not_installed' | 'not_known_yet'>
-  tokenOf(tenant: string): Promise<{ token: string; botUserId?: string } | undefined>
-  nameOf(tenant: string): Promise<string | undefined>
-  /** False also while nobody can say. */
-  known(tenant: string): Promise<boolean>
-  client(tenant: string): Promise<webApi.WebClient | undefined>
   /** Its tokens are new, or gone. */
   forget(tenant: string): void
 }
 
-/** How long whoever lists tenants waits for Slack to name the only one. */
+/** What is needed to open the tokens of workspaces that installed the app. */
+interface WorkspaceParts {
+  installations: ChatInstallationStore
+  vault: FlowDeps['vault']
+  log: Log
+}
+
+/** How long listing the tenants waits for Slack to name the only one. */
 const NAMED_WITHIN_MS = 2_000
 
-/** Calls nobody before it is asked. */
+/** Makes no call before it is asked. */
 export function createWorkspaces(
   { apiUrl, workspaces: setting }: SlackSettings,
-  parts: Pick<SlackParts, 'installations' | 'vault' | 'log'>,
+  parts: WorkspaceParts,
 ): Workspaces {
-  if (setting.kind === 'one')
-    return withShortcuts(oneWorkspace(createOwnWorkspace(apiUrl, setting, parts.log)))
+  if (setting.kind === 'one') return oneWorkspace(createOwnWorkspace(apiUrl, setting, parts.log))
   const { installations } = parts
   const { find, forget } = createInstalledWorkspaces(apiUrl, parts)
-  return withShortcuts({
+  return {
     tenantsOf: (accountId) => installations.tenantsOf('slack', accountId),
     async setupFor(accountId) {
       const installed = await installations.ofAccount('slack', accountId)
@@ -57,12 +59,10 @@ export function createWorkspaces(
     },
     find: async (tenant) => (await find(tenant)) ?? 'not_installed',
     forget,
-  })
+  }
 }
 
-type Essence = Pick<Workspaces, 'tenantsOf' | 'setupFor' | 'find' | 'forget'>
-
-function oneWorkspace(own: () => Promise<Workspace | undefined>): Essence {
+function oneWorkspace(own: () => Promise<Workspace | undefined>): Workspaces {
   // Cards are made meanwhile, and webhooks do not wait for Slack.
   const named = () => Promise.race([own(), after(NAMED_WITHIN_MS)])
   return {
@@ -84,25 +84,101 @@ function oneWorkspace(own: () => Promise<Workspace | undefined>): Essence {
   }
 }
 
-function withShortcuts(essence: Essence): Workspaces {
-  const find = async (tenant: string): Promise<Workspace | undefined> => {
-    const found = await essence.find(tenant)
-    return typeof found === 'string' ? undefined : found
+function after(ms: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref())
+}
+
+const whoami = z.object({
+  team_id: z.string(),
+  team: z.string().optional(),
+  user_id: z.string(),
+  enterprise_id: z.string().nullish(),
+  is_enterprise_install: z.boolean().nullish(),
+})
+
+/** After Slack could not say whose the token is, it is not asked again for so many milliseconds. */
+const NOT_AGAIN_MS = 5_000
+
+/**
+ * The workspace of the one token, which only Slack can tell: asked when it is first needed, once for all who wait, and
+ * again later as long as there was no answer.
+ */
+function createOwnWorkspace(
+  apiUrl: string,
+  { botToken }: SlackSettings['workspaces'] & { kind: 'one' },
+  log: Log,
+): () => Promise<Workspace | undefined> {
+  const client = createWebClient(apiUrl, botToken, log)
+  let known: Workspace | undefined
+  let asking: Promise<Workspace | undefined> | undefined
+  let notBefore = 0
+
+  const ask = async (): Promise<Workspace | undefined> => {
+    try {
+      const said = whoami.parse(await client.auth.test())
+      const wide = said.is_enterprise_install === true ? said.enterprise_id : undefined
+      const tenant = wide ?? said.team_id
+      known = { tenant, name: said.team ?? tenant, token: botToken, botUserId: said.user_id, client }
+    } catch (error) {
+      notBefore = performance.now() + NOT_AGAIN_MS
+      log.error({ reason: troubleOf(error).code }, 'slack did not say which workspace the bot token is for')
+    }
+    asking = undefined
+    return known
   }
-  return {
-    ...essence,
-    async tokenOf(tenant) {
-      const found = await find(tenant)
-      if (found === undefined) return undefined
-      const { token, botUserId } = found
-      return botUserId === undefined ? { token } : { token, botUserId }
-    },
-    nameOf: async (tenant) => (await find(tenant))?.name,
-    known: async (tenant) => (await find(tenant)) !== undefined,
-    client: async (tenant) => (await find(tenant))?.client,
+  return async () => {
+    if (known !== undefined) return known
+    if (asking === undefined && performance.now() >= notBefore) asking = ask()
+    return asking
   }
 }
 
-function after(ms: number): Promise<undefined> {
-  return new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref())
+/** What `ChatInstallation.sealed` holds. */
+const tokens = z.object({ bot_token: z.string(), bot_user_id: z.string().optional() })
+
+/** Workspaces whose clients are kept. */
+const MOST = 1_000
+
+/**
+ * The workspaces that installed the app. Each time the store is asked: another process may have stored new tokens, or have
+ * removed them. Only the client, with its connections, is kept as long as the tokens stay the same.
+ */
+export function createInstalledWorkspaces(
+  apiUrl: string,
+  { installations, vault, log }: WorkspaceParts,
+): { find(tenant: string): Promise<Workspace | undefined>; forget(tenant: string): void } {
+  const kept = new Map<string, { sealed: string; workspace: Workspace }>()
+  return {
+    async find(tenant) {
+      const installation = await installations.find('slack', tenant)
+      if (installation === undefined) {
+        kept.delete(tenant)
+        return undefined
+      }
+      const { sealed } = installation
+      const before = kept.get(tenant)
+      if (before?.sealed === sealed) return before.workspace
+      const workspace = open(installation)
+      if (workspace === undefined) return undefined
+      const oldest = kept.size < MOST ? undefined : kept.keys().next().value
+      if (oldest !== undefined) kept.delete(oldest)
+      kept.set(tenant, { sealed, workspace })
+      return workspace
+    },
+    forget: (tenant) => void kept.delete(tenant),
+  }
+
+  function open({ tenant, workspace_name, sealed }: ChatInstallation): Workspace | undefined {
+    try {
+      const text = Buffer.from(vault.open(sealed, `slack-installation:${tenant}`)).toString('utf8')
+      const { bot_token: token, bot_user_id } = tokens.parse(JSON.parse(text))
+      const client = createWebClient(apiUrl, token, log)
+      const bot = bot_user_id === undefined ? {} : { botUserId: bot_user_id }
+      return { tenant, name: workspace_name, token, ...bot, client }
+    } catch {
+      // What was opened is not told: an error of the parser could quote it.
+      log.error({ tenant }, 'the tokens of a slack workspace cannot be opened; have it install the app again')
+      return undefined
+    }
+  }
 }

@@ -101,7 +101,7 @@ export interface InstalledToken {
 /** Who installed the Slack app, and with which token. @throws what `lookAt` throws */
 export async function inspectInstallations(config: Config): Promise<InstalledToken[]> {
   // Slack's library is loaded only where its workspaces are asked for.
-  const { createInstalledWorkspaces } = await import('../../adapters/slack/installed-workspaces.ts')
+  const { createInstalledWorkspaces } = await import('../../adapters/slack/workspaces.ts')
   const vault = createVault(await loadSecrets(config))
   return lookAt(config, async (connection) => {
     const installations = createChatInstallationStore(connection)

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { slackManifest } from '../../../adapters/slack/manifest.ts'
-import { BOT_SCOPES } from '../../../adapters/slack/scopes.ts'
+import { BOT_SCOPES, slackManifest } from '../../../adapters/slack/manifest.ts'
 import { packagePath } from '../../../src/config/package-path.ts'
 
 const HOST = 'https://approvals.example.com'

@@ -1,6 +1,6 @@
 import { webApi } from '@slack/bolt'
 import { expect, it } from 'vitest'
-import { isBadMessage, troubleOf } from '../../../adapters/slack/outcome.ts'
+import { isBadMessage, troubleOf } from '../../../adapters/slack/web-client.ts'
 
 const refused = (error: string) => troubleOf(new webApi.WebAPIPlatformError({ ok: false, error }))
 

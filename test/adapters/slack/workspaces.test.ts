@@ -36,19 +36,19 @@ it('calls Slack only when it is needed, and asks once for all who want to know w
   const asked = await Promise.all(Array.from({ length: 10 }, () => workspaces.tenantsOf('acc_1')))
   expect(new Set(asked.flat())).toEqual(new Set([slack.teamId]))
   expect(slack.calls.slice(before).map(({ method }) => method)).toEqual(['auth.test'])
-  expect(await workspaces.tokenOf(slack.teamId)).toEqual({
+  expect(await workspaces.find(slack.teamId)).toMatchObject({
     token: slack.botToken,
     botUserId: slack.botUserId,
+    name: slack.teamName,
   })
-  expect(await workspaces.nameOf(slack.teamId)).toBe(slack.teamName)
-  expect([await workspaces.known(slack.teamId), await workspaces.known('T0ELSEWHERE')]).toEqual([true, false])
+  expect(await workspaces.find('T0ELSEWHERE')).toBe('not_installed')
 })
 
 it('does not call people unreachable while Slack is away at the start, and knows its workspace once it is back', async () => {
   slack.behave(() => ({ status: 503 }))
   const { workspaces, port, logged } = portTo(slack)
   expect(await workspaces.tenantsOf('acc_1')).toEqual([UNKNOWN_TENANT])
-  expect(await workspaces.known(slack.teamId)).toBe(false)
+  expect(await workspaces.find(slack.teamId)).toBe('not_known_yet')
   const message = { tenant: slack.teamId, conversation: 'D1', message: '1.1' }
   expect(await port.update(message, view)).toMatchObject({ outcome: 'failed', code: 'not_known_yet' })
   // Asked once; not again at once by everybody who wants to know.
@@ -84,14 +84,14 @@ it('uses new tokens as soon as they are stored, whichever process stored them, a
   expect(await look()).toMatchObject({ ok: false, outcome: 'unreachable', code: 'invalid_auth' })
   installed[0] = installation(slack.botToken)
   expect(await look()).toMatchObject({ ok: true, value: { user: slack.user('ana') } })
-  expect(await workspaces.client(slack.teamId)).toBe(await workspaces.client(slack.teamId))
-  expect(await workspaces.tokenOf(slack.teamId)).toEqual({
+  expect(await workspaces.find(slack.teamId)).toBe(await workspaces.find(slack.teamId))
+  expect(await workspaces.find(slack.teamId)).toMatchObject({
     token: slack.botToken,
     botUserId: slack.botUserId,
   })
   installed.pop()
   expect(await look()).toMatchObject({ ok: false, outcome: 'unreachable', code: 'not_installed' })
-  expect(await workspaces.client(slack.teamId)).toBeUndefined()
+  expect(await workspaces.find(slack.teamId)).toBe('not_installed')
 })
 
 it('uses no token that was sealed for another workspace, and quotes none of it', async () => {

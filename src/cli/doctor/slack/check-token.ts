@@ -1,4 +1,4 @@
-import { BOT_SCOPES } from '../../../../adapters/slack/scopes.ts'
+import { BOT_SCOPES } from '../../../../adapters/slack/manifest.ts'
 import { type Check, fail, ok, warn } from '../check.ts'
 import { callSlack, type SlackAnswer } from './call-slack.ts'
 
