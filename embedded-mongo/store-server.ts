@@ -1,20 +1,23 @@
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
-import { DurableCommandService } from './command-service.ts'
-import { DurableFile, FileBusyError } from './engine/durable-file.ts'
-import { startHousekeeping } from './engine/housekeeping.ts'
-import { StoreEngine, type StoreFile } from './engine/store-engine.ts'
+import { encodeBson } from './bson-writer.ts'
+import { errorReply, runCommand } from './commands/run-command.ts'
 import {
   chooseSocketPath,
   prepareDataDirectory,
   readLockNote,
   type StoreFiles,
+  StoreLockedError,
   storeFiles,
   writeLockNote,
-} from './store-files.ts'
-import { StoreLockedError } from './store-locked-error.ts'
-import { Connection } from './wire/connection.ts'
+} from './data-directory.ts'
+import { DurableFile, FileBusyError } from './engine/durable-file.ts'
+import { startHousekeeping } from './engine/housekeeping.ts'
+import { StoreEngine, type StoreFile } from './engine/store-engine.ts'
+import { MongoError } from './semantics/mongo-error.ts'
+import type { BsonDocument } from './semantics/values.ts'
+import { type CommandService, Connection } from './wire/connection.ts'
 
 /** Connections at once; a driver's pool is 100 by default. */
 const MAX_CONNECTIONS = 1000
@@ -108,4 +111,64 @@ function listening(server: Server, path: string): Promise<void> {
       done()
     })
   })
+}
+
+/**
+ * Runs commands on the engine and holds every reply back until what it reports is on disk. While one
+ * commit runs, further commands queue in the sockets; they execute together next and share one fsync.
+ * Reads that ran after an uncommitted write wait as well: nobody is told of a state a crash could undo.
+ */
+class DurableCommandService implements CommandService {
+  readonly #engine: StoreEngine
+  #waiting: ((failure: Uint8Array | undefined) => void)[] = []
+  #scheduled = false
+
+  constructor(engine: StoreEngine) {
+    this.#engine = engine
+  }
+
+  run(body: BsonDocument, connectionId: number): Uint8Array {
+    try {
+      return runCommand(body, { engine: this.#engine, connectionId, now: new Date() })
+    } catch (error) {
+      // A defect of ours: what it left half done in memory is not trusted.
+      if (!(error instanceof MongoError)) this.#engine.recover()
+      return this.failure(error)
+    }
+  }
+
+  failure(error: unknown): Uint8Array {
+    return encodeBson(errorReply(error))
+  }
+
+  afterCommit(callback: (failure: Uint8Array | undefined) => void): void {
+    if (!this.#engine.dirty && this.#waiting.length === 0) {
+      callback(undefined)
+      return
+    }
+    this.#waiting.push(callback)
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => this.flush())
+  }
+
+  /** Commits now and releases the replies that waited for it. */
+  flush(): void {
+    this.#scheduled = false
+    const waiting = this.#waiting
+    this.#waiting = []
+    let failure: Uint8Array | undefined
+    try {
+      this.#engine.commit()
+    } catch (error) {
+      failure = this.failure(storageError(error))
+    }
+    for (const release of waiting) release(failure)
+  }
+}
+
+function storageError(error: unknown): MongoError {
+  const message = error instanceof Error ? error.message : String(error)
+  const full = error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL'
+  return new MongoError(full ? 14031 : 1, `the write could not be made durable: ${message}`)
 }

@@ -1,7 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { StoreLockedError } from './store-locked-error.ts'
+import { StoreLockedError } from './data-directory.ts'
 import { type StoreServer, serveStore } from './store-server.ts'
-import type { WorkerReport } from './worker-messages.ts'
+
+/** What the store's thread tells the thread that started it. Any message the other way means "close". */
+export type WorkerReport =
+  | { kind: 'ready'; socketPath: string }
+  | { kind: 'locked' }
+  | { kind: 'failed'; message: string }
+  | { kind: 'closed' }
 
 /** The store's thread: opens the directory it is told, reports, and closes when asked. */
 async function main(): Promise<void> {
@@ -33,10 +39,7 @@ async function main(): Promise<void> {
 }
 
 function failureOf(error: unknown): WorkerReport {
-  if (error instanceof StoreLockedError) {
-    const { pid, socketPath } = error
-    return { kind: 'locked', pid, ...(socketPath === undefined ? {} : { socketPath }) }
-  }
+  if (error instanceof StoreLockedError) return { kind: 'locked' }
   return { kind: 'failed', message: error instanceof Error ? error.message : String(error) }
 }
 

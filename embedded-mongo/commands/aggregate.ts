@@ -1,11 +1,10 @@
 import { encodeBson } from '../bson-writer.ts'
-import type { StoreRecord } from '../engine/store-record.ts'
+import type { StoreRecord } from '../engine/collection.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { compilePipeline } from '../semantics/pipeline.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
-import { type Command, type CommandCall, namespaceOf } from './command.ts'
+import { type Command, type CommandCall, cursorBatchSize, namespaceOf, openCursor } from './command.ts'
 import { CommandFields } from './command-fields.ts'
-import { CursorReply } from './cursor-reply.ts'
 import { readSelection, selectRecords } from './selection.ts'
 
 /** Options MongoDB has and the store has not. */
@@ -20,22 +19,19 @@ export const aggregate: Command = {
     }
     const namespace = namespaceOf(call, 'aggregate')
     const stages = call.fields.required('pipeline', call.fields.documents('pipeline'))
-    const batchSize = cursorOptions(call)
+    if (!call.fields.has('cursor')) {
+      throw new MongoError(
+        9,
+        "The 'cursor' option is required, except for aggregate with the explain argument",
+      )
+    }
+    const batchSize = cursorBatchSize(call)
     if (call.fields.has('collation')) {
       throw new MongoError(72, "'aggregate.collation' is not supported by the embedded store")
     }
     const results = runPipeline(call, namespace, stages)
-    const request = { namespace, session: call.session, batchSize }
-    return new CursorReply(call.engine.cursors.open(results.map(encodeBson), request, call.now.getTime()))
+    return openCursor(call, results.map(encodeBson), { namespace, batchSize })
   },
-}
-
-function cursorOptions(call: CommandCall): number | undefined {
-  const cursor = call.fields.document('cursor')
-  if (cursor === undefined) {
-    throw new MongoError(9, "The 'cursor' option is required, except for aggregate with the explain argument")
-  }
-  return new CommandFields('cursor', cursor, new Set(['batchSize'])).count('batchSize')
 }
 
 /** A `$match` in front is answered by the indexes; the rest of the pipeline runs over what it left. */

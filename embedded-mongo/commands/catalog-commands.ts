@@ -5,9 +5,7 @@ import { checkCollectionName } from '../engine/store-engine.ts'
 import { compileFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
-import { type Command, namespaceOf } from './command.ts'
-import { CommandFields } from './command-fields.ts'
-import { CursorReply } from './cursor-reply.ts'
+import { type Command, cursorBatchSize, namespaceOf, openCursor } from './command.ts'
 
 /** Options of MongoDB's `create` that change what a collection is; the store has plain collections only. */
 const KINDS_OF_COLLECTION = [
@@ -78,17 +76,8 @@ export const listCollections: Command = {
       .map((collection) => describe(collection, call.database))
       .filter((description) => filter.matches(description, call.now))
       .map((description) => encodeBson(nameOnly ? shortened(description) : description))
-    const cursor = new CommandFields(
-      'cursor',
-      call.fields.document('cursor') ?? new Map(),
-      new Set(['batchSize']),
-    )
-    const request = {
-      namespace: `${call.database}.$cmd.listCollections`,
-      session: call.session,
-      batchSize: cursor.count('batchSize'),
-    }
-    return new CursorReply(call.engine.cursors.open(found, request, call.now.getTime()))
+    const namespace = `${call.database}.$cmd.listCollections`
+    return openCursor(call, found, { namespace, batchSize: cursorBatchSize(call) })
   },
 }
 

@@ -1,5 +1,5 @@
+import { typeNameOf } from '../semantics/describe-value.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { typeNameOf } from '../semantics/type-names.ts'
 import { type BsonDocument, type BsonValue, isNumber } from '../semantics/values.ts'
 
 /** Fields every command may carry; {@link readGenericArguments} gives them their meaning. */

@@ -1,12 +1,11 @@
 import { Int32 } from 'bson'
-import type { Collection } from '../engine/collection.ts'
-import type { StoreRecord } from '../engine/store-record.ts'
+import type { Collection, StoreRecord } from '../engine/collection.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { compileProjection } from '../semantics/projection.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
-import { readChange } from './change.ts'
 import { type Command, type CommandCall, namespaceOf } from './command.ts'
 import { readSelection, type Selection, selectRecords } from './selection.ts'
+import { readChange } from './write-commands.ts'
 
 interface Outcome {
   value: BsonDocument | null

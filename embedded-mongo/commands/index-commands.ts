@@ -4,9 +4,7 @@ import type { Collection } from '../engine/collection.ts'
 import { CollectionIndex } from '../engine/collection-index.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonValue, isDocument } from '../semantics/values.ts'
-import { type Command, type CommandCall, namespaceOf } from './command.ts'
-import { CommandFields } from './command-fields.ts'
-import { CursorReply } from './cursor-reply.ts'
+import { type Command, type CommandCall, cursorBatchSize, namespaceOf, openCursor } from './command.ts'
 
 /** As in MongoDB. */
 const MAX_INDEXES = 64
@@ -38,14 +36,9 @@ export const listIndexes: Command = {
   run(call) {
     const namespace = namespaceOf(call, 'listIndexes')
     const collection = existing(call, namespace)
-    const options = call.fields.document('cursor') ?? new Map()
-    const request = {
-      namespace,
-      session: call.session,
-      batchSize: new CommandFields('cursor', options, new Set(['batchSize'])).count('batchSize'),
-    }
+    const batchSize = cursorBatchSize(call)
     const definitions = collection.indexes.map((index) => encodeBson(index.definition))
-    return new CursorReply(call.engine.cursors.open(definitions, request, call.now.getTime()))
+    return openCursor(call, definitions, { namespace, batchSize })
   },
 }
 

@@ -1,12 +1,48 @@
-import { Double } from 'bson'
+import { Double, Int32 } from 'bson'
 import { encodeBson } from '../bson-writer.ts'
 import type { StoreEngine } from '../engine/store-engine.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import type { BsonDocument } from '../semantics/values.ts'
+import type { BsonDocument, BsonValue } from '../semantics/values.ts'
+import { aggregate } from './aggregate.ts'
+import { create, drop, dropDatabase, listCollections, listDatabases } from './catalog-commands.ts'
+import { type Command, CursorReply } from './command.ts'
 import { CommandFields } from './command-fields.ts'
-import { commandTable } from './command-table.ts'
-import { CursorReply } from './cursor-reply.ts'
+import { findAndModify } from './find-and-modify.ts'
 import { readGenericArguments } from './generic-arguments.ts'
+import { createIndexes, dropIndexes, listIndexes } from './index-commands.ts'
+import { count, distinct, endSessions, find, getMore, killCursors } from './read-commands.ts'
+import { buildInfo, hello, legacyHello, ping } from './server-commands.ts'
+import { insert, remove, update } from './write-commands.ts'
+
+/** Every command the store has. Anything else is 59 CommandNotFound. */
+const commandTable: ReadonlyMap<string, Command> = new Map([
+  ['hello', hello],
+  ['isMaster', legacyHello],
+  ['ismaster', legacyHello],
+  ['ping', ping],
+  ['buildInfo', buildInfo],
+  ['buildinfo', buildInfo],
+  ['create', create],
+  ['createIndexes', createIndexes],
+  ['listIndexes', listIndexes],
+  ['dropIndexes', dropIndexes],
+  ['listCollections', listCollections],
+  ['listDatabases', listDatabases],
+  ['insert', insert],
+  ['find', find],
+  ['getMore', getMore],
+  ['killCursors', killCursors],
+  ['aggregate', aggregate],
+  ['count', count],
+  ['distinct', distinct],
+  ['update', update],
+  ['delete', remove],
+  ['findAndModify', findAndModify],
+  ['findandmodify', findAndModify],
+  ['drop', drop],
+  ['dropDatabase', dropDatabase],
+  ['endSessions', endSessions],
+])
 
 /** What a command runs on. */
 export interface CommandContext {
@@ -39,4 +75,23 @@ export function runCommand(body: BsonDocument, context: CommandContext): Uint8Ar
     deadline: generic.maxTimeMs === undefined ? undefined : performance.now() + generic.maxTimeMs,
   })
   return reply instanceof CursorReply ? reply.encode() : encodeBson(reply.set('ok', new Double(1)))
+}
+
+/** The reply of a failed command: `ok: 0`, message, code, code name and any extra fields. */
+export function errorReply(error: unknown): BsonDocument {
+  return new Map<string, BsonValue>([['ok', new Double(0)], ...errorFields(error)])
+}
+
+function errorFields(error: unknown): [string, BsonValue][] {
+  if (!(error instanceof MongoError)) {
+    // A defect of ours. Its text may quote data, so the client learns only its kind.
+    const kind = error instanceof Error ? error.name : typeof error
+    return errorFields(new MongoError(1, `internal error (${kind})`))
+  }
+  return [
+    ['errmsg', error.message],
+    ['code', new Int32(error.code)],
+    ['codeName', error.codeName],
+    ...error.extra,
+  ]
 }

@@ -1,8 +1,8 @@
 import { compareValues, equalValues, type StringOrder, typeRank } from './compare.ts'
+import { typeNameOf } from './describe-value.ts'
 import type { Comparison, FieldTest, FilterNode, RegexTest } from './filter-tree.ts'
 import { encodeValue } from './key-encoding.ts'
 import { isNaNNumber, truncateToInt64 } from './numbers.ts'
-import { typeNameOf } from './type-names.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
 
 /** What one run of a filter carries: the store's clock, and the array index the positional `$` will use (-1: none). */

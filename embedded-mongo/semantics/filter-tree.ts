@@ -1,5 +1,5 @@
+import type { BsonTypeName } from './describe-value.ts'
 import type { CompiledExpression } from './expression.ts'
-import type { BsonTypeName } from './type-names.ts'
 import type { BsonValue } from './values.ts'
 
 /** A parsed filter. `field` nodes carry what is asked of a path; `$ne`, `$nin` and `$exists: false` are negations. */

@@ -1,5 +1,7 @@
 import type { Collation } from './collation.ts'
 import type { StringOrder } from './compare.ts'
+import { isTruthy } from './expression.ts'
+import { walkPath } from './field-paths.ts'
 import {
   compileTest,
   type DocumentTest,
@@ -7,12 +9,10 @@ import {
   type NodeCompilers,
   type ValueTest,
 } from './filter-tests.ts'
-import { conjuncts, type FilterNode } from './filter-tree.ts'
-import { isTruthy } from './is-truthy.ts'
+import type { FilterNode } from './filter-tree.ts'
 import { mongoError } from './mongo-error.ts'
 import { parseFilter } from './parse-filter.ts'
-import type { BsonDocument, BsonValue } from './values.ts'
-import { walkPath } from './walk-path.ts'
+import type { BsonDocument } from './values.ts'
 
 /** Options of a filter: the collation of its string comparisons. */
 export interface FilterOptions {
@@ -25,8 +25,6 @@ export interface CompiledFilter {
   matches(document: BsonDocument, now: Date): boolean
   /** As `matches`, with the index of the array element the positional `$` stands for, if the match met one. */
   matchDetail(document: BsonDocument, now: Date): { matched: boolean; arrayIndex?: number }
-  /** Values that top-level equalities demand, by path; the first one where a path has several. */
-  equalities(): Map<string, BsonValue>
   /** The parsed filter, for the planner (`index-ranges.ts`), upserts and partial indexes. */
   readonly tree: FilterNode
   readonly collation: Collation | undefined
@@ -48,17 +46,7 @@ export function compileFilter(filter: BsonDocument, options: FilterOptions = {})
       const matched = test(document, context)
       return matched && context.arrayIndex >= 0 ? { matched, arrayIndex: context.arrayIndex } : { matched }
     },
-    equalities: () => equalitiesOf(tree),
   }
-}
-
-function equalitiesOf(tree: FilterNode): Map<string, BsonValue> {
-  const found = new Map<string, BsonValue>()
-  for (const node of conjuncts(tree)) {
-    if (node.kind === 'field' && node.test.op === 'eq' && !found.has(node.path))
-      found.set(node.path, node.test.value)
-  }
-  return found
 }
 
 function compileNode(node: FilterNode, order: StringOrder | undefined): DocumentTest {

@@ -1,11 +1,11 @@
 import { identicalValues, typeRank } from './compare.ts'
+import { isIndexComponent } from './field-paths.ts'
 import type { CompiledFilter } from './filter.ts'
 import { compileTest } from './filter-tests.ts'
 import { conjuncts, type FieldTest, type FilterNode } from './filter-tree.ts'
 import { encodeField, type IndexShape } from './index-keys.ts'
 import { encodeValue, invertKey } from './key-encoding.ts'
 import type { BsonValue } from './values.ts'
-import { isIndexComponent } from './walk-path.ts'
 
 /** Encoded keys from `from` up to, not including, `to`. */
 interface KeyRange {

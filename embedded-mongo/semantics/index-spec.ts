@@ -1,10 +1,10 @@
-import { describeValue } from './describe-value.ts'
+import { describeValue, shownTypeOf } from './describe-value.ts'
+import { dbRefFields } from './field-paths.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
 import type { FilterNode } from './filter-tree.ts'
 import type { IndexShape } from './index-keys.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
 import { exactNumber, integerValue, isZero } from './numbers.ts'
-import { shownTypeOf } from './type-names.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
 
 /** A checked index description. */
@@ -81,7 +81,7 @@ function checkKeyPath(path: string): void {
   for (const part of path.split('.')) {
     if (part === '') throw mongoError('CannotCreateIndex', 'Index keys cannot contain an empty field.')
     if (part === '$**') throw mongoError('NotImplemented', 'Wildcard indexes are not supported by this store')
-    if (part.startsWith('$') && !['$ref', '$id', '$db'].includes(part)) {
+    if (part.startsWith('$') && !dbRefFields.has(part)) {
       throw mongoError(
         'CannotCreateIndex',
         `Index key contains an illegal field name: field name starts with '$'.`,

@@ -1,34 +1,23 @@
-import { describeValue } from './describe-value.ts'
+import { type BsonTypeName, describeValue, typeNames, typeNumberOf } from './describe-value.ts'
 import type { Comparison, FieldTest, RegexTest } from './filter-tree.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
 import { exactNumber, integerValue, truncateToInt64 } from './numbers.ts'
 import { compileRegex } from './regex.ts'
-import { type BsonTypeName, typeNames, typeNumberOf } from './type-names.ts'
-import { type BsonNumber, type BsonValue, isNumber } from './values.ts'
+import { type BsonNumber, type BsonValue, bsonUndefined, isNumber, isRegex } from './values.ts'
 
 /** A stored regular expression as a test, or undefined for any other value. */
 export function regexTest(value: BsonValue): RegexTest | undefined {
-  if (value === null || typeof value !== 'object' || !('_bsontype' in value)) return undefined
-  if (value._bsontype !== 'BSONRegExp') return undefined
-  return compileRegexTest(value.pattern, value.options)
+  return isRegex(value) ? compileRegexTest(value.pattern, value.options) : undefined
 }
 
 function compileRegexTest(pattern: string, options: string): RegexTest {
   return { op: 'regex', pattern, options, compiled: compileRegex(pattern, options) }
 }
 
-function isUndefined(value: BsonValue): boolean {
-  return (
-    value !== null && typeof value === 'object' && '_bsontype' in value && value._bsontype === 'Undefined'
-  )
-}
-
 /** $eq, $gt, $gte, $lt, $lte. A regular expression can only be compared for equality. */
 export function parseComparison(path: string, op: Comparison, value: BsonValue): FieldTest {
-  if (isUndefined(value)) throw mongoError('BadValue', 'cannot compare to undefined')
-  const isRegex =
-    value !== null && typeof value === 'object' && '_bsontype' in value && value._bsontype === 'BSONRegExp'
-  if (op !== 'eq' && isRegex) {
+  if (value === bsonUndefined) throw mongoError('BadValue', 'cannot compare to undefined')
+  if (op !== 'eq' && isRegex(value)) {
     throw mongoError('BadValue', `Can't have RegEx as arg to predicate over field '${path}'.`)
   }
   return { op, value }
@@ -45,7 +34,7 @@ export function parseIn(
   const regexes: RegexTest[] = []
   for (const item of value) {
     if (isOperatorDocument(item)) throw mongoError('BadValue', `cannot nest $ under ${name}`)
-    if (isUndefined(item)) throw mongoError('BadValue', 'InMatchExpression equality cannot be undefined')
+    if (item === bsonUndefined) throw mongoError('BadValue', 'InMatchExpression equality cannot be undefined')
     const regex = regexTest(item)
     if (regex) regexes.push(regex)
     else values.push(item)
@@ -58,14 +47,7 @@ export function parseRegex(value: BsonValue, options: BsonValue | undefined): Fi
   if (options !== undefined && typeof options !== 'string')
     throw mongoError('BadValue', '$options has to be a string')
   if (typeof value === 'string') return compileRegexTest(value, options ?? '')
-  if (
-    value === null ||
-    typeof value !== 'object' ||
-    !('_bsontype' in value) ||
-    value._bsontype !== 'BSONRegExp'
-  ) {
-    throw mongoError('BadValue', '$regex has to be a string')
-  }
+  if (!isRegex(value)) throw mongoError('BadValue', '$regex has to be a string')
   if (value.options !== '' && options !== undefined && options !== '') {
     throw new MongoError(51075, 'options set in both $regex and $options')
   }

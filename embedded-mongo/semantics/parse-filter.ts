@@ -1,6 +1,6 @@
-import { compileExpression } from './expression.ts'
+import { compileExpression, isTruthy } from './expression.ts'
+import { dbRefFields } from './field-paths.ts'
 import type { FieldTest, FilterNode } from './filter-tree.ts'
-import { isTruthy } from './is-truthy.ts'
 import { mongoError } from './mongo-error.ts'
 import {
   parseComparison,
@@ -12,8 +12,6 @@ import {
   regexTest,
 } from './parse-filter-test.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
-
-const dbRefFields = new Set(['$ref', '$id', '$db'])
 
 /**
  * Parses a filter into a tree. Allowed at the top: field paths, $and, $or, $nor, $expr, $comment. Allowed on a

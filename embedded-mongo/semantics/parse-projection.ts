@@ -1,13 +1,18 @@
-import { describeValue } from './describe-value.ts'
-import { compileExpression } from './expression.ts'
+import { describeValue, shownTypeOf } from './describe-value.ts'
+import { type CompiledExpression, compileExpression, isTruthy } from './expression.ts'
+import { dbRefFields, splitFieldPath } from './field-paths.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
 import type { FilterNode } from './filter-tree.ts'
-import { isTruthy } from './is-truthy.ts'
 import { MongoError } from './mongo-error.ts'
-import { parseSlice } from './parse-slice.ts'
-import type { ParsedProjection, ProjectionBranch, ProjectionNode } from './projection-tree.ts'
-import { shownTypeOf } from './type-names.ts'
-import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber } from './values.ts'
+import { toDouble } from './numbers.ts'
+import {
+  type BsonDocument,
+  type BsonNumber,
+  type BsonValue,
+  documentOf,
+  isDocument,
+  isNumber,
+} from './values.ts'
 
 /** Who asks: `find` knows $slice, $elemMatch and `path.$`; the `$project` stage does not. */
 export type ProjectionKind = 'find' | 'stage'
@@ -200,12 +205,55 @@ function branchAt(parent: ProjectionBranch, path: string, shownPath = path): Pro
 function checkedParts(path: string): string[] {
   if (path === '') throw new MongoError(40352, 'FieldPath cannot be constructed with empty string')
   if (path.endsWith('.')) throw new MongoError(40353, "FieldPath must not end with a '.'.")
-  const parts = path.split('.')
-  for (const part of parts) {
-    if (part === '') throw new MongoError(15998, 'FieldPath field names may not be empty strings.')
-    if (part.startsWith('$') && !['$id', '$ref', '$db'].includes(part)) {
-      throw new MongoError(16410, `FieldPath field names may not start with '$': ${part}`)
-    }
+  return splitFieldPath(path, dbRefFields)
+}
+
+/** What a projection does with one field. */
+export type ProjectionNode =
+  | { readonly kind: 'include' }
+  | { readonly kind: 'exclude' }
+  | { readonly kind: 'slice'; readonly skip: number | undefined; readonly limit: number }
+  | { readonly kind: 'elemMatch'; readonly filter: CompiledFilter }
+  | { readonly kind: 'computed'; readonly expression: CompiledExpression }
+  | ProjectionBranch
+
+/** Projections of the fields of an embedded document. */
+export interface ProjectionBranch {
+  readonly kind: 'branch'
+  readonly children: Map<string, ProjectionNode>
+}
+
+/** A parsed projection. `positional` is the path of a `path.$`. */
+interface ParsedProjection {
+  readonly isInclusion: boolean
+  readonly root: ProjectionBranch
+  readonly positional: readonly string[] | undefined
+}
+
+const maxInt32 = 0x7fffffff
+
+/** Parses `$slice: n` or `$slice: [skip, limit]`. Throws MongoError 31272, 31273 and 31257–31259. */
+function parseSlice(value: BsonValue): ProjectionNode {
+  if (isNumber(value)) return { kind: 'slice', skip: undefined, limit: asInt32(value) }
+  if (!Array.isArray(value))
+    throw new MongoError(31273, '$slice only supports numbers and [skip, limit] arrays')
+  const [skip, limit] = value
+  if (skip === undefined || limit === undefined || value.length !== 2) {
+    throw new MongoError(31272, '$slice array argument should be of form [skip, limit]')
   }
-  return parts
+  if (!isNumber(skip)) {
+    throw new MongoError(31257, `$slice expects the skip argument to be a number, got ${shownTypeOf(skip)}`)
+  }
+  if (!isNumber(limit)) {
+    throw new MongoError(31258, `$slice expects the limit argument to be a number, got ${shownTypeOf(limit)}`)
+  }
+  const count = asInt32(limit)
+  if (count <= 0) throw new MongoError(31259, `$slice limit must be positive, got ${count}`)
+  return { kind: 'slice', skip: asInt32(skip), limit: count }
+}
+
+/** Fractions are cut off and large values clamped, as the server's numberInt does. */
+function asInt32(value: BsonNumber): number {
+  const number = Math.trunc(toDouble(value))
+  return Number.isNaN(number) ? 0 : Math.max(-maxInt32, Math.min(maxInt32, number))
 }

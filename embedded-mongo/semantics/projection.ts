@@ -1,7 +1,7 @@
 import { type CompiledFilter, compileFilter } from './filter.ts'
 import { MongoError } from './mongo-error.ts'
+import type { ProjectionBranch, ProjectionNode } from './parse-projection.ts'
 import { type ProjectionKind, parseProjection } from './parse-projection.ts'
-import type { ProjectionBranch, ProjectionNode } from './projection-tree.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 
 /** Projects one document into a new one. */

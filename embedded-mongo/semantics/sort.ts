@@ -1,6 +1,7 @@
 import type { Collation } from './collation.ts'
 import { compareValues, type StringOrder } from './compare.ts'
-import { type KeyTuple, keyTuples } from './key-tuples.ts'
+import { splitFieldPath } from './field-paths.ts'
+import { type KeyTuple, keyTuples } from './index-keys.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
 import { integerValue } from './numbers.ts'
 import { type BsonDocument, type BsonValue, isNumber } from './values.ts'
@@ -30,11 +31,7 @@ export function parseSort(sort: BsonDocument): SortField[] {
 
 function checkedPath(path: string): string {
   if (path === '$natural') throw mongoError('NotImplemented', '$natural sort is not supported by this store')
-  for (const part of path.split('.')) {
-    if (part === '') throw new MongoError(15998, 'FieldPath field names may not be empty strings.')
-    if (part.startsWith('$'))
-      throw new MongoError(16410, `FieldPath field names may not start with '$': ${part}`)
-  }
+  splitFieldPath(path)
   return path
 }
 

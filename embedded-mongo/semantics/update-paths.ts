@@ -1,13 +1,11 @@
 import { compareCodePoints } from './compare.ts'
+import { dbRefFields, isIndexComponent } from './field-paths.ts'
 import { mongoError } from './mongo-error.ts'
-import { isIndexComponent } from './walk-path.ts'
 
 /** Anything that changes, or stands in the way of, a path. */
 export interface PathHolder {
   readonly path: readonly string[]
 }
-
-const dbRefFields = new Set(['$ref', '$id', '$db'])
 
 /** Splits and checks an update path. Throws MongoError 56 (empty part), 52 ($-prefixed field) or 2 (misplaced `$`). */
 export function parseUpdatePath(text: string): string[] {

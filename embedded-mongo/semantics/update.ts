@@ -1,22 +1,19 @@
-import { compileArrayFilters } from './array-filters.ts'
+import { compileArrayFilters, type PositionalContext, resolvePath } from './array-filters.ts'
 import { changePath } from './change-path.ts'
 import type { Collation } from './collation.ts'
-import { equalValues, identicalValues } from './compare.ts'
+import { compareCodePoints, equalValues, identicalValues } from './compare.ts'
 import { describeValue } from './describe-value.ts'
+import { compileFilter } from './filter.ts'
+import { conjuncts } from './filter-tree.ts'
 import { mongoError } from './mongo-error.ts'
-import { type PathUpdate, parseOperatorUpdate } from './parse-update.ts'
-import { renameField } from './rename-field.ts'
-import { type PositionalContext, resolvePath } from './resolve-path.ts'
+import { type PathUpdate, parseOperatorUpdate, renameField } from './update-operators.ts'
 import { inPathOrder, isDynamicPath } from './update-paths.ts'
-import { idFirst } from './upsert-seed.ts'
+import { setOperator } from './value-operators.ts'
 import type { BsonDocument, BsonValue } from './values.ts'
 
-export { seedFromFilter } from './upsert-seed.ts'
-
-/** Options of an update. `filter` is accepted for symmetry with the command; positions come in with `apply`. */
+/** Options of an update. */
 export interface UpdateOptions {
-  readonly arrayFilters?: readonly BsonDocument[]
-  readonly filter?: BsonDocument
+  readonly arrayFilters?: readonly BsonDocument[] | undefined
   readonly collation?: Collation | undefined
 }
 
@@ -25,7 +22,7 @@ interface ApplyContext {
   /** The store's clock. */
   readonly now: Date
   /** What `matchDetail` reported for this document: the element `$` stands for. */
-  readonly arrayIndex?: number
+  readonly arrayIndex?: number | undefined
   /** The document is being made by an upsert: `$setOnInsert` applies, `_id` may still be given. */
   readonly insert: boolean
 }
@@ -42,7 +39,7 @@ export interface CompiledUpdate {
 }
 
 /**
- * Compiles an update document: operators (`parse-update.ts` has the allow-list) or a replacement.
+ * Compiles an update document: operators (`update-operators.ts` has the allow-list) or a replacement.
  * Throws MongoError 238 for a pipeline, 9 and 2 for malformed updates and arrayFilters, 40 for conflicting paths,
  * 52 for a $-prefixed field in a replacement, 56 for an empty path.
  */
@@ -145,4 +142,60 @@ function checkId(before: BsonDocument, after: BsonDocument): void {
     'ImmutableField',
     "Performing an update on the path '_id' would modify the immutable field '_id'",
   )
+}
+
+/**
+ * The document an upsert starts from: the fields the filter pins with equalities, also inside `$and`, a
+ * one-branch `$or`, a one-value `$in` and a one-value `$all`. `_id` comes first.
+ * Throws MongoError 54 if a path is pinned twice or inside another, 28 if a path cannot be made.
+ */
+export function seedFromFilter(filter: BsonDocument): BsonDocument {
+  const pinned = new Map<string, BsonValue>()
+  for (const node of conjuncts(compileFilter(filter).tree)) {
+    if (node.kind !== 'field') continue
+    const { path, test } = node
+    const value = test.op === 'eq' ? test.value : undefined
+    const single =
+      test.op === 'in' && test.regexes.length === 0 && test.values.length === 1 ? test.values[0] : value
+    if (single === undefined) continue
+    if (pinned.has(path)) {
+      throw mongoError(
+        'NotSingleValueField',
+        `cannot infer query fields to set, path '${path}' is matched twice`,
+      )
+    }
+    pinned.set(path, single)
+  }
+  const paths = [...pinned.keys()].sort(compareCodePoints)
+  checkNested(paths)
+  return buildSeed(paths, pinned)
+}
+
+function checkNested(paths: readonly string[]): void {
+  for (const outer of paths) {
+    const inner = paths.find((path) => path.startsWith(`${outer}.`))
+    if (inner !== undefined) {
+      throw mongoError(
+        'NotSingleValueField',
+        `cannot infer query fields to set, both paths '${outer}' and '${inner}' are matched`,
+      )
+    }
+  }
+}
+
+function buildSeed(paths: readonly string[], pinned: ReadonlyMap<string, BsonValue>): BsonDocument {
+  let seed: BsonDocument = new Map()
+  const context = { now: new Date(0), document: seed }
+  for (const path of paths) {
+    const operator = setOperator(path, pinned.get(path) ?? null, undefined)
+    seed = changePath(seed, path.split('.'), operator, { ...context, path })
+  }
+  return idFirst(seed)
+}
+
+/** Moves `_id` to the front, where MongoDB stores it. */
+function idFirst(document: BsonDocument): BsonDocument {
+  const id = document.get('_id')
+  if (id === undefined || document.keys().next().value === '_id') return document
+  return new Map([['_id', id], ...document])
 }

@@ -1,11 +1,10 @@
 import { Int32, type Long, Timestamp } from 'bson'
 import { addNumbers, multiplyNumbers } from './arithmetic.ts'
+import type { FieldOperator, OperatorFactory, UpdateContext } from './change-path.ts'
 import { compareValues } from './compare.ts'
-import { describeValue } from './describe-value.ts'
-import type { FieldOperator, OperatorFactory, UpdateContext } from './field-operator.ts'
+import { describeValue, shownTypeOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
 import { longToBigInt, toLong } from './numbers.ts'
-import { shownTypeOf } from './type-names.ts'
 import { type BsonNumber, type BsonValue, isDocument, isNumber } from './values.ts'
 
 /** $set and $setOnInsert. */

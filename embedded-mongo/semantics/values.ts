@@ -79,6 +79,13 @@ export function isNumber(value: BsonValue | undefined): value is BsonNumber {
   return tag === 'Int32' || tag === 'Double' || tag === 'Long' || tag === 'Decimal128'
 }
 
+/** True for a stored regular expression. */
+export function isRegex(value: BsonValue | undefined): value is BSONRegExp {
+  return (
+    typeof value === 'object' && value !== null && '_bsontype' in value && value._bsontype === 'BSONRegExp'
+  )
+}
+
 /** Builds a document from name/value pairs. */
 export function documentOf(...entries: readonly (readonly [string, BsonValue])[]): BsonDocument {
   return new Map(entries)

@@ -2,8 +2,15 @@ import type { Socket } from 'node:net'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import { type Frame, FrameLengthError, FrameReader } from './frame-reader.ts'
-import { expectsNoReply, formatOpMsg, OP_MSG, parseOpMsg } from './op-msg.ts'
-import { formatOpReply, OP_QUERY, parseOpQuery } from './op-query.ts'
+import {
+  expectsNoReply,
+  formatOpMsg,
+  formatOpReply,
+  OP_MSG,
+  OP_QUERY,
+  parseOpMsg,
+  parseOpQuery,
+} from './messages.ts'
 
 /** Commands served in one go before other connections get their turn. */
 const BURST = 32

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { sweepExpired } from '../../embedded-mongo/engine/ttl-sweep.ts'
+import { sweepExpired } from '../../embedded-mongo/engine/housekeeping.ts'
 import { openStore, refusal, type TestStore } from './support.ts'
 
 let store: TestStore

@@ -1,6 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { socketUri } from '../../embedded-mongo/store-files.ts'
+import { socketUri } from '../../embedded-mongo/data-directory.ts'
 import { openStore, type TestStore } from './support.ts'
 
 let store: TestStore

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Db, MongoClient, MongoServerError } from 'mongodb'
+import { socketUri } from '../../embedded-mongo/data-directory.ts'
 import type { StoreFile } from '../../embedded-mongo/engine/store-engine.ts'
-import { socketUri } from '../../embedded-mongo/store-files.ts'
 import { type StoreServer, serveStore } from '../../embedded-mongo/store-server.ts'
 
 export interface TestStore {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { crc32c } from '../../embedded-mongo/wire/crc32c.ts'
+import { crc32c } from '../../embedded-mongo/wire/messages.ts'
 import { flagBytes, frame, kind0, kind1, opMsg, RawClient } from './raw-client.ts'
 import { openStore, type TestStore } from './support.ts'
 

@@ -106,7 +106,7 @@ export function socketUri(socketPath: string): string {
 }
 
 /** Whether something accepts connections on this path. A pid can be reused; an open socket cannot lie. */
-export function answers(socketPath: string): Promise<boolean> {
+function answers(socketPath: string): Promise<boolean> {
   return new Promise((done) => {
     const socket = connect({ path: socketPath })
     socket.once('connect', () => {
@@ -115,4 +115,39 @@ export function answers(socketPath: string): Promise<boolean> {
     })
     socket.once('error', () => done(false))
   })
+}
+
+/** Another live process (or another store in this one) holds the data directory. */
+export class StoreLockedError extends Error {
+  readonly code = 'STORE_LOCKED'
+  /** The holder, or 0 if it has not said yet. */
+  readonly pid: number
+  readonly socketPath?: string
+
+  constructor(directory: string, holder?: { pid: number; socketPath: string }) {
+    super(
+      holder === undefined
+        ? `the data directory ${directory} is held by another store`
+        : `the data directory ${directory} is held by the store of process ${holder.pid}`,
+    )
+    this.name = 'StoreLockedError'
+    this.pid = holder?.pid ?? 0
+    if (holder !== undefined) this.socketPath = holder.socketPath
+  }
+}
+
+/** The store another process runs on a data directory. */
+interface RunningStore {
+  uri: string
+  pid: number
+}
+
+/**
+ * Finds the store that is serving `dataDir` now, so that a second process (the CLI beside a running
+ * service) can connect to it; undefined if none answers.
+ */
+export async function findRunningStore(dataDir: string): Promise<RunningStore | undefined> {
+  const note = readLockNote(storeFiles(dataDir))
+  if (note === undefined || !(await answers(note.socketPath))) return undefined
+  return { uri: socketUri(note.socketPath), pid: note.pid }
 }

@@ -1,7 +1,6 @@
 import { readDocument } from '../bson-reader.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
-import { crc32c } from './crc32c.ts'
 import { HEADER_BYTES } from './frame-reader.ts'
 
 export const OP_MSG = 2013
@@ -112,4 +111,53 @@ function malformed(message: string): MongoError {
 
 function located(code: number, message: string): MongoError {
   return new MongoError(code, message)
+}
+
+export const OP_QUERY = 2004
+const OP_REPLY = 1
+
+/**
+ * Parses the legacy OP_QUERY that drivers still use for the very first handshake: only commands
+ * (`<db>.$cmd`) are taken, and `$db` is filled in from the collection name.
+ * @throws MongoError 352 UnsupportedOpQueryCommand for anything but a command; 22 for garbage.
+ */
+export function parseOpQuery(bytes: Buffer): BsonDocument {
+  const nameStart = HEADER_BYTES + 4
+  const zero = bytes.indexOf(0, nameStart)
+  if (zero < 0) throw new MongoError(22, 'OP_QUERY has no collection name')
+  const name = bytes.toString('utf8', nameStart, zero)
+  if (!name.endsWith('.$cmd')) {
+    throw new MongoError(352, 'Unsupported OP_QUERY: only commands are served')
+  }
+  const { document } = readDocument(bytes, zero + 9, bytes.length)
+  document.set('$db', name.slice(0, -'.$cmd'.length))
+  return document
+}
+
+/** Builds the OP_REPLY holding one document. */
+export function formatOpReply(document: Uint8Array, requestId: number, responseTo: number): Buffer {
+  const length = HEADER_BYTES + 20 + document.length
+  const bytes = Buffer.alloc(length)
+  bytes.writeInt32LE(length, 0)
+  bytes.writeInt32LE(requestId, 4)
+  bytes.writeInt32LE(responseTo, 8)
+  bytes.writeInt32LE(OP_REPLY, 12)
+  // AwaitCapable, as every server since 1.6 sets it.
+  bytes.writeInt32LE(8, 16)
+  bytes.writeInt32LE(1, 32)
+  bytes.set(document, 36)
+  return bytes
+}
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1
+  return value >>> 0
+})
+
+/** CRC-32C (Castagnoli, RFC 3720 §B.4) as an unsigned integer: the checksum of an OP_MSG. */
+export function crc32c(bytes: Uint8Array): number {
+  let crc = 0xffffffff
+  for (const byte of bytes) crc = (crc >>> 8) ^ (TABLE[(crc ^ byte) & 0xff] ?? 0)
+  return (crc ^ 0xffffffff) >>> 0
 }

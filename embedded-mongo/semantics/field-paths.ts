@@ -1,3 +1,4 @@
+import { MongoError } from './mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 
 /**
@@ -8,6 +9,24 @@ export type PathVisitor = (value: BsonValue | undefined, arrayIndex: number) => 
 
 /** Whether a path ending at an array yields its elements and then the array, or the array alone. */
 export type LeafArrays = 'elements-and-whole' | 'whole'
+
+/** Names that begin with `$` and are fields all the same: those of a DBRef. */
+export const dbRefFields: ReadonlySet<string> = new Set(['$ref', '$id', '$db'])
+
+/**
+ * Splits the path of an expression, a sort or a projection. Throws MongoError 15998 for an empty part, 16410 for one
+ * that begins with `$` and is not in `allowed`.
+ */
+export function splitFieldPath(path: string, allowed: ReadonlySet<string> = new Set()): string[] {
+  const parts = path.split('.')
+  for (const part of parts) {
+    if (part === '') throw new MongoError(15998, 'FieldPath field names may not be empty strings.')
+    if (part.startsWith('$') && !allowed.has(part)) {
+      throw new MongoError(16410, `FieldPath field names may not start with '$': ${part}`)
+    }
+  }
+  return parts
+}
 
 const digits = /^[0-9]+$/
 

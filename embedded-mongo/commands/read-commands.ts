@@ -1,0 +1,170 @@
+import { Int32, Long } from 'bson'
+import { decodeBson } from '../bson-reader.ts'
+import { encodeBson } from '../bson-writer.ts'
+import type { StoreRecord } from '../engine/collection.ts'
+import { valuesAtPath } from '../semantics/field-paths.ts'
+import { encodeValue } from '../semantics/key-encoding.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
+import { countValue } from '../semantics/numbers.ts'
+import { compileProjection } from '../semantics/projection.ts'
+import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
+import { type Command, type CommandCall, CursorReply, namespaceOf, openCursor } from './command.ts'
+import { sessionId } from './generic-arguments.ts'
+import { readSelection, selectRecords } from './selection.ts'
+
+/** Options MongoDB has and the store has not. */
+const UNSUPPORTED = [
+  'allowDiskUse',
+  'allowPartialResults',
+  'awaitData',
+  'let',
+  'max',
+  'min',
+  'noCursorTimeout',
+  'oplogReplay',
+  'returnKey',
+  'showRecordId',
+  'tailable',
+] as const
+
+export const find: Command = {
+  fields: new Set([
+    'find',
+    'filter',
+    'sort',
+    'projection',
+    'hint',
+    'skip',
+    'limit',
+    'batchSize',
+    'singleBatch',
+    'collation',
+    ...UNSUPPORTED,
+  ]),
+  run(call) {
+    call.fields.refuse(...UNSUPPORTED)
+    const namespace = namespaceOf(call, 'find')
+    const limit = call.fields.integer('limit') ?? 0
+    if (limit < 0)
+      throw new MongoError(51024, `BSON field 'limit' value must be >= 0, actual value '${limit}'`)
+    const collection = call.engine.collection(namespace)
+    const selection = readSelection(call.fields, 'filter', collection, {
+      limit,
+      skip: call.fields.count('skip') ?? 0,
+    })
+    const projection = call.fields.document('projection')
+    const project =
+      projection === undefined || projection.size === 0
+        ? undefined
+        : compileProjection(projection, call.fields.document('filter'), call.now)
+    const batchSize = call.fields.count('batchSize')
+    const singleBatch = call.fields.flag('singleBatch')
+    // Found now, in full: a cursor never sees a later state, and never holds an index iterator open.
+    const found = collection === undefined ? [] : bodies(selectRecords(collection, selection, call))
+    const shown = project === undefined ? found : projected(found, project)
+    return openCursor(call, shown, { namespace, batchSize, singleBatch })
+  },
+}
+
+function bodies(records: Iterable<StoreRecord>): Uint8Array[] {
+  const found: Uint8Array[] = []
+  for (const record of records) found.push(record.body)
+  return found
+}
+
+function* projected(
+  found: Iterable<Uint8Array>,
+  project: (document: BsonDocument) => BsonDocument,
+): Generator<Uint8Array> {
+  for (const body of found) yield encodeBson(project(decodeBson(body)))
+}
+
+export const getMore: Command = {
+  fields: new Set(['getMore', 'collection', 'batchSize']),
+  run(call) {
+    const id = cursorId(call.fields.required('getMore', call.fields.raw('getMore')))
+    const request = {
+      namespace: namespaceOf(call, 'collection'),
+      session: call.session,
+      batchSize: call.fields.count('batchSize'),
+    }
+    return new CursorReply(call.engine.cursors.getMore(id, request, call.now.getTime()))
+  },
+}
+
+export const killCursors: Command = {
+  fields: new Set(['killCursors', 'cursors']),
+  run(call) {
+    const namespace = namespaceOf(call, 'killCursors')
+    const ids = call.fields.required('cursors', call.fields.array('cursors'))
+    const killed: BsonValue[] = []
+    const unknown: BsonValue[] = []
+    for (const id of ids) {
+      if (call.engine.cursors.kill(cursorId(id), namespace)) killed.push(id)
+      else unknown.push(id)
+    }
+    return new Map<string, BsonValue>([
+      ['cursorsKilled', killed],
+      ['cursorsNotFound', unknown],
+      ['cursorsAlive', []],
+      ['cursorsUnknown', []],
+    ])
+  },
+}
+
+/** A session holds nothing here but its cursors. */
+export const endSessions: Command = {
+  fields: new Set(['endSessions']),
+  run(call: CommandCall) {
+    const sessions = call.fields.required('endSessions', call.fields.array('endSessions'))
+    for (const session of sessions) {
+      if (!isDocument(session)) {
+        throw new MongoError(14, "BSON field 'endSessions.endSessions' must hold session documents")
+      }
+      call.engine.cursors.killSession(sessionId(session))
+    }
+    return new Map()
+  },
+}
+
+function cursorId(value: BsonValue): Long {
+  if (isNumber(value) && value._bsontype === 'Long') return value
+  if (value instanceof Int32) return Long.fromInt(value.value)
+  throw new MongoError(14, "BSON field 'getMore.getMore' is the wrong type, expected type 'long'")
+}
+
+export const count: Command = {
+  fields: new Set(['count', 'query', 'limit', 'skip', 'hint', 'collation']),
+  run(call) {
+    const collection = call.engine.collection(namespaceOf(call, 'count'))
+    // A negative limit means the same as its absolute value.
+    const limit = Math.abs(call.fields.integer('limit') ?? 0)
+    const skip = call.fields.count('skip') ?? 0
+    const selection = readSelection(call.fields, 'query', collection, { limit, skip })
+    let found = 0
+    if (collection !== undefined) for (const _ of selectRecords(collection, selection, call)) found += 1
+    return new Map([['n', countValue(found)]])
+  },
+}
+
+export const distinct: Command = {
+  fields: new Set(['distinct', 'key', 'query', 'collation', 'hint']),
+  run(call) {
+    const collection = call.engine.collection(namespaceOf(call, 'distinct'))
+    const key = call.fields.required('key', call.fields.text('key'))
+    if (call.fields.has('collation')) {
+      throw new MongoError(72, "'distinct.collation' is not supported by the embedded store")
+    }
+    const selection = readSelection(call.fields, 'query', collection, {})
+    const seen = new Map<string, BsonValue>()
+    if (collection !== undefined) {
+      for (const record of selectRecords(collection, selection, call)) {
+        for (const value of valuesAtPath(record.peek(), key)) {
+          const encoded = encodeValue(value)
+          if (!seen.has(encoded)) seen.set(encoded, value)
+        }
+      }
+    }
+    return new Map([['values', [...seen.values()]]])
+  },
+}

@@ -1,0 +1,230 @@
+import { Int32, ObjectId } from 'bson'
+import type { Collection, StoreRecord } from '../engine/collection.ts'
+import { compileCollation } from '../semantics/collation.ts'
+import { typeNameOf } from '../semantics/describe-value.ts'
+import type { CompiledFilter } from '../semantics/filter.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
+import { compileUpdate, seedFromFilter } from '../semantics/update.ts'
+import { type BsonDocument, type BsonValue, bsonUndefined, isRegex } from '../semantics/values.ts'
+import { type Command, type CommandCall, namespaceOf } from './command.ts'
+import { CommandFields } from './command-fields.ts'
+import { readSelection, selectRecords } from './selection.ts'
+import { MAX_WRITE_BATCH } from './server-commands.ts'
+
+export const insert: Command = {
+  fields: new Set(['insert', 'documents', 'ordered', 'bypassDocumentValidation']),
+  run(call) {
+    const namespace = namespaceOf(call, 'insert')
+    // There are no validators to bypass.
+    call.fields.flag('bypassDocumentValidation')
+    const documents = readStatements(call, 'documents')
+    const collection = call.engine.ensureCollection(namespace)
+    let inserted = 0
+    const writeErrors = runStatements(documents, call, (document) => {
+      collection.insert(withId(document))
+      inserted += 1
+    })
+    return new Map<string, BsonValue>([['n', new Int32(inserted)], ...writeErrors])
+  },
+}
+
+const UPDATE_FIELDS = new Set(['q', 'u', 'multi', 'upsert', 'collation', 'arrayFilters', 'hint'])
+
+interface Tally {
+  matched: number
+  modified: number
+  upserted: BsonDocument[]
+}
+
+export const update: Command = {
+  fields: new Set(['update', 'updates', 'ordered', 'bypassDocumentValidation']),
+  run(call) {
+    const namespace = namespaceOf(call, 'update')
+    // There are no validators to bypass.
+    call.fields.flag('bypassDocumentValidation')
+    const documents = readStatements(call, 'updates')
+    // All are checked before the first is run: a misspelt option must not take effect half-way.
+    const statements = documents.map(readUpdate)
+    const tally: Tally = { matched: 0, modified: 0, upserted: [] }
+    const writeErrors = runStatements(statements, call, (statement, index) => {
+      updateMatching(call, namespace, { fields: statement, index }, tally)
+    })
+    return new Map<string, BsonValue>([
+      ['n', new Int32(tally.matched + tally.upserted.length)],
+      ['nModified', new Int32(tally.modified)],
+      ...(tally.upserted.length === 0 ? [] : ([['upserted', tally.upserted]] as const)),
+      ...writeErrors,
+    ])
+  },
+}
+
+function readUpdate(document: BsonDocument): CommandFields {
+  const fields = new CommandFields('update.updates', document, UPDATE_FIELDS)
+  fields.required('q', fields.document('q'))
+  fields.required('u', fields.raw('u'))
+  return fields
+}
+
+function updateMatching(
+  call: CommandCall,
+  namespace: string,
+  { fields, index }: { fields: CommandFields; index: number },
+  tally: Tally,
+): void {
+  const multi = fields.flag('multi')
+  const filter = fields.required('q', fields.document('q'))
+  const change = readChange(fields, 'u', filter)
+  if (multi && change.replacement) {
+    throw new MongoError(9, 'multi update is not supported for replacement-style update')
+  }
+  const collection = call.engine.collection(namespace)
+  const selection = readSelection(fields, 'q', collection, { limit: multi ? 0 : 1 })
+  const records = collection === undefined ? [] : [...selectRecords(collection, selection, call)]
+  for (const record of records) {
+    tally.matched += 1
+    if (collection !== undefined && change.applyTo(collection, record, selection.filter, call.now)) {
+      tally.modified += 1
+    }
+  }
+  if (records.length > 0 || !fields.flag('upsert')) return
+  const document = change.insertInto(call.engine.ensureCollection(namespace), call.now)
+  tally.upserted.push(
+    new Map<string, BsonValue>([
+      ['index', new Int32(index)],
+      ['_id', document.get('_id') ?? null],
+    ]),
+  )
+}
+
+const DELETE_FIELDS = new Set(['q', 'limit', 'collation', 'hint'])
+
+/** The `delete` command. */
+export const remove: Command = {
+  fields: new Set(['delete', 'deletes', 'ordered']),
+  run(call) {
+    const namespace = namespaceOf(call, 'delete')
+    const documents = readStatements(call, 'deletes')
+    // All are checked before the first is run: a misspelt option must not take effect half-way.
+    const statements = documents.map(readDelete)
+    let removed = 0
+    const writeErrors = runStatements(statements, call, (statement) => {
+      removed += removeMatching(call, namespace, statement)
+    })
+    return new Map<string, BsonValue>([['n', new Int32(removed)], ...writeErrors])
+  },
+}
+
+function readDelete(document: BsonDocument): CommandFields {
+  const fields = new CommandFields('delete.deletes', document, DELETE_FIELDS)
+  fields.required('q', fields.document('q'))
+  const limit = fields.required('limit', fields.integer('limit'))
+  if (limit === 0 || limit === 1) return fields
+  throw new MongoError(9, `The limit field in delete objects must be 0 or 1. Got ${limit}`)
+}
+
+function removeMatching(call: CommandCall, namespace: string, statement: CommandFields): number {
+  const collection = call.engine.collection(namespace)
+  const selection = readSelection(statement, 'q', collection, { limit: statement.integer('limit') ?? 0 })
+  if (collection === undefined) return 0
+  const records = [...selectRecords(collection, selection, call)]
+  for (const record of records) collection.remove(record)
+  return records.length
+}
+
+/**
+ * The statements of a write command, in its field of this name.
+ * @throws MongoError 16 InvalidLength outside 1 … 100 000 statements
+ */
+function readStatements({ fields }: CommandCall, field: string): BsonDocument[] {
+  const statements = fields.required(field, fields.documents(field))
+  if (statements.length >= 1 && statements.length <= MAX_WRITE_BATCH) return statements
+  throw new MongoError(
+    16,
+    `Write batch sizes must be between 1 and ${MAX_WRITE_BATCH}. Got ${statements.length} operations.`,
+  )
+}
+
+/**
+ * Runs the statements of a write command. A refused one becomes a `writeErrors` entry; with `ordered`
+ * (the default) it is the last one run. Returns the `writeErrors` field, or nothing if all went well.
+ */
+function runStatements<T>(
+  statements: readonly T[],
+  call: CommandCall,
+  run: (statement: T, index: number) => void,
+): [string, BsonValue][] {
+  const ordered = !call.fields.has('ordered') || call.fields.flag('ordered')
+  const errors: BsonDocument[] = []
+  for (const [index, statement] of statements.entries()) {
+    try {
+      run(statement, index)
+    } catch (error) {
+      if (!(error instanceof MongoError)) throw error
+      errors.push(writeError(index, error))
+      if (ordered) break
+    }
+  }
+  return errors.length === 0 ? [] : [['writeErrors', errors]]
+}
+
+/** One entry of `writeErrors`. */
+function writeError(index: number, error: MongoError): BsonDocument {
+  return new Map<string, BsonValue>([
+    ['index', new Int32(index)],
+    ['code', new Int32(error.code)],
+    ...error.extra,
+    ['errmsg', error.message],
+  ])
+}
+
+/** A compiled update, ready for stored documents and for the document an upsert makes. */
+interface Change {
+  /** It replaces whole documents instead of applying operators. */
+  readonly replacement: boolean
+  /** Changes one record; returns whether anything became different. @throws MongoError */
+  applyTo(collection: Collection, record: StoreRecord, filter: CompiledFilter, now: Date): boolean
+  /** Inserts what the upsert makes of the filter; returns the document. @throws MongoError */
+  insertInto(collection: Collection, now: Date): BsonDocument
+}
+
+/**
+ * Reads the update document in `field` with its `arrayFilters`.
+ * @throws MongoError 9, 14 or the operator's own code; aggregation pipelines are not supported
+ */
+export function readChange(fields: CommandFields, field: string, filter: BsonDocument): Change {
+  const raw = fields.required(field, fields.raw(field))
+  const update = Array.isArray(raw) ? raw : fields.required(field, fields.document(field))
+  const compiled = compileUpdate(update, {
+    collation: compileCollation(fields.document('collation')),
+    arrayFilters: fields.documents('arrayFilters'),
+  })
+  return {
+    replacement: compiled.replacement,
+    applyTo(collection, record, compiledFilter, now) {
+      const { arrayIndex } = compiledFilter.matchDetail(record.document, now)
+      const { doc, changed } = compiled.apply(record.document, { now, insert: false, arrayIndex })
+      if (changed) collection.replace(record, doc)
+      return changed
+    },
+    insertInto(collection, now) {
+      const { doc } = compiled.apply(seedFromFilter(filter), { now, insert: true })
+      const document = withId(doc)
+      collection.insert(document)
+      return document
+    },
+  }
+}
+
+/**
+ * The document with `_id` first, made up if missing.
+ * @throws MongoError 53 for an `_id` of a type no id may have
+ */
+function withId(document: BsonDocument): BsonDocument {
+  const id = document.get('_id')
+  if (id === undefined) return new Map<string, BsonValue>([['_id', new ObjectId()], ...document])
+  if (Array.isArray(id) || id === bsonUndefined || isRegex(id)) {
+    throw new MongoError(53, `The '_id' value cannot be of type ${typeNameOf(id)}`)
+  }
+  const [first] = document.keys()
+  return first === '_id' ? document : new Map([['_id', id], ...document])
+}
