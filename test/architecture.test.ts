@@ -64,12 +64,12 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
   {
     room: /^webauthn-page\/kit\//,
-    may: /^(webauthn-page\/kit\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {
     room: /^webauthn-page\/(?!kit\/)/,
-    may: /^(webauthn-page\/|src\/domain\/(text|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/|src\/domain\/(text|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {
@@ -79,7 +79,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^dashboard\/(?!verify\/)/,
-    may: /^(dashboard\/|webauthn-page\/kit\/|src\/domain\/(text|cut-text|event|context-keys|matching-code)|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(dashboard\/|webauthn-page\/kit\/|src\/domain\/(text|text-scripts|cut-text|event|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
 ]

@@ -1,4 +1,4 @@
-import { plainName } from '../../src/domain/plain-name.ts'
+import { plainName } from '../../src/domain/cut-text.ts'
 
 /** Slack's three control characters as it wants them in `mrkdwn` and in the top-level `text` (docs.slack.dev, "Formatting message text"). */
 export function escapeMrkdwn(text: string): string {

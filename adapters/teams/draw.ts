@@ -1,5 +1,5 @@
 import { type CardPart, type Piece, utcMoment } from '../../src/domain/card-parts.ts'
-import { plainName } from '../../src/domain/plain-name.ts'
+import { plainName } from '../../src/domain/cut-text.ts'
 import type {
   Action,
   CardElement,

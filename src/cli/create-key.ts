@@ -1,4 +1,4 @@
-import { SCOPES, type Scope } from '../domain/account.ts'
+import { SCOPES, type Scope } from '../domain/api-key.ts'
 import { createApiKey } from '../flow/manage-api-keys.ts'
 import { presentKey } from '../http/present.ts'
 import { checkName } from './check-name.ts'

@@ -1,7 +1,7 @@
 import type { Member } from '../domain/account.ts'
+import { MEMBER_ROLES } from '../domain/account.ts'
 import { Refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
-import { MEMBER_ROLES } from '../domain/permission.ts'
 import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
 import { checkName } from './check-name.ts'
 import { CliError, usageError } from './cli-error.ts'

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../domain/account.ts'
+import type { ApiKey } from '../domain/api-key.ts'
 import { presentKey } from '../http/present.ts'
 import { findPerson } from './find-person.ts'
 import { table } from './table.ts'

@@ -1,8 +1,5 @@
-import type { AuditEntry } from './audit.ts'
 import type { ChatChannel } from './chat.ts'
-import type { OutboxEvent } from './event.ts'
-import type { Role } from './permission.ts'
-import type { KeyPolicy, Policy } from './policy.ts'
+import type { Policy } from './policy.ts'
 
 /** A channel that is told of every request, with the names it had when it was added, in visible form. */
 export interface AccountChannel extends ChatChannel {
@@ -10,7 +7,7 @@ export interface AccountChannel extends ChatChannel {
   workspace?: string
 }
 
-/** Somebody besides the owner who works in an account; whoever is only invited may nothing yet. */
+/** A person besides the owner who works in an account; with an invitation alone they may do nothing yet. */
 export interface Member {
   user_id: string
   role: Exclude<Role, 'owner'>
@@ -55,31 +52,31 @@ export function hasChannel(
 
 export const DEFAULT_MONTHLY_QUOTA = 10_000
 
-export const SCOPES = ['approval:create', 'approval:read', 'approval:verify'] as const
-export type Scope = (typeof SCOPES)[number]
+/** What a person is in an account. */
+export type Role = 'owner' | 'approver' | 'auditor'
 
-/** An API key as it is stored: never the key itself. */
-export interface ApiKey {
-  id: string
-  account_id: string
-  name: string
-  /** HMAC-SHA256 of the raw key under the pepper; absent on the internal pseudo-key, which no header can name. */
-  key_hash?: string
-  /** First 14 characters of the raw key. */
-  key_prefix: string
-  scopes: Scope[]
-  sandbox: boolean
-  /** Narrows the account's policy for the requests of this key; absent: the account's alone holds. */
-  policy?: KeyPolicy
-  /** Used by a source-control integration: everything it asks is high impact. */
-  source_control?: true
-  /** The account's pseudo-key for the internal service token: gives it limits, quota and a webhook secret. */
-  internal?: true
-  /** Rotation counter of the derived webhook secret. */
-  secret_version: number
-  created_at: Date
-  last_used_at: Date | null
-  revoked_at: Date | null
-  outbox: OutboxEvent[]
-  audit: AuditEntry[]
+/** Roles that an owner can give. */
+export const MEMBER_ROLES = ['approver', 'auditor'] as const
+
+/**
+ * What people do in an account. `decide`: requests that name them. `read_own`: requests that name them and what the trail
+ * says of those. `read_all`: every request, the whole trail, exports. `manage`: keys, webhooks, policy, members, channels.
+ */
+export type Permission = 'decide' | 'read_own' | 'read_all' | 'manage'
+
+const GRANTED: Readonly<Record<Role, readonly Permission[]>> = {
+  owner: ['decide', 'read_own', 'read_all', 'manage'],
+  approver: ['decide', 'read_own'],
+  auditor: ['read_own', 'read_all'],
+}
+
+/** May a person in this role do that? Without a role a person may do nothing. */
+export function may(role: Role | undefined, what: Permission): boolean {
+  return role !== undefined && GRANTED[role].includes(what)
+}
+
+/** The person's role in the account; undefined for strangers and for a person who has not accepted an invitation. */
+export function roleIn(account: Pick<Account, 'owner_id' | 'members'>, userId: string): Role | undefined {
+  if (account.owner_id === userId) return 'owner'
+  return account.members.find((member) => member.user_id === userId && member.state === 'active')?.role
 }

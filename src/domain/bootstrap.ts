@@ -1,4 +1,4 @@
-import type { Scope } from './account.ts'
+import type { Scope } from './api-key.ts'
 import type { AuditEntry } from './audit.ts'
 import type { OutboxEvent } from './event.ts'
 import type { Outcome } from './receipt.ts'
@@ -25,14 +25,14 @@ export interface Bootstrap {
   version: number
   /** Keyed hash of the `bootstrap_id`. */
   secret_hash: string
-  /** Absent on a decoy: nobody has the e-mail address that was named. */
+  /** Absent on a decoy: no user has the e-mail address that was named. */
   account_id?: string
   /** The one of `PENDING_SLOTS` places of its e-mail address that it holds while it is pending. */
   slot?: string
   status: BootstrapStatus
   /** The caller's own word. */
   client_name: string
-  /** Eight letters, see `matching-code.ts`. */
+  /** Eight letters, see `drawMatchingCode`. */
   code: string
   scopes: Scope[]
   /** Base64url SHA-256 of the verifier that every poll must then prove (RFC 7636, S256). */
@@ -44,7 +44,7 @@ export interface Bootstrap {
   consent?: Consent
   /** From approval on: the id the key will have, so that however many polls come at once make one. */
   key_id?: string
-  /** An approval that nobody used is worth nothing from then on. */
+  /** An approval that was not used is worth nothing from then on. */
   collect_by?: Date
   collected?: { at: Date; address?: string }
   polled_at?: Date
@@ -79,7 +79,42 @@ export const REPLACE_SECONDS = 60
 /** How long settled requests are kept. */
 export const BOOTSTRAP_DAYS = 7
 
-/** Nobody is asked any more. Past its time counts, although nobody may have written it down yet. */
+/** Can the owner still be asked? It is over once its time is up, even before a write says so. */
 export function isWaiting({ status, expires_at }: Bootstrap, now: Date): boolean {
   return status === 'pending' && expires_at > now
+}
+
+/**
+ * Twenty consonants (RFC 8628, section 6.1): without vowels no words appear, without digits nothing is mistaken for a letter.
+ */
+const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
+
+/** Eight letters are read aloud in two breaths, and are not guessed by luck in three tries. */
+const CODE_LENGTH = 8
+
+/** Bytes from here on would make the first letters likelier than the last. */
+const FAIR = 256 - (256 % LETTERS.length)
+
+/** Draws a matching code, as it is stored and signed: eight letters, without the dash. */
+export function drawMatchingCode(random: { bytes(length: number): Uint8Array }): string {
+  let code = ''
+  while (code.length < CODE_LENGTH) {
+    for (const byte of random.bytes(CODE_LENGTH)) {
+      if (byte < FAIR && code.length < CODE_LENGTH) code += LETTERS.charAt(byte % LETTERS.length)
+    }
+  }
+  return code
+}
+
+/** As people read it: `BDWP-HQPK`. */
+export function showMatchingCode(code: string): string {
+  return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`
+}
+
+/** What a person typed as it is stored; case, dashes and blanks do not count. @returns undefined when it is no code at all */
+export function readMatchingCode(typed: string): string | undefined {
+  const code = typed.replace(/[\s\p{Dash_Punctuation}]/gu, '').toUpperCase()
+  return code.length === CODE_LENGTH && [...code].every((letter) => LETTERS.includes(letter))
+    ? code
+    : undefined
 }

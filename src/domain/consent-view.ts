@@ -1,4 +1,4 @@
-import type { Scope } from './account.ts'
+import type { Scope } from './api-key.ts'
 
 /** What became of an agent's request for a key, as a card says it. */
 export type ConsentStatus =

@@ -4,7 +4,7 @@ export interface Cut {
   left: number
 }
 
-/** What must not stand at the end: half a surrogate pair, and joiners and blanks, which nobody would see. */
+/** What must not stand at the end: half a surrogate pair, and joiners and blanks, which would be invisible. */
 const LEFT_OVER = /^(?:[\ud800-\udbff]|\u200d|\s)$/
 
 /** Cuts a text to at most `max` UTF-16 units, as Slack counts, between characters. */
@@ -50,4 +50,18 @@ export function fairShares(lengths: readonly number[], budget: number): number[]
     rest -= share
   })
   return shares
+}
+
+/** Characters of a plain name. */
+const NAME_LENGTH = 80
+
+/**
+ * A name for notifications and for the answers to screen readers, where markup cannot be switched off: no emoji, address,
+ * code or bold text can be made of it (T41). Each platform also takes its own brackets away. Leave a blank after it.
+ */
+export function plainName(name: string): string {
+  const shown = [...name]
+  const short = shown.length > NAME_LENGTH ? `${shown.slice(0, NAME_LENGTH).join('')}…` : name
+  // A blank ends what only works as one word: `:tada:`, `https://…`, `*High*`. Code may hold blanks.
+  return short.replaceAll('`', "'").replace(/([:*_~])(?=\S)/g, '$1 ')
 }

@@ -1,5 +1,6 @@
 import { type Refusal, refusal } from './errors.ts'
-import { type ApproverSnapshot, allowedMethods } from './policy.ts'
+import { type ApproverSnapshot, allowedMethods, type Requirement } from './policy.ts'
+import type { Outcome } from './receipt.ts'
 import type { ApprovalRequest } from './request.ts'
 
 /** What the check needs of the person who wants to decide. */
@@ -24,7 +25,7 @@ export function whyNot(request: ApprovalRequest, person: Decider): Refusal | und
 
 /**
  * Whose vote this person's would be: their own when they are named, else that of the first named person for whom they stand
- * in and who has not been counted. @returns undefined when they have acted on this request before, or nobody is left: no
+ * in and who has not been counted. @returns undefined when they have acted on this request before, or no person is left: no
  * pair of hands acts twice, so a delegate cannot be two of the four eyes
  */
 export function whoseVote(request: ApprovalRequest, person: Decider): ApproverSnapshot | undefined {
@@ -64,10 +65,38 @@ export function hasActed(request: ApprovalRequest, userId: string): boolean {
   return request.votes.some((vote) => vote.user_id === userId)
 }
 
-/** Themself when named; else everybody named for whom they stand in. Whoever is named votes for nobody but themself. */
+/** Themself when named; else all named persons for whom they stand in. A named person votes for no other. */
 function namedBy(request: ApprovalRequest, person: Decider): ApproverSnapshot[] {
   const { approvers } = request.requirement
   if (isNamed(request, person.user_id)) return approvers.filter(({ user_id }) => user_id === person.user_id)
   const others = person.stands_in_for ?? []
   return approvers.filter(({ user_id }) => others.includes(user_id))
+}
+
+/** The part of a vote that counts. */
+export interface CountedVote {
+  /** Who acted. */
+  user_id: string
+  /** Whose vote it is: the approver, or the person a delegate stood in for. */
+  on_behalf_of: string
+  decision: Outcome
+}
+
+/**
+ * Tally, whatever the order: one rejection rejects; `quorum` different approvers approve; strangers never count; no person is
+ * counted twice. Hands that acted for several people count for none of them: votes are written so that there are none such
+ * (`whoseVote`), and this is the last to notice.
+ */
+export function tally(votes: readonly CountedVote[], requirement: Requirement): 'pending' | Outcome {
+  const named = new Set(requirement.approvers.map((approver) => approver.user_id))
+  const counting = votes.filter((vote) => named.has(vote.on_behalf_of))
+  if (counting.some((vote) => vote.decision === 'rejected')) return 'rejected'
+  const approvals = new Set(
+    counting.filter((vote) => actedForOne(counting, vote.user_id)).map((vote) => vote.on_behalf_of),
+  )
+  return approvals.size >= requirement.quorum ? 'approved' : 'pending'
+}
+
+function actedForOne(votes: readonly CountedVote[], actor: string): boolean {
+  return new Set(votes.filter((vote) => vote.user_id === actor).map((vote) => vote.on_behalf_of)).size === 1
 }

@@ -1,4 +1,4 @@
-import type { ApiKey } from './account.ts'
+import type { ApiKey } from './api-key.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { ApprovalRequest, Decision } from './request.ts'
 
@@ -77,7 +77,7 @@ export function consentRequestedData(bootstrap: Bootstrap, baseUrl: string): Rec
   }
 }
 
-/** `bootstrap.approved`: whoever asked can now collect a key; `key.created` follows when they do. */
+/** `bootstrap.approved`: the caller that asked can now collect a key; `key.created` follows when they do. */
 export function consentedData(bootstrap: Bootstrap, at: Date): Record<string, unknown> {
   return { ...consentFacts(bootstrap), approved_at: at.toISOString() }
 }

@@ -63,3 +63,108 @@ export function buildIntent(facts: IntentFacts): DecisionIntent {
     salt: facts.salt,
   }
 }
+
+/** Another tag than a single decision's: neither can be taken for the other. */
+const BATCH_TYPE = 'human-approval/batch/v1'
+
+/** Requests that one gesture may decide. */
+export const MAX_BATCH = 50
+
+/**
+ * What a person consents to when one gesture decides many requests: the hash of each request's own intent, so that no line
+ * can be exchanged, added or left out (T18). The WebAuthn challenge is SHA-256 of its RFC 8785 form.
+ */
+export interface BatchIntent {
+  typ: typeof BATCH_TYPE
+  /** The service that asks: its BASE_URL. */
+  aud: string
+  /** Reference of who acts, 16 hex characters; whose vote each one is says its own intent. */
+  approver: string
+  /** In the order in which they were asked for. */
+  items: BatchItem[]
+  /** 32 random bytes, base64url without padding. */
+  salt: string
+}
+
+interface BatchItem {
+  rid: string
+  decision: Outcome
+  /** Hex SHA-256 of the RFC 8785 text of the request's intent; its first 32 characters are the receipt's `nonce`. */
+  intent_sha256: string
+}
+
+/** Builds the statement of one batch. */
+export function buildBatchIntent(facts: {
+  audience: string
+  approverRef: string
+  items: readonly BatchItem[]
+  salt: string
+}): BatchIntent {
+  return {
+    typ: BATCH_TYPE,
+    aud: facts.audience,
+    approver: facts.approverRef,
+    items: facts.items.map(({ rid, decision, intent_sha256 }) => ({ rid, decision, intent_sha256 })),
+    salt: facts.salt,
+  }
+}
+
+/** Another tag than a decision's: neither can be taken for the other. */
+const CONSENT_TYPE = 'human-approval/bootstrap/v1'
+
+/**
+ * What the owner consents to when an agent asks for a key (security §5.10). The WebAuthn challenge is SHA-256 of its RFC 8785
+ * form; `salt` is drawn after everything else is fixed. All values are text or numbers, so that the page can compare each.
+ */
+export interface ConsentIntent {
+  typ: typeof CONSENT_TYPE
+  /** The service that asks: its BASE_URL. */
+  aud: string
+  /** `bst_…` */
+  bst: string
+  decision: Outcome
+  /** Approver reference of the owner, 16 hex characters. */
+  approver: string
+  client_name: string
+  /** With blanks between them. */
+  scopes: string
+  /** The matching code that the owner entered; null when they reject, which takes none. */
+  code: string | null
+  /** ISO 8601 UTC with milliseconds. */
+  requested_at: string
+  /** Unix seconds. */
+  exp: number
+  /** 32 random bytes, base64url without padding. */
+  salt: string
+}
+
+/** Builds the statement of one consent attempt. */
+export function buildConsentIntent(facts: {
+  audience: string
+  bootstrap: {
+    id: string
+    client_name: string
+    scopes: readonly string[]
+    code: string
+    created_at: Date
+    expires_at: Date
+  }
+  decision: Outcome
+  approverRef: string
+  salt: string
+}): ConsentIntent {
+  const { bootstrap, decision } = facts
+  return {
+    typ: CONSENT_TYPE,
+    aud: facts.audience,
+    bst: bootstrap.id,
+    decision,
+    approver: facts.approverRef,
+    client_name: bootstrap.client_name,
+    scopes: bootstrap.scopes.join(' '),
+    code: decision === 'approved' ? bootstrap.code : null,
+    requested_at: bootstrap.created_at.toISOString(),
+    exp: Math.floor(bootstrap.expires_at.getTime() / 1000),
+    salt: facts.salt,
+  }
+}

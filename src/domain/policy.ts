@@ -4,7 +4,7 @@ export interface Policy {
   approvers: string[]
   /** How many different approvers must approve. One rejection always rejects. */
   quorum: number
-  /** Everybody must use a passkey. */
+  /** Every approver must use a passkey. */
   passkey_only: boolean
   /** Every request counts as high impact. */
   high_impact: boolean
@@ -49,7 +49,7 @@ const SOURCE_CONTROL = new Set(['github', 'gitlab', 'bitbucket', 'azure-devops']
 /**
  * The policy under which a key's requests stand: of the account's approvers those the key names, the larger quorum, and
  * every demand of either. An empty list of the account means its owner.
- * @returns approvers by name; an empty list now means nobody
+ * @returns approvers by name; an empty list now means no person at all
  */
 export function policyFor(account: { owner_id: string; policy: Policy }, key: KeyPolicy | undefined): Policy {
   const { policy, owner_id } = account
@@ -82,7 +82,7 @@ export interface ApproverFactors {
 }
 
 /**
- * Fixes who must decide. Everybody named is snapshotted, also people without a factor yet: they may enrol while it is open.
+ * Fixes who must decide. Each person named is snapshotted, also people without a factor yet: they may enrol while it is open.
  * @returns undefined when the quorum could not be reached even then (fewer people than the quorum, or, under
  * `passkey_only`, fewer people with a passkey).
  */
@@ -93,7 +93,7 @@ export function requirementFor(policy: Policy, people: ApproverFactors[]): Requi
   return { approvers, quorum: policy.quorum, passkey_only: policy.passkey_only }
 }
 
-/** The factors a person may use here: high impact asks for the passkey of whoever has one. */
+/** The factors a person may use here: high impact asks a person who has a passkey for it. */
 export function allowedMethods(
   rule: { passkey_only: boolean; high_impact: boolean },
   factors: { has_passkey: boolean; has_totp: boolean },

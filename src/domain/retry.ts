@@ -17,7 +17,7 @@ export const RETRY_DELAYS_MS: readonly number[] = [1_000, 5_000, 30_000, 300_000
 /** The first attempt and one after each delay. */
 export const MAX_TRIES = RETRY_DELAYS_MS.length + 1
 
-/** A receiver may ask for more patience, but not park a delivery for ever. */
+/** A receiver or push service may ask for more patience, but not park a delivery or push for ever. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
 
 /** What happens to a delivery after an attempt. */
@@ -33,7 +33,7 @@ export function isDelivered(outcome: OutcomeClass): boolean {
 
 /**
  * Outcome of the attempt → what next. Per-request callbacks keep the interface's schedule exactly; only account webhooks
- * know 410 (`gone`: nobody wants this any more) and `Retry-After`, which can lengthen a delay but not shorten it.
+ * know 410 (`gone`: the receiver wants no more of them) and `Retry-After`, which can lengthen a delay but not shorten it.
  * @param tries attempts with a known outcome so far, this one included
  * @param retryAfter seconds the receiver asked for
  */
@@ -49,4 +49,37 @@ export function nextStep(
   if (scheduled === undefined) return { state: 'dead', gone: false }
   const asked = kind === 'webhook' ? Math.min((retryAfter ?? 0) * 1000, LONGEST_RETRY_AFTER_MS) : 0
   return { state: 'due', delay_ms: Math.max(scheduled, asked) }
+}
+
+/** What happens to a push after an attempt. `gone`: the browser's subscription is over. */
+export type PushStep =
+  | { state: 'sent' }
+  | { state: 'due'; delay_ms: number }
+  | { state: 'dead'; gone: boolean }
+
+/**
+ * Outcome of the attempt → what next (RFC 8030 §5, §7.3). 404 and 410 say that the subscription is over. Any other 4xx but
+ * 408 and 429 would be the same next time. The rest is tried again as deliveries are, never past `leftMs`: news of what is
+ * over is of no use.
+ * @param tries attempts with a known outcome so far, this one included
+ * @param leftMs milliseconds until it expires
+ * @param retryAfter seconds the push service asked for
+ */
+export function pushStepAfter(
+  outcome: OutcomeClass,
+  tries: number,
+  leftMs: number,
+  retryAfter = 0,
+): PushStep {
+  if (isDelivered(outcome)) return { state: 'sent' }
+  if (outcome === 'http_404' || outcome === 'http_410') return { state: 'dead', gone: true }
+  if (isFinal(outcome)) return { state: 'dead', gone: false }
+  const scheduled = RETRY_DELAYS_MS[tries - 1]
+  if (scheduled === undefined) return { state: 'dead', gone: false }
+  const delay_ms = Math.max(scheduled, Math.min(retryAfter * 1000, LONGEST_RETRY_AFTER_MS))
+  return delay_ms < leftMs ? { state: 'due', delay_ms } : { state: 'dead', gone: false }
+}
+
+function isFinal(outcome: OutcomeClass): boolean {
+  return outcome === 'unsigned' || (/^http_4\d\d$/.test(outcome) && !/^http_4(08|29)$/.test(outcome))
 }

@@ -1,6 +1,5 @@
 import type { AuditEntry } from './audit.ts'
 import type { LinkedIdentity } from './chat.ts'
-import type { Delegate } from './delegate.ts'
 
 /** A registered passkey. Binary fields are base64url. */
 export interface Passkey {
@@ -67,11 +66,11 @@ export interface User {
   devices: { hash: string; created_at: Date }[]
   /** How often factors changed; absent is never. A session lives only while this is what it was when the session began. */
   factor_epoch?: number
-  /** Identities on chat platforms that the person linked; nobody else has any of them. They address, and never decide (T37). */
+  /** Identities on chat platforms that the person linked; no other person has any of them. They address, and never decide (T37). */
   chat: LinkedIdentity[]
   created_at: Date
   enrolled_at: Date | null
-  /** Set for whoever signed up by the set-up link; unique, so that two such links never make two owners. */
+  /** Set for the person who signed up by the set-up link; unique, so that two such links never make two owners. */
   founder?: true
   version: number
   audit: AuditEntry[]
@@ -124,4 +123,20 @@ const TRANSPORTS = ['ble', 'hybrid', 'internal', 'nfc', 'usb'] as const
 /** Only names the specification knows are kept: the list comes from the client. */
 export function isTransport(name: string): name is (typeof TRANSPORTS)[number] {
   return TRANSPORTS.some((known) => known === name)
+}
+
+/** Who stands in for a person, and when. The vote then counts for that person and is made with the delegate's own factor. */
+export interface Delegate {
+  user_id: string
+  starts_at: Date
+  /** Exclusive. */
+  ends_at: Date
+}
+
+/** The longest time for which a delegate can stand in. */
+export const MAX_DELEGATION_DAYS = 366
+
+/** Does the delegate stand in at that time? */
+export function standsIn(delegate: Delegate | undefined, now: Date): delegate is Delegate {
+  return delegate !== undefined && delegate.starts_at <= now && now < delegate.ends_at
 }

@@ -36,7 +36,7 @@ export interface Attempt {
   duration_ms: number
 }
 
-/** `dropped`: nobody wants it any more (its webhook was deleted or disabled). */
+/** `dropped`: it has no receiver any more (its webhook was deleted or disabled). */
 type DeliveryState = 'due' | 'leased' | 'delivered' | 'dead' | 'dropped'
 
 /** One event on its way to one receiver. At least once, always under the same `event_id` (the header `webhook-id`). */
@@ -59,7 +59,7 @@ export interface Delivery {
   next_at: Date
   /** Attempts with a known outcome in this round; a replay starts a new round. */
   tries: number
-  /** Grows with every claim: whoever holds an older number can write nothing any more (T82). */
+  /** Grows with every claim: a process that holds an older number can write nothing any more (T82). */
   claim: number
   /** Newest last, at most `ATTEMPTS_KEPT`. */
   attempts: Attempt[]

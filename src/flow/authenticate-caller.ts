@@ -1,5 +1,4 @@
-import { SCOPES } from '../domain/account.ts'
-import { isWellFormedApiKey } from '../domain/api-key-format.ts'
+import { isWellFormedApiKey, SCOPES } from '../domain/api-key.ts'
 import { refusal } from '../domain/errors.ts'
 import { isVouchedFor, normaliseEmail } from '../domain/user.ts'
 import { equalHex } from '../signing/encoding.ts'

@@ -1,4 +1,5 @@
-import type { Account, ApiKey } from '../domain/account.ts'
+import type { Account } from '../domain/account.ts'
+import type { ApiKey } from '../domain/api-key.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import { invalidField, refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'

@@ -1,5 +1,5 @@
+import { tally } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
-import { tally } from '../domain/quorum.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Vote } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'

@@ -1,5 +1,4 @@
-import { type ApiKey, SCOPES, type Scope } from '../domain/account.ts'
-import { formatApiKey, keyPrefix, RAW_KEY_BYTES } from '../domain/api-key-format.ts'
+import { type ApiKey, formatApiKey, keyPrefix, RAW_KEY_BYTES, SCOPES, type Scope } from '../domain/api-key.ts'
 import type { AuditActor, AuditType } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'

@@ -1,8 +1,7 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { LinkedIdentity } from '../domain/chat.ts'
-import type { Delegate } from '../domain/delegate.ts'
 import type { Outcome } from '../domain/receipt.ts'
-import type { Passkey, Totp, User } from '../domain/user.ts'
+import type { Delegate, Passkey, Totp, User } from '../domain/user.ts'
 
 export type { SessionTokens } from '../signing/session-token.ts'
 

@@ -1,4 +1,5 @@
-import type { Account, AccountChannel, ApiKey, Scope } from '../domain/account.ts'
+import type { Account, AccountChannel } from '../domain/account.ts'
+import type { ApiKey, Scope } from '../domain/api-key.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
 import type { LimitBucket } from '../domain/limits.ts'

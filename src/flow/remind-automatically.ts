@@ -1,6 +1,6 @@
+import { judgeReminder } from '../domain/attention.ts'
 import { buildEvent } from '../domain/event.ts'
 import { remindedData } from '../domain/event-data.ts'
-import { judgeReminder } from '../domain/reminders.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { auditEntry } from './close-request.ts'
 import { drawId, type FlowDeps } from './deps.ts'
@@ -12,7 +12,7 @@ const BATCH = 32
 const BATCHES = 60
 
 /**
- * Takes every automatic reminder that is due, or leaves it out as the rules say (`domain/reminders.ts`). Safe to run
+ * Takes every automatic reminder that is due, or leaves it out as the rules say (`domain/attention.ts`). Safe to run
  * anywhere, any number of times at once: each reminder is one conditional write.
  * @returns when the next one is due
  */

@@ -1,5 +1,10 @@
-import { BOOTSTRAP_MINUTES, type Bootstrap, POLL_SECONDS, WRONG_CODES } from '../domain/bootstrap.ts'
-import { showMatchingCode } from '../domain/matching-code.ts'
+import {
+  BOOTSTRAP_MINUTES,
+  type Bootstrap,
+  POLL_SECONDS,
+  showMatchingCode,
+  WRONG_CODES,
+} from '../domain/bootstrap.ts'
 import type { PollAnswer } from '../flow/bootstrap/poll-bootstrap.ts'
 import type { ConsentReview } from '../flow/bootstrap/review-consent.ts'
 

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../domain/account.ts'
+import type { ApiKey } from '../domain/api-key.ts'
 import type { KeyPolicy } from '../domain/policy.ts'
 import type { ApprovalRequest, Decision, Vote } from '../domain/request.ts'
 import type { Reminder } from '../flow/remind-approvers.ts'

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { BatchIntent } from '../domain/batch-intent.ts'
-import type { ConsentIntent } from '../domain/consent-intent.ts'
-import type { DecisionIntent } from '../domain/intent.ts'
+import type { BatchIntent, ConsentIntent, DecisionIntent } from '../domain/intent.ts'
 import { CanonicalError, canonicalize } from './canonical.ts'
 import { sha256Hex } from './encoding.ts'
 

@@ -1,5 +1,5 @@
 import mongoose, { Schema } from 'mongoose'
-import type { ApiKey } from '../domain/account.ts'
+import type { ApiKey } from '../domain/api-key.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { KeyPolicy } from '../domain/policy.ts'

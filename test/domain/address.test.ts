@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { limitSubject } from '../../src/domain/address.ts'
+import { limitSubject } from '../../src/domain/limits.ts'
 
 describe('what limits are counted by', () => {
   it.each(['192.0.2.7', 'unknown', ''])('is %j itself', (address) => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { standsIn } from '../../src/domain/delegate.ts'
+import { standsIn } from '../../src/domain/user.ts'
 
 const delegate = { user_id: 'dee', starts_at: new Date(1_000), ends_at: new Date(2_000) }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { drawMatchingCode, readMatchingCode, showMatchingCode } from '../../src/domain/matching-code.ts'
+import { drawMatchingCode, readMatchingCode, showMatchingCode } from '../../src/domain/bootstrap.ts'
 
 const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pushStepAfter } from '../../src/domain/push-retry.ts'
+import { pushStepAfter } from '../../src/domain/retry.ts'
 
 const HOUR = 3_600_000
 

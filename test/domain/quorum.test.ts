@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CountedVote, tally } from '../../src/domain/quorum.ts'
+import { type CountedVote, tally } from '../../src/domain/eligibility.ts'
 
 const requirement = (quorum: number, ...people: string[]) => ({
   approvers: people.map((user_id) => ({ user_id, approver: user_id })),

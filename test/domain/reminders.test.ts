@@ -6,7 +6,7 @@ import {
   planReminders,
   REMINDER_GAP_MS,
   type ReminderFacts,
-} from '../../src/domain/reminders.ts'
+} from '../../src/domain/attention.ts'
 
 const START = Date.parse('2031-03-01T12:00:00.000Z')
 const at = (seconds: number) => new Date(START + seconds * 1000)

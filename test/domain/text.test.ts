@@ -5,10 +5,10 @@ import {
   checkCallerText,
   codePointLength,
   hasHidden,
-  mixedScriptWarning,
   visibleString,
   visibleText,
 } from '../../src/domain/text.ts'
+import { mixedScriptWarning } from '../../src/domain/text-scripts.ts'
 
 interface SpoofCase {
   name: string

@@ -1,4 +1,4 @@
-import type { Delegate } from '../../src/domain/delegate.ts'
+import type { Delegate } from '../../src/domain/user.ts'
 import { assertWith, type EnrolledPerson, expectStatus } from './enrolled.ts'
 import type { Answer } from './http-client.ts'
 import { asMembers } from './members.ts'

@@ -1,4 +1,4 @@
-import type { Scope } from '../../src/domain/account.ts'
+import type { Scope } from '../../src/domain/api-key.ts'
 import type { User } from '../../src/domain/user.ts'
 import { startSession } from '../../src/flow/people/start-session.ts'
 import { addKey, addPerson } from './people.ts'

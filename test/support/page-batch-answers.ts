@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { buildBatchIntent } from '../../src/domain/batch-intent.ts'
 import { refusal } from '../../src/domain/errors.ts'
-import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
+import { buildBatchIntent, buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type { PendingRequest, Review } from '../../webauthn-page/kit/api/contract.ts'
 import { challengeOf } from './page-answers.ts'

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { buildConsentIntent } from '../../src/domain/consent-intent.ts'
 import { refusal } from '../../src/domain/errors.ts'
+import { buildConsentIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type { Consent, WaitingConsent } from '../../webauthn-page/kit/api/contract.ts'
 import { SAMPLE_USER } from './page-samples.ts'

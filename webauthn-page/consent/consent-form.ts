@@ -1,5 +1,5 @@
-import type { ConsentIntent } from '../../src/domain/consent-intent.ts'
-import { readMatchingCode } from '../../src/domain/matching-code.ts'
+import { readMatchingCode } from '../../src/domain/bootstrap.ts'
+import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import { type Consent, consentedShape, consentOptionsShape, type User } from '../kit/api/contract.ts'
 import { post, RequestFailure } from '../kit/api/request.ts'

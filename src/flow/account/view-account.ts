@@ -1,6 +1,6 @@
 import type { Account } from '../../domain/account.ts'
-import { type Month, monthAt } from '../../domain/month.ts'
-import { may, type Role } from '../../domain/permission.ts'
+import { may, type Role } from '../../domain/account.ts'
+import { type Month, monthAt } from '../../domain/limits.ts'
 import type { User } from '../../domain/user.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { accessTo } from '../people/account-access.ts'

@@ -1,6 +1,6 @@
+import { roleIn } from '../../domain/account.ts'
 import type { AuditRecord } from '../../domain/audit.ts'
 import { isId } from '../../domain/identifier.ts'
-import { roleIn } from '../../domain/permission.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 

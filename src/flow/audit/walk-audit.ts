@@ -1,6 +1,6 @@
+import { may } from '../../domain/account.ts'
 import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
-import { type AuditFilter, auditTest } from '../../domain/audit-filter.ts'
-import { may } from '../../domain/permission.ts'
+import { type AuditFilter, auditTest } from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { accessTo } from '../people/account-access.ts'

@@ -1,6 +1,6 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server'
-import { type BatchIntent, buildBatchIntent } from '../../domain/batch-intent.ts'
 import type { DecisionIntent } from '../../domain/intent.ts'
+import { type BatchIntent, buildBatchIntent } from '../../domain/intent.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { User } from '../../domain/user.ts'
 import { canonicalize } from '../../signing/canonical.ts'

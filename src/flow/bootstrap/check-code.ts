@@ -1,6 +1,5 @@
-import { type Bootstrap, WRONG_CODES } from '../../domain/bootstrap.ts'
+import { type Bootstrap, readMatchingCode, WRONG_CODES } from '../../domain/bootstrap.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
-import { readMatchingCode } from '../../domain/matching-code.ts'
 import type { User } from '../../domain/user.ts'
 import { bootstrapAudit } from './bootstrap-trace.ts'
 import { type ReviewConsentDeps, readOwnBootstrap } from './review-consent.ts'

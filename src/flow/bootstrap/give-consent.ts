@@ -1,7 +1,7 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server'
 import { type Bootstrap, COLLECT_MINUTES, type Consent } from '../../domain/bootstrap.ts'
-import { buildConsentIntent, type ConsentIntent } from '../../domain/consent-intent.ts'
 import { fieldRequired, refusal } from '../../domain/errors.ts'
+import { buildConsentIntent, type ConsentIntent } from '../../domain/intent.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { User } from '../../domain/user.ts'
 import { canonicalize } from '../../signing/canonical.ts'

@@ -3,10 +3,10 @@ import {
   BOOTSTRAP_SCOPES,
   BOOTSTRAPS_AN_HOUR,
   type Bootstrap,
+  drawMatchingCode,
   PENDING_SLOTS,
 } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
-import { drawMatchingCode } from '../../domain/matching-code.ts'
 import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import { drawId, type FlowDeps } from '../deps.ts'

@@ -1,5 +1,5 @@
 import type { CardFinding, CardRow } from '../../domain/card-view.ts'
-import { CONTEXT_KEYS } from '../../domain/context-keys.ts'
+import { CONTEXT_KEYS } from '../../domain/request.ts'
 import { visibleString } from '../../domain/text.ts'
 
 /**

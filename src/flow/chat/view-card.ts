@@ -1,6 +1,7 @@
 import type { CardStatus, CardView } from '../../domain/card-view.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { hasHidden, mixedScriptWarning, visibleString } from '../../domain/text.ts'
+import { hasHidden, visibleString } from '../../domain/text.ts'
+import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 import { contextRows } from './context-rows.ts'
 
 /** For whom a card is drawn. */

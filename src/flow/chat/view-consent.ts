@@ -1,6 +1,7 @@
 import type { Bootstrap } from '../../domain/bootstrap.ts'
 import type { ConsentStatus, ConsentView } from '../../domain/consent-view.ts'
-import { mixedScriptWarning, visibleString } from '../../domain/text.ts'
+import { visibleString } from '../../domain/text.ts'
+import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 
 /** What a card shows of a bootstrap as it is stored: two renderings of one version are equal, on every platform. */
 export function viewConsent(bootstrap: Bootstrap, baseUrl: string): ConsentView {

@@ -1,7 +1,7 @@
 import type { Account } from '../../domain/account.ts'
+import { may, type Permission, type Role, roleIn } from '../../domain/account.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
-import { may, type Permission, type Role, roleIn } from '../../domain/permission.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 

@@ -1,5 +1,5 @@
 import type { Account } from '../../domain/account.ts'
-import { may, roleIn } from '../../domain/permission.ts'
+import { may, roleIn } from '../../domain/account.ts'
 import { type KeyPolicy, type Policy, policyFor, requirementFor } from '../../domain/policy.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'

@@ -1,6 +1,6 @@
 import type { Account } from '../../domain/account.ts'
+import { may, roleIn } from '../../domain/account.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
-import { may, roleIn } from '../../domain/permission.ts'
 import type { Policy } from '../../domain/policy.ts'
 import { drawId } from '../deps.ts'
 import { changeAccount } from './change-account.ts'

@@ -1,5 +1,5 @@
+import { may, roleIn } from '../../domain/account.ts'
 import { type Decider, isNamed, whoseVote } from '../../domain/eligibility.ts'
-import { may, roleIn } from '../../domain/permission.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import type { Waiter } from '../../store/requests.ts'

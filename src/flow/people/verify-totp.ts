@@ -1,5 +1,5 @@
-import { limitSubject } from '../../domain/address.ts'
 import { refusal } from '../../domain/errors.ts'
+import { limitSubject } from '../../domain/limits.ts'
 import type { Totp, User } from '../../domain/user.ts'
 import { personAudit } from './people-audit.ts'
 import type { PeopleDeps } from './people-deps.ts'

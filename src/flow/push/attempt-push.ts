@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { Push, PushDevice } from '../../domain/push.ts'
-import { type PushStep, pushStepAfter } from '../../domain/push-retry.ts'
+import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
 import type { Attempt } from '../../domain/webhook.ts'
 import { sha256Hex } from '../../signing/encoding.ts'
 import type { AttemptOutcome } from '../delivery-ports.ts'

@@ -1,6 +1,6 @@
 import { isWaiting } from '../../domain/bootstrap.ts'
 import type { Push } from '../../domain/push.ts'
-import { consentPush, noticePush, type PushPayload, requestPush, TEST_PUSH } from '../../domain/push-words.ts'
+import { consentPush, noticePush, type PushPayload, requestPush, TEST_PUSH } from '../../domain/push.ts'
 import type { FlowDeps } from '../deps.ts'
 import { whomToPush } from './whom-to-push.ts'
 

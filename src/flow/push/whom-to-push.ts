@@ -1,6 +1,6 @@
-import { standsIn } from '../../domain/delegate.ts'
-import { may, roleIn } from '../../domain/permission.ts'
+import { may, roleIn } from '../../domain/account.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { standsIn } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 
 type WhomDeps = Pick<FlowDeps, 'users' | 'accounts'>

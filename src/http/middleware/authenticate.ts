@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { Scope } from '../../domain/account.ts'
+import type { Scope } from '../../domain/api-key.ts'
 import { refusal } from '../../domain/errors.ts'
 import { authenticateApiKey, authenticateInternal, type CallerDeps } from '../../flow/authenticate-caller.ts'
 import type { Caller } from '../../flow/ports.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAX_BATCH } from '../../domain/batch-intent.ts'
+import { MAX_BATCH } from '../../domain/intent.ts'
 import { operations, SIGNED_IN_CHANGE } from '../api/shared/operation.ts'
 import { authenticationSchema } from '../api/shared/proofs.ts'
 import { batchBody, batchOptionsBody } from '../schemas/batch-decisions.ts'

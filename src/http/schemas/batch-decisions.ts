@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAX_BATCH } from '../../domain/batch-intent.ts'
+import { MAX_BATCH } from '../../domain/intent.ts'
 import { decisionBody, decisionOptionsBody } from './decisions.ts'
 
 const item = z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SCOPES } from '../../domain/account.ts'
+import { SCOPES } from '../../domain/api-key.ts'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import {
   actionField,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MEMBER_ROLES } from '../../domain/permission.ts'
+import { MEMBER_ROLES } from '../../domain/account.ts'
 import { givenName } from '../api/shared/input.ts'
 import { proofSchema } from '../api/shared/proofs.ts'
 

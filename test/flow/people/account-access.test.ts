@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MEMBER_ROLES, type Permission } from '../../../src/domain/permission.ts'
+import { MEMBER_ROLES, type Permission } from '../../../src/domain/account.ts'
 import { accessTo } from '../../../src/flow/people/account-access.ts'
 import { newPerson } from '../../../src/flow/people/new-person.ts'
 import { asMembers } from '../../support/members.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Scope } from '../../../src/domain/account.ts'
+import type { Scope } from '../../../src/domain/api-key.ts'
 import { newCaller, stored } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 

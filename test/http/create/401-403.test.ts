@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { formatApiKey } from '../../../src/domain/api-key-format.ts'
+import { formatApiKey } from '../../../src/domain/api-key.ts'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
 import { newCaller, type SendOptions, send, signIn, stored } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'

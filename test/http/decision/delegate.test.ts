@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Delegate } from '../../../src/domain/delegate.ts'
+import type { Delegate } from '../../../src/domain/user.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify.ts'
 import { setPolicy } from '../../support/deciders.ts'

@@ -1,6 +1,5 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
-import type { ConsentIntent } from '../../../src/domain/consent-intent.ts'
-import type { DecisionIntent } from '../../../src/domain/intent.ts'
+import type { ConsentIntent, DecisionIntent } from '../../../src/domain/intent.ts'
 import type { Outcome } from '../../../src/domain/receipt.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { type Review, reviewShape } from '../api/contract.ts'

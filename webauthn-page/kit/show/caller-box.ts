@@ -1,4 +1,4 @@
-import { CONTEXT_KEYS } from '../../../src/domain/context-keys.ts'
+import { CONTEXT_KEYS } from '../../../src/domain/request.ts'
 import { copyButton } from '../dom/button.ts'
 import { el, freshId } from '../dom/element.ts'
 import {

@@ -1,4 +1,5 @@
-import { hasHidden, mixedScriptWarning, type Segment, visibleText } from '../../../src/domain/text.ts'
+import { hasHidden, type Segment, visibleText } from '../../../src/domain/text.ts'
+import { mixedScriptWarning } from '../../../src/domain/text-scripts.ts'
 import { el, freshId } from '../dom/element.ts'
 
 /**

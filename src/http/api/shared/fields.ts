@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { MEMBER_ROLES } from '../../../domain/account.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
-import { MEMBER_ROLES } from '../../../domain/permission.ts'
 
 /** An id as answers show it: prefix and 26 characters of Crockford base 32. */
 export function idField(prefix: IdPrefix) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LONGEST_SEARCH } from '../../../domain/search-text.ts'
+import { LONGEST_SEARCH } from '../../../domain/search.ts'
 import { checkCallerText, codePointLength } from '../../../domain/text.ts'
 
 /** Which account to look at. What is no id answers like an id that is unknown. */

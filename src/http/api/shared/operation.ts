@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponseObject } from 'zod-openapi'
-import type { Scope } from '../../../domain/account.ts'
+import type { Scope } from '../../../domain/api-key.ts'
 import type { RefusalCode } from '../../../domain/errors.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
 import { errorAnswer, idField } from './fields.ts'

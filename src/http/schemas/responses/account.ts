@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SCOPES } from '../../../domain/account.ts'
+import { SCOPES } from '../../../domain/api-key.ts'
 import { idField, pageOf, timeField } from '../../api/shared/fields.ts'
 
 const keyPrefix = z.string().meta({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAX_BATCH } from '../../../domain/batch-intent.ts'
+import { MAX_BATCH } from '../../../domain/intent.ts'
 import { approverField, idField, outcomeField, statusField } from '../../api/shared/fields.ts'
 import { requestOptions } from '../../api/shared/proofs.ts'
 import { decidedAnswer, decisionOptionsAnswer } from './decision.ts'

@@ -1,3 +1,36 @@
+import type { AuditEntry } from './audit.ts'
+import type { OutboxEvent } from './event.ts'
+import type { KeyPolicy } from './policy.ts'
+
+export const SCOPES = ['approval:create', 'approval:read', 'approval:verify'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** An API key as it is stored: never the key itself. */
+export interface ApiKey {
+  id: string
+  account_id: string
+  name: string
+  /** HMAC-SHA256 of the raw key under the pepper; absent on the internal pseudo-key, which no header can name. */
+  key_hash?: string
+  /** First 14 characters of the raw key. */
+  key_prefix: string
+  scopes: Scope[]
+  sandbox: boolean
+  /** Narrows the account's policy for the requests of this key; absent: the account's alone holds. */
+  policy?: KeyPolicy
+  /** Used by a source-control integration: everything it asks is high impact. */
+  source_control?: true
+  /** The account's pseudo-key for the internal service token: gives it limits, quota and a webhook secret. */
+  internal?: true
+  /** Rotation counter of the derived webhook secret. */
+  secret_version: number
+  created_at: Date
+  last_used_at: Date | null
+  revoked_at: Date | null
+  outbox: OutboxEvent[]
+  audit: AuditEntry[]
+}
+
 /** Random bytes of a raw key: 256 bits. */
 export const RAW_KEY_BYTES = 32
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/domain/audit.ts'
-import { auditTest } from '../../src/domain/audit-filter.ts'
-import { monthAt } from '../../src/domain/month.ts'
-import { foldText, holdsText } from '../../src/domain/search-text.ts'
+import { monthAt } from '../../src/domain/limits.ts'
+import { auditTest, foldText, holdsText } from '../../src/domain/search.ts'
 
 describe('a text that is searched for', () => {
   it('is found wherever it stands, whatever it is, and has no special characters', () => {

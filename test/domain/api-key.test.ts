@@ -1,12 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import {
-  formatApiKey,
-  isWellFormedApiKey,
-  keyPrefix,
-  RAW_KEY_BYTES,
-} from '../../src/domain/api-key-format.ts'
+import { formatApiKey, isWellFormedApiKey, keyPrefix, RAW_KEY_BYTES } from '../../src/domain/api-key.ts'
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Member } from '../../src/domain/account.ts'
-import { may, type Permission, type Role, roleIn } from '../../src/domain/permission.ts'
+import { may, type Permission, type Role, roleIn } from '../../src/domain/account.ts'
 
 const member = (user_id: string, role: Member['role'], state: Member['state'] = 'active'): Member => ({
   user_id,
