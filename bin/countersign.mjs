@@ -13,4 +13,4 @@ if (!built.every((file) => existsSync(`${root}${file}`))) {
   if (status !== 0) process.exit(status ?? 1)
 }
 const { runCli } = await import('../dist/src/cli/run-cli.js')
-await runCli(process.argv.slice(2))
+process.exitCode = await runCli(process.argv.slice(2))

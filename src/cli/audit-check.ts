@@ -5,6 +5,7 @@ import { usageError } from './cli-error.ts'
 import { loadForStore } from './load-for-store.ts'
 import { oneLine } from './table.ts'
 import type { CommandResult } from './tell.ts'
+import { terminal } from './terminal.ts'
 
 export interface AuditCheckOptions {
   expect?: string
@@ -130,6 +131,6 @@ function tellProgress(): NonNullable<CheckOptions['onProgress']> {
     if (count < told) told = 0
     if (count - told < STEP) return
     told = count
-    process.stderr.write(`${count} ${what} checked …\n`)
+    terminal().stderr.write(`${count} ${what} checked …\n`)
   }
 }

@@ -20,6 +20,7 @@ import { runStore } from './run-store.ts'
 import { type ManifestOptions, runSlackManifest } from './slack-manifest.ts'
 import { type PackageOptions, runTeamsPackage } from './teams-package.ts'
 import { tell } from './tell.ts'
+import { terminal } from './terminal.ts'
 import { runVerifyReceipt, type VerifyOptions } from './verify-receipt.ts'
 
 const JSON_OPTION = ['--json', 'answer for machines: JSON on stdout, errors as JSON on stderr'] as const
@@ -34,7 +35,10 @@ export function createProgram(json: boolean): Command {
     .description('Human approval for agents and applications: run the service and look after it.')
     .version(version())
     .exitOverride()
-  if (json) program.configureOutput({ writeErr: () => undefined })
+  program.configureOutput({
+    writeOut: (text) => terminal().stdout.write(text),
+    writeErr: (text) => (json ? undefined : terminal().stderr.write(text)),
+  })
   program.showHelpAfterError('(add --help for the options)')
   addServiceCommands(program)
   addUserCommands(program.command('user').description('people who decide'))

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { usageError } from './cli-error.ts'
+import { terminal } from './terminal.ts'
 
 /** A whole `GET /approvals/:id` body or key set is far smaller; more is never read for a stranger. */
 const MAX_BYTES = 1_048_576
@@ -10,7 +11,7 @@ const TIMEOUT_MS = 10_000
 export async function readInput(path: string): Promise<string> {
   const name = path === '-' ? 'stdin' : path
   try {
-    return await readAll(path === '-' ? process.stdin : createReadStream(path), name)
+    return await readAll(path === '-' ? terminal().stdin : createReadStream(path), name)
   } catch (error) {
     if (error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error)
       throw usageError(`${name} cannot be read: ${error.message}`)

@@ -5,6 +5,7 @@ import { DataDirInUseError } from '../compose/open-store.ts'
 import { ConfigError } from '../config/config.ts'
 import { Refusal } from '../domain/errors.ts'
 import { CliError, EXIT } from './cli-error.ts'
+import { setExitCode, terminal } from './terminal.ts'
 
 interface Told {
   error: string
@@ -16,10 +17,10 @@ interface Told {
 export function tellError(error: unknown, json: boolean): void {
   if (error instanceof CommanderError && error.exitCode === 0) return
   const { exitCode, ...told } = describe(error)
-  process.exitCode = exitCode
-  if (json) process.stderr.write(`${JSON.stringify(told)}\n`)
+  setExitCode(exitCode)
+  if (json) terminal().stderr.write(`${JSON.stringify(told)}\n`)
   // Commander has told people already what it did not understand.
-  else if (!(error instanceof CommanderError)) process.stderr.write(`${told.message}\n`)
+  else if (!(error instanceof CommanderError)) terminal().stderr.write(`${told.message}\n`)
 }
 
 function describe(error: unknown): Told {

@@ -1,4 +1,5 @@
 import { EXIT } from './cli-error.ts'
+import { setExitCode, terminal } from './terminal.ts'
 
 /** What a command found out. */
 export interface CommandResult {
@@ -17,10 +18,10 @@ export interface CommandResult {
  * `{error, message}`, as every error is.
  */
 export function tell(result: CommandResult, json: boolean | undefined): void {
-  process.stdout.write(json ? jsonText(result) : `${result.text}\n`)
+  terminal().stdout.write(json ? jsonText(result) : `${result.text}\n`)
   if (result.failure === undefined) return
-  if (json) process.stderr.write(`${JSON.stringify(result.failure)}\n`)
-  process.exitCode = EXIT.failed
+  if (json) terminal().stderr.write(`${JSON.stringify(result.failure)}\n`)
+  setExitCode(EXIT.failed)
 }
 
 function jsonText({ value, rows }: CommandResult): string {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
@@ -145,7 +146,16 @@ export function loadProductionProblems(): readonly string[] {
   }
 }
 
+const ownEnvironment = new AsyncLocalStorage<Environment>()
+
+/** Runs `work` in an environment of its own: what it loads comes neither from the process nor from `.env`. */
+export function inEnvironment<Result>(env: Environment, work: () => Result): Result {
+  return ownEnvironment.run(env, work)
+}
+
 function loadEnvironment(): Environment {
+  const own = ownEnvironment.getStore()
+  if (own !== undefined) return own
   if (existsSync('.env')) process.loadEnvFile('.env')
   return process.env
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
-import { cli, startCli, useDataDir } from '../support/cli.ts'
+import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
 
 it('works beside a running service: the link enrols, the key asks, the revoked key does not', async () => {
   const { env: data } = await useDataDir()
@@ -35,7 +35,7 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   expect(refused.status).toBe(401)
   expect(await refused.json()).toMatchObject({ error: 'invalid or missing API key' })
 
-  const second = await cli(['serve', '--json'], { env: { ...env, PORT: String(await freePort()) } })
+  const second = await cliProcess(['serve', '--json'], { env: { ...env, PORT: String(await freePort()) } })
   expect(second.code).toBe(1)
   expect(second.error()).toEqual({
     error: 'data_dir_in_use',

@@ -5,7 +5,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { type Certificate, makeCertificate } from '../outbound/receiver.ts'
-import { cli, useDataDir } from '../support/cli.ts'
+import { cli, cliProcess, useDataDir } from '../support/cli.ts'
 import { bodyOf, closeServer, listenLocally } from '../support/local-server.ts'
 import { databaseUri, freePort, TEST_SECRETS } from '../support/service.ts'
 import { startTeamsIdentity, type TeamsIdentity } from '../support/teams-identity.ts'
@@ -40,9 +40,9 @@ beforeEach(() => {
   microsoft.keysAnswer = Number.POSITIVE_INFINITY
 })
 
-async function examine(env: Record<string, string>) {
+async function examine(env: Record<string, string>, command = cli) {
   const { env: data } = await useDataDir()
-  const run = await cli(['doctor', 'teams', '--json'], { env: { ...data, ...env } })
+  const run = await command(['doctor', 'teams', '--json'], { env: { ...data, ...env } })
   const checks: Check[] = run.json().checks
   return { run, checks, of: (name: string) => checks.find((check) => check.name === name) }
 }
@@ -96,7 +96,8 @@ describe('countersign doctor teams', () => {
     const authority = join(folder, 'authority.pem')
     await writeFile(authority, certificate.cert)
     const env = { ...bot, BASE_URL: origin, NODE_EXTRA_CA_CERTS: authority }
-    const { run, checks } = await examine(env)
+    // Node reads the authorities of NODE_EXTRA_CA_CERTS when a process starts.
+    const { run, checks } = await examine(env, cliProcess)
     expect(checks).toEqual([
       { name: 'Teams', status: 'ok', detail: `bot ${APP} in tenant ${TENANT}` },
       { name: 'Client secret', status: 'ok', detail: 'the tenant gives the bot tokens' },

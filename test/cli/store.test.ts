@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { cli, startCli, useDataDir } from '../support/cli.ts'
+import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
 
 it('runs the store as a process of its own, which several commands share', async () => {
   const { env } = await useDataDir()
@@ -15,7 +15,7 @@ it('runs the store as a process of its own, which several commands share', async
   const invited = await cli(['user', 'invite', 'a@example.com', '--json'], { env: { ...env, MONGODB_URI } })
   expect(invited.code).toBe(0)
 
-  const second = await cli(['store', '--json'], { env })
+  const second = await cliProcess(['store', '--json'], { env })
   expect([second.code, second.stdout]).toEqual([1, ''])
   expect(second.error()).toEqual({
     error: 'data_dir_in_use',

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
-import { cli, useDataDir } from '../support/cli.ts'
+import { cli, cliProcess, useDataDir } from '../support/cli.ts'
 import { readZip } from '../support/read-zip.ts'
 
 const BOT = {
@@ -22,7 +22,7 @@ function inside(archive: string, name: string): Buffer {
 describe('countersign teams package', () => {
   it('writes an archive that opens: the manifest for this BASE_URL, and both icons', async () => {
     const { env, folder } = await useDataDir()
-    const run = await cli(['teams', 'package'], { env: { ...env, ...THERE }, cwd: folder })
+    const run = await cliProcess(['teams', 'package'], { env: { ...env, ...THERE }, cwd: folder })
     expect([run.code, run.stderr]).toEqual([0, ''])
     const archive = join(folder, 'countersign-teams.zip')
     expect(run.stdout.split('\n')).toEqual([
@@ -58,7 +58,10 @@ describe('countersign teams package', () => {
 
   it('writes the developer preview when asked, and says what that is for', async () => {
     const { env, folder } = await useDataDir()
-    const run = await cli(['teams', 'package', '--preview'], { env: { ...env, ...THERE }, cwd: folder })
+    const run = await cliProcess(['teams', 'package', '--preview'], {
+      env: { ...env, ...THERE },
+      cwd: folder,
+    })
     expect([run.code, run.stderr]).toEqual([0, ''])
     expect(run.stdout).toContain('manifest devPreview, valid by Microsoft’s schema')
     expect(run.stdout).toContain('The developer preview is for trying out')
@@ -72,7 +75,7 @@ describe('countersign teams package', () => {
   ])('refuses when %s: the package names the bot', async (_what, settings) => {
     const { env, folder } = await useDataDir()
     const there = { ...env, BASE_URL: THERE.BASE_URL, ...settings }
-    const run = await cli(['teams', 'package', '--json'], { env: there, cwd: folder })
+    const run = await cliProcess(['teams', 'package', '--json'], { env: there, cwd: folder })
     expect([run.code, run.stdout]).toEqual([2, ''])
     expect(run.error()).toEqual({
       error: 'usage',
@@ -84,7 +87,7 @@ describe('countersign teams package', () => {
 
   it('refuses an address that Teams does not send to', async () => {
     const { env, folder } = await useDataDir()
-    const run = await cli(['teams', 'package', '--json'], { env: { ...env, ...BOT }, cwd: folder })
+    const run = await cliProcess(['teams', 'package', '--json'], { env: { ...env, ...BOT }, cwd: folder })
     expect([run.code, run.stdout]).toEqual([2, ''])
     expect(run.error()).toEqual({
       error: 'usage',
@@ -97,7 +100,7 @@ describe('countersign teams package', () => {
     const { env, folder } = await useDataDir()
     await mkdir(join(folder, 'taken.zip'))
     for (const out of ['taken.zip', 'no/such/folder/a.zip']) {
-      const run = await cli(['teams', 'package', '--json', '--out', out], {
+      const run = await cliProcess(['teams', 'package', '--json', '--out', out], {
         env: { ...env, ...THERE },
         cwd: folder,
       })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { SECRET_NAMES } from '../../src/config/config.ts'
-import { cli, useDataDir } from '../support/cli.ts'
+import { cliProcess, useDataDir } from '../support/cli.ts'
 
 const PROXY = 'http://127.0.0.1:9'
 
@@ -26,7 +26,7 @@ it.each([
   ['CALLBACK_ALLOW_PRIVATE', '1'],
 ])('T10: the service does not start in production with %s=%s', async (name, value) => {
   const { env } = await useDataDir()
-  const run = await cli(['serve', '--json'], { env: { ...env, ...production(), [name]: value } })
+  const run = await cliProcess(['serve', '--json'], { env: { ...env, ...production(), [name]: value } })
   expect(run.code).toBe(1)
   expect(run.error()).toEqual({
     error: 'config_invalid',

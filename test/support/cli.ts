@@ -2,7 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
+import { runCli } from '../../src/cli/run-cli.ts'
 import { packagePath } from '../../src/config/package-path.ts'
 
 /** What a command left behind. */
@@ -22,6 +24,9 @@ export interface CliOptions {
   /** The whole environment besides PATH: nothing of the tests' own leaks in. */
   env?: Record<string, string>
   stdin?: string
+}
+
+export interface ProcessOptions extends CliOptions {
   cwd?: string
 }
 
@@ -36,8 +41,25 @@ export interface RunningCli {
 
 const BIN = packagePath('bin/countersign.mjs')
 
-/** Runs the real command line to its end. */
+/** Runs a command to its end, in this process. */
 export async function cli(arguments_: string[], options: CliOptions = {}): Promise<CliRun> {
+  const written = { stdout: '', stderr: '' }
+  const into = (stream: keyof typeof written) => ({
+    write: (text: string) => {
+      written[stream] += text
+    },
+  })
+  const code = await runCli(arguments_, {
+    env: { ...options.env },
+    stdin: Readable.from([Buffer.from(options.stdin ?? '')]),
+    stdout: into('stdout'),
+    stderr: into('stderr'),
+  })
+  return ended({ code, ...written })
+}
+
+/** Runs the built command line to its end, as a process of its own: what its users do. */
+export async function cliProcess(arguments_: string[], options: ProcessOptions = {}): Promise<CliRun> {
   const child = start(arguments_, options)
   let stdout = ''
   let stderr = ''
@@ -49,11 +71,15 @@ export async function cli(arguments_: string[], options: CliOptions = {}): Promi
   })
   child.stdin?.end(options.stdin ?? '')
   const code = await new Promise<number | null>((done) => child.once('close', done))
-  return { code, stdout, stderr, json: () => JSON.parse(stdout), error: () => JSON.parse(stderr) }
+  return ended({ code, stdout, stderr })
+}
+
+function ended(run: Pick<CliRun, 'code' | 'stdout' | 'stderr'>): CliRun {
+  return { ...run, json: () => JSON.parse(run.stdout), error: () => JSON.parse(run.stderr) }
 }
 
 /** Starts a command that stays; it ends with the test at the latest. */
-export function startCli(arguments_: string[], options: CliOptions = {}): RunningCli {
+export function startCli(arguments_: string[], options: ProcessOptions = {}): RunningCli {
   const child = start(arguments_, options)
   const ended = new Promise<number | null>((done) => child.once('close', done))
   let output = ''
@@ -98,7 +124,7 @@ export async function useDataDir(): Promise<{ folder: string; env: Record<string
   return { folder, env: { DATA_DIR: join(folder, 'data') } }
 }
 
-function start(arguments_: string[], { env, cwd }: CliOptions): ChildProcess {
+function start(arguments_: string[], { env, cwd }: ProcessOptions): ChildProcess {
   return spawn(process.execPath, [BIN, ...arguments_], {
     // Away from the package: a .env of the developer must not decide.
     cwd: cwd ?? tmpdir(),
