@@ -1,4 +1,59 @@
-import { PAGES } from './shell/pages.ts'
+import type { PageEntry } from './shell/page-entry.ts'
 import { Router } from './shell/router.ts'
+
+/** Every page, in the order of the navigation. */
+const PAGES: readonly PageEntry[] = [
+  {
+    path: '/',
+    nav: 'Inbox',
+    load: async () => (await import('./inbox/inbox-page.ts')).inboxPage,
+  },
+  {
+    path: '/requests',
+    nav: 'Requests',
+    load: async () => (await import('./requests/requests-page.ts')).requestsPage,
+  },
+  { path: '/requests/:id', load: async () => (await import('./requests/request-page.ts')).requestPage },
+  {
+    path: '/keys',
+    nav: 'API keys',
+    roles: ['owner'],
+    load: async () => (await import('./keys/keys-page.ts')).keysPage,
+  },
+  {
+    path: '/integrations',
+    nav: 'Integrations',
+    roles: ['owner'],
+    load: async () => (await import('./integrations/integrations-page.ts')).integrationsPage,
+  },
+  {
+    path: '/integrations/webhooks/:id',
+    roles: ['owner'],
+    load: async () => (await import('./integrations/webhook-page.ts')).webhookPage,
+  },
+  {
+    path: '/members',
+    nav: 'Members',
+    roles: ['owner'],
+    load: async () => (await import('./members/members-page.ts')).membersPage,
+  },
+  {
+    path: '/settings',
+    nav: 'Settings',
+    roles: ['owner'],
+    load: async () => (await import('./settings/settings-page.ts')).settingsPage,
+  },
+  { path: '/audit', nav: 'Audit', load: async () => (await import('./audit/audit-page.ts')).auditPage },
+  {
+    path: '/account',
+    nav: 'Account',
+    load: async () => (await import('./account/account-page.ts')).accountPage,
+  },
+  {
+    path: '/verify',
+    public: true,
+    load: async () => (await import('./verify/verify-page.ts')).verifyPage,
+  },
+]
 
 void new Router(PAGES).start()

@@ -7,7 +7,7 @@ import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { choiceField } from '../parts/choice-field.ts'
+import { choiceField } from '../parts/fields.ts'
 import { type Section, section } from '../parts/section.ts'
 
 type Done = (message: string) => Promise<void>

@@ -1,14 +1,15 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { filterForm, RESULTS_ID } from '../parts/filter-form.ts'
+import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
+import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
+import { filterForm, findPage, RESULTS_ID } from '../parts/filtered-list.ts'
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
-import { findPage } from '../parts/find-page.ts'
+import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { auditItem } from './audit-entry.ts'
-import { AUDIT_FILTERS, auditFilterFields } from './audit-filters.ts'
 import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
-import { exportSection } from './export-section.ts'
+import { AUDIT_WORDS } from './audit-words.ts'
 
 type Load = (more?: Iterable<readonly [string, string]>) => Promise<AuditPage>
 
@@ -90,4 +91,79 @@ function nothing(filters: Filters, complete: boolean): HTMLElement {
       ? 'Whatever happens from now on is listed here.'
       : 'No entry fits these filters. Take one of them away, or look at another time.',
   )
+}
+
+/** As the service and the address name them. */
+export const AUDIT_FILTERS = ['q', 'type', 'subject', 'actor', 'from', 'to'] as const
+
+/** The fields of the filters. */
+export function auditFilterFields(filters: Filters): { search: Field; others: (Field | ChoiceField)[] } {
+  const value = (name: string): string => filters.get(name) ?? ''
+  const idField = (name: string, label: string, hint: string): Field =>
+    field({ label, name, hint, attributes: { value: value(name), autocomplete: 'off' } })
+  return {
+    search: field({
+      label: 'Search',
+      name: 'q',
+      hint: 'Part of a type, an id, an address or a detail. Names are not in the entries; search for their ids.',
+      attributes: { type: 'search', value: value('q'), autocomplete: 'off' },
+    }),
+    others: [
+      choiceField({ label: 'What happened', name: 'type', choices: typeChoices(), value: value('type') }),
+      idField('subject', 'About', 'The whole id of a request, key, person or webhook.'),
+      idField('actor', 'By', 'The whole id of a person or key, or: service, cli, public, chat.'),
+      dayField('from', 'On or after', value('from')),
+      dayField('to', 'On or before', value('to')),
+    ],
+  }
+}
+
+function typeChoices(): Choice[] {
+  const groups = Object.entries(AUDIT_WORDS).map(([group, types]) => ({
+    group,
+    choices: Object.entries(types).map(([type, { name }]) => [type, name] as const),
+  }))
+  return [['', 'Anything'], ...groups]
+}
+
+/** Downloads of everything the filters find, not only of what is shown. `address` is the export of the chosen account. */
+export function exportSection(address: string, filters: Filters, everything: boolean): HTMLElement {
+  const part = section(
+    'Take it with you',
+    filters.size === 0
+      ? `Every entry ${everything ? 'of this account' : 'that you may see'}, in one file.`
+      : 'Every entry these filters find, not only those shown here, in one file.',
+  )
+  const download = (format: 'ndjson' | 'csv', label: string): HTMLElement =>
+    link(withFilters(address, [['format', format], ...forService(filters)]), label, {
+      class: 'button plain',
+      download: true,
+    })
+  part.body.append(
+    el(
+      'div',
+      { class: 'buttons' },
+      download('ndjson', 'Download as NDJSON'),
+      download('csv', 'Download as CSV'),
+    ),
+    el('p', {}, ...holds()),
+    el('p', { class: 'hint' }, ...howToCheck()),
+  )
+  return part.element
+}
+
+function holds(): Child[] {
+  return [
+    'Each entry has its number in the trail, id, type, time, who did it and from where, what it is about, the details, and ',
+    'the hash that ties it to everything before it. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
+    'and no cell of it can start a formula.',
+  ]
+}
+
+function howToCheck(): Child[] {
+  return [
+    'Whoever runs the service can prove that nothing was changed since: ',
+    el('code', {}, 'npx countersign audit check --expect <seq>:<hash>'),
+    ', with number and hash of an entry in the file.',
+  ]
 }

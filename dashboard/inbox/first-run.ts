@@ -5,7 +5,7 @@ import { announce, type Child, el, link } from '../../webauthn-page/kit/dom/elem
 import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
-import { askCommand, command, rawKeyBox } from '../parts/key-commands.ts'
+import { askCommand, command, rawKeyBox } from '../parts/secret-box.ts'
 import { section } from '../parts/section.ts'
 
 /** Has the account of this person never had a key? @throws RequestFailure, ShapeError */

@@ -1,8 +1,14 @@
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { okShape, type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
+import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
+import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { type Section, section } from '../parts/section.ts'
+import type { AccountInvitation } from '../shell/account-view.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { consentsSection, loadConsents } from './consents-section.ts'
 import { firstRun, neverHadKey } from './first-run.ts'
-import { invitationsSection } from './invitations-section.ts'
 import { loadPending } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
 
@@ -29,4 +35,120 @@ export async function inboxPage(context: PageContext): Promise<PageView> {
     consentsSection(consents),
   )
   return { title: 'Inbox', scene }
+}
+
+const MEANINGS = {
+  owner: 'you would own it',
+  approver: 'you would decide requests that name you',
+  auditor: 'you would see its requests and its audit log, and decide nothing',
+}
+
+/** Accounts that asked this person to join; undefined when none did. */
+export function invitationsSection(
+  invitations: readonly AccountInvitation[],
+  done: (message: string) => Promise<void>,
+): HTMLElement | undefined {
+  if (invitations.length === 0) return undefined
+  const part = section(
+    'Invitations',
+    'Owners of these accounts ask you to join. To accept, open the link that the owner handed you: it proves that they mean you.',
+  )
+  const rows = invitations.map((invitation) => invitationRow(part, invitation, done))
+  part.body.append(el('ul', { class: 'entries' }, ...rows))
+  return part.element
+}
+
+function invitationRow(
+  part: Section,
+  { account_id, account_name, role, invited_at }: AccountInvitation,
+  done: (message: string) => Promise<void>,
+): HTMLElement {
+  const decline = async (): Promise<void> => {
+    part.slot.clear()
+    try {
+      await post(`/me/invitations/${encodeURIComponent(account_id)}/decline`, {}, okShape)
+      await done('The invitation is declined.')
+    } catch (error) {
+      part.slot.fail(error)
+    }
+  }
+  return el(
+    'li',
+    { class: 'entry' },
+    el(
+      'div',
+      {},
+      el('p', { class: 'entry-name' }, callerText(account_name)),
+      el('p', { class: 'hint' }, `As ${role}: ${MEANINGS[role]}. Invited `, day(invited_at), '.'),
+    ),
+    button('Decline', 'plain', decline, {
+      'aria-label': `Decline the invitation to ${account_name}`,
+    }),
+  )
+}
+
+const POLL_MS = 5000
+
+/** Who asks for a key of this account now. @throws RequestFailure, ShapeError */
+export async function loadConsents(): Promise<WaitingConsent[]> {
+  return (await get('/account/bootstrap', waitingConsentsShape)).data
+}
+
+/** Hidden while nobody asks, which is nearly always; it appears by itself. */
+export function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
+  const part = section(
+    'Asking for an API key',
+    'Agents and programs that want a key of your account. Looking decides nothing; you confirm on the next page.',
+  )
+  const list = el('ul', { class: 'waiting-list' })
+  part.body.replaceChildren(list)
+  let shown = ''
+  const show = (waiting: readonly WaitingConsent[]): void => {
+    const ids = waiting.map(({ id }) => id).join()
+    if (ids === shown && shown !== '') return
+    if (shown !== '' || part.element.isConnected) tell(shown, waiting)
+    shown = ids
+    part.element.hidden = waiting.length === 0
+    const focused = list.contains(document.activeElement)
+    list.replaceChildren(...waiting.map(consentRow))
+    if (focused && waiting.length > 0) part.element.querySelector('h2')?.focus({ preventScroll: true })
+  }
+  show(first)
+  whileVisible(part.element, POLL_MS, async () => {
+    try {
+      show(await loadConsents())
+    } catch (error) {
+      // Another part of the page says that the session has ended.
+      if (error instanceof RequestFailure && error.status === 401) show([])
+      return !(error instanceof RequestFailure && error.status === 401)
+    }
+    return true
+  })
+  return part.element
+}
+
+function tell(before: string, waiting: readonly WaitingConsent[]): void {
+  if (waiting.some(({ id }) => !before.includes(id))) announce('Somebody asks for an API key')
+}
+
+function consentRow(consent: WaitingConsent): HTMLElement {
+  const { element: quote, textId } = callerQuote(consent.client_name)
+  return el(
+    'li',
+    { class: 'waiting' },
+    quote,
+    el(
+      'p',
+      { class: 'asker' },
+      'Unverified name. Asked from ',
+      el('span', { class: 'mono' }, consent.requester.address),
+      '; ends ',
+      moment(consent.expires_at),
+      '.',
+    ),
+    link(`/b/${encodeURIComponent(consent.id)}`, 'Look and decide', {
+      class: 'button primary',
+      'aria-describedby': textId,
+    }),
+  )
 }

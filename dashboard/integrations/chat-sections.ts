@@ -1,11 +1,30 @@
+import { visibleString } from '../../src/domain/text.ts'
+import {
+  type ChatChannel,
+  type ChatIdentity,
+  channelsShape,
+  identitiesShape,
+  okShape,
+  type Platform,
+} from '../../webauthn-page/kit/api/contract.ts'
+import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
-import { section } from '../parts/section.ts'
+import {
+  channelName,
+  chatName,
+  nameWarnings,
+  typed,
+  typedAnywhere,
+  wordsOf,
+} from '../../webauthn-page/kit/show/chat.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import { rowPanel } from '../parts/row-panel.ts'
+import { type Section, section } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
-import { channelsSection } from './channels-section.ts'
-import type { ChatSetup } from './chat-setup.ts'
-import { slackSection } from './slack-section.ts'
-import { teamsSection } from './teams-section.ts'
+import { type ChatApps, chatAppsShape, type SlackWorkspace } from './integration-shapes.ts'
 
 /** Slack, Teams and the channels that are told, or what went wrong with all of them. */
 export function chatSections(chat: ChatSetup, context: PageContext): HTMLElement[] {
@@ -23,4 +42,245 @@ export function chatSections(chat: ChatSetup, context: PageContext): HTMLElement
     teamsSection(apps.teams, mine('teams'), context),
     ...(anywhere ? [channelsSection(channels, context)] : []),
   ]
+}
+
+/** How chat is set up, or why that could not be read: the rest of the page does not wait for it. */
+type ChatSetup =
+  | { apps: ChatApps; channels: ChatChannel[]; identities: ChatIdentity[] }
+  | { failure: unknown }
+
+/** Never throws, except that nobody is signed in. @throws RequestFailure 401 */
+export async function loadChatSetup(): Promise<ChatSetup> {
+  try {
+    const [apps, { data: channels }, { identities }] = await Promise.all([
+      get('/account/chat-apps', chatAppsShape),
+      get('/account/channels', channelsShape),
+      get('/me/chat', identitiesShape),
+    ])
+    return { apps, channels, identities }
+  } catch (failure) {
+    if (failure instanceof RequestFailure && failure.status === 401) throw failure
+    return { failure }
+  }
+}
+
+/** Is Slack set up, in which workspaces, and what to do next. */
+function slackSection(
+  slack: ChatApps['slack'],
+  identities: readonly ChatIdentity[],
+  context: PageContext,
+): HTMLElement {
+  const part = section('Slack', 'Approvers get a card for every request. Nothing can be approved in Slack.')
+  if (!slack.configured) {
+    part.body.append(notSetUp('Slack', 'Cards in Slack', 'docs/slack.md'))
+    return part.element
+  }
+  if (slack.mode === 'many') installable(part, slack.installations, context)
+  else fixed(part, slack.installations)
+  part.body.append(linkedPerson('slack', identities, context))
+  return part.element
+}
+
+/** The operator's one workspace. */
+function fixed(part: Section, [workspace]: readonly SlackWorkspace[]): void {
+  if (workspace === undefined) {
+    part.body.append(
+      el(
+        'p',
+        {},
+        'Slack is set up with one workspace, but Slack has not said yet which. If this stays so, have whoever runs this service try ',
+        el('code', {}, 'npx countersign doctor'),
+        '.',
+      ),
+    )
+    return
+  }
+  const name = workspace.name ?? workspace.tenant
+  part.body.append(
+    el('p', {}, 'Cards go to the workspace ', chatName(name), '.'),
+    ...nameWarnings(name),
+    el(
+      'p',
+      { class: 'hint' },
+      'Whoever runs this service has connected this one workspace, for all accounts; it cannot be changed here.',
+    ),
+  )
+}
+
+function installable(part: Section, workspaces: readonly SlackWorkspace[], context: PageContext): void {
+  const add = link('/slack/install', workspaces.length === 0 ? 'Add to Slack' : 'Add another workspace', {
+    class: `button ${workspaces.length === 0 ? 'primary' : 'plain'}`,
+  })
+  part.body.append(
+    workspaces.length > 0
+      ? el('ul', { class: 'entries' }, ...workspaces.map((one) => workspaceEntry(one, context)))
+      : el(
+          'p',
+          {},
+          'No workspace gets cards of this account yet. Add the app to one that you may install apps in.',
+        ),
+    el('div', { class: 'buttons' }, add),
+  )
+}
+
+function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context: PageContext): HTMLElement {
+  const panel = rowPanel()
+  const shown = name ?? tenant
+  const remove = async (): Promise<void> => {
+    const sure = await askFirst(
+      'Remove this workspace?',
+      'Remove',
+      chatName(shown),
+      ' gets no more cards of this account. The app itself stays there until somebody removes it in Slack, under “Manage apps”.',
+    )
+    if (!sure) return
+    await post('/account/chat-apps/remove', { platform: 'slack', tenant }, okShape)
+    await context.done('The workspace is removed.')
+  }
+  return el(
+    'li',
+    { class: 'entry chat-entry' },
+    el(
+      'div',
+      {},
+      el('p', { class: 'entry-name' }, chatName(shown)),
+      el(
+        'p',
+        { class: 'hint' },
+        'Slack workspace ',
+        el('code', {}, tenant),
+        ...(installed_at === null ? [] : [' · added ', day(installed_at)]),
+      ),
+      ...nameWarnings(shown),
+    ),
+    panel.opener('Remove', { 'aria-label': `Remove the workspace ${visibleString(shown)}` }, remove),
+    panel.element,
+  )
+}
+
+/** Is Microsoft Teams set up, for which organisation, and what to do next. */
+function teamsSection(
+  { configured, tenants }: ChatApps['teams'],
+  identities: readonly ChatIdentity[],
+  context: PageContext,
+): HTMLElement {
+  const part = section(
+    'Microsoft Teams',
+    'Approvers get a card for every request. Nothing can be approved in Teams.',
+  )
+  if (!configured) {
+    part.body.append(notSetUp('Microsoft Teams', 'Cards in Microsoft Teams', 'docs/teams.md'))
+    return part.element
+  }
+  part.body.append(
+    el('p', {}, 'Cards go to the organisation ', ...tenants.map((tenant) => el('code', {}, tenant)), '.'),
+    el(
+      'p',
+      { class: 'hint' },
+      'Whoever runs this service has connected this one organisation, for all accounts; it cannot be changed here. Each approver adds the Countersign app in Teams once and writes to it, so that it may write to them.',
+    ),
+    linkedPerson('teams', identities, context),
+  )
+  return part.element
+}
+
+/** Channels that read action, requester and status of every request of the account. */
+function channelsSection(channels: readonly ChatChannel[], context: PageContext): HTMLElement {
+  const part = section(
+    'Channels told of every request',
+    'Whoever is in them reads action, requester and status, never the details.',
+  )
+  part.body.append(
+    channels.length > 0
+      ? el('ul', { class: 'entries' }, ...channels.map((channel) => channelEntry(channel, context)))
+      : el('p', {}, 'No channel is told.'),
+    el(
+      'p',
+      { class: 'hint' },
+      'To add one, link yourself, type ',
+      ...typedAnywhere('channel'),
+      ' in that channel, and open the link you get on this browser. An account has at most 5.',
+    ),
+  )
+  return part.element
+}
+
+function channelEntry(
+  { platform, tenant, channel, ...shown }: ChatChannel,
+  context: PageContext,
+): HTMLElement {
+  const panel = rowPanel()
+  const name = channelName(platform, shown.name ?? channel)
+  const workspace = shown.workspace ?? tenant
+  const remove = async (): Promise<void> => {
+    const sure = await askFirst(
+      'Remove this channel?',
+      'Remove',
+      chatName(name),
+      ' is told of no more requests of your account.',
+    )
+    if (!sure) return
+    await post('/account/channels/remove', { platform, tenant, channel }, okShape)
+    await context.done('The channel is removed.')
+  }
+  return el(
+    'li',
+    { class: 'entry chat-entry' },
+    el(
+      'div',
+      {},
+      el('p', { class: 'entry-name' }, chatName(name)),
+      el('p', { class: 'hint' }, `${wordsOf(platform).workspace} `, chatName(workspace)),
+      ...nameWarnings(name, workspace),
+    ),
+    panel.opener('Remove', { 'aria-label': `Remove ${visibleString(name)}` }, remove),
+    panel.element,
+  )
+}
+
+/** As whom the person is known on a platform, or how to become known there. */
+function linkedPerson(
+  platform: Platform,
+  identities: readonly ChatIdentity[],
+  { href }: PageContext,
+): HTMLElement {
+  const names = identities.map(({ person, key }) => chatName(person ?? key))
+  if (names.length === 0) {
+    return el(
+      'p',
+      {},
+      'You are not linked there yet: type ',
+      ...typed({ platform, kind: 'link' }),
+      ', and open the link you get on this browser. Cards find you by your e-mail address until then; commands do not.',
+    )
+  }
+  return el(
+    'p',
+    {},
+    'You are linked as ',
+    ...names.flatMap((name, index) => (index === 0 ? [name] : [', ', name])),
+    '; unlink on ',
+    link(href('/account'), 'your account page'),
+    '.',
+  )
+}
+
+/** What to do when the operator has not connected a platform. */
+function notSetUp(platform: string, heading: string, path: string): HTMLElement {
+  return el(
+    'div',
+    { class: 'not-set-up' },
+    el(
+      'p',
+      {},
+      `${platform} is not set up on this service. Whoever runs it can connect it with a few settings.`,
+    ),
+    el(
+      'p',
+      { class: 'hint' },
+      `The README of Countersign says how, under “${heading}”; the details are in `,
+      el('code', {}, path),
+      '.',
+    ),
+  )
 }

@@ -1,13 +1,16 @@
+import { visibleString } from '../../src/domain/text.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { rowPanel } from '../parts/row-panel.ts'
+import { section } from '../parts/section.ts'
+import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { chatSections } from './chat-sections.ts'
-import { loadChatSetup } from './chat-setup.ts'
-import { deadLettersSection } from './dead-letters-section.ts'
-import { loadDeadLetters } from './load-deliveries.ts'
+import { chatSections, loadChatSetup } from './chat-sections.ts'
+import { type DeliveryPage, deliveryRow, lastDelivery, loadDeadLetters } from './deliveries.ts'
+import { type Delivery, type Webhook, webhooksShape } from './integration-shapes.ts'
 import { newWebhookSection } from './new-webhook.ts'
-import { webhooksShape } from './webhook-shapes.ts'
-import { webhooksSection } from './webhooks-section.ts'
+import { webhookActions, webhookHints, webhookTitle } from './webhook-actions.ts'
 
 /** `/integrations`: webhooks, and how cards come to Slack and Teams. */
 export async function integrationsPage(context: PageContext): Promise<PageView> {
@@ -27,4 +30,97 @@ export async function integrationsPage(context: PageContext): Promise<PageView> 
     ...chatSections(chat, context),
   )
   return { title: 'Integrations', scene, wide: true }
+}
+
+/** The webhooks of the account, each with what can be done with it. `made`: one more was made just now. */
+export function webhooksSection(
+  webhooks: readonly Webhook[],
+  context: PageContext,
+): { element: HTMLElement; made(): void } {
+  const none = el('p', {}, 'There is no webhook yet. Create the first one below, and send it a test.')
+  const part = section(
+    'Webhooks',
+    'Your own systems are told of what happens in this account, by signed calls to an address of yours.',
+  )
+  part.body.append(
+    webhooks.length > 0
+      ? el('ul', { class: 'entries' }, ...webhooks.map((webhook) => webhookEntry(webhook, context)))
+      : none,
+    el(
+      'p',
+      { class: 'hint' },
+      'What became of the callback of a single request stands on the page of that request, under ',
+      link(context.href('/requests'), 'Requests'),
+      '.',
+    ),
+  )
+  return {
+    element: part.element,
+    made: () => {
+      none.textContent = 'Your first webhook is below. It is listed here once you have saved its secret.'
+    },
+  }
+}
+
+function webhookEntry(webhook: Webhook, context: PageContext): HTMLElement {
+  const panel = rowPanel()
+  const last = el('p', { class: 'hint' }, ...lastDelivery(webhook.last_delivery))
+  const log = context.href(`/integrations/webhooks/${encodeURIComponent(webhook.id)}`)
+  const actions = webhookActions(webhook, panel, {
+    done: context.done,
+    deleted: () => context.done('The webhook is deleted.'),
+    tested: (delivery) => last.replaceChildren(...lastDelivery(delivery).filter(isNode)),
+  })
+  return el(
+    'li',
+    { class: 'entry' },
+    el('div', { class: 'webhook-about' }, webhookTitle(webhook), ...webhookHints(webhook), last),
+    el(
+      'div',
+      { class: 'entry-buttons' },
+      link(log, 'Delivery log', {
+        class: 'button quiet',
+        'aria-label': `Delivery log of ${visibleString(webhook.url)}`,
+      }),
+      ...actions,
+    ),
+    panel.element,
+  )
+}
+
+function isNode(child: unknown): child is Node | string {
+  return typeof child === 'string' || child instanceof Node
+}
+
+/** Callbacks and events that were given up, to be sent once more. Not there while there are none. */
+export function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElement | undefined {
+  if (first.data.length === 0) return undefined
+  const part = section(
+    'Given up',
+    'Nobody took these callbacks and events. When their receiver works again, replay them: they keep their ids.',
+  )
+  const list = el('ul', { class: 'entries' })
+  const add = (deliveries: readonly Delivery[]): HTMLElement | undefined => {
+    const rows = deliveries.map((delivery) =>
+      deliveryRow(delivery, {
+        slot: part.slot,
+        context,
+        replayable: true,
+        replayed: () => void context.done('The delivery is on its way again.'),
+        to: el('p', { class: 'hint' }, 'To ', el('span', { class: 'mono' }, callerText(delivery.url))),
+      }),
+    )
+    list.append(...rows)
+    return rows[0]?.querySelector('summary') ?? undefined
+  }
+  add(first.data)
+  part.body.append(
+    list,
+    showMore(first, {
+      load: loadDeadLetters,
+      add,
+      said: (count) => (count === 1 ? '1 more' : `${count} more`),
+    }),
+  )
+  return part.element
 }

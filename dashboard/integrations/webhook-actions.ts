@@ -1,15 +1,16 @@
+import { EVENT_TYPES, type EventType } from '../../src/domain/event.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { post, remove } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import { askFirst } from '../parts/ask-first.ts'
 import type { RowPanel } from '../parts/row-panel.ts'
 import { secretBox } from '../parts/secret-box.ts'
-import { testResult } from './outcome-view.ts'
-import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './webhook-shapes.ts'
+import { testResult } from './deliveries.ts'
+import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './integration-shapes.ts'
 
 interface After {
   /** Something changed; opens the page anew. */
@@ -96,4 +97,72 @@ async function drop(webhook: Webhook, path: string, after: After): Promise<void>
   if (!sure) return
   await remove(path, okShape)
   await after.deleted()
+}
+
+/** Address and state. */
+export function webhookTitle({ url, state }: Webhook): HTMLElement {
+  return el('p', { class: 'entry-name' }, el('span', { class: 'mono' }, callerText(url)), webhookState(state))
+}
+
+export function webhookState(state: Webhook['state']): HTMLElement {
+  if (state === 'active') return el('span', { class: 'tag live' }, 'Active')
+  return el('span', { class: 'tag warn' }, state === 'disabled' ? 'Switched off' : 'Deleted')
+}
+
+/** What it is told, and whatever is unusual about it. */
+export function webhookHints(webhook: Webhook): HTMLElement[] {
+  const { url, events, state, disabled_at, previous_secret_valid_until: until } = webhook
+  const hints = [el('p', { class: 'hint' }, `Told of ${eventsOf(events)}.`), ...textWarnings(url)]
+  if (state === 'disabled') {
+    hints.push(
+      el(
+        'p',
+        { class: 'text-flag' },
+        'Its receiver answered with status 410, gone',
+        ...(disabled_at === null ? [] : [', ', moment(disabled_at)]),
+        '. Nothing is sent until you switch it on again; what was given up or dropped can be replayed from its log.',
+      ),
+    )
+  }
+  if (until !== null) {
+    hints.push(
+      el(
+        'p',
+        { class: 'hint' },
+        'The secret before the last rotation still signs, too, until ',
+        moment(until),
+        '.',
+      ),
+    )
+  }
+  return hints
+}
+
+/** What a webhook can be told of; the test comes when somebody asks for it. */
+export const EVENTS = EVENT_TYPES.filter(
+  (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
+)
+
+const WORDS: Record<EventType, string> = {
+  'approval.created': 'Somebody asks for an approval',
+  'approval.approved': 'A request is approved',
+  'approval.rejected': 'A request is rejected',
+  'approval.expired': 'Nobody decided in time, or the request was withdrawn',
+  'approval.reminded': 'Approvers were reminded',
+  'bootstrap.requested': 'An agent asks for an API key',
+  'bootstrap.approved': 'The owner consented to such a key',
+  'key.created': 'An API key is made',
+  'key.revoked': 'An API key is revoked',
+  'delivery.exhausted': 'A callback or webhook was given up',
+  'webhook.test': 'A test',
+}
+
+/** When a type of event happens, in words. */
+export function eventWords(type: EventType): string {
+  return WORDS[type]
+}
+
+/** "All events", or which. */
+export function eventsOf(events: readonly string[]): string {
+  return EVENTS.every((type) => events.includes(type)) ? 'all events' : events.join(', ')
 }

@@ -1,16 +1,15 @@
-import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el, facts, link } from '../../webauthn-page/kit/dom/element.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { announce, el, facts, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { type NoticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { rowPanel } from '../parts/row-panel.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { logSection } from './delivery-log.ts'
-import { eventsOf } from './event-words.ts'
-import { loadDeliveries } from './load-deliveries.ts'
-import { webhookActions } from './webhook-actions.ts'
-import { webhookHints, webhookState } from './webhook-facts.ts'
-import { type Webhook, webhookShape } from './webhook-shapes.ts'
+import { type DeliveryPage, deliveryRow, loadDeliveries } from './deliveries.ts'
+import { type Delivery, type Webhook, webhookShape } from './integration-shapes.ts'
+import { eventsOf, webhookActions, webhookHints, webhookState } from './webhook-actions.ts'
 
 /** `/integrations/webhooks/:id`: one webhook and what was sent to it. */
 export async function webhookPage(context: PageContext): Promise<PageView> {
@@ -59,3 +58,155 @@ function aboutSection(webhook: Webhook, context: PageContext, look: () => void):
 
 const ABOUT = 'A test is a real delivery: it is signed, and stands in the log below.'
 const DELETED = 'It is told of nothing any more. Its log stays readable for 90 days.'
+
+const POLL_MS = 3000
+
+/** Looks without an open delivery between two calls: new ones come without being asked for. */
+const QUIET_LOOKS = 5
+
+interface LogOptions {
+  /** Of the page of the log that the address names; the newest without one. */
+  cursor: string | undefined
+  context: PageContext
+}
+
+/** What was sent to a webhook, with each attempt; follows by itself while something is on its way. */
+export function logSection(
+  webhook: Webhook,
+  first: DeliveryPage,
+  { cursor, context }: LogOptions,
+): { element: HTMLElement; look(): void } {
+  const part = section(
+    'Delivery log',
+    'Newest first. What a receiver answers is not kept, only its status. A delivery that rests can be sent once more, under the same id.',
+  )
+  const list = new DeliveryList(webhook, part.slot, context, () => look())
+  const trouble = el('p', { class: 'note', hidden: true })
+  const pages = el('nav', { class: 'buttons', 'aria-label': 'Pages of the log' })
+  part.body.append(list.element, trouble, pages)
+  let shown = first
+  const show = (page: DeliveryPage): void => {
+    shown = page
+    list.show(page.data)
+    const links = pageLinks(webhook.id, cursor, page.next_cursor, context)
+    if (links.map(({ href }) => href).join() !== hrefsIn(pages)) pages.replaceChildren(...links)
+    pages.hidden = links.length === 0
+  }
+  show(first)
+  let quiet = 0
+  let asked = false
+  const kick = whileVisible(part.element, POLL_MS, async () => {
+    quiet += 1
+    if (!asked && !isMoving(shown.data) && (cursor !== undefined || quiet < QUIET_LOOKS)) return true
+    quiet = 0
+    asked = false
+    return refresh()
+  })
+  const look = (): void => {
+    asked = true
+    kick()
+  }
+  const refresh = async (): Promise<boolean> => {
+    try {
+      const before = shown.data
+      show(await loadDeliveries(webhook.id, cursor))
+      trouble.hidden = true
+      if (isMoving(before) && !isMoving(shown.data)) announce('Nothing is on its way any more')
+    } catch (error) {
+      trouble.textContent = `This log may be out of date. ${sentenceOf(error)}`
+      trouble.hidden = false
+      return !(error instanceof RequestFailure && error.status === 401)
+    }
+    return true
+  }
+  return { element: part.element, look }
+}
+
+/** Is something sent now, or about to be? What waits for its next attempt for long does not count until then. */
+function isMoving(deliveries: readonly Delivery[]): boolean {
+  return deliveries.some(
+    ({ state, next_attempt_at: next }) =>
+      state === 'sending' || (state === 'due' && (next === null || Date.parse(next) < Date.now() + 10_000)),
+  )
+}
+
+function pageLinks(
+  id: string,
+  cursor: string | undefined,
+  next: string | null,
+  { href }: PageContext,
+): HTMLAnchorElement[] {
+  const path = `/integrations/webhooks/${encodeURIComponent(id)}`
+  const look = { class: 'button plain' }
+  return [
+    ...(cursor === undefined ? [] : [link(href(path), 'Newest', look)]),
+    ...(next === null ? [] : [link(href(`${path}?cursor=${encodeURIComponent(next)}`), 'Older', look)]),
+  ]
+}
+
+function hrefsIn(pages: HTMLElement): string {
+  return [...pages.querySelectorAll('a')].map(({ href }) => href).join()
+}
+
+/** The rows of a log. One that has not changed stays as it is, opened or focused. */
+export class DeliveryList {
+  readonly element = el('div', { class: 'section-body' })
+  readonly #list = el('ul', { class: 'entries' })
+  readonly #empty: HTMLElement
+  readonly #rows = new Map<string, { told: string; row: HTMLElement }>()
+  readonly #make: (delivery: Delivery) => HTMLElement
+
+  /** `replayed` is called when a delivery is on its way again. */
+  constructor(webhook: Webhook, slot: NoticeSlot, context: PageContext, replayed: () => void) {
+    const around = { slot, context, replayed, replayable: webhook.state === 'active' }
+    this.#make = (delivery) => deliveryRow(delivery, around)
+    this.#empty = el(
+      'p',
+      {},
+      webhook.state === 'deleted'
+        ? 'Nothing was sent to this webhook.'
+        : 'Nothing was sent to this webhook yet. Send a test to try its receiver.',
+    )
+    this.element.append(this.#empty, this.#list)
+  }
+
+  show(deliveries: readonly Delivery[]): void {
+    const rows = deliveries.map((delivery) => this.#rowOf(delivery))
+    const kept = new Set(deliveries.map(({ id }) => id))
+    for (const id of this.#rows.keys()) if (!kept.has(id)) this.#rows.delete(id)
+    this.#empty.hidden = rows.length > 0
+    this.#list.hidden = rows.length === 0
+    for (const child of [...this.#list.children]) {
+      if (!rows.some((row) => row === child)) child.remove()
+    }
+    // Moved only where the order differs: moving takes the focus away.
+    for (const [index, row] of rows.entries()) {
+      const there = this.#list.children[index]
+      if (there !== row) this.#list.insertBefore(row, there ?? null)
+    }
+  }
+
+  #rowOf(delivery: Delivery): HTMLElement {
+    const told = JSON.stringify(delivery)
+    const known = this.#rows.get(delivery.id)
+    if (known?.told === told) return known.row
+    const row = this.#make(delivery)
+    if (known !== undefined) takeOver(known.row, row)
+    this.#rows.set(delivery.id, { told, row })
+    return row
+  }
+}
+
+/** Puts a row in the place of an older state of it: what was open stays open, and the focus stays in the row. */
+function takeOver(old: HTMLElement, fresh: HTMLElement): void {
+  const [was, is] = [old, fresh].map((row) => row.querySelector('details'))
+  if (was?.open === true && is) is.open = true
+  const focused = [...old.querySelectorAll('summary, button, a')].find(
+    (one) => one === document.activeElement,
+  )
+  old.replaceWith(fresh)
+  if (focused === undefined) return
+  const kinds = [focused.tagName, 'summary', 'button', 'a']
+  const next = kinds.flatMap((kind) => fresh.querySelector<HTMLElement>(kind) ?? [])[0]
+  next?.focus({ preventScroll: true })
+}

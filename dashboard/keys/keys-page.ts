@@ -1,12 +1,17 @@
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { visibleString } from '../../src/domain/text.ts'
+import { type Attributes, type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { dayOrMinute } from '../../webauthn-page/kit/dom/moment.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
+import { rowPanel } from '../parts/row-panel.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { keyEntry } from './key-entry.ts'
+import { editKey } from './edit-key.ts'
+import { loadKeys, revokeKey, signingSecret } from './key-actions.ts'
 import type { Key } from './key-shapes.ts'
-import { repeatedNames } from './key-words.ts'
-import { loadKeys } from './load-keys.ts'
-import { newKeySection } from './new-key-form.ts'
-import { switchOver } from './switch-over.ts'
+import { policyWords, repeatedNames } from './key-words.ts'
+import { newKeySection, SCOPES } from './new-key.ts'
+import { rotateKey, switchOver } from './rotate-key.ts'
 
 /** `/keys`: the API keys of the account. */
 export async function keysPage(context: PageContext): Promise<PageView> {
@@ -46,4 +51,59 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
       : '',
   )
   return part.element
+}
+
+/**
+ * One key in the list: what it is, and for a live one what can be done with it, in place.
+ * @param called how its buttons name it: apart from every other key in the list
+ */
+export function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
+  const about = el(
+    'div',
+    { class: 'key-about' },
+    el('p', { class: 'entry-name' }, callerText(key.name), ...keyTags(key)),
+    el('p', { class: 'hint' }, el('code', {}, `${key.key_prefix}…`), ...times(key)),
+    key.scopes.length < SCOPES.length && el('p', { class: 'hint' }, 'Only for: ', key.scopes.join(', ')),
+    ...nameWarnings(key.name),
+    key.policy !== null && el('p', { class: 'hint' }, `Own policy: ${policyWords(key.policy)}`),
+  )
+  if (key.revoked_at !== null) return el('li', { class: 'entry' }, about)
+  const panel = rowPanel()
+  const named = (verb: string): Attributes => ({
+    'aria-label': `${verb} the API key ${visibleString(called)}`,
+  })
+  return el(
+    'li',
+    { class: 'entry' },
+    about,
+    el(
+      'div',
+      { class: 'entry-buttons' },
+      panel.opener('Edit', named('Edit'), () => editKey(key, panel, context.done)),
+      panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
+      panel.opener(
+        'Signing secret',
+        { 'aria-label': `Signing secret of the API key ${visibleString(called)}` },
+        () => signingSecret(key, panel),
+      ),
+      panel.opener('Revoke', named('Revoke'), () => revokeKey(key, panel.slot, context.done)),
+    ),
+    panel.element,
+  )
+}
+
+/** What kind of key it is. */
+function keyTags(key: Key): HTMLElement[] {
+  const tag = (words: string, look = ''): HTMLElement => el('span', { class: `tag ${look}` }, words)
+  return [
+    key.sandbox ? tag('Sandbox') : tag('Live', 'live'),
+    ...(key.source_control ? [tag('Source control', 'warn')] : []),
+    ...(key.policy === null ? [] : [tag('Own policy')]),
+  ]
+}
+
+function times(key: Key): Child[] {
+  const used = key.last_used_at === null ? ['never used'] : ['last used ', dayOrMinute(key.last_used_at)]
+  const gone = key.revoked_at === null ? [] : [' · revoked ', dayOrMinute(key.revoked_at)]
+  return [' · created ', dayOrMinute(key.created_at), ' · ', ...used, ...gone]
 }

@@ -3,15 +3,15 @@ import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { patch, post } from '../../webauthn-page/kit/api/request.ts'
 import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Attributes, type Child, el } from '../../webauthn-page/kit/dom/element.ts'
-import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
+import { type ChoiceField, choiceField } from '../parts/fields.ts'
 import { type RowPanel, rowPanel } from '../parts/row-panel.ts'
-import { linkView } from './link-view.ts'
-import { type Member, newLinkShape } from './member-shapes.ts'
-import { roleField } from './role-field.ts'
-import { roleName } from './role-words.ts'
+import { secretBox } from '../parts/secret-box.ts'
+import { ROLES, roleName } from '../shell/account-view.ts'
+import { type InvitationLink, type Member, newLinkShape } from './member-shapes.ts'
 
 type Done = (message?: string) => Promise<void>
 
@@ -138,4 +138,40 @@ async function remove(member: Member, done: Done): Promise<void> {
   if (proof === undefined) return
   await post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
   await done(invited ? 'The invitation is taken back.' : 'The member is removed.')
+}
+
+/** The link, which is shown this once: the service sends no e-mail, so its owner hands it over. */
+export function linkView(who: Child, { url, expires_at }: InvitationLink, close: () => void): HTMLElement {
+  return el(
+    'div',
+    { class: 'panel-form' },
+    el('h3', {}, 'Hand this link to ', who),
+    el(
+      'p',
+      {},
+      'It is shown only now, and works once, until ',
+      moment(expires_at),
+      '. Give it to them alone, by a way you trust. If they are new here, whoever opens it first signs up in their place; if they have signed up before, they sign in to accept.',
+    ),
+    secretBox(url, 'the invitation link'),
+    el('div', { class: 'buttons' }, button('I have handed it over', 'plain', close)),
+  )
+}
+
+/** Which role somebody gets, and what that one may. */
+export function roleField(value: string): ChoiceField {
+  const role = choiceField({
+    label: 'Role',
+    name: 'role',
+    choices: ROLES.map(([one, label]) => [one, label] as const),
+    value,
+  })
+  const meaning = el('p', { class: 'hint', role: 'status' })
+  const follow = (): void => {
+    meaning.textContent = ROLES.find(([one]) => one === role.input.value)?.[2] ?? ''
+  }
+  role.input.addEventListener('change', follow)
+  role.input.after(meaning)
+  follow()
+  return role
 }

@@ -1,12 +1,15 @@
-import { get } from '../../webauthn-page/kit/api/request.ts'
+import { get, post } from '../../webauthn-page/kit/api/request.ts'
+import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { EMAIL_LENGTH, type Field, field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { section } from '../parts/section.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
 import { policyShape } from '../settings/settings-shapes.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { inviteSection } from './invite-form.ts'
-import { memberEntry } from './member-entry.ts'
-import { type Member, membersShape } from './member-shapes.ts'
+import { linkView, memberEntry, roleField } from './member-entry.ts'
+import { type Member, membersShape, newMemberShape } from './member-shapes.ts'
 
 /** `/members`: who works in the account, and invitations. For its owner. */
 export async function membersPage({ done, href }: PageContext): Promise<PageView> {
@@ -28,4 +31,69 @@ function whoDecides(members: readonly Member[]): string {
   const able = members.filter(({ role, state }) => role !== 'auditor' && state === 'active').length
   if (able === 1) return 'Only you can be named as an approver.'
   return `${able} people can be named as approvers.`
+}
+
+/** Asks for whom to invite; shows the link that comes of it. */
+export function inviteSection(done: (message?: string) => Promise<void>): HTMLElement {
+  const part = section(
+    'Invite somebody',
+    'They get a link from you, with which they sign up or sign in, and accept.',
+  )
+  const email = field({
+    label: 'E-mail address',
+    name: 'email',
+    attributes: { type: 'email', autocomplete: 'off', maxlength: EMAIL_LENGTH, required: true },
+  })
+  const name = field({
+    label: 'Name (optional)',
+    name: 'name',
+    hint: 'How they are called here until they accept.',
+    attributes: { autocomplete: 'off', maxlength: NAME_LENGTH },
+  })
+  const role = roleField('approver')
+  const form = el(
+    'form',
+    { novalidate: true, class: 'stacked', 'aria-label': 'Invite somebody' },
+    email.row,
+    name.row,
+    role.row,
+    el('div', { class: 'buttons' }, submitButton('Invite')),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    part.slot.clear()
+    const address = readEmail(email)
+    if (address === undefined) return
+    void runOnce(form, async () => {
+      try {
+        const who = el('strong', {}, callerText(address))
+        const purpose = el('span', {}, 'Confirm that you invite ', who, ` as an ${role.input.value}.`)
+        const proof = await stepUp('member.invite', purpose, address)
+        if (proof === undefined) return
+        const called = name.input.value.trim()
+        const body = {
+          email: address,
+          role: role.input.value,
+          proof,
+          ...(called === '' ? {} : { name: called }),
+        }
+        const { member, link } = await post('/account/members', body, newMemberShape)
+        const shown = linkView(callerText(member.email), link, () => void done('The invitation is out.'))
+        part.turnInto('Invitation', 'The membership begins when they accept.', shown)
+      } catch (error) {
+        part.slot.fail(error, { email, name })
+      }
+    })
+  })
+  part.body.append(form)
+  return part.element
+}
+
+/** The service judges addresses; here only what nobody means is caught. */
+function readEmail(email: Field): string | undefined {
+  const address = email.input.value.trim()
+  if (/^[^\s@]+@[^\s@]+$/.test(address)) return address
+  email.setError('Enter the e-mail address of whom you invite.')
+  email.input.focus()
+  return undefined
 }

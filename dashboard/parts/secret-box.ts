@@ -10,3 +10,33 @@ export function secretBox(secret: string, what: string): HTMLElement {
     copyButton(secret, what),
   )
 }
+
+/** The raw key, with a button that copies it. */
+export function rawKeyBox(rawKey: string): HTMLElement {
+  return el(
+    'div',
+    { class: 'copyable secret-box' },
+    el('code', { class: 'mono' }, rawKey),
+    copyButton(rawKey, 'the API key'),
+  )
+}
+
+/** Keeps its lines and scrolls sideways: a command that is broken into other lines cannot be read as one. */
+export function command(text: string, what: string): HTMLElement {
+  return el(
+    'div',
+    { class: 'copyable secret-box' },
+    el('pre', { class: 'command', tabindex: 0, role: 'group', 'aria-label': what }, text),
+    copyButton(text, what),
+  )
+}
+
+/** What a terminal takes to ask for a first approval. */
+export function askCommand(rawKey: string, origin: string): string {
+  return [
+    `curl -X POST ${origin}/api/v1/approvals/request \\`,
+    `  -H 'Authorization: Bearer ${rawKey}' \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '{"action": "Deploy version 1.4.2 to production"}'`,
+  ].join('\n')
+}

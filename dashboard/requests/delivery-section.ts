@@ -4,10 +4,10 @@ import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { cardState, deliveryState, outcomeWord, platformName } from '../parts/delivery-words.ts'
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './delivery-shapes.ts'
-import { cardState, deliveryState, outcomeWord, platformName } from './delivery-words.ts'
 
 /** What was sent about a request; only the account's owner may see it. @throws RequestFailure, ShapeError */
 export function loadLog(id: string, cursor?: string): Promise<RequestLog> {

@@ -1,18 +1,18 @@
-import type { Review } from '../../webauthn-page/kit/api/contract.ts'
+import type { Decision, Review } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { downloadButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
 import { timeLeft } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { type CheckedReview, loadReview } from '../../webauthn-page/kit/request/checked-review.ts'
 import { quorumView, requestPanel } from '../../webauthn-page/kit/request/request-panel.ts'
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
-import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
-import { headingOf } from '../../webauthn-page/kit/request/request-words.ts'
+import { headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
+import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { deliverySection, loadLog } from './delivery-section.ts'
 import type { RequestLog } from './delivery-shapes.ts'
 import { loadPeople } from './people-names.ts'
-import { recordSection } from './whole-record.ts'
 
 const POLL_MS = 5000
 
@@ -125,4 +125,45 @@ function unknownRequest(context: PageContext): PageView {
     el('p', {}, link(context.href('/requests'), 'All requests')),
   )
   return { title: 'Not found', scene }
+}
+
+/**
+ * The request and its decision in one file, in the form of `GET /approvals/:id`: with what was asked, the signed intent and
+ * every vote, so that `/verify` and `countersign verify` check not only that a decision was signed but for what.
+ */
+export function recordSection({ review, context }: CheckedReview, decision: Decision): HTMLElement {
+  const part = section(
+    'For your records',
+    'What was asked, the decision and every vote in one file. The verify page and the command line check all of it; it holds the details of the request, so hand it on with care.',
+  )
+  const { id, status, action, created_at, expires_at, sandbox } = review
+  const record = {
+    id,
+    status,
+    action,
+    context,
+    created_at,
+    expires_at,
+    ...(sandbox === true ? { sandbox } : {}),
+    decision,
+  }
+  part.body.append(
+    el(
+      'div',
+      { class: 'buttons' },
+      downloadButton(
+        'Download the whole record',
+        `${id}.json`,
+        'application/json',
+        `${JSON.stringify(record, null, 2)}\n`,
+      ),
+    ),
+    el(
+      'p',
+      { class: 'hint' },
+      'To check it later: ',
+      el('code', {}, `npx countersign verify ${id}.json --jwks ${location.origin}/.well-known/jwks.json`),
+    ),
+  )
+  return part.element
 }

@@ -1,10 +1,8 @@
 import { cutText, more } from '../../src/domain/cut-text.ts'
 import { type Child, el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
-import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
-import { methodWord } from '../../webauthn-page/kit/request/request-words.ts'
+import { methodWord, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
-import { dataTable, type TableRow } from '../parts/data-table.ts'
 import type { RequestRow } from './request-shapes.ts'
 
 /** UTF-16 units of an action in the list; the request's own page shows all of it. */
@@ -98,4 +96,46 @@ function decidedCell(
       el('div', { class: 'hint' }, 'by the delegate ', person(decision.delegate)),
     typeof decided_at === 'string' && el('div', { class: 'hint' }, moment(decided_at)),
   ]
+}
+
+/** The content of each cell. */
+type TableRow = readonly (readonly Child[])[]
+
+/** What a column is called, or a name only screen readers need. */
+type Column = string | { hidden: string }
+
+/**
+ * A table whose rows become cards on narrow screens. The roles are named, because a browser may forget them when the
+ * style makes something else of the boxes; the names of the columns then stand beside the values.
+ */
+function dataTable(
+  label: string,
+  columns: readonly Column[],
+): { element: HTMLElement; add(rows: readonly TableRow[]): void } {
+  const body = el('tbody', { role: 'rowgroup' })
+  const head = columns.map((column) =>
+    el(
+      'th',
+      { role: 'columnheader', scope: 'col' },
+      typeof column === 'string' ? column : el('span', { class: 'visually-hidden' }, column.hidden),
+    ),
+  )
+  const element = el(
+    'table',
+    { class: 'data-table', role: 'table', 'aria-label': label },
+    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...head)),
+    body,
+  )
+  const cell = (content: readonly Child[], index: number): HTMLElement => {
+    const column = columns[index]
+    return el(
+      'td',
+      { role: 'cell', 'data-label': typeof column === 'string' ? column : undefined },
+      el('div', { class: 'cell' }, ...content),
+    )
+  }
+  return {
+    element,
+    add: (rows) => body.append(...rows.map((row) => el('tr', { role: 'row' }, ...row.map(cell)))),
+  }
 }

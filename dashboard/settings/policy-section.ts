@@ -1,15 +1,13 @@
 import { put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Member } from '../members/member-shapes.ts'
-import { checkBox } from '../parts/check-box.ts'
+import { checkBox } from '../parts/fields.ts'
 import { section } from '../parts/section.ts'
-import { approverBoxes } from './approver-boxes.ts'
-import { policyPurpose } from './policy-purpose.ts'
 import { policyWarnings, WAYS_OUT } from './policy-warnings.ts'
-import { reminderField } from './reminder-field.ts'
 import { type Policy, policyShape } from './settings-shapes.ts'
 
 /** Who decides, and how. Open requests keep the policy they were made under. */
@@ -96,4 +94,109 @@ function readQuorum(quorum: Field, most: number): number | undefined {
   quorum.setError(most === 1 ? 'Only one person is named: enter 1.' : `Enter a number from 1 to ${most}.`)
   quorum.input.focus()
   return undefined
+}
+
+/** A policy as it is sent: people by their ids; nobody means the owner alone. */
+type Rules = Omit<Policy, 'approvers' | 'reachable'> & { approvers: readonly string[] }
+
+/** What is confirmed with a new policy, all of it: whoever sat down at an open page must not slip something in (T34). */
+function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
+  const { approvers, quorum, passkey_only, high_impact, reminders } = rules
+  const named = members.filter(({ user_id, role }) =>
+    approvers.length === 0 ? role === 'owner' : approvers.includes(user_id),
+  )
+  const percents = reminders.map((fraction) => `${Math.round(fraction * 100)} %`).join(', ')
+  return el(
+    'span',
+    {},
+    'Confirm the new policy of the account. Approvers: ',
+    ...named.flatMap(({ name }, index): Child[] => [index > 0 && ', ', el('strong', {}, callerText(name))]),
+    '. Approvals needed: ',
+    el('strong', {}, `${quorum}`),
+    '. Passkeys only: ',
+    yesNo(passkey_only),
+    '. Every request is high impact: ',
+    yesNo(high_impact),
+    `. Reminders: ${percents === '' ? 'none' : percents}.`,
+  )
+}
+
+function yesNo(said: boolean): HTMLElement {
+  return el('strong', {}, said ? 'yes' : 'no')
+}
+
+/** Who of the account is asked. Nobody ticked means the owner alone. */
+interface ApproverBoxes {
+  element: HTMLElement
+  /** User ids. */
+  read(): string[]
+}
+
+function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxes {
+  const able = members.filter(({ role, state }) => role !== 'auditor' && state === 'active')
+  const named = new Set(policy.approvers.map(({ user_id }) => user_id))
+  const boxes = able.map(({ user_id, name, email, role, has_passkey, has_totp }) => {
+    const label = el(
+      'span',
+      {},
+      callerText(name),
+      role === 'owner' && ' (you)',
+      ' ',
+      el('span', { class: 'kind' }, callerText(email)),
+    )
+    const hint = has_passkey
+      ? undefined
+      : has_totp
+        ? 'has codes, no passkey'
+        : 'has no passkey and no codes yet'
+    const checked = named.size === 0 ? role === 'owner' : named.has(user_id)
+    return { user_id, ...checkBox(label, { checked, ...(hint === undefined ? {} : { hint }) }) }
+  })
+  const element = el(
+    'fieldset',
+    {},
+    el('legend', {}, 'Approvers'),
+    el(
+      'p',
+      { class: 'hint' },
+      able.length === 1 ? 'Invite people on the members page to name more.' : 'Nobody ticked: you alone.',
+    ),
+    ...boxes.map(({ row }) => row),
+  )
+  return {
+    element,
+    read: () => boxes.filter(({ input }) => input.checked).map(({ user_id }) => user_id),
+  }
+}
+
+const MOST = 5
+
+/** When to remind by itself, in percent of the time a request has. */
+interface ReminderField extends Field {
+  /** Fractions in ascending order; undefined when something is wrong, and the field says so. */
+  read(): number[] | undefined
+}
+
+function reminderField(reminders: readonly number[]): ReminderField {
+  const reminded = field({
+    label: 'Reminders',
+    name: 'reminders',
+    hint: `In percent of the time a request has, such as “50, 90”. At most ${MOST}; empty for none.`,
+    attributes: {
+      autocomplete: 'off',
+      maxlength: 40,
+      class: 'input list-input',
+      value: reminders.map((fraction) => Math.round(fraction * 100)).join(', '),
+    },
+  })
+  const read = (): number[] | undefined => {
+    const said = reminded.input.value.split(/[\s,;%]+/).filter((part) => part !== '')
+    const percents = [...new Set(said.map(Number))].sort((a, b) => a - b)
+    const good = percents.every((percent) => Number.isInteger(percent) && percent >= 1 && percent <= 99)
+    if (good && percents.length <= MOST) return percents.map((percent) => percent / 100)
+    reminded.setError(`Enter up to ${MOST} whole numbers from 1 to 99, or nothing.`)
+    reminded.input.focus()
+    return undefined
+  }
+  return { ...reminded, read }
 }

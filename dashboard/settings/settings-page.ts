@@ -1,11 +1,14 @@
-import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { okShape } from '../../webauthn-page/kit/api/contract.ts'
+import { get, patch } from '../../webauthn-page/kit/api/request.ts'
+import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { membersShape } from '../members/member-shapes.ts'
+import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { nameSection } from './name-section.ts'
 import { policySection } from './policy-section.ts'
-import { quotaSection } from './quota-section.ts'
-import { accountShape, policyShape } from './settings-shapes.ts'
+import { type Account, accountShape, policyShape } from './settings-shapes.ts'
 
 /** `/settings`: the rules of the account, its quota and its name. For its owner. */
 export async function settingsPage({ done }: PageContext): Promise<PageView> {
@@ -23,4 +26,78 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
     nameSection(account, done),
   )
   return { title: 'Settings', scene }
+}
+
+/** What the account is called: approvers see it as where a request comes from. */
+export function nameSection(
+  { id, name, created_at }: Account,
+  done: (message: string) => Promise<void>,
+): HTMLElement {
+  const part = section('Account', 'Approvers see its name beside every request.')
+  const called = field({
+    label: 'Name of the account',
+    name: 'name',
+    hint: 'Open requests keep the name they were made under.',
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: name },
+  })
+  const form = el(
+    'form',
+    { novalidate: true, class: 'stacked', 'aria-label': 'Name of the account' },
+    called.row,
+    el('div', { class: 'buttons' }, submitButton('Save the name', 'plain')),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    part.slot.clear()
+    const wanted = called.input.value.trim()
+    if (wanted === '') {
+      called.setError('Give the account a name.')
+      return called.input.focus()
+    }
+    void runOnce(form, async () => {
+      try {
+        await patch('/account', { name: wanted }, okShape)
+        await done('The account has a new name.')
+      } catch (error) {
+        part.slot.fail(error, { name: called })
+      }
+    })
+  })
+  part.body.append(facts(['Account id', el('code', {}, id)], ['Created', day(created_at)]), form)
+  return part.element
+}
+
+const NUMBER = new Intl.NumberFormat()
+const MONTH = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' })
+
+/** How many requests this month took, of how many. */
+export function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
+  const { limit, used, month, resets_at } = quota
+  const part = section('Quota', 'Requests of this calendar month in UTC, sandbox requests counted.')
+  const name = MONTH.format(new Date(`${month}-01T00:00:00Z`))
+  if (limit === 0) {
+    part.body.append(facts([name, `${NUMBER.format(used)} requests, without a limit`]))
+    return part.element
+  }
+  const words = `${NUMBER.format(used)} of ${NUMBER.format(limit)} requests`
+  const meter = el('progress', {
+    class: 'meter',
+    max: limit,
+    value: Math.min(used, limit),
+    'aria-label': words,
+  })
+  part.body.append(
+    facts([name, words]),
+    meter,
+    used >= limit
+      ? el(
+          'p',
+          { class: 'field-error' },
+          'The quota is used up: new requests are refused until ',
+          moment(resets_at),
+          '. Whoever runs this service can raise it.',
+        )
+      : el('p', { class: 'hint' }, 'It begins anew ', moment(resets_at), '.'),
+  )
+  return part.element
 }

@@ -3,8 +3,8 @@ import { remove } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { pageHref } from './account-address.ts'
 import type { AccountView } from './account-view.ts'
+import { pageHref } from './addresses.ts'
 import type { Session } from './session.ts'
 
 /** Shows who is signed in, what they look at, and the way out. `look` opens the dashboard of another account. */

@@ -1,15 +1,15 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { announce } from '../../webauthn-page/kit/dom/element.ts'
-import { notice } from '../../webauthn-page/kit/dom/notice.ts'
+import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
-import { ofAccount, pageHref } from './account-address.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { AccountView } from './account-view.ts'
+import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { hideNavigation, showNavigation, showSession } from './header.ts'
-import { clickedAddress, rememberScroll, scrollOf } from './history-entries.ts'
-import { matchPath } from './match-path.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
 import { chosenAccount, loadSession, type Session } from './session.ts'
-import { closedView, failureView, foreignView, PageLoadError, unknownView } from './stopped-views.ts'
 
 /** How a page came to be opened: it decides where focus and scrolling go. */
 interface Opening {
@@ -175,4 +175,78 @@ async function loaded(entry: PageEntry): Promise<Loaded> {
   } catch {
     throw new PageLoadError('A part of this page did not arrive. Check your connection and try again.')
   }
+}
+
+/**
+ * Where a click leads within the dashboard, and takes the click from the browser. Undefined for everything the browser
+ * must do itself: other sites and pages, new tabs, downloads, jumps within the page.
+ */
+function clickedAddress(event: MouseEvent, isPage: (path: string) => boolean): string | undefined {
+  const modified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey
+  if (event.defaultPrevented || event.button !== 0 || modified) return undefined
+  const link = event.target instanceof Element ? event.target.closest('a') : null
+  if (link === null || link.target !== '' || link.hasAttribute('download')) return undefined
+  const { origin, pathname, search, hash } = link
+  if (origin !== location.origin || hash !== '' || !isPage(pathname)) return undefined
+  event.preventDefault()
+  return `${pathname}${search}`
+}
+
+/** Notes in the history how far down the page was read. */
+function rememberScroll(): void {
+  history.replaceState({ scroll: window.scrollY }, '')
+}
+
+/** What `rememberScroll` noted; 0 for an entry without a note. */
+function scrollOf(state: unknown): number {
+  return isRecord(state) && typeof state.scroll === 'number' ? state.scroll : 0
+}
+
+/** The script of a page did not come: the service is away, or was updated and has other files now. */
+class PageLoadError extends Error {
+  override readonly name = 'PageLoadError'
+}
+
+/** For what a page or its calls threw. */
+function failureView(error: unknown, again: () => Promise<void>): PageView {
+  // A browser may remember for good that a script could not be loaded; a fresh page knows the names of today.
+  const retry = error instanceof PageLoadError ? () => location.reload() : again
+  return stopped(
+    'This page could not be loaded',
+    notice('error', sentenceOf(error)),
+    button('Try again', 'primary', retry),
+  )
+}
+
+/** For an address that leads nowhere. */
+function unknownView(): PageView {
+  return stopped('There is no such page', el('p', {}, link('/', 'Go to the start')))
+}
+
+/** For an account in the address that this person may not look at, or not any more. */
+function foreignView(): PageView {
+  return stopped(
+    'No such account for you',
+    el('p', {}, 'You may not look at the account in this address, or not any more.'),
+    el('p', {}, link('/', 'Go to your own')),
+  )
+}
+
+/** For a page that the role in the chosen account does not open. */
+function closedView(account: AccountView, own: string | undefined): PageView {
+  return stopped(
+    'This page is not open to you',
+    el(
+      'p',
+      {},
+      'In the account ',
+      el('strong', {}, callerText(account.name)),
+      ` you are ${account.role}; only its owner sees this page.`,
+    ),
+    own === undefined ? '' : el('p', {}, link(own, 'See this page for your own account')),
+  )
+}
+
+function stopped(title: string, ...parts: (HTMLElement | string)[]): PageView {
+  return { title, scene: el('div', {}, el('h1', {}, title), ...parts) }
 }

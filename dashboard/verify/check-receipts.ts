@@ -1,6 +1,10 @@
-import { type Examination, examineReceipt } from '../../src/signing/examine-receipt.ts'
+import type { ReceiptPayload } from '../../src/domain/receipt.ts'
+import { visibleString } from '../../src/domain/text.ts'
+import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
+import { type Examination, examineInput, examineReceipt } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { VerifyOptions } from '../../src/signing/receipt-checks.ts'
+import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import { MAX_VOTES, problemOfVotes, type Receipts, type UnsignedVote } from '../../src/signing/votes.ts'
 
 /** Everything that was found out about what somebody brought. */
@@ -39,4 +43,100 @@ export async function checkReceipts(
     unsigned,
   )
   return { main, votes: examined, unsigned, ...(disagreement === undefined ? {} : { disagreement }) }
+}
+
+/** What a statement says that the nonce was found to commit to: as good as signed. */
+interface OpenedIntent {
+  action: string
+  /** The service it was made for. */
+  audience: string | undefined
+  highImpact: boolean
+  /** Reference of who acted for the approver. */
+  delegate: string | undefined
+}
+
+/** The statement of a receipt, once the check `intent` has passed; undefined without one. */
+export function openedIntent({ input, outcomes }: Examination): OpenedIntent | undefined {
+  if (input?.intent === undefined || outcomes.get('intent') !== 'passed') return undefined
+  const said = new Map<string, unknown>(Object.entries(Object(JSON.parse(input.intent))))
+  const text = (name: string): string | undefined => {
+    const value = said.get(name)
+    return typeof value === 'string' ? value : undefined
+  }
+  return {
+    action: text('action') ?? '',
+    audience: text('aud'),
+    highImpact: said.get('high_impact') === true,
+    delegate: text('delegate'),
+  }
+}
+
+/** Who decided, and for whom when that was a delegate: the payload names only whose vote it is. */
+export function whoActed(examination: Examination, { approver }: ReceiptPayload): string {
+  const delegate = openedIntent(examination)?.delegate
+  return delegate === undefined ? approver : `${visibleString(delegate)} as the delegate of ${approver}`
+}
+
+/** How what somebody typed compares with what was approved. */
+export type Comparison =
+  /** It is what was approved. `trimmed`: without the blanks around it. */
+  | { as: 'same'; trimmed: boolean }
+  /** It fits the payload's 64 bits, and there is no statement to compare it with. */
+  | { as: 'fits'; trimmed: boolean }
+  | { as: 'other' }
+  /** Nothing signed could tell. */
+  | { as: 'open' }
+  | { as: 'no-json' }
+
+/** Is the text the action of this receipt? The receipt must have passed every check before. */
+export async function compareAction(
+  receipt: ReceiptInput,
+  keys: readonly VerificationKey[],
+  typed: string,
+): Promise<Comparison> {
+  const texts = typed === typed.trim() ? [typed] : [typed, typed.trim()]
+  for (const text of texts) {
+    const claims = [{ name: 'action', field: 'action', value: text } as const]
+    const { result } = await examineInput({ ...bare(receipt), claims }, keys, { allowSandbox: true })
+    if (!result.valid) continue
+    return { as: result.checked.action === 'full' ? 'same' : 'fits', trimmed: text !== typed }
+  }
+  return { as: 'other' }
+}
+
+/** Is the JSON the context of this receipt? Only the statement knows; the payload holds nothing of it. */
+export async function compareContext(
+  receipt: ReceiptInput,
+  keys: readonly VerificationKey[],
+  typed: string,
+): Promise<Comparison> {
+  const context = canonicalOf(typed)
+  if (context === undefined) return { as: 'no-json' }
+  if (receipt.intent === undefined) return { as: 'open' }
+  const { result } = await examineInput({ ...bare(receipt), context }, keys, { allowSandbox: true })
+  return result.valid ? { as: 'same', trimmed: false } : { as: 'other' }
+}
+
+/** What is signed, and the statement; not what was next to it. */
+function bare({ payload, signature, kid, publicKey, intent }: ReceiptInput): ReceiptInput {
+  return {
+    payload,
+    signature,
+    claims: [],
+    ...(kid === undefined ? {} : { kid }),
+    ...(publicKey === undefined ? {} : { publicKey }),
+    ...(intent === undefined ? {} : { intent }),
+  }
+}
+
+function canonicalOf(typed: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(typed)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? canonicalize(value)
+      : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof CanonicalError) return undefined
+    throw error
+  }
 }

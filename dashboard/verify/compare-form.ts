@@ -4,7 +4,7 @@ import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { field } from '../../webauthn-page/kit/dom/field.ts'
 import { type NoticeKind, notice } from '../../webauthn-page/kit/dom/notice.ts'
-import { type Comparison, compareAction, compareContext } from './compare-typed.ts'
+import { type Comparison, compareAction, compareContext } from './check-receipts.ts'
 import { WEAK_HASH } from './verdict.ts'
 
 type Said = readonly [kind: NoticeKind, sentence: string]

@@ -1,16 +1,22 @@
+import type { ReceiptPayload } from '../../src/domain/receipt.ts'
+import { toBase64 } from '../../src/signing/base64.ts'
+import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
+import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { approvedWords } from './approved-words.ts'
-import { checkList } from './check-list.ts'
-import type { Report } from './check-receipts.ts'
+import {
+  callerQuote,
+  callerText,
+  type JsonValue,
+  valueTree,
+} from '../../webauthn-page/kit/show/caller-text.ts'
+import { openedIntent, type Report } from './check-receipts.ts'
 import { compareForm } from './compare-form.ts'
-import { rawView } from './raw-view.ts'
-import { receiptFacts } from './receipt-facts.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
-import { votesView } from './votes-view.ts'
+import { checkList, votesView } from './votes-view.ts'
 
 /** What a result is shown with. */
 export interface ResultSource {
@@ -92,4 +98,129 @@ function verdictView({ kind, heading, at, sentence, cautions }: Verdict, source:
 
 function card(title: string, id: string, body: HTMLElement): HTMLElement {
   return el('section', { class: 'card', 'aria-labelledby': id }, el('h3', { id }, title), body)
+}
+
+/** The action, and the details, that were decided on: from the opened statement, or with the doubt said. */
+function approvedWords(examination: Examination): HTMLElement | undefined {
+  const intent = openedIntent(examination)
+  const claimed = examination.input?.claims.find(({ field }) => field === 'action')?.value
+  const action = intent?.action ?? (typeof claimed === 'string' ? claimed : undefined)
+  if (action === undefined) return undefined
+  return el(
+    'section',
+    { class: 'card', 'aria-labelledby': 'words-title' },
+    el('h3', { id: 'words-title' }, 'What was decided on'),
+    el(
+      'p',
+      { class: 'hint' },
+      intent === undefined
+        ? 'As it stands next to the receipt. It fits the short hash of 64 bits, which is a hint and no proof.'
+        : 'The signature covers exactly this text. Whether it is true what the text says, nobody has checked.',
+    ),
+    callerQuote(action).element,
+    detailsOf(examination),
+  )
+}
+
+/** Only details that are proven are shown. */
+function detailsOf({ input, outcomes }: Examination): HTMLElement | undefined {
+  if (input?.context === undefined || outcomes.get('context') !== 'passed') return undefined
+  const context: JsonValue = JSON.parse(input.context)
+  return el(
+    'details',
+    { class: 'exact' },
+    el('summary', {}, 'Details (context), exactly as decided on'),
+    el('div', { class: 'caller-box details-box' }, valueTree(context)),
+  )
+}
+
+const METHODS: Record<ReceiptPayload['method'], string> = {
+  passkey: 'Passkey',
+  totp: 'Authenticator code',
+  sandbox: 'Sandbox, no person',
+}
+
+/** What a receipt that holds says, and the key that says so. Only what is signed stands here. */
+function receiptFacts(
+  examination: Examination,
+  payload: ReceiptPayload,
+  key: VerificationKey | undefined,
+): HTMLElement {
+  const intent = openedIntent(examination)
+  return facts(
+    ['Decision', el('strong', {}, payload.decision === 'approved' ? 'Approved' : 'Rejected')],
+    ['Decided', time(payload.ts)],
+    ['Method', METHODS[payload.method]],
+    ['Approver', mono(payload.approver), ' ', kindNote('a reference, not a name')],
+    intent?.delegate === undefined
+      ? undefined
+      : [
+          'Acted for them',
+          el('bdi', { class: 'mono' }, callerText(intent.delegate)),
+          ' ',
+          kindNote('a delegate'),
+        ],
+    ['Request', mono(payload.rid)],
+    ['Receipt', mono(payload.did)],
+    ['Open until', time(payload.exp)],
+    intent?.audience === undefined
+      ? undefined
+      : ['Service', el('bdi', { class: 'mono' }, callerText(intent.audience))],
+    intent === undefined ? undefined : ['High impact', intent.highImpact ? 'Yes' : 'No'],
+    ['Hash of the action', mono(payload.action), ' ', kindNote('first 16 characters')],
+    ['Nonce', mono(payload.nonce)],
+    key && ['Signing key', mono(key.kid)],
+    key && ['Key in use', ...keyPeriod(key)],
+  )
+}
+
+function keyPeriod({ notBefore, notAfter, revokedAt }: VerificationKey): (HTMLElement | string)[] {
+  return [
+    'from ',
+    moment(notBefore.toISOString()),
+    ...(notAfter === undefined ? [', still in use'] : [' until ', moment(notAfter.toISOString())]),
+    ...(revokedAt === undefined ? [] : ['; revoked ', moment(revokedAt.toISOString())]),
+  ]
+}
+
+function time(seconds: number): HTMLElement {
+  return moment(new Date(seconds * 1000).toISOString())
+}
+
+function mono(text: string): HTMLElement {
+  return el('span', { class: 'mono' }, text)
+}
+
+function kindNote(text: string): HTMLElement {
+  return el('span', { class: 'kind' }, text)
+}
+
+/** The bytes that were checked, as text; `believed` is false where the signature does not cover them. */
+function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): HTMLElement {
+  const text = new TextDecoder().decode(payload)
+  const label = believed ? 'Signed text' : 'Text as received, not to be believed'
+  return el(
+    'details',
+    { class: 'exact' },
+    el('summary', {}, 'Raw payload and signature'),
+    el(
+      'div',
+      { class: 'exact-body' },
+      el('pre', { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': label }, callerText(text)),
+      el('p', { class: 'note' }, believed ? 'These are the signed bytes, letter by letter.' : `${label}.`),
+      el('div', {}, copyButton(text, 'the payload')),
+      facts(
+        [
+          'Signature',
+          el(
+            'div',
+            { class: 'copyable' },
+            el('code', { class: 'mono' }, toBase64(signature)),
+            copyButton(toBase64(signature), 'the signature'),
+          ),
+        ],
+        kid === undefined ? undefined : ['Key id', el('span', { class: 'mono' }, callerText(kid))],
+      ),
+    ),
+  )
 }

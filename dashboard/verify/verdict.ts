@@ -1,6 +1,7 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
-import type { Report } from './check-receipts.ts'
-import { whoActed } from './opened-intent.ts'
+import type { Examination } from '../../src/signing/examine-receipt.ts'
+import { RECEIPT_CHECKS, type ReceiptCheck } from '../../src/signing/receipt-checks.ts'
+import { type Report, whoActed } from './check-receipts.ts'
 
 /** The first thing people are told. */
 export interface Verdict {
@@ -80,3 +81,94 @@ function cautionsOf({ main, votes }: Report): string[] {
 /** Why 16 characters of a hash are not enough (T69). */
 export const WEAK_HASH =
   'The action only fits a short hash of 64 bits. Whoever wrote it could have prepared a second text with the same one, so this is a hint and no proof.'
+
+/** One line of the list of checks. */
+export interface CheckLine {
+  check: ReceiptCheck
+  state: 'passed' | 'failed' | 'absent' | 'unmade' | 'dry-run'
+  name: string
+  sentence: string
+}
+
+/** For each check: its name, what it means when it passed, and when there was nothing to check. */
+const WORDS: Record<ReceiptCheck, { name: string; passed: string; absent?: string }> = {
+  form: { name: 'A receipt', passed: 'This has the form of a receipt of this kind of service.' },
+  encoding: {
+    name: 'Strict encoding',
+    passed: 'Payload and signature are encoded in the one way that is allowed; the signature has 64 bytes.',
+  },
+  key: {
+    name: 'Known key',
+    passed:
+      'The key was found by its id in the key set. A key that comes along with a receipt is never used.',
+  },
+  signature: {
+    name: 'Signature',
+    passed: 'The Ed25519 signature fits the payload, by the strict rules; no key of small order.',
+  },
+  canonical: {
+    name: 'One spelling',
+    passed: 'The signed bytes are exactly the RFC 8785 form of what they say.',
+  },
+  version: { name: 'Version', passed: 'Format 1, which this page knows.' },
+  fields: { name: 'Fields', passed: 'All fields of format 1, each in its form, and no other.' },
+  time: { name: 'In time', passed: 'It was decided before the request expired.' },
+  purpose: {
+    name: 'Kind of key',
+    passed: 'The key may sign this kind of decision: live and sandbox have different ones.',
+  },
+  validity: {
+    name: 'Key in use',
+    passed: 'At the time of the decision the key was in use: neither retired nor revoked.',
+  },
+  sandbox: { name: 'Not a dry-run', passed: 'It was made for real, not in the sandbox.' },
+  claims: {
+    name: 'Fields around it',
+    passed: 'Ids, decision, method, approver and times next to the signed payload say the same as it does.',
+    absent: 'Nothing stands next to the signed payload.',
+  },
+  action_hash: {
+    name: 'Action, short hash',
+    passed: 'The action next to the receipt fits the 16 characters of its hash in the payload.',
+    absent: 'The action is not next to the receipt.',
+  },
+  expected: {
+    name: 'The one asked for',
+    passed: 'It is the receipt of the id that was asked for.',
+    absent: '',
+  },
+  clock: { name: 'Not from the future', passed: 'By the clock of this device, it was decided in the past.' },
+  intent: {
+    name: 'Full statement (intent)',
+    passed: 'The statement next to the receipt is the one that the signed nonce commits to.',
+    absent: 'The statement is not next to the receipt, so the nonce cannot be opened.',
+  },
+  action: {
+    name: 'Exact action',
+    passed: 'The action is, letter by letter, the one in the statement.',
+    absent: 'Takes action and statement next to the receipt.',
+  },
+  context: {
+    name: 'Exact details',
+    passed: 'The details (context) are exactly those in the statement.',
+    absent: 'Takes details and statement next to the receipt.',
+  },
+}
+
+const DRY_RUN = 'This is a dry-run: no person decided. In production it counts as not valid.'
+const UNMADE = 'Not checked: one of the checks above failed.'
+
+/** Every check with its result, in the order in which they were made. */
+export function checkLines({ result, outcomes, failed }: Examination): CheckLine[] {
+  const asked = (check: ReceiptCheck): boolean =>
+    check !== 'expected' || failed === check || outcomes.get(check) === 'passed'
+  return RECEIPT_CHECKS.filter(asked).map((check) => {
+    const { name, passed, absent = '' } = WORDS[check]
+    if (check === failed && !result.valid) return { check, name, state: 'failed', sentence: result.message }
+    const outcome = outcomes.get(check)
+    if (outcome === undefined) return { check, name, state: 'unmade', sentence: UNMADE }
+    if (check === 'sandbox' && result.valid && result.sandbox)
+      return { check, name, state: 'dry-run', sentence: DRY_RUN }
+    return { check, name, state: outcome, sentence: outcome === 'passed' ? passed : absent }
+  })
+}

@@ -2,8 +2,8 @@ import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { checkList } from './check-list.ts'
-import { whoActed } from './opened-intent.ts'
+import { whoActed } from './check-receipts.ts'
+import { type CheckLine, checkLines } from './verdict.ts'
 
 /** One line and the checks of every signed vote; one line of every approval that a rejection left unsigned. */
 export function votesView(
@@ -64,4 +64,29 @@ function headline(vote: Examination): (HTMLElement | string)[] {
     ', ',
     moment(iso),
   ]
+}
+
+const STATES: Record<CheckLine['state'], string> = {
+  passed: 'Passed',
+  failed: 'Failed',
+  absent: 'Nothing to check',
+  unmade: 'Not checked',
+  'dry-run': 'Dry-run',
+}
+
+/** Every check with its result, in words as well as in colour. */
+export function checkList(examination: Examination): HTMLElement {
+  return el(
+    'ol',
+    { class: 'checks' },
+    ...checkLines(examination).map(({ state, name, sentence }) =>
+      el(
+        'li',
+        { class: `check-line ${state}` },
+        el('span', { class: 'check-state' }, STATES[state]),
+        ' ',
+        el('div', {}, el('strong', {}, name), ' ', el('span', { class: 'check-words' }, sentence)),
+      ),
+    ),
+  )
 }

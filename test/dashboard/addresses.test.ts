@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ofAccount, pageHref } from '../../dashboard/shell/account-address.ts'
 import { accountsOf } from '../../dashboard/shell/account-view.ts'
-import { matchPath } from '../../dashboard/shell/match-path.ts'
+import { matchPath, ofAccount, pageHref } from '../../dashboard/shell/addresses.ts'
 import { SAMPLE_USER } from '../support/page-samples.ts'
 
 describe('the path of a page', () => {

@@ -1,4 +1,4 @@
-import { matchPath } from '../../dashboard/shell/match-path.ts'
+import { matchPath } from '../../dashboard/shell/addresses.ts'
 
 /** A call of the page to the API, and who makes it. */
 export interface PageCall {

@@ -1,5 +1,4 @@
-import type { ChatApps } from '../../dashboard/integrations/chat-shapes.ts'
-import type { Delivery, Webhook } from '../../dashboard/integrations/webhook-shapes.ts'
+import type { ChatApps, Delivery, Webhook } from '../../dashboard/integrations/integration-shapes.ts'
 import { type RefusalCode, refusal } from '../../src/domain/errors.ts'
 import type { PageArea, Params } from './page-area.ts'
 

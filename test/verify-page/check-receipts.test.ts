@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { checkReceipts, type Report } from '../../dashboard/verify/check-receipts.ts'
-import { checkLines } from '../../dashboard/verify/check-words.ts'
-import { verdictOf, WEAK_HASH } from '../../dashboard/verify/verdict.ts'
+import { checkLines, verdictOf, WEAK_HASH } from '../../dashboard/verify/verdict.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { DECIDED_AT, livePayload } from '../signing/fixtures.ts'

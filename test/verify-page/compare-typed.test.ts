@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compareAction, compareContext } from '../../dashboard/verify/compare-typed.ts'
-import { openedIntent } from '../../dashboard/verify/opened-intent.ts'
+import { compareAction, compareContext, openedIntent } from '../../dashboard/verify/check-receipts.ts'
 import { examineReceipt } from '../../src/signing/examine-receipt.ts'
 import { parseReceiptInput } from '../../src/signing/verify.ts'
 import { vectors } from '../signing/fixtures.ts'

@@ -1,0 +1,277 @@
+import { visibleString } from '../../src/domain/text.ts'
+import { okShape } from '../../webauthn-page/kit/api/contract.ts'
+import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { flag, list, moment, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import { type Section, section } from '../parts/section.ts'
+import { deviceName } from '../service-worker/device-name.ts'
+
+const deviceShape = object({
+  id: text,
+  name: text,
+  created_at: moment,
+  last_sent_at: nullable(moment),
+})
+const devicesShape = object({ public_key: text, devices: list(deviceShape) })
+const newDeviceShape = object({ device: deviceShape })
+const testShape = object({ sent: flag })
+
+type Device = ReturnType<typeof deviceShape>
+type Done = (message?: string) => Promise<void>
+
+/** The person's browsers, or why they could not be read: the rest of the account page does not wait for that. */
+export type PushDevices = { public_key: string; devices: Device[] } | { failure: unknown }
+
+/** Never throws, except that nobody is signed in. @throws RequestFailure 401 */
+export async function loadPushDevices(): Promise<PushDevices> {
+  try {
+    return await get('/me/push', devicesShape)
+  } catch (failure) {
+    if (failure instanceof RequestFailure && failure.status === 401) throw failure
+    return { failure }
+  }
+}
+
+/** "Notifications on this device": turn them on here, see, try and remove every browser that has them. */
+export function pushSection(push: PushDevices, done: Done): HTMLElement {
+  const part = section(
+    'Notifications on this device',
+    'This browser can show what waits for you, also while no page is open. Deciding takes the page and your passkey or code.',
+  )
+  if ('failure' in push) {
+    part.slot.show('error', sentenceOf(push.failure))
+    part.body.append(button('Try again', 'plain', () => done()))
+    return part.element
+  }
+  const { public_key: publicKey, devices } = push
+  const own = devices.find(({ id }) => id === ownDeviceId())
+  part.body.append(own === undefined ? turnOn(part, publicKey, done) : itIsOn())
+  if (devices.length > 0) {
+    const rows = devices.map((device) => row(part, device, device === own, done))
+    part.body.append(
+      el('h3', {}, 'Browsers that show notifications'),
+      el('ul', { class: 'entries' }, ...rows),
+    )
+  }
+  return part.element
+}
+
+function itIsOn(): HTMLElement {
+  return el('p', {}, 'Notifications are on in this browser.')
+}
+
+/** Permission is asked for by the click alone: browsers hold questions nobody asked for against a site. */
+function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
+  const ability = pushAbility()
+  if (ability !== 'possible') return el('p', { class: 'hint' }, ADVICE[ability])
+  const name = field({
+    label: 'Name of this browser',
+    name: 'device-name',
+    hint: 'To tell it from your others.',
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: suggestedName() },
+  })
+  const start = async (): Promise<void> => {
+    part.slot.clear()
+    name.setError()
+    try {
+      const subscription = await subscribe(publicKey)
+      if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
+      const body = { subscription, name: name.input.value.trim() || suggestedName() }
+      const { device } = await post('/me/push', body, newDeviceShape)
+      rememberDevice(device.id)
+      await done('This browser shows notifications now.')
+    } catch (error) {
+      part.slot.fail(error, { name })
+    }
+  }
+  return el(
+    'div',
+    { class: 'section-body' },
+    name.row,
+    el('div', { class: 'buttons' }, button('Turn on notifications', 'primary', start)),
+  )
+}
+
+/** Closing the browser's question says no for now; pressing "Block" says it for good. */
+function refusal(): 'refused' | 'dismissed' {
+  return Notification.permission === 'denied' ? 'refused' : 'dismissed'
+}
+
+const ADVICE = {
+  unsupported: 'This browser cannot show notifications of web pages. Use another one for that.',
+  home_screen_first:
+    'On iPhone and iPad notifications come to apps on the home screen only: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page.',
+  refused:
+    'Notifications of this site are blocked in this browser. Allow them in its site settings, beside the address, and reload this page.',
+  dismissed: 'The browser did not give its permission. Press the button again and allow notifications.',
+} as const
+
+function row(part: Section, device: Device, own: boolean, done: Done): HTMLElement {
+  const { id, name, created_at, last_sent_at } = device
+  const said = visibleString(name)
+  return el(
+    'li',
+    { class: 'entry' },
+    el(
+      'div',
+      {},
+      el('p', { class: 'entry-name' }, callerText(name), own && el('span', { class: 'tag' }, 'This browser')),
+      el(
+        'p',
+        { class: 'hint' },
+        'since ',
+        day(created_at),
+        ...(last_sent_at === null ? [' · nothing sent yet'] : [' · last sent ', day(last_sent_at)]),
+      ),
+    ),
+    el(
+      'div',
+      { class: 'buttons' },
+      button('Send a test', 'quiet', () => test(part, id, said), { 'aria-label': `Send a test to ${said}` }),
+      button('Remove', 'quiet', () => removeDevice(part, { id, name, own }, done), {
+        'aria-label': `Remove ${said}`,
+      }),
+    ),
+  )
+}
+
+async function test(part: Section, id: string, name: string): Promise<void> {
+  part.slot.clear()
+  try {
+    const { sent } = await post(`/me/push/${id}/test`, {}, testShape)
+    if (sent)
+      part.slot.show(
+        'success',
+        `A test is on its way to ${name}. If it does not appear, look at the notification settings of that device.`,
+      )
+    else
+      part.slot.show(
+        'warning',
+        `The push service of ${name} did not take the test. Remove it and turn notifications on again.`,
+      )
+  } catch (error) {
+    part.slot.fail(error)
+  }
+}
+
+async function removeDevice(
+  part: Section,
+  { id, name, own }: { id: string; name: string; own: boolean },
+  done: Done,
+): Promise<void> {
+  part.slot.clear()
+  const sure = await askFirst(
+    'Turn notifications off there?',
+    'Turn off',
+    callerText(name),
+    ' shows no more requests of yours.',
+  )
+  if (!sure) return
+  try {
+    await post(`/me/push/${id}/remove`, {}, okShape)
+    if (own) {
+      rememberDevice(null)
+      await unsubscribe()
+    }
+    await done('Notifications are turned off there.')
+  } catch (error) {
+    part.slot.fail(error)
+  }
+}
+
+/** What this browser can do about notifications. */
+type PushAbility =
+  | 'possible'
+  /** The person, or their organisation, said no: only the browser's own settings can change that. */
+  | 'refused'
+  | 'unsupported'
+  /** iPhones and iPads show notifications of apps on the home screen only. */
+  | 'home_screen_first'
+
+/** Asks nobody anything. */
+function pushAbility(): PushAbility {
+  const can = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
+  if (!can) return /iPhone|iPad|iPod/.test(navigator.userAgent) ? 'home_screen_first' : 'unsupported'
+  return Notification.permission === 'denied' ? 'refused' : 'possible'
+}
+
+/** A name to begin with; the person can say better. */
+function suggestedName(): string {
+  return deviceName(navigator.userAgent)
+}
+
+const WORKER = '/sw.js'
+
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(url: string): string },
+  ): {
+    createScriptURL(url: string): string
+  }
+}
+
+/** The one script address this page ever hands out (the name is the one in the Content-Security-Policy). */
+let workerUrl: string | undefined
+function trustedWorkerUrl(): string {
+  const { trustedTypes } = window as Window & { trustedTypes?: TrustedTypes }
+  const rules = {
+    createScriptURL(url: string): string {
+      if (url !== WORKER) throw new TypeError('only the service worker is started')
+      return url
+    },
+  }
+  workerUrl ??= trustedTypes?.createPolicy('service-worker', rules).createScriptURL(WORKER) ?? WORKER
+  return workerUrl
+}
+
+/**
+ * Asks for the permission, if it was not given yet, and subscribes with the service's key. Call it from a click.
+ * @returns undefined when the person said no
+ */
+async function subscribe(publicKey: string): Promise<PushSubscriptionJSON | undefined> {
+  if ((await Notification.requestPermission()) !== 'granted') return undefined
+  await navigator.serviceWorker.register(trustedWorkerUrl(), { scope: '/', updateViaCache: 'none' })
+  const { pushManager } = await navigator.serviceWorker.ready
+  const options = { userVisibleOnly: true, applicationServerKey: publicKey }
+  try {
+    return (await pushManager.subscribe(options)).toJSON()
+  } catch (error) {
+    // Subscribed with another key: the service was set up anew.
+    const old = error instanceof DOMException && error.name === 'InvalidStateError'
+    if (!old || !(await (await pushManager.getSubscription())?.unsubscribe())) throw error
+    return (await pushManager.subscribe(options)).toJSON()
+  }
+}
+
+/** Ends the subscription of this browser, if there is one. */
+async function unsubscribe(): Promise<void> {
+  const registration = await navigator.serviceWorker.getRegistration('/')
+  await (await registration?.pushManager.getSubscription())?.unsubscribe()
+}
+
+/** Which of the devices this browser is: remembered here, since the service shows no subscription. */
+const OWN_ID = 'countersign.push-device'
+
+function ownDeviceId(): string | null {
+  try {
+    return localStorage.getItem(OWN_ID)
+  } catch {
+    return null
+  }
+}
+
+function rememberDevice(id: string | null): void {
+  try {
+    if (id === null) localStorage.removeItem(OWN_ID)
+    else localStorage.setItem(OWN_ID, id)
+  } catch {
+    // Where nothing may be kept, the list shows the browser like any other.
+  }
+}

@@ -1,0 +1,162 @@
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
+import type { Outcome } from '../../src/domain/receipt.ts'
+import { canonicalize } from '../../src/signing/canonical.ts'
+import { factor, type Review, requestOptions } from '../../webauthn-page/kit/api/contract.ts'
+import { post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import {
+  isRecord,
+  list,
+  object,
+  optional,
+  type Shape,
+  ShapeError,
+  text,
+} from '../../webauthn-page/kit/api/shape.ts'
+import { usePasskey } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import {
+  type CheckedReview,
+  checkChallenge,
+  checkStatement,
+  loadReview,
+  MismatchError,
+  sha256Hex,
+  shownIntent,
+} from '../../webauthn-page/kit/request/checked-review.ts'
+import { inOrder } from './pending.ts'
+
+/** With what the person confirms, and what they say to every caller. */
+export interface BatchBallot {
+  comment: string
+  /** A code instead of the passkey. */
+  totp: string | undefined
+}
+
+/**
+ * Gets one fresh proof of presence for exactly the list that is shown, then posts it.
+ * `asking` hears when the passkey prompt opens and when it was answered.
+ * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
+ */
+export async function submitBatch(
+  shown: ShownBatch,
+  { comment, totp }: BatchBallot,
+  asking: (open: boolean) => void,
+): Promise<BatchItem[]> {
+  const items = shown.reviews.map(({ id }) => ({ id, decision: shown.decision }))
+  const said = await post('/approvals/decisions/options', { items }, batchOptionsShape)
+  await checkBatch(said, shown)
+  const words = comment.trim() === '' ? {} : { comment: comment.trim() }
+  const proof = totp === undefined ? { passkey: await asked(said.options, asking) } : { totp }
+  const body = { batch_id: said.batch_id, ...words, ...proof }
+  return (await post('/approvals/decisions', body, batchAnswerShape)).data
+}
+
+async function asked(
+  options: Parameters<typeof usePasskey>[0] | undefined,
+  asking: (open: boolean) => void,
+): ReturnType<typeof usePasskey> {
+  if (options === undefined)
+    throw new RequestFailure(403, 'method_not_enrolled', 'No passkey of yours can confirm these requests.')
+  asking(true)
+  try {
+    return await usePasskey(options)
+  } finally {
+    asking(false)
+  }
+}
+
+/** At once: more would only queue up in the browser. */
+const TOGETHER = 6
+
+/**
+ * Reads what the requests are about and checks each against the hash that is signed; those that this person cannot decide
+ * any more are left out.
+ * @throws MismatchError, RequestFailure, ShapeError
+ */
+export async function loadBatch(ids: readonly string[]): Promise<CheckedReview[]> {
+  const found: CheckedReview[] = []
+  for (let from = 0; from < ids.length; from += TOGETHER) {
+    const some = await Promise.all(ids.slice(from, from + TOGETHER).map(loadIfThere))
+    found.push(...some.filter((checked) => checked !== undefined))
+  }
+  const open = found.filter(({ review }) => review.status === 'pending' && review.may_decide)
+  const order = inOrder(open.map(({ review }) => review))
+  return order.flatMap((review) => open.filter((checked) => checked.review === review))
+}
+
+async function loadIfThere(id: string): Promise<CheckedReview | undefined> {
+  try {
+    return await loadReview(id)
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 404) return undefined
+    throw error
+  }
+}
+
+/** What the person has on the screen and the button they pressed. */
+interface ShownBatch {
+  reviews: readonly Review[]
+  decision: Outcome
+  /** Reference of the person who acts. */
+  actor: string
+  audience: string
+}
+
+/**
+ * Refuses to go on unless the batch lists exactly what is shown, in that order, by the hash of an intent that says exactly
+ * what is shown, and the challenge is the hash of that batch (T16, T18): one item exchanged, left out or added between
+ * showing and signing is caught here, before the passkey.
+ * @throws MismatchError naming the field
+ */
+async function checkBatch(said: BatchOptions, shown: ShownBatch): Promise<void> {
+  const { reviews, decision, actor, audience } = shown
+  if (said.intents.length !== reviews.length) throw differs('number of requests')
+  const items = await Promise.all(
+    reviews.map(async (review, at) => {
+      const intent = said.intents[at] ?? {}
+      checkStatement(intent, shownIntent(review, decision, audience))
+      return { rid: review.id, decision, intent_sha256: await sha256Hex(canonicalize(intent)) }
+    }),
+  )
+  const { salt, items: listed, ...rest } = said.batch
+  checkStatement({ salt, ...rest }, { typ: 'human-approval/batch/v1', aud: audience, approver: actor })
+  if (canonicalize(listed ?? null) !== canonicalize(items)) throw differs('list of requests')
+  if (said.options !== undefined) await checkChallenge(said.batch, said.options)
+}
+
+function differs(field: string): MismatchError {
+  return new MismatchError(
+    `The service asked for a signature on something other than what is shown here (${field}).`,
+  )
+}
+
+const statement: Shape<Record<string, unknown>> = (value, path) => {
+  if (!isRecord(value)) throw new ShapeError(path, 'an object')
+  return value
+}
+
+/** Batch and intents stay untyped here: `checkBatch` compares them field by field, unknown fields included. */
+const batchOptionsShape = object({
+  batch_id: text,
+  batch: statement,
+  intents: list(statement),
+  methods: list(factor),
+  options: optional(requestOptions),
+})
+
+interface BatchOptions {
+  batch: Record<string, unknown>
+  intents: Record<string, unknown>[]
+  options: PublicKeyCredentialRequestOptionsJSON | undefined
+}
+
+/** Why one item was lost, in the service's words or by its code. */
+const lost: Shape<string> = (value, path) => {
+  if (typeof value === 'string') return value
+  if (isRecord(value)) return text(value.message ?? value.error, path)
+  throw new ShapeError(path, 'an error')
+}
+
+const batchItemShape = object({ id: text, status: optional(text), error: optional(lost) })
+export type BatchItem = ReturnType<typeof batchItemShape>
+
+const batchAnswerShape = object({ data: list(batchItemShape) })

@@ -1,0 +1,254 @@
+import type { Outcome } from '../../src/domain/receipt.ts'
+import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
+import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, type Child, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
+import { readCode } from '../../webauthn-page/kit/dom/field.ts'
+import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { promptNote, stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { commentField, methodChoice } from '../../webauthn-page/kit/request/ballot-fields.ts'
+import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
+import { audience } from '../../webauthn-page/kit/request/request-words.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import type { BatchItem } from './batch.ts'
+import { loadBatch, submitBatch } from './batch.ts'
+import { itemList, resultRow } from './batch-rows.ts'
+
+/** Refusals that say: the list is not any more what it was. Nothing of it is recorded then. */
+const CHANGED = ['batch_changed', 'not_pending', 'already_voted', 'not_found']
+
+/** One decision on several requests under one gesture, in a dialog of its own. */
+export class DecideTogether {
+  readonly #ids: readonly string[]
+  readonly #decision: Outcome
+  readonly #actor: string
+  readonly #heading = el('h2', { id: freshId('together'), tabindex: -1 })
+  readonly #slot = noticeSlot()
+  readonly #body = el('div', { class: 'batch-body' })
+  readonly #dialog = el('dialog', { class: 'dialog sheet', 'aria-labelledby': this.#heading.id })
+  readonly #draft = { comment: '' }
+  #busy = false
+
+  /** `actor` is the reference of the signed-in person. */
+  constructor(ids: readonly string[], decision: Outcome, actor: string) {
+    this.#ids = ids
+    this.#decision = decision
+    this.#actor = actor
+  }
+
+  /** Resolves when the dialog is closed, whatever came of it. */
+  async open(): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#dialog.addEventListener('close', () => {
+        stopPrompt()
+        this.#dialog.remove()
+        resolve()
+      })
+    })
+    // What is under way cannot be taken back by closing its window.
+    this.#dialog.addEventListener('cancel', (event) => {
+      if (this.#busy) event.preventDefault()
+    })
+    this.#dialog.append(this.#heading, this.#slot.element, this.#body)
+    document.body.append(this.#dialog)
+    this.#dialog.showModal()
+    await this.#load()
+    await closed
+  }
+
+  async #load(): Promise<void> {
+    this.#show(`${this.#verb()} together`, el('p', { class: 'loading' }, 'Loading what you would sign…'))
+    try {
+      const reviews = await loadBatch(this.#ids)
+      if (!this.#dialog.open) return
+      if (reviews.length > 0) this.#showItems(reviews)
+      else this.#show('Nothing is left to decide', el('p', {}, 'It is all decided.'), this.#closing('Close'))
+    } catch (error) {
+      if (error instanceof MismatchError) this.#showMismatch(error)
+      else this.#showFailure(error)
+    }
+  }
+
+  #verb(): string {
+    return this.#decision === 'approved' ? 'Approve' : 'Reject'
+  }
+
+  #show(title: string, ...parts: Child[]): void {
+    this.#heading.textContent = title
+    this.#body.replaceChildren(...parts.filter((part) => part !== undefined && part !== false))
+    this.#heading.focus()
+    this.#dialog.scrollTo(0, 0)
+  }
+
+  #showItems(items: readonly CheckedReview[]): void {
+    const methods = usableForAll(items)
+    const left = this.#ids.length - items.length
+    const high = items.filter(({ review }) => review.high_impact).length
+    const facts = [
+      high === 1 && 'One of them is marked high impact and comes first.',
+      high > 1 && `${high} of them are marked high impact and come first.`,
+      left > 0 && `${left} can no longer be decided by you and ${left === 1 ? 'is' : 'are'} left out.`,
+    ].filter((fact) => fact !== false)
+    this.#show(
+      `${this.#verb()} ${counted(items.length)}?`,
+      el('p', {}, 'One gesture decides all of these; each gets its own signature. ', facts.join(' ')),
+      itemList(items),
+      methods.length === 0
+        ? el('p', {}, 'No way of confirming is allowed for all of these. Decide them one by one.')
+        : this.#form(items, methods),
+      this.#closing('Cancel'),
+    )
+  }
+
+  #form(items: readonly CheckedReview[], methods: readonly Factor[]): HTMLElement {
+    const choice = methodChoice(methods)
+    const slot = noticeSlot()
+    const comment = commentField(this.#draft, 'The callers read it, and it is kept with each receipt.')
+    const confirm = button(
+      `${this.#verb()} ${counted(items.length)}`,
+      this.#decision === 'approved' ? 'approve' : 'reject',
+      async () => {
+        const totp = choice.method() === 'totp' ? readCode(choice.code) : undefined
+        if (choice.method() === 'totp' && totp === undefined) return
+        this.#slot.clear()
+        slot.clear()
+        await this.#decide(items, totp, slot).catch((error: unknown) => {
+          choice.code.input.value = ''
+          slot.fail(error, { totp: choice.code, comment })
+        })
+      },
+    )
+    return el(
+      'div',
+      { class: 'decision-form' },
+      comment.row,
+      choice.element,
+      slot.element,
+      forOthers(items),
+      confirm,
+      choice.hint,
+    )
+  }
+
+  /** @throws what leaves the form as it is: a closed prompt, a wrong code, no answer */
+  async #decide(items: readonly CheckedReview[], totp: string | undefined, slot: NoticeSlot): Promise<void> {
+    this.#busy = true
+    announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
+    const reviews = items.map(({ review }) => review)
+    const shown = { reviews, decision: this.#decision, actor: this.#actor, audience: audience() }
+    try {
+      const results = await submitBatch(shown, { comment: this.#draft.comment, totp }, (asking) => {
+        if (asking) slot.show('info', ...promptNote())
+        else slot.clear()
+      })
+      this.#showResults(items, results)
+    } catch (error) {
+      if (error instanceof MismatchError) this.#showMismatch(error)
+      else if (error instanceof RequestFailure && CHANGED.includes(error.code)) await this.#reload(error)
+      else throw error
+    } finally {
+      this.#busy = false
+    }
+  }
+
+  async #reload({ ids }: RequestFailure): Promise<void> {
+    await this.#load()
+    const some = ids.length === 0 ? 'something' : counted(ids.length)
+    this.#slot.show(
+      'warning',
+      `${some} changed since you looked: decided, withdrawn or expired. Nothing was recorded. This is the list as it is now.`,
+    )
+  }
+
+  #showResults(items: readonly CheckedReview[], results: readonly BatchItem[]): void {
+    const recorded = results.filter(({ error }) => error === undefined).length
+    this.#show(
+      recorded === items.length
+        ? `${this.#decision === 'approved' ? 'Approved' : 'Rejected'}: ${counted(recorded)}`
+        : `${recorded} of ${counted(items.length)} recorded`,
+      el(
+        'ol',
+        { class: 'waiting-list', 'aria-label': 'What came of it' },
+        ...items.map(({ review }) =>
+          resultRow(
+            review,
+            this.#decision,
+            results.find(({ id }) => id === review.id),
+          ),
+        ),
+      ),
+      this.#closing('Back to the inbox'),
+    )
+    announce(`${recorded} of ${counted(items.length)} recorded`)
+  }
+
+  #showMismatch(error: MismatchError): void {
+    this.#slot.show('error', error.message, ' Nothing was signed.')
+    this.#show(
+      'Stopped for your safety',
+      el(
+        'p',
+        {},
+        'Do not decide these requests any other way. Tell whoever runs this service what this page says.',
+      ),
+      this.#closing('Close'),
+    )
+  }
+
+  #showFailure(error: unknown): void {
+    this.#slot.show('error', sentenceOf(error))
+    this.#show(
+      'The requests could not be loaded',
+      el(
+        'div',
+        { class: 'buttons' },
+        button('Try again', 'primary', () => {
+          this.#slot.clear()
+          return this.#load()
+        }),
+        button('Close', 'quiet', () => this.#dialog.close()),
+      ),
+    )
+  }
+
+  #closing(label: string): HTMLElement {
+    return el(
+      'div',
+      { class: 'buttons' },
+      button(label, label === 'Cancel' ? 'quiet' : 'primary', () => {
+        if (this.#busy) stopPrompt()
+        else this.#dialog.close()
+      }),
+    )
+  }
+}
+
+/** What may confirm every one of them. */
+function usableForAll(items: readonly CheckedReview[]): Factor[] {
+  const [first, ...others] = items
+  if (first === undefined) return []
+  return first.review.methods.filter((method) =>
+    others.every(({ review }) => review.methods.includes(method)),
+  )
+}
+
+function counted(number: number): string {
+  return number === 1 ? '1 request' : `${number} requests`
+}
+
+/** Says beside the button whose votes these are, where the person stands in for others; undefined where for nobody. */
+export function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {
+  const others = new Map<string, { name: string; count: number }>()
+  for (const { review } of items) {
+    const other = review.on_behalf_of ?? undefined
+    if (other === undefined) continue
+    others.set(other.approver, { name: other.name, count: (others.get(other.approver)?.count ?? 0) + 1 })
+  }
+  if (others.size === 0) return undefined
+  const named = [...others.values()].flatMap(({ name, count }, index): Child[] => [
+    index > 0 && ', ',
+    el('strong', {}, callerText(name)),
+    count < items.length && ` (${count} of ${items.length})`,
+  ])
+  return el('p', { class: 'deciding-for' }, 'You decide for ', ...named, '.')
+}

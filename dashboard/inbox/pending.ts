@@ -1,0 +1,30 @@
+import type { Principal } from '../../webauthn-page/kit/api/contract.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+
+/** Says whose vote it would be when the person stands in for somebody; undefined when it is their own. */
+export function forWhom(principal: Principal | null | undefined): HTMLElement | undefined {
+  if (principal === null || principal === undefined) return undefined
+  return el(
+    'p',
+    { class: 'hint' },
+    'You decide it for ',
+    el('strong', {}, callerText(principal.name)),
+    ' (',
+    el('span', { class: 'mono' }, principal.approver),
+    '), for whom you stand in.',
+  )
+}
+
+interface Ordered {
+  high_impact: boolean
+  created_at: string
+}
+
+/** High impact first, then the oldest: what matters most is never below what can wait (T18). */
+export function inOrder<T extends Ordered>(requests: readonly T[]): T[] {
+  return [...requests].sort(
+    (a, b) =>
+      Number(b.high_impact) - Number(a.high_impact) || Date.parse(a.created_at) - Date.parse(b.created_at),
+  )
+}

@@ -1,0 +1,143 @@
+import { get, post } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { deliveryState, outcomeWord } from '../parts/delivery-words.ts'
+import type { PageContext } from '../shell/page-entry.ts'
+import { type Delivery, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
+
+interface Around {
+  slot: NoticeSlot
+  context: PageContext
+  /** Is anybody there to send it to? */
+  replayable: boolean
+  /** It is on its way again. */
+  replayed(): void
+  /** Says to whom it is, where that is not plain. */
+  to?: HTMLElement
+}
+
+/** One delivery: what it told of, how it stands, each attempt, and for one that rests another round. */
+export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
+  const { event_type, event_id, request_id, state, next_attempt_at, attempts, created_at } = delivery
+  const rests = state === 'delivered' || state === 'dead' || state === 'dropped'
+  return el(
+    'li',
+    { class: 'entry delivery' },
+    el(
+      'div',
+      {},
+      el('p', { class: 'entry-name' }, el('code', {}, event_type), stateTag(state)),
+      el(
+        'p',
+        { class: 'hint' },
+        moment(created_at),
+        ...(request_id === undefined
+          ? []
+          : [' · ', link(around.context.href(`/requests/${encodeURIComponent(request_id)}`), 'its request')]),
+        ' · ',
+        el('span', { class: 'mono' }, event_id),
+      ),
+      around.to,
+      next_attempt_at !== null && el('p', { class: 'hint' }, 'Next attempt ', moment(next_attempt_at)),
+      attempts.length > 0 && attemptList(attempts),
+    ),
+    rests &&
+      around.replayable &&
+      button('Replay', 'quiet', () => replay(delivery, around), {
+        'aria-label': `Replay ${event_type}, ${event_id}`,
+      }),
+  )
+}
+
+async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<void> {
+  slot.clear()
+  try {
+    await post(`/deliveries/${encodeURIComponent(id)}/replay`, {}, deliveryShape)
+    announce('It is on its way again')
+    replayed()
+  } catch (error) {
+    slot.fail(error)
+  }
+}
+
+function attemptList(attempts: Delivery['attempts']): HTMLElement {
+  const last = attempts.at(-1)
+  const said = attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`
+  return el(
+    'details',
+    { class: 'attempts' },
+    el('summary', {}, last === undefined ? said : `${said}, the last: ${outcomeWord(last.outcome)}`),
+    el(
+      'ol',
+      {},
+      ...attempts.map(({ at, outcome, duration_ms }) =>
+        el('li', {}, moment(at), `: ${outcomeWord(outcome)}, after ${duration_ms} ms`),
+      ),
+    ),
+  )
+}
+
+/** State of a delivery as a mark in words; what was given up stands out. */
+function stateTag(state: string): HTMLElement {
+  const look = state === 'delivered' ? 'live' : state === 'dead' || state === 'dropped' ? 'warn' : ''
+  return el('span', { class: `tag ${look}` }, deliveryState(state))
+}
+
+/** "Last delivery 3 November, 10:12: answered with status 200." */
+export function lastDelivery(delivery: Delivery | null | undefined): Child[] {
+  if (delivery === undefined || delivery === null) return ['Nothing was sent to it yet.']
+  const last = delivery.attempts.at(-1)
+  const when = ['Last delivery ', moment(last?.at ?? delivery.created_at), ': ']
+  if (last === undefined) return [...when, deliveryState(delivery.state).toLowerCase(), '.']
+  const stands = delivery.state === 'delivered' ? '' : `, ${deliveryState(delivery.state).toLowerCase()}`
+  return [...when, `${outcomeWord(last.outcome)}${stands}.`]
+}
+
+/** What came of a test, and what to look at when it was not taken. */
+export function testResult({ state, attempts }: Delivery): { good: boolean; words: string } {
+  const last = attempts.at(-1)
+  if (last === undefined) return { good: false, words: 'The test was not sent. Try again.' }
+  const said = `${outcomeWord(last.outcome)}, after ${last.duration_ms} ms`
+  if (state === 'delivered') return { good: true, words: `The receiver took the test: ${said}.` }
+  return { good: false, words: `The receiver did not take the test: ${said}. ${advice(last.outcome)}` }
+}
+
+function advice(outcome: string): string {
+  const status = /^http_(\d{3})$/.exec(outcome)?.[1]
+  if (status !== undefined) return adviceOnStatus(Number(status))
+  switch (outcome) {
+    case 'blocked':
+      return 'Only public addresses may be called. Does the host name lead to a private one?'
+    case 'connect_failed':
+      return 'Is it running, reachable from this service, and its certificate valid?'
+    case 'timeout':
+      return 'It must answer at once and do its work afterwards.'
+    default:
+      return 'Try again.'
+  }
+}
+
+function adviceOnStatus(status: number): string {
+  if (status >= 300 && status < 400) return 'Redirects are not followed: enter the address they lead to.'
+  if (status === 401 || status === 403) return 'Does it check the signature with the secret of this webhook?'
+  if (status === 404) return 'Is the path of the address right?'
+  if (status === 410) return 'To an event, 410 switches the webhook off.'
+  return 'It must answer with a status from 200 to 299.'
+}
+
+/** A page of the log of a webhook, newest first. */
+export type DeliveryPage = ReturnType<typeof deliveryPageShape>
+
+/** @throws RequestFailure, ShapeError */
+export function loadDeliveries(id: string, cursor: string | undefined): Promise<DeliveryPage> {
+  const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+  return get(`/account/webhooks/${encodeURIComponent(id)}/deliveries${query}`, deliveryPageShape)
+}
+
+/** What was given up, of the whole account. @throws RequestFailure, ShapeError */
+export function loadDeadLetters(cursor?: string): Promise<DeliveryPage> {
+  const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+  return get(`/account/dead-letters${query}`, deliveryPageShape)
+}

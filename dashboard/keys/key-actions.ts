@@ -1,0 +1,104 @@
+import { okShape } from '../../webauthn-page/kit/api/contract.ts'
+import { get, remove } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { askFirst } from '../parts/ask-first.ts'
+import type { RowPanel } from '../parts/row-panel.ts'
+import { secretBox } from '../parts/secret-box.ts'
+import { type Key, keysShape, secretsShape } from './key-shapes.ts'
+import { namedKey } from './key-words.ts'
+
+/** Asks first, then revokes the key. What goes wrong is shown in the slot. */
+export async function revokeKey(
+  key: Pick<Key, 'id' | 'name' | 'key_prefix'>,
+  slot: NoticeSlot,
+  done: (message: string) => Promise<void>,
+): Promise<void> {
+  const sure = await askFirst(
+    'Revoke this API key?',
+    'Revoke',
+    ...namedKey(key),
+    ' stops working at once, everywhere it is used. This cannot be undone. What it asked for before still waits in the inboxes, ',
+    'marked there; reject what should not happen.',
+  )
+  if (!sure) return
+  try {
+    await remove(`/account/api-keys/${key.id}`, okShape)
+    await done('The API key is revoked.')
+  } catch (error) {
+    slot.fail(error)
+  }
+}
+
+/** All keys of the account, revoked ones too. @throws RequestFailure, ShapeError */
+export async function loadKeys(): Promise<Key[]> {
+  const keys: Key[] = []
+  let cursor = ''
+  // A bound on pages: a service that never ends its list must not keep this page busy for ever.
+  for (let page = 0; page < 50; page += 1) {
+    const { data, next_cursor } = await get(`/account/api-keys${cursor}`, keysShape)
+    keys.push(...data)
+    if (next_cursor === null) break
+    cursor = `?cursor=${encodeURIComponent(next_cursor)}`
+  }
+  return keys
+}
+
+/** @throws RequestFailure, ShapeError */
+async function loadSecret(keyId: string): Promise<string | undefined> {
+  const { keys } = await get('/account/webhook-secret', secretsShape)
+  return keys.find(({ id }) => id === keyId)?.webhook_signing_secret
+}
+
+/** Shows what the callbacks of this key's requests are signed with. @throws RequestFailure, ShapeError */
+export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
+  const secret = await loadSecret(key.id)
+  if (secret === undefined) return panel.slot.show('error', 'This key is revoked by now. Reload the page.')
+  panel.show(
+    el(
+      'div',
+      { class: 'panel-form' },
+      el('h3', {}, 'Callback signing secret of this key'),
+      el(
+        'p',
+        { class: 'hint' },
+        'Callbacks of requests made with this key carry ',
+        el('code', {}, 'X-Service-Signature'),
+        ', an HMAC under this secret. Only the receiver of the callbacks needs it; it never changes while the key lives.',
+      ),
+      secretBox(secret, 'the signing secret'),
+      el('div', { class: 'buttons' }, button('Hide it', 'quiet', panel.close)),
+    ),
+  )
+}
+
+/** The callback signing secret of a key that was just made, behind a button: few need it, and it is a secret. */
+export function secretOnDemand(keyId: string): HTMLElement {
+  const slot = noticeSlot()
+  const place = el('div', { class: 'panel-form' })
+  const show = button('Show the signing secret', 'quiet', async () => {
+    slot.clear()
+    try {
+      const secret = await loadSecret(keyId)
+      if (secret === undefined) return slot.show('error', 'This key is revoked by now.')
+      const box = secretBox(secret, 'the signing secret')
+      place.replaceChildren(box)
+      box.querySelector('button')?.focus()
+    } catch (error) {
+      slot.fail(error)
+    }
+  })
+  place.append(
+    el(
+      'p',
+      { class: 'hint' },
+      'A receiver of callbacks checks ',
+      el('code', {}, 'X-Service-Signature'),
+      ' with the signing secret of this key. It can be shown again later, below the key.',
+    ),
+    slot.element,
+    el('div', { class: 'buttons' }, show),
+  )
+  return place
+}

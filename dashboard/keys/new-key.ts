@@ -1,0 +1,204 @@
+import { post } from '../../webauthn-page/kit/api/request.ts'
+import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { checkBox } from '../parts/fields.ts'
+import { askCommand, command, rawKeyBox } from '../parts/secret-box.ts'
+import { type Section, section } from '../parts/section.ts'
+import { secretOnDemand } from './key-actions.ts'
+import { type Key, newKeyShape } from './key-shapes.ts'
+
+export interface NewKey {
+  rawKey: string
+  /** Whether the account had none before. */
+  first: boolean
+  key: Pick<Key, 'id' | 'sandbox'>
+}
+
+/** What to know before reading on. */
+export function onceOnly(): HTMLElement {
+  return el(
+    'span',
+    {},
+    'Copy it now. ',
+    el('strong', {}, 'It is shown only this once'),
+    ' and cannot be recovered.',
+  )
+}
+
+/** The raw key, shown once, and the way from a first request to a receipt that was checked. */
+export function newKeyView(
+  { rawKey, first, key: { id, sandbox } }: NewKey,
+  origin: string,
+  done: () => Promise<void>,
+): HTMLElement {
+  return el(
+    'div',
+    { class: 'new-key' },
+    rawKeyBox(rawKey),
+    el('h3', {}, first ? 'Ask for your first approval' : 'Ask for an approval'),
+    el('p', { class: 'hint' }, 'Run this in a terminal. The answer holds the id of the request.'),
+    command(askCommand(rawKey, origin), 'the command that asks for an approval'),
+    el('h3', {}, 'What comes next'),
+    el(
+      'ol',
+      { class: 'steps' },
+      sandbox
+        ? el('li', {}, 'Wait a few seconds: a sandbox request is approved by itself, without a person.')
+        : el(
+            'li',
+            {},
+            'The request appears in your ',
+            link('/', 'inbox'),
+            ' by itself. Look at it and decide.',
+          ),
+      el(
+        'li',
+        {},
+        'Read the decision, with the id in place of ',
+        el('code', {}, 'req_…'),
+        '. The call answers as soon as somebody decides.',
+        command(read(rawKey, origin), 'the command that reads the decision'),
+      ),
+      el(
+        'li',
+        {},
+        'Check the receipt yourself, in the folder of Countersign:',
+        command(verify(origin, sandbox), 'the command that checks the receipt'),
+      ),
+    ),
+    el('h3', {}, 'If it is told by callback'),
+    secretOnDemand(id),
+    el('div', { class: 'buttons' }, button('I saved the key', 'primary', done)),
+  )
+}
+
+function read(rawKey: string, origin: string): string {
+  return [
+    `curl '${origin}/api/v1/approvals/req_…/wait?timeout=25' \\`,
+    `  -H 'Authorization: Bearer ${rawKey}' > decision.json`,
+  ].join('\n')
+}
+
+function verify(origin: string, sandbox: boolean): string {
+  const keys = `--jwks ${origin}/.well-known/jwks.json`
+  return ['npx countersign verify decision.json \\', `  ${keys}${sandbox ? ' --allow-sandbox' : ''}`].join(
+    '\n',
+  )
+}
+
+type Done = (message?: string) => Promise<void>
+
+/**
+ * The form for a new key; it becomes the key, shown once. `first`: the account has had none yet. `made` runs as soon as
+ * there is one.
+ */
+export function newKeySection(first: boolean, done: Done, made: () => void): HTMLElement {
+  const part = section(
+    first ? 'Create your first API key' : 'Create an API key',
+    'An application or agent uses it to ask for approvals. A sandbox key decides by itself, for trying things out.',
+  )
+  part.body.append(keyForm(part, { first, done, made }))
+  return part.element
+}
+
+interface KeyForm {
+  first: boolean
+  done: Done
+  made(): void
+}
+
+function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
+  const name = field({
+    label: 'Name of the key',
+    name: 'name',
+    hint: 'Approvers see it as the one who asks, for example “deploy-bot”.',
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true },
+  })
+  const sandbox = checkBox('Sandbox key: every request is a dry run', {
+    hint: 'Nobody is asked; its receipts say that they are of the sandbox.',
+  })
+  const sourceControl = checkBox('For a source-control integration', {
+    hint: 'All its requests are high impact: whoever has a passkey must use it.',
+  })
+  const scopes = scopeFields()
+  const form = el(
+    'form',
+    { novalidate: true, class: 'key-form' },
+    name.row,
+    sandbox.row,
+    sourceControl.row,
+    scopes.element,
+    submitButton(first ? 'Create your first API key' : 'Create an API key', first ? 'primary' : 'plain'),
+  )
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    part.slot.clear()
+    const said = name.input.value.trim()
+    if (said === '') {
+      name.setError('Give the key a name.')
+      return name.input.focus()
+    }
+    const chosen = scopes.read()
+    if (chosen === undefined) return
+    const wanted = {
+      name: said,
+      sandbox: sandbox.input.checked,
+      scopes: chosen,
+      source_control: sourceControl.input.checked,
+    }
+    void runOnce(form, async () => {
+      try {
+        const { raw_key: rawKey, key } = await post('/account/api-keys', wanted, newKeyShape)
+        const view = newKeyView({ rawKey, key, first }, location.origin, () => done())
+        part.turnInto('Your new API key', onceOnly(), view)
+        made()
+      } catch (error) {
+        part.slot.fail(error, { name })
+      }
+    })
+  })
+  return form
+}
+
+/** What a key may be used for, and how people call it. */
+export const SCOPES: readonly (readonly [scope: string, words: string])[] = [
+  ['approval:create', 'Ask for approvals, remind, withdraw, use them up'],
+  ['approval:read', 'Read requests and wait for decisions'],
+  ['approval:verify', 'Verify receipts'],
+]
+
+/** Boxes for the scopes, all checked. */
+interface ScopeFields {
+  element: HTMLElement
+  /** The chosen ones; undefined when none is, and the fields say so. */
+  read(): string[] | undefined
+}
+
+function scopeFields(): ScopeFields {
+  const errorId = freshId('scopes-error')
+  const error = el('p', { class: 'field-error', id: errorId })
+  const boxes = SCOPES.map(([scope, words]) => {
+    const id = freshId('scope')
+    const box = el('input', { type: 'checkbox', id, checked: true, 'aria-describedby': errorId })
+    box.addEventListener('change', () => error.replaceChildren())
+    return { scope, box, row: el('p', { class: 'check' }, box, ' ', el('label', { for: id }, words)) }
+  })
+  const element = el(
+    'fieldset',
+    {},
+    el('legend', {}, 'What it may do'),
+    ...boxes.map(({ row }) => row),
+    error,
+  )
+  return {
+    element,
+    read() {
+      const chosen = boxes.filter(({ box }) => box.checked).map(({ scope }) => scope)
+      if (chosen.length > 0) return chosen
+      error.textContent = 'Choose at least one.'
+      boxes[0]?.box.focus()
+      return undefined
+    },
+  }
+}
