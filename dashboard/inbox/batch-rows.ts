@@ -12,7 +12,7 @@ import type { BatchItem } from './batch.ts'
 import { forWhom } from './pending.ts'
 
 /** A request in the list of what would be signed. */
-export interface ItemRow {
+interface ItemRow {
   element: HTMLElement
   /** Everything of it but its action. */
   details: Details
@@ -25,7 +25,7 @@ interface Details {
 }
 
 /** One request that would be signed: its action in full, and everything else of it, open where the impact is high. */
-export function itemRow(checked: CheckedReview): ItemRow {
+function itemRow(checked: CheckedReview): ItemRow {
   const { review } = checked
   const { element: quote, textId } = callerQuote(review.action)
   const details = everything(checked, textId)

@@ -237,7 +237,7 @@ function counted(number: number): string {
 }
 
 /** Says beside the button whose votes these are, where the person stands in for others; undefined where for nobody. */
-export function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {
+function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {
   const others = new Map<string, { name: string; count: number }>()
   for (const { review } of items) {
     const other = review.on_behalf_of ?? undefined

@@ -123,7 +123,7 @@ export interface WaitingRow {
 }
 
 /** The service's own words stand around the frame of the caller, never in it (T44). */
-export function waitingRow(request: PendingRequest): WaitingRow {
+function waitingRow(request: PendingRequest): WaitingRow {
   const time = el('p', { class: 'time-left' })
   const { element: quote, textId } = callerQuote(request.action)
   const box = canDecide(request) ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined

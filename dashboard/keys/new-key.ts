@@ -8,7 +8,7 @@ import { type Section, section } from '../parts/section.ts'
 import { secretOnDemand } from './key-actions.ts'
 import { type Key, newKeyShape } from './key-shapes.ts'
 
-export interface NewKey {
+interface NewKey {
   rawKey: string
   /** Whether the account had none before. */
   first: boolean
@@ -27,7 +27,7 @@ export function onceOnly(): HTMLElement {
 }
 
 /** The raw key, shown once, and the way from a first request to a receipt that was checked. */
-export function newKeyView(
+function newKeyView(
   { rawKey, first, key: { id, sandbox } }: NewKey,
   origin: string,
   done: () => Promise<void>,
