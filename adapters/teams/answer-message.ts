@@ -1,16 +1,16 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { answerCommand } from '../../src/flow/chat/answer-command.ts'
 import type { ChatAnswer, ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
+import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { renderAnswer } from './answer-card.ts'
-import type { BotCalls, BotCommand } from './bot-port.ts'
-import type { Places } from './places.ts'
-import { say } from './say.ts'
-import { NOTICES } from './words.ts'
+import type { BotAddress, BotCalls, BotCommand, BotMessage, SentMessage } from './bot-port.ts'
+import type { Conversations } from './conversations.ts'
 
 export interface AnsweringParts {
   deps: FlowDeps
   calls: BotCalls
-  places: Places
+  conversations: Conversations
   tenant: string
 }
 
@@ -22,7 +22,7 @@ export interface AnsweringParts {
 export async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
   const speaker = await speakerOf(parts, command)
   if (speaker === undefined) return
-  const { deps, calls, places } = parts
+  const { deps, calls, conversations } = parts
   const tell = (answer: ChatAnswer) =>
     say(calls, deps.log, command.place, renderAnswer(answer, { now: deps.clock.now() }))
   const answer = await answerCommand(deps, speaker, command.text).catch((error: unknown) => {
@@ -37,7 +37,7 @@ export async function answerMessage(parts: AnsweringParts, command: BotCommand):
     await tell(forEverybody(answer))
     return
   }
-  const own = await places.ofPerson(speaker.identity.user)
+  const own = await conversations.ofPerson(speaker.identity.user)
   const sent = await say(calls, deps.log, own, renderAnswer(answer, { now: deps.clock.now() }))
   await tell(sent.ok ? NOTICES.sentToYou : NOTICES.cannotReachYou)
 }
@@ -51,17 +51,68 @@ function forEverybody(answer: ChatAnswer): ChatAnswer {
 
 /** Only a link made by the signed-in person says who that is here (T37). */
 async function speakerOf(
-  { places, tenant }: AnsweringParts,
+  { conversations, tenant }: AnsweringParts,
   { user, user_name, channel, channel_name }: BotCommand,
 ): Promise<ChatSpeaker | undefined> {
   if (user === undefined) return undefined
   const identity = { platform: 'teams', tenant, user } as const
   const shown_as = { person: user_name ?? user, workspace: tenant }
   if (channel === undefined) return { identity, shown_as }
-  const name = channel_name ?? (await places.nameOf(channel)) ?? channel
+  const name = channel_name ?? (await conversations.nameOf(channel)) ?? channel
   return {
     identity,
     shown_as: { ...shown_as, channel: name },
     channel: { platform: 'teams', tenant, channel },
   }
 }
+
+/** Somebody waits for the answer. */
+const MOST_TRIES = 3
+const LONGEST_WAIT_S = 10
+
+/**
+ * Says something to somebody who asked. Answers are in no outbox; what was refused for pace is said a little later, since
+ * that refusal alone says that nothing was posted.
+ */
+export async function say(
+  calls: Pick<BotCalls, 'post'>,
+  log: FlowDeps['log'],
+  to: BotAddress,
+  message: BotMessage,
+): Promise<ChatOutcome<SentMessage>> {
+  for (let tries = 1; ; tries += 1) {
+    const said = await calls.post(to, message)
+    if (said.ok) return said
+    const { outcome, code, retry_after = 1 } = said
+    if (outcome === 'rate_limited' && tries < MOST_TRIES && retry_after <= LONGEST_WAIT_S) {
+      await wait(retry_after * 1000)
+      continue
+    }
+    log.warn({ outcome, reason: code }, 'an answer could not be given in Teams')
+    return said
+  }
+}
+
+type Notice = ChatAnswer & { kind: 'notice' }
+
+/** What the receiver itself has to say, when no verb answered. All of it is ours. */
+export const NOTICES = {
+  sentToYou: {
+    kind: 'notice',
+    tone: 'done',
+    heading: 'Sent to you alone',
+    sentence: 'The answer is in your own chat with this app: it is not for everybody here.',
+  },
+  cannotReachYou: {
+    kind: 'notice',
+    tone: 'problem',
+    heading: 'The answer is for you alone',
+    sentence: 'This app cannot write to you. Add it for yourself in Teams, then ask it there.',
+  },
+  wentWrong: {
+    kind: 'notice',
+    tone: 'problem',
+    heading: 'Something went wrong on our side',
+    sentence: 'Countersign could not answer; nothing was decided or approved. Try again in a moment.',
+  },
+} as const satisfies Record<string, Notice>

@@ -14,7 +14,6 @@ import type { BotClick } from './bot-port.ts'
 import { renderCard, renderDetails } from './card.ts'
 import { renderConsent } from './consent-card.ts'
 import type { TeamsMessage } from './elements.ts'
-import { PRESS_WORDS } from './words.ts'
 
 /** What a press comes to: the request as the presser may see it, or why not. */
 export type PressAnswer = { message: TeamsMessage; card: Card | undefined } | { words: string }
@@ -107,3 +106,13 @@ async function heal(
   if (card?.message === undefined || request.status === 'pending' || card.shown < card.wanted) return
   await cards.doubt(card.id, clock.now())
 }
+
+/** Answers to a button in a sentence. */
+export const PRESS_WORDS = {
+  unknown: 'Countersign does not know this button. The approval page shows what is true now.',
+  notLinked: 'Countersign does not know you here yet. Write “link” to this app, then try again.',
+  notYours: 'There is no such request, or you are not asked about it.',
+  notHere: 'Countersign has shown no such request here.',
+  slow: 'This takes longer than usual; try again in a moment. The approval page shows what is true now.',
+  wentWrong: 'Something went wrong on our side; nothing was decided. Try again in a moment.',
+} as const

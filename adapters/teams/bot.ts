@@ -2,13 +2,9 @@ import { CloudAdapter, ConfigurationBotFrameworkAuthentication, type TurnContext
 import type { TeamsSettings } from '../../src/config/teams.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { eventOf } from './activity-event.ts'
-import { createAppTokens } from './app-token.ts'
-import type { BotCalls, BotEvents, BotMessage, BotUser, TeamsBot } from './bot-port.ts'
-import { attempt, CALL_DEADLINE_MS } from './call-outcome.ts'
-import { answerClick, type BotAnswer } from './invoke-answer.ts'
-import { readActivity } from './read-activity.ts'
-import { createSendOnce } from './send-once.ts'
+import { eventOf, readActivity } from './activity.ts'
+import type { BotCalls, BotEvents, BotMessage, BotUser, ClickAnswer, TeamsBot } from './bot-port.ts'
+import { attempt, CALL_DEADLINE_MS, createAppTokens, createSendOnce, unlessAborted } from './connector.ts'
 import { TOKEN_ISSUER } from './token-guard.ts'
 
 type Parts = Pick<FlowDeps, 'clock' | 'log'>
@@ -18,6 +14,8 @@ type Connector = Awaited<ReturnType<ReturnType<Authentication['createConnectorFa
 
 const SCOPE = 'https://api.botframework.com'
 const CHECK_MS = 5_000
+const CARD = 'application/vnd.microsoft.card.adaptive'
+const MESSAGE = 'application/vnd.microsoft.activity.message'
 /**
  * The library throws away the keys it has when it cannot read them anew, so that an outage of Microsoft's would end ours. Which
  * keys still count is for our guard to say; the library reads them once more only for a key that it has not got.
@@ -102,12 +100,12 @@ class Adapter extends CloudAdapter {
     events: BotEvents,
   ): Promise<BotAnswer> {
     if (!isActivity(body)) return { status: 400 }
-    const authentic = await withDeadline(this.inbound.authenticateRequest(body, authorization)).catch(
-      (error: unknown) => {
-        log.warn({ error }, 'the bot library did not accept a token that had passed the guard')
-        throw refusal(isRefusal(error) ? 'chat_token_refused' : 'chat_keys_unavailable')
-      },
-    )
+    // The library reads the keys for itself, without a deadline.
+    const checking = this.inbound.authenticateRequest(body, authorization)
+    const authentic = await unlessAborted(checking, AbortSignal.timeout(CHECK_MS)).catch((error: unknown) => {
+      log.warn({ error }, 'the bot library did not accept a token that had passed the guard')
+      throw refusal(isRefusal(error) ? 'chat_token_refused' : 'chat_keys_unavailable')
+    })
     const answer = await this.processActivity(authentic, body, (context) => dispatch(context, events))
     return answer === undefined ? { status: 200 } : { status: answer.status, body: answer.body }
   }
@@ -116,17 +114,6 @@ class Adapter extends CloudAdapter {
   connector(appId: string, serviceUrl: string): Promise<Connector> {
     return this.inbound.createConnectorFactory(this.createClaimsIdentity(appId)).create(serviceUrl, SCOPE)
   }
-}
-
-/** The library reads the keys for itself, without a deadline. */
-async function withDeadline<T>(checking: Promise<T>): Promise<T> {
-  const signal = AbortSignal.timeout(CHECK_MS)
-  return Promise.race([
-    checking,
-    new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    }),
-  ])
 }
 
 /** The library's word for a bad token, and that of what it checks signatures with; anything else is no verdict. */
@@ -205,8 +192,7 @@ async function openWith(
 
 /** `text` beside a card would be shown twice; `summary` is what notifications read. */
 function outgoing({ card, text }: BotMessage): LibraryActivity {
-  const contentType = 'application/vnd.microsoft.card.adaptive'
-  const activity = { type: 'message', summary: text, attachments: [{ contentType, content: card }] }
+  const activity = { type: 'message', summary: text, attachments: [{ contentType: CARD, content: card }] }
   if (!isActivity(activity)) throw new Error('no activity')
   return activity
 }
@@ -219,4 +205,19 @@ function userOf(member: object): BotUser {
   const email = read('email') ?? read('userPrincipalName')
   const name = read('name')
   return { ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) }
+}
+
+/** What goes back to Teams. */
+interface BotAnswer {
+  status: number
+  body?: unknown
+}
+
+/** The answer to `adaptiveCard/action` (Teams "Universal Actions for Adaptive Cards", response format). */
+function answerClick(answer: ClickAnswer): BotAnswer {
+  const body =
+    'card' in answer
+      ? { statusCode: 200, type: CARD, value: answer.card }
+      : { statusCode: 200, type: MESSAGE, value: answer.words }
+  return { status: 200, body }
 }

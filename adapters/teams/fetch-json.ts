@@ -1,4 +1,4 @@
-/** Much more than any document we ask for. */
+/** Much more than any document or roster entry that we ask for. */
 const MOST_BYTES = 1_000_000
 
 /** Why a document did not come. */
@@ -22,7 +22,7 @@ export async function fetchJson(url: string, init: RequestInit & { signal: Abort
     if (init.signal.aborted) throw error
     throw new FetchFailure(0, networkCode(error))
   })
-  const text = await readText(response, MOST_BYTES)
+  const text = await readText(response)
   const body = parsed(text)
   if (!response.ok) throw new FetchFailure(response.status, errorCodeOf(body) ?? 'http_error')
   if (body === undefined) throw new FetchFailure(response.status, 'not_json')
@@ -30,12 +30,12 @@ export async function fetchJson(url: string, init: RequestInit & { signal: Abort
 }
 
 /** The text of an answer; longer ones are cut off from the network, not read. @throws FetchFailure `too_large` */
-export async function readText(response: Response, most: number): Promise<string> {
+export async function readText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of response.body ?? []) {
     length += chunk.length
-    if (length > most) throw new FetchFailure(response.status, 'too_large')
+    if (length > MOST_BYTES) throw new FetchFailure(response.status, 'too_large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

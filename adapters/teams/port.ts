@@ -7,14 +7,13 @@ import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage } from './bot-port.ts'
-import { renderCard } from './card.ts'
+import { renderCard, smallView } from './card.ts'
 import { renderConsent } from './consent-card.ts'
+import type { Conversations } from './conversations.ts'
+import { readPlace, writePlace } from './conversations.ts'
 import { renderMoved } from './moved-card.ts'
 import { renderNotice } from './notice-card.ts'
-import { readPlace, writePlace } from './place-text.ts'
-import type { Places } from './places.ts'
 import { renderReply } from './reply-card.ts'
-import { smallView } from './small-view.ts'
 
 type Failed = ChatOutcome<never> & { ok: false }
 
@@ -22,7 +21,7 @@ type Failed = ChatOutcome<never> & { ok: false }
 export function createTeamsPort(
   { tenantId }: Pick<TeamsSettings, 'tenantId'>,
   calls: BotCalls,
-  places: Places,
+  conversations: Conversations,
   log: FlowDeps['log'],
 ): ChatPort {
   /** What the store cannot tell now is asked again later. */
@@ -38,18 +37,18 @@ export function createTeamsPort(
     tenantsOf: async () => [tenantId],
     lookup: (tenant, email) =>
       told(async () => {
-        const user = tenant === tenantId ? await places.findByEmail(email) : undefined
+        const user = tenant === tenantId ? await conversations.findByEmail(email) : undefined
         const value = user === undefined ? undefined : ({ platform: 'teams', tenant, user } as const)
         return { ok: true, value, duration_ms: 0 }
       }),
     post: (to, view) =>
       told(async () => {
         if (to.tenant !== tenantId) return unreachable('other_tenant')
-        const address = await addressOf(places, to)
+        const address = await addressOf(conversations, to)
         const sent = await fitting(view, (message) => calls.post(address, message))
         if (!sent.ok) return sent
         const place = placeAfter(address, sent.value)
-        if (address.kind === 'unmet') await remember(places, address.user, place, log)
+        if (address.kind === 'unmet') await remember(conversations, address.user, place, log)
         const ref = { tenant: tenantId, conversation: writePlace(place), message: sent.value.message_id }
         return { ...sent, value: ref }
       }),
@@ -69,8 +68,8 @@ export function createTeamsPort(
   }
 }
 
-function addressOf(places: Places, to: ChatAddress): Promise<BotAddress> {
-  return 'user' in to ? places.ofPerson(to.user) : places.ofChannel(to.channel)
+function addressOf(conversations: Conversations, to: ChatAddress): Promise<BotAddress> {
+  return 'user' in to ? conversations.ofPerson(to.user) : conversations.ofChannel(to.channel)
 }
 
 /** Where the message is to be edited, and answered. */
@@ -80,8 +79,13 @@ function placeAfter(address: BotAddress, { conversation_id }: SentMessage): BotP
 }
 
 /** The card is out: not knowing the conversation next time only costs opening it again. */
-async function remember(places: Places, user: string, place: BotPlace, log: FlowDeps['log']): Promise<void> {
-  await places
+async function remember(
+  conversations: Conversations,
+  user: string,
+  place: BotPlace,
+  log: FlowDeps['log'],
+): Promise<void> {
+  await conversations
     .opened(user, place)
     .catch((error: unknown) => log.warn({ error }, 'a conversation was not kept'))
 }

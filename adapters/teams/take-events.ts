@@ -1,12 +1,10 @@
+import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { VERBS } from './actions.ts'
 import { renderAnswer } from './answer-card.ts'
-import { type AnsweringParts, answerMessage } from './answer-message.ts'
-import { answerPress } from './answer-press.ts'
-import type { Background } from './background.ts'
+import { type AnsweringParts, answerMessage, NOTICES, say } from './answer-message.ts'
+import { answerPress, PRESS_WORDS } from './answer-press.ts'
 import type { BotClick, BotEvents, BotSource, ClickAnswer } from './bot-port.ts'
-import { say } from './say.ts'
-import { NOTICES, PRESS_WORDS } from './words.ts'
 
 /** Teams gives up on a pressed button after a few seconds. */
 const PRESS_MS = 1_800
@@ -16,10 +14,10 @@ const PRESS_MS = 1_800
  * to Teams comes after it, once for each message however often it is delivered.
  */
 export function takeEvents(parts: AnsweringParts, background: Background): BotEvents {
-  const { deps, places, tenant } = parts
+  const { deps, conversations, tenant } = parts
   return {
     async onInstalled(presence) {
-      if (!presence.here) return places.leave(presence)
+      if (!presence.here) return conversations.leave(presence)
       await meet(parts, background, presence, true)
       if (!presence.new_to_person || !(await isFirst(deps, tenant, presence))) return
       background.run(
@@ -76,16 +74,16 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
 
 /** Keeps where it came from; asks the directory for a person's address when it is not known, or when they begin anew. */
 async function meet(
-  { deps, places, calls }: AnsweringParts,
+  { deps, conversations, calls }: AnsweringParts,
   background: Background,
   source: BotSource,
   anew: boolean,
 ): Promise<void> {
-  const met = await places.meet(source)
+  const met = await conversations.meet(source)
   if (met?.kind !== 'person' || (met.email !== undefined && !anew)) return
   background.run(async () => {
     const found = await calls.resolveUser(source.place, source.member ?? met.who)
-    if (found.ok) await places.describe(met, found.value)
+    if (found.ok) await conversations.describe(met, found.value)
     else deps.log.warn({ code: found.code }, 'a person in Teams is not known by e-mail address')
   }, 'a person in Teams was not looked up')
 }
@@ -109,5 +107,21 @@ async function within(ms: number, answer: Promise<ClickAnswer>): Promise<ClickAn
     return await Promise.race([answer, late])
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** Work that goes on after Teams has its answer. */
+interface Background {
+  /** What is thrown is logged, with these words. */
+  run(work: () => Promise<void>, failed: string): void
+  /** Resolves when nothing is under way any more, or after five seconds. */
+  settled(): Promise<void>
+}
+
+export function createBackground(log: FlowDeps['log']): Background {
+  const open = createOpenWork()
+  return {
+    run: (work, failed) => open.add(work().catch((error: unknown) => log.error({ error }, failed))),
+    settled: () => open.settled(),
   }
 }

@@ -3,8 +3,8 @@ import type { ChatConversationStore, ChatPort } from '../../src/flow/chat-ports.
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { BotCalls, TeamsBot } from './bot-port.ts'
+import { createConversations } from './conversations.ts'
 import { paceCalls } from './paced-calls.ts'
-import { createPlaces } from './places.ts'
 import { createTeamsPort } from './port.ts'
 import { createTeamsReceiver } from './receiver.ts'
 
@@ -24,10 +24,10 @@ export function createTeams(
   receive(deps: FlowDeps): { mount?: Mount; start(): Promise<void>; stop(): Promise<void> }
 } {
   const { bot, load } = lazyBot(settings, parts)
-  const places = createPlaces(settings, parts.conversations, parts.clock)
+  const conversations = createConversations(settings, parts.conversations, parts.clock)
   return {
-    port: createTeamsPort(settings, bot, places, parts.log),
-    receive: (deps) => ({ ...createTeamsReceiver(settings, bot, places, deps), start: load }),
+    port: createTeamsPort(settings, bot, conversations, parts.log),
+    receive: (deps) => ({ ...createTeamsReceiver(settings, bot, conversations, deps), start: load }),
   }
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
-import { createAppTokens } from '../../../adapters/teams/app-token.ts'
+import { createAppTokens } from '../../../adapters/teams/connector.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { closeServer, listenLocally, sendJson } from '../../support/local-server.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isAddressed, readCommand } from '../../../adapters/teams/command-text.ts'
+import { isAddressed, readCommand } from '../../../adapters/teams/activity.ts'
 
 const BOT = { id: '28:bot', name: 'Countersign' }
 const mention = (text: string, id = BOT.id) => ({ type: 'mention', text, mentioned: { id } })

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createBot } from '../../../adapters/teams/bot.ts'
 import type { BotEvents } from '../../../adapters/teams/bot-port.ts'
-import { createTokenKeys } from '../../../adapters/teams/token-keys.ts'
+import { createTokenKeys } from '../../../adapters/teams/token-guard.ts'
 import { closeServer, listenLocally, sendJson } from '../../support/local-server.ts'
 import { startTeamsIdentity } from '../../support/teams-identity.ts'
 

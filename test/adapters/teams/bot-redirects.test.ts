@@ -1,8 +1,7 @@
 import { createServer } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
-import { createAppTokens } from '../../../adapters/teams/app-token.ts'
-import { createSendOnce } from '../../../adapters/teams/send-once.ts'
-import { readTokenKeys } from '../../../adapters/teams/token-keys.ts'
+import { createAppTokens, createSendOnce } from '../../../adapters/teams/connector.ts'
+import { readTokenKeys } from '../../../adapters/teams/token-guard.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
 
 const clock = { now: () => new Date() }

@@ -1,5 +1,5 @@
 import { FetchFailure } from '../../../../adapters/teams/fetch-json.ts'
-import { readTokenKeys } from '../../../../adapters/teams/token-keys.ts'
+import { readTokenKeys } from '../../../../adapters/teams/token-guard.ts'
 import { redact } from '../../../compose/log.ts'
 import { type Check, fail, ok } from '../check.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BOT_SCOPE } from '../../../../adapters/teams/app-token.ts'
+import { BOT_SCOPE } from '../../../../adapters/teams/connector.ts'
 import type { TeamsSettings } from '../../../config/teams.ts'
 import { type Check, fail, ok } from '../check.ts'
 

@@ -1,13 +1,13 @@
+import { z } from 'zod'
 import type { TeamsSettings } from '../../src/config/teams.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { ChatConversation, ChatConversationStore } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { BotAddress, BotPlace, BotSource, BotUser } from './bot-port.ts'
-import { readPlace, writePlace } from './place-text.ts'
 import { firstService } from './service-address.ts'
 
 /** Where people and channels of the tenant are written to, as far as Teams has told. */
-export interface Places {
+export interface Conversations {
   /** Keeps what an activity says about where it came from. */
   meet(source: BotSource): Promise<ChatConversation | undefined>
   /** Adds what the directory says about the person. */
@@ -27,11 +27,11 @@ const PLATFORM = 'teams'
 const LONGEST_NAME = 200
 
 /** Over the store of conversations of one tenant. Throws only what the store throws. */
-export function createPlaces(
+export function createConversations(
   settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
   store: ChatConversationStore,
   clock: FlowDeps['clock'],
-): Places {
+): Conversations {
   const { tenantId: tenant } = settings
   const put = async (
     fresh: Pick<ChatConversation, 'who' | 'kind' | 'reference'> & { name?: string | undefined },
@@ -96,4 +96,25 @@ export function createPlaces(
 
 function whoOf({ place, user, channel }: BotSource): string | undefined {
   return place.kind === 'person' ? user : channel
+}
+
+const placeSchema = z.object({
+  kind: z.enum(['person', 'group', 'channel']),
+  service_url: z.string(),
+  conversation_id: z.string(),
+})
+
+/** A place as JSON text, for the store. */
+export function writePlace({ kind, service_url, conversation_id }: BotPlace): string {
+  return JSON.stringify({ kind, service_url, conversation_id })
+}
+
+/** @returns undefined for what this version did not write */
+export function readPlace(text: string): BotPlace | undefined {
+  try {
+    const read = placeSchema.safeParse(JSON.parse(text))
+    return read.success ? read.data : undefined
+  } catch {
+    return undefined
+  }
 }

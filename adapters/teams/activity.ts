@@ -1,10 +1,50 @@
 import { z } from 'zod'
 import type { BotClick, BotCommand, BotPresence, BotSource } from './bot-port.ts'
-import { isAddressed, readCommand } from './command-text.ts'
-import type { Activity } from './read-activity.ts'
+
+const text = z.string().nullish()
+const account = z.object({ id: text, name: text, aadObjectId: text, tenantId: text })
+
+/** What we read of an activity (Bot Framework "Activity", Teams `channelData`); Teams sends null for what is not there. */
+const activitySchema = z.object({
+  type: z.string().min(1).max(64),
+  id: text,
+  channelId: text,
+  serviceUrl: text,
+  name: text,
+  action: text,
+  text,
+  value: z.unknown().optional(),
+  from: account.nullish(),
+  recipient: account.extend({ isTargeted: z.boolean().nullish() }).nullish(),
+  conversation: z
+    .object({ id: text, conversationType: text, tenantId: text, isGroup: z.boolean().nullish() })
+    .nullish(),
+  channelData: z
+    .object({
+      tenant: z.object({ id: text }).nullish(),
+      team: z.object({ id: text, name: text }).nullish(),
+      channel: z.object({ id: text, name: text }).nullish(),
+      eventType: text,
+    })
+    .nullish(),
+  membersAdded: z.array(account).max(1000).nullish(),
+  membersRemoved: z.array(account).max(1000).nullish(),
+  entities: z
+    .array(z.object({ type: text, text, mentioned: z.object({ id: text }).nullish() }).catch({}))
+    .max(1000)
+    .nullish(),
+})
+
+export type Activity = z.infer<typeof activitySchema>
+
+/** Reads a body as an activity. @returns undefined when it is none */
+export function readActivity(body: unknown): Activity | undefined {
+  const read = activitySchema.safeParse(body)
+  return read.success ? read.data : undefined
+}
 
 /** What an activity means to us. */
-export type ActivityEvent =
+type ActivityEvent =
   | { kind: 'click'; click: BotClick }
   | { kind: 'command'; command: BotCommand }
   | { kind: 'presence'; presence: BotPresence }
@@ -102,4 +142,36 @@ function kindOf({
 }: NonNullable<Activity['conversation']>): 'person' | 'group' | 'channel' {
   if (conversationType === 'channel') return 'channel'
   return conversationType === 'personal' && isGroup !== true ? 'person' : 'group'
+}
+
+/** Teams writes messages as a little HTML; pasted receipts must be whole again. */
+const ENTITIES: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: ' ', amp: '&' }
+
+type Written = Pick<Activity, 'text' | 'recipient' | 'entities'>
+
+/**
+ * What somebody typed, as they meant it: without mentions of the bot (those that the activity itself declares, so that
+ * nobody's `<at>` is taken for one), without the slash of a slash command, entities read as letters.
+ */
+export function readCommand(written: Written): string {
+  let left = written.text ?? ''
+  for (const mention of mentionsOfBot(written)) left = left.replaceAll(mention, ' ')
+  const typed = left
+    .replace(/&(lt|gt|quot|#39|nbsp|amp);/g, (whole, name: string) => ENTITIES[name] ?? whole)
+    .replaceAll('\u00a0', ' ')
+    .trim()
+  return typed.replace(/^\/(countersign\b\s*)?/i, '')
+}
+
+/** Is the bot mentioned, or told by a command that only it and the speaker see? */
+export function isAddressed(written: Written): boolean {
+  return written.recipient?.isTargeted === true || mentionsOfBot(written).length > 0
+}
+
+function mentionsOfBot({ recipient, entities }: Written): string[] {
+  const bot = recipient?.id
+  if (!bot) return []
+  return (entities ?? [])
+    .filter(({ type, mentioned }) => type === 'mention' && mentioned?.id === bot)
+    .flatMap(({ text }) => text || [])
 }

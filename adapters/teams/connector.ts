@@ -1,0 +1,183 @@
+import { z } from 'zod'
+import type { TeamsSettings } from '../../src/config/teams.ts'
+import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import { errorCodeOf, FetchFailure, fetchJson, networkCode, parsed, readText } from './fetch-json.ts'
+import { isAllowedService } from './service-address.ts'
+
+interface Sending {
+  method: string
+  url: string
+  body?: string
+  signal: AbortSignal
+}
+
+/**
+ * One HTTP request to the connector: one attempt, no redirect, with our token only to hosts that are allowed (T40). The
+ * library's own client would repeat after 429, 5xx and broken connections, a POST as well, and never end.
+ * @returns a success of at most a megabyte
+ * @throws CallRefused, FetchFailure; what the signal was aborted with
+ */
+export function createSendOnce(
+  tokens: AppTokens,
+  settings: Pick<TeamsSettings, 'serviceHosts'>,
+  { clock }: Pick<FlowDeps, 'clock'>,
+): (sending: Sending) => Promise<{ status: number; text: string }> {
+  return async ({ method, url, body, signal }) => {
+    if (!isAllowedService(url.split('?')[0] ?? url, settings))
+      throw new CallRefused(403, 'service_not_allowed', undefined)
+    const token = await tokens.get(signal)
+    const response = await fetch(url, {
+      method,
+      signal,
+      redirect: 'manual',
+      headers: {
+        Accept: 'application/json',
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json; charset=utf-8' }),
+        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+      },
+      ...(body === undefined ? {} : { body }),
+    }).catch((error: unknown) => {
+      if (signal.aborted) throw error
+      throw new FetchFailure(0, networkCode(error))
+    })
+    const text = await readText(response)
+    if (response.ok) return { status: response.status, text }
+    if (response.status === 401 && token !== undefined) tokens.forget(token)
+    const retryAfter = readRetryAfter(response.headers.get('retry-after'), clock.now())
+    throw new CallRefused(response.status, errorCodeOf(parsed(text)) ?? 'http_error', retryAfter)
+  }
+}
+
+/** Longest a call may take, its token included. */
+export const CALL_DEADLINE_MS = 10_000
+
+type Failed = ChatOutcome<never> & { ok: false }
+
+/** Teams answered, and not with success. Of no kind that the library would repeat by itself. */
+class CallRefused extends Error {
+  readonly status: number
+  /** The connector's error code, for the log. */
+  readonly code: string
+  /** Whole seconds that it asked for. */
+  readonly retryAfter: number | undefined
+
+  constructor(status: number, code: string, retryAfter: number | undefined) {
+    super(`Teams answered ${status} ${code}`)
+    this.name = 'CallRefused'
+    this.status = status
+    this.code = code
+    this.retryAfter = retryAfter
+  }
+}
+
+/** Runs one call with a deadline. Never throws. */
+export async function attempt<T>(call: (signal: AbortSignal) => Promise<T>): Promise<ChatOutcome<T>> {
+  const signal = AbortSignal.timeout(CALL_DEADLINE_MS)
+  const started = performance.now()
+  const took = () => Math.round(performance.now() - started)
+  try {
+    // Whatever ignores the signal must not hold the caller either.
+    const value = await unlessAborted(call(signal), signal)
+    return { ok: true, value, duration_ms: took() }
+  } catch (error) {
+    return { ...failureOf(error, signal), duration_ms: took() }
+  }
+}
+
+/** What an error of a call means for the card (Teams "rate limits", "format your bot messages"). */
+function failureOf(error: unknown, signal: AbortSignal): Omit<Failed, 'duration_ms'> {
+  if (error instanceof CallRefused) return refusedBy(error)
+  if (signal.aborted) return { ok: false, outcome: 'timeout' }
+  // The login server's answer, or no answer at all.
+  if (error instanceof FetchFailure) return { ok: false, outcome: 'failed', code: error.code }
+  return { ok: false, outcome: 'failed', code: error instanceof Error ? error.name : 'unknown' }
+}
+
+function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'duration_ms'> {
+  const told = { ok: false as const, code, ...(retryAfter === undefined ? {} : { retry_after: retryAfter }) }
+  // Not installed, blocked, gone: trying again will not help.
+  if (status === 403 || status === 404) return { ...told, outcome: 'unreachable' }
+  const asksForPatience = status === 429 || (retryAfter !== undefined && (status === 412 || status >= 500))
+  return { ...told, outcome: asksForPatience ? 'rate_limited' : 'failed' }
+}
+
+/** `Retry-After` in whole seconds: a number, or a date (RFC 9110 section 10.2.3). */
+function readRetryAfter(header: string | null, now: Date): number | undefined {
+  if (header === null) return undefined
+  if (/^\d{1,6}$/.test(header.trim())) return Number(header)
+  const at = header.endsWith(' GMT') ? Date.parse(header) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now.getTime()) / 1000))
+}
+
+/** What the bot asks tokens for. */
+export const BOT_SCOPE = 'https://api.botframework.com/.default'
+/** A token is not used in its last minutes: it must last for the call, and clocks differ. */
+const LEFT_MS = 5 * 60_000
+
+const answerSchema = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive() })
+
+/** Tokens with which we speak to Teams. */
+interface AppTokens {
+  /** A bearer token; undefined where the connector asks for none. @throws FetchFailure; what `signal` was aborted with */
+  get(signal: AbortSignal): Promise<string | undefined>
+  /** Teams did not take it: the next call asks for another one. */
+  forget(token: string): void
+}
+
+/**
+ * Client credentials of a single-tenant app (RFC 6749 section 4.4), kept until they run out; calls that need one at the same
+ * time wait for one request, which none of their deadlines ends. Ours instead of the library's
+ * MSAL: that one repeats by itself, has no deadline, asks other hosts who is in charge first, and takes https: alone.
+ */
+export function createAppTokens(
+  { appId, appPassword, tenantId, loginUrl, unauthenticated }: TeamsSettings,
+  { clock }: Pick<FlowDeps, 'clock'>,
+): AppTokens {
+  let known: { token: string; until: number } | undefined
+  let asking: Promise<string> | undefined
+  const ask = async (): Promise<string> => {
+    const signal = AbortSignal.timeout(CALL_DEADLINE_MS)
+    const body = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: appId,
+      client_secret: appPassword,
+      scope: BOT_SCOPE,
+    })
+    const askedAt = clock.now().getTime()
+    const url = `${loginUrl}/${tenantId}/oauth2/v2.0/token`
+    const told = await fetchJson(url, { method: 'POST', body, signal }).catch((error: unknown) => {
+      throw signal.aborted ? new FetchFailure(0, 'timeout') : error
+    })
+    const answer = answerSchema.parse(told)
+    known = { token: answer.access_token, until: askedAt + answer.expires_in * 1000 - LEFT_MS }
+    return answer.access_token
+  }
+  return {
+    async get(signal) {
+      if (unauthenticated) return undefined
+      signal.throwIfAborted()
+      if (known !== undefined && known.until > clock.now().getTime()) return known.token
+      asking ??= ask().finally(() => {
+        asking = undefined
+      })
+      return unlessAborted(asking, signal)
+    },
+    forget(token) {
+      if (known?.token === token) known = undefined
+    },
+  }
+}
+
+/** Waits no longer than until the signal is aborted. @throws what it was aborted with */
+export async function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  const over = new AbortController()
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: over.signal })
+  })
+  try {
+    return await Promise.race([answer, aborted])
+  } finally {
+    over.abort()
+  }
+}
