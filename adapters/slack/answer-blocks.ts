@@ -1,7 +1,7 @@
 import type { types } from '@slack/bolt'
 import { shortLine } from '../../src/domain/cut-text.ts'
-import { helpHeading, linkTimeLeft, linkWords, NOTICE_SIGNS } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer } from '../../src/flow/chat/chat-answer.ts'
+import { helpHeading, linkTimeLeft, linkWords, NOTICE_SIGNS } from '../../src/flow/chat/chat-answer.ts'
 import { escapeMrkdwn } from './escape.ts'
 import { renderPending } from './pending-blocks.ts'
 import {

@@ -1,8 +1,8 @@
 import type { types } from '@slack/bolt'
 import { framed } from '../../src/domain/caller-parts.ts'
 import { more, shortLine } from '../../src/domain/cut-text.ts'
-import { pendingHeading, waitingAgents } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
+import { pendingHeading, waitingAgents } from '../../src/flow/chat/chat-answer.ts'
 import { fits } from './blocks.ts'
 import {
   bold,

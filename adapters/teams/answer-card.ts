@@ -1,7 +1,7 @@
 import { bold, code, moment, ours, words } from '../../src/domain/card-parts.ts'
 import { shortLine } from '../../src/domain/cut-text.ts'
-import { helpHeading, linkTimeLeft, linkWords, NOTICE_SIGNS } from '../../src/flow/chat/answer-words.ts'
 import type { ChatAnswer } from '../../src/flow/chat/chat-answer.ts'
+import { helpHeading, linkTimeLeft, linkWords, NOTICE_SIGNS } from '../../src/flow/chat/chat-answer.ts'
 import { openUrl } from './actions.ts'
 import { band, drawParts, heading, message, note } from './draw.ts'
 import type { TeamsMessage } from './elements.ts'

@@ -66,7 +66,7 @@ function upperFirst(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Of `src/flow/chat/answer-help.ts`. A title is written into the message when it is chosen, so it is what is typed. */
+/** Of `src/flow/chat/answer-command.ts`. A title is written into the message when it is chosen, so it is what is typed. */
 const COMMANDS = [
   { title: 'verify', description: 'Check an approval: add req_…, dec_… or a pasted receipt' },
   { title: 'pending', description: 'What waits for your decision' },

@@ -1,10 +1,5 @@
-import {
-  PUBLIC_CHECK,
-  verdictHeading,
-  verdictLines,
-  verdictSummary,
-} from '../../src/flow/chat/verdict-lines.ts'
-import type { VerdictView } from '../../src/flow/chat/view-verdict.ts'
+import type { VerdictView } from '../../src/flow/chat/verdict.ts'
+import { PUBLIC_CHECK, verdictHeading, verdictLines, verdictSummary } from '../../src/flow/chat/verdict.ts'
 import { openUrl } from './actions.ts'
 import { drawLines, type Ground, message, titled } from './draw.ts'
 import type { TeamsMessage } from './elements.ts'

@@ -17,7 +17,7 @@ import type { InboxSignal } from './inbox-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
 import type { PeopleDeps } from './people/people-deps.ts'
 import type { ChangeSignal, IdempotencyStore, QuotaStore, Signer, VerificationLog } from './ports.ts'
-import type { PushKeyKeeper } from './push/keep-push-key.ts'
+import type { PushKeyKeeper } from './push/push-secrets.ts'
 import type { PushSender, PushStore } from './push-ports.ts'
 
 /** What flow knows of the configuration. */

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { DeliveryPage, PageQuery, RequestLog } from '../flow/webhooks/read-deliveries.ts'
+import type { DeliveryPage, PageQuery, RequestLog } from '../flow/webhooks/delivery-log.ts'
 import { pageQuery } from './api/shared/input.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { parseBody } from './parse.ts'

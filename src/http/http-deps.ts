@@ -3,7 +3,7 @@ import type { CallerDeps } from '../flow/authenticate-caller.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { RateLimiter } from '../flow/ports.ts'
 import type { WaitSlots } from '../flow/wait-for-decision.ts'
-import type { Owner } from '../flow/webhooks/own-webhook.ts'
+import type { Owner } from '../flow/webhooks/manage-webhooks.ts'
 
 /** Adds routes to the app. */
 export type Mount = (app: Express, edge: Edge) => void

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Owner } from '../flow/webhooks/own-webhook.ts'
+import type { Owner } from '../flow/webhooks/manage-webhooks.ts'
 import { clientAddress } from './middleware/client-address.ts'
 import { sessionOf } from './middleware/session.ts'
 

@@ -1,5 +1,5 @@
 import { standingOf } from '../domain/chat-retry.ts'
-import type { LoggedCard } from '../flow/webhooks/read-deliveries.ts'
+import type { LoggedCard } from '../flow/webhooks/delivery-log.ts'
 
 /** A card: whom it is for by reference, never who or where they are on the platform. */
 export function presentCard({ card, approver }: LoggedCard) {

@@ -1,6 +1,6 @@
 import type { AccountChannel } from '../domain/account.ts'
 import { identityKey, type LinkedIdentity } from '../domain/chat.ts'
-import type { ChatApps } from '../flow/chat/chat-apps.ts'
+import type { ChatApps } from '../flow/chat/manage-installations.ts'
 import type { ChatLink } from '../flow/chat-ports.ts'
 
 /** What a one-time link is for; its token and the people behind it stay inside. */

@@ -1,5 +1,5 @@
 import type { Delivery, Webhook } from '../domain/webhook.ts'
-import type { ListedWebhook } from '../flow/webhooks/read-deliveries.ts'
+import type { ListedWebhook } from '../flow/webhooks/delivery-log.ts'
 import { SUBSCRIBABLE } from './schemas/webhooks.ts'
 
 /** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */

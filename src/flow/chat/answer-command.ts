@@ -1,20 +1,23 @@
 import { identityKey } from '../../domain/chat.ts'
 import { Refusal } from '../../domain/errors.ts'
+import { readPaste } from '../../domain/read-paste.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
+import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../signing/verify.ts'
+import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
-import { answerHelp } from './answer-help.ts'
-import { answerPending } from './answer-pending.ts'
-import { answerVerify } from './answer-verify.ts'
-import { askForBrowser, askForChannel, askToLink } from './ask-for-link.ts'
-import type { ChatAnswer, ChatSpeaker } from './chat-answer.ts'
-import { limitSpeaker } from './limit-speaker.ts'
+import { waiterFor } from '../people/stand-ins.ts'
+import { type Asker, logVerification, verifyByDecisionId, verifyDecision } from '../verify-receipt.ts'
+import { type ChatAnswer, type ChatSpeaker, notices, type PendingRow } from './chat-answer.ts'
+import { askForBrowser, askForChannel, askToLink, limitSpeaker } from './chat-links.ts'
 import { unlinkIdentity } from './link-identity.ts'
-import { notices } from './notices.ts'
-import { type Command, parseCommand } from './parse-command.ts'
+import { type Asked, type Command, parseCommand } from './parse-command.ts'
+import { type VerdictView, viewPastedReceipt, viewVerdict } from './verdict.ts'
 
 /**
- * Answers what somebody says to us in chat. `text` is the command's text as the person meant it: mentions of the app and
- * the platform's own escaping are undone before. Whoever speaks is known by the platform's word alone: they verify what
+ * Answers a command typed in chat. `text` is the command's text as the person meant it: mentions of the app and
+ * the platform's own escaping are undone before. The speaker is known by the platform's word alone: they verify what
  * anybody may, see what waits for the person who linked them, and get links; they never decide and never sign in (T37).
  * @throws only when the store does not answer
  */
@@ -59,4 +62,109 @@ async function unlink(deps: FlowDeps, { identity }: ChatSpeaker, person: User): 
     if (error instanceof Refusal && error.code === 'not_found') return notices.wasNotLinked()
     throw error
   }
+}
+
+const COMMANDS = [
+  { usage: 'verify <id or receipt>', does: 'Check an approval: req_…, dec_… or a pasted receipt.' },
+  { usage: 'verify <id or receipt> share', does: 'The same, shown to everybody here.' },
+  { usage: 'pending', does: 'What waits for your decision.' },
+  { usage: 'link', does: 'Say who you are in Countersign.' },
+  { usage: 'unlink', does: 'Take that back.' },
+  { usage: 'browser', does: 'Make a browser known, so that codes sign you in there.' },
+  { usage: 'channel', does: 'Have this channel told of every request of your account.' },
+  { usage: 'help', does: 'Show this list.' },
+]
+
+/** `help`: the commands, and who the speaker is for us. */
+export function answerHelp(person: User | undefined, verb: 'help' | 'unknown'): ChatAnswer {
+  return {
+    kind: 'help',
+    ...(verb === 'unknown' ? { unknown: true as const } : {}),
+    ...(person === undefined ? {} : { linked_as: visibleString(`${person.name} (${person.email})`) }),
+    commands: COMMANDS,
+  }
+}
+
+const MOST_ROWS = 10
+
+/**
+ * `pending`: what waits for this person, the oldest first, with the places to decide. Deciding happens there. Of agents that
+ * ask for a key of the person's own account it says how many: their names are their own word.
+ */
+async function answerPending(
+  deps: Pick<FlowDeps, 'requests' | 'users' | 'accounts' | 'clock' | 'bootstraps' | 'settings'>,
+  person: User,
+): Promise<ChatAnswer> {
+  const { requests, settings } = deps
+  const { length: agents } = await waitingConsents(deps, person)
+  const who = await waiterFor(deps, person)
+  const shown = await requests.pendingFor(who, MOST_ROWS)
+  const all = shown.length < MOST_ROWS ? shown.length : await requests.countPendingFor(who)
+  return {
+    kind: 'pending',
+    rows: shown.map((request) => rowOf(request, settings.baseUrl)),
+    more: Math.max(0, all - shown.length),
+    ...(agents === 0 ? {} : { agents }),
+    open: `${settings.baseUrl}/`,
+  }
+}
+
+function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
+  const { key_name, account_name } = request.requested_by
+  return {
+    request_id: request.id,
+    action: visibleString(request.action),
+    requested_by: visibleString(`${key_name} (${account_name})`).replace(/\s+/g, ' '),
+    high_impact: request.high_impact,
+    expires_at: request.expires_at,
+    url: `${baseUrl}/a/${request.id}`,
+  }
+}
+
+/** `verify`: the public verification, for anybody who can speak to us. Every one is written down, as said in chat. */
+async function answerVerify(
+  deps: FlowDeps,
+  { identity }: Pick<ChatSpeaker, 'identity'>,
+  { asked, share }: { asked: Asked; share: boolean },
+): Promise<ChatAnswer> {
+  const asker = { kind: 'chat', id: identityKey(identity) } as const
+  if (asked.kind === 'nothing') return notices.verifyWhat(identity.platform)
+  if (asked.kind === 'other') return notices.nothingToVerify(identity.platform)
+  const view = await verdictOn(deps, asker, asked)
+  return view === undefined ? notices.unreadable(identity.platform) : { kind: 'verdict', view, share }
+}
+
+async function verdictOn(
+  deps: FlowDeps,
+  asker: Asker,
+  asked: Exclude<Asked, { kind: 'nothing' | 'other' }>,
+): Promise<VerdictView | undefined> {
+  const { baseUrl } = deps.settings
+  if (asked.kind === 'receipt') {
+    const receipt = readPaste(asked.text)
+    if (receipt === undefined) return undefined
+    const result = await verifyPasted(deps, receipt)
+    await logPasted(deps, asker, result)
+    return viewPastedReceipt('a pasted receipt', result, baseUrl)
+  }
+  const verify = asked.kind === 'request' ? verifyDecision : verifyByDecisionId
+  return viewVerdict(asked.id, await verify(deps, asked.id, asker), baseUrl)
+}
+
+/** As anybody could offline with our published keys; a key that another process made just now counts, too. */
+async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<VerifyResult> {
+  const options = { allowSandbox: true, now: clock.now() }
+  const verify = () => verifyReceiptJson(receipt, keys.ring().publicRecords(), options)
+  const result = verify()
+  if (result.valid || result.code !== 'receipt_key_unknown') return result
+  const { kid } = parseReceiptInput(receipt)
+  const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify() : result
+  if (again.valid || again.code !== 'receipt_key_unknown') return again
+  return { ...again, message: 'It was not signed with a key of this service: its receipts would be.' }
+}
+
+async function logPasted(deps: FlowDeps, asker: Asker, result: VerifyResult): Promise<void> {
+  if (!result.valid) return logVerification(deps, asker, { id: 'pasted receipt' }, result.code)
+  const { rid } = result.payload
+  logVerification(deps, asker, (await deps.requests.find(rid)) ?? { id: rid }, 'valid')
 }

@@ -2,11 +2,10 @@ import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
 import { cardStepAfter } from '../../domain/chat-retry.ts'
 import type { ChatAddress, ChatOutcome, ChatPort, ClaimedCard } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
-import { findAddresses } from './find-addresses.ts'
-import type { Lookup } from './lookup-cache.ts'
+import type { Lookup } from './find-addresses.ts'
+import { findAddresses, isTheirs } from './find-addresses.ts'
 import { type CardFailure, type CardProgress, type CardReport, recordCard } from './record-card.ts'
 import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
-import { isTheirs } from './whose-message.ts'
 
 type AttemptDeps = Pick<
   FlowDeps,
@@ -68,7 +67,7 @@ function rest({ deps, card, progress }: Job, version = 0): Promise<CardReport | 
   return recordCard(deps, card, progress, restingState(card))
 }
 
-/** Nobody could be told while it mattered: that stays on record. */
+/** No message reached a person while it mattered: that stays on record. */
 function restingState(card: Card): 'idle' | 'unreachable' {
   return card.attempts.at(-1)?.outcome === 'unreachable' ? 'unreachable' : 'idle'
 }
@@ -173,7 +172,7 @@ function dueReplies({ replies }: Card): Card['replies'] {
 type Failed = CardFailure & { ok: false; duration_ms: number }
 type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
-/** A call that could outlive the lease would run beside that of whoever takes over. */
+/** A call that could outlive the lease would run beside that of the process that takes over. */
 async function call<T>({ deps, lastCall }: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
   if (deps.clock.now() > lastCall) return { ok: false, outcome: 'interrupted', duration_ms: 0 }
   return attempt()

@@ -1,6 +1,6 @@
-import type { ChatChannel, ChatIdentity } from '../../domain/chat.ts'
+import type { ChatChannel, ChatIdentity, ChatPlatform } from '../../domain/chat.ts'
 import type { ShownIdentity } from '../chat-ports.ts'
-import type { VerdictView } from './view-verdict.ts'
+import type { VerdictView } from './verdict.ts'
 
 /** Who says something to us in chat, and where. */
 export interface ChatSpeaker {
@@ -10,7 +10,7 @@ export interface ChatSpeaker {
   channel?: ChatChannel
 }
 
-/** A request that waits for somebody. `action` is the visible form, in full; the renderer cuts and says by how much. */
+/** A request that waits for a person. `action` is the visible form, in full; the renderer cuts and says by how much. */
 export interface PendingRow {
   request_id: string
   action: string
@@ -27,7 +27,7 @@ export type ChatAnswer =
       kind: 'help'
       /** What was said is no command. */
       unknown?: true
-      /** Name and account of the person who linked this identity; absent when nobody did. */
+      /** Name and account of the person who linked this identity; absent while it is not linked. */
       linked_as?: string
       commands: { usage: string; does: string }[]
     }
@@ -44,3 +44,153 @@ export type ChatAnswer =
     }
   /** Our words alone: nothing of a caller is in them. */
   | { kind: 'notice'; tone: 'done' | 'refused' | 'problem'; heading: string; sentence: string }
+
+type Notice = ChatAnswer & { kind: 'notice' }
+
+/** How a command is written where it is said. */
+function commandLine(platform: ChatPlatform, command: string): string {
+  return platform === 'slack' ? `/countersign ${command}` : `“${command}”`
+}
+
+function done(heading: string, sentence: string): Notice {
+  return { kind: 'notice', tone: 'done', heading, sentence }
+}
+
+function refused(heading: string, sentence: string): Notice {
+  return { kind: 'notice', tone: 'refused', heading, sentence }
+}
+
+function problem(heading: string, sentence: string): Notice {
+  return { kind: 'notice', tone: 'problem', heading, sentence }
+}
+
+/** Everything we say that is no list and no verdict. None of it is a caller's text. */
+export const notices = {
+  notLinked: (platform: ChatPlatform) =>
+    refused(
+      'You are not linked yet',
+      `Type ${commandLine(platform, 'link')} and open the link to say who you are.`,
+    ),
+  alreadyLinked: (platform: ChatPlatform) =>
+    refused(
+      'Already linked',
+      `Type ${commandLine(platform, 'help')} to see to whom, or ${commandLine(platform, 'unlink')} to take it back first.`,
+    ),
+  unlinked: (platform: ChatPlatform) =>
+    done(
+      'Unlinked',
+      `Countersign no longer knows you here. Requests may still find you by your e-mail address. Type ${commandLine(platform, 'link')} to link it again.`,
+    ),
+  wasNotLinked: () => done('Not linked', 'Nobody has linked this account, so there is nothing to take back.'),
+  noCodes: () =>
+    refused(
+      'Nothing to do',
+      'This is for signing in with codes, and you have set none up. A passkey signs you in on any browser.',
+    ),
+  notInChannel: (platform: ChatPlatform) =>
+    refused('Which channel?', `Type ${commandLine(platform, 'channel')} in the channel that is to be told.`),
+  channelKnown: () =>
+    done(
+      'Already told',
+      'This channel is told of every request of your account. Your account page ends that.',
+    ),
+  channelsFull: () =>
+    refused('Too many channels', 'Your account has 5 already. Remove one on your account page first.'),
+  notServed: () =>
+    refused(
+      'Not connected',
+      'Your account sends no cards to this workspace, so this channel would hear nothing. Install the app for your account first.',
+    ),
+  verifyWhat: (platform: ChatPlatform) =>
+    problem(
+      'Say what to verify',
+      `Type ${commandLine(platform, 'verify')} with the id of a request (req_…) or a receipt (dec_…) behind it, or paste the receipt.`,
+    ),
+  nothingToVerify: (platform: ChatPlatform) =>
+    problem(
+      'That is nothing to verify',
+      `Behind ${commandLine(platform, 'verify')} comes one id that starts with req_ or dec_, or a whole receipt from { to }.`,
+    ),
+  unreadable: (platform: ChatPlatform) =>
+    problem(
+      'The receipt cannot be read',
+      `It is not whole, or the chat changed it. Nothing was verified. Paste all of it from { to }, or type ${commandLine(platform, 'verify')} with its id.`,
+    ),
+  tooMany: (minutes: number) =>
+    refused(
+      'Too many at once',
+      `Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, then try again. Nothing was done.`,
+    ),
+}
+
+type Answer<Kind extends ChatAnswer['kind']> = ChatAnswer & { kind: Kind }
+
+/** What a one-time link is for, in our words. */
+interface LinkWords {
+  heading: string
+  does: string
+  button: string
+  advice: string
+}
+
+/** The words around a one-time link; `platform` is its name for people. */
+export function linkWords({ purpose }: Answer<'link'>, platform: string): LinkWords {
+  const known = LINKS[purpose]
+  return purpose === 'link' ? { ...known, heading: `Link your ${platform} identity` } : known
+}
+
+const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
+  link: {
+    heading: 'Link your identity',
+    does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
+    button: 'Link my identity…',
+    advice: 'For you alone. Never share this link: whoever confirms it would pass for you here.',
+  },
+  browser: {
+    heading: 'Make a browser known',
+    does: 'Open this link in the browser that should be known. Signing in there still takes your e-mail and a code.',
+    button: 'Make this browser known…',
+    advice: 'For you alone. Never share this link: it would make a stranger’s browser known as yours.',
+  },
+  channel: {
+    heading: 'Have this channel told of requests',
+    does: 'Open this link in a browser and sign in as the owner of the account. The channel then sees action, requester and outcome of every request, never the context.',
+    button: 'Connect this channel…',
+    advice: 'For you alone. Never share this link.',
+  },
+}
+
+const MINUTE_MS = 60_000
+
+/** How long a one-time link still works, in whole minutes; clocks differ, so never less than one. */
+export function linkTimeLeft({ expires_at }: Answer<'link'>, now: Date): string {
+  const minutes = Math.max(1, Math.round((expires_at.getTime() - now.getTime()) / MINUTE_MS))
+  return minutes === 1 ? 'one minute' : `${minutes} minutes`
+}
+
+/** The first line of the answer to `pending`. */
+export function pendingHeading(answer: Answer<'pending'>): string {
+  const total = answer.rows.length + answer.more
+  if (total === 0) return waitingAgents(answer) ?? 'Nothing waits for your decision'
+  return total === 1 ? 'One request waits for you' : `${total} requests wait for you`
+}
+
+/** How many agents wait for a key, without a full stop. @returns undefined when none does */
+export function waitingAgents({ agents = 0 }: Answer<'pending'>): string | undefined {
+  if (agents === 0) return undefined
+  return agents === 1
+    ? 'One agent waits for a key of your account'
+    : `${agents} agents wait for a key of your account`
+}
+
+/** Signs beside the words of a notice, never instead of them. */
+export const NOTICE_SIGNS: Record<Answer<'notice'>['tone'], string> = {
+  done: '✅',
+  refused: '⛔',
+  problem: '⚠️',
+}
+
+/** The first line of the list of commands. */
+export function helpHeading({ unknown }: Answer<'help'>, platform: string): string {
+  return unknown ? 'Countersign does not know this command' : `Countersign in ${platform}`
+}

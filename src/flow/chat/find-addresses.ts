@@ -1,18 +1,24 @@
-import { type Card, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import {
+  type Card,
+  type ChatIdentity,
+  type ChatPlatform,
+  type MessageRef,
+  UNKNOWN_TENANT,
+} from '../../domain/chat.ts'
 import type { User } from '../../domain/user.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../chat-ports.ts'
-import type { Lookup } from './lookup-cache.ts'
+import type { Clock } from '../ports.ts'
 
 /** Workspaces that are asked for one person. */
 const MOST_TENANTS = 5
 
-/** Where a card could go, the best place first, or why nobody knows yet. Empty: nowhere. */
+/** Where a card could go, the best place first, or why that is not known yet. Empty: nowhere. */
 export type Addresses =
   | { list: ChatAddress[]; byEmail: boolean }
   | { failed: ChatOutcome<never> & { ok: false } }
 
 /**
- * Where a card could be posted now. An approver is where they say they are, newest link first; only somebody without a link
+ * Where a card could be posted now. An approver is where they say they are, newest link first; only a person without a link
  * in any workspace of the account is looked up by e-mail address, which addresses the card and authorises nothing (T37).
  */
 export async function findAddresses(
@@ -52,4 +58,76 @@ async function lookUp(
     if (answer.ok && answer.value !== undefined) return { list: [answer.value], byEmail: true }
   }
   return failed === undefined ? { list: [], byEmail: true } : { failed }
+}
+
+/** Looks people up by e-mail through a memory: platforms allow few such questions a minute. */
+export interface Lookup {
+  find(chat: ChatPort, tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
+  /** A message to this identity did not arrive: ask again next time. */
+  forget(identity: ChatIdentity): void
+}
+
+const FOUND_MS = 24 * 3_600_000
+/** A person who is invited to the workspace need not wait for a day. */
+const NOT_FOUND_MS = 10 * 60_000
+const MOST = 10_000
+
+interface Remembered {
+  identity: ChatIdentity | undefined
+  until: number
+}
+
+/**
+ * One memory of this process: 24 hours for whom it found, ten minutes for whom it did not, failures never; and nothing of
+ * platforms whose people we know ourselves: who has just added the app gets the next card.
+ */
+export function createLookup(clock: Clock): Lookup {
+  const known = new Map<string, Remembered>()
+  return {
+    async find(chat, tenant, email) {
+      if (chat.lookupIsLocal) return chat.lookup(tenant, email)
+      const key = JSON.stringify([chat.platform, tenant, email])
+      const now = clock.now().getTime()
+      const remembered = known.get(key)
+      if (remembered !== undefined && remembered.until > now)
+        return { ok: true, value: remembered.identity, duration_ms: 0 }
+      const answer = await chat.lookup(tenant, email)
+      if (!answer.ok) return answer
+      const until = now + (answer.value === undefined ? NOT_FOUND_MS : FOUND_MS)
+      known.delete(key)
+      const oldest = known.size < MOST ? undefined : known.keys().next().value
+      if (oldest !== undefined) known.delete(oldest)
+      known.set(key, { identity: answer.value, until })
+      return answer
+    },
+    forget({ platform, tenant, user }) {
+      for (const [key, { identity }] of known) {
+        const same = identity?.platform === platform && identity.tenant === tenant && identity.user === user
+        if (same) known.delete(key)
+      }
+    },
+  }
+}
+
+/**
+ * Is a posted message in the chat of the person whose card it is? It may have been addressed by e-mail to another person, or
+ * to an identity that they unlinked since: such a message is told nothing more (T37). Who is linked is where they say; who is
+ * not, where the e-mail address led.
+ * @param tenants workspaces that serve the card's account
+ */
+export function isTheirs(
+  { recipient }: Pick<Card, 'recipient'>,
+  platform: ChatPlatform,
+  message: MessageRef,
+  person: User | undefined,
+  tenants: readonly string[],
+): boolean {
+  if (recipient.kind === 'channel' || message.user === undefined) return true
+  // A workspace that is not known now, or gone, can be told nothing anyway.
+  if (!tenants.includes(message.tenant)) return true
+  const linked = (person?.chat ?? []).filter(
+    (identity) => identity.platform === platform && tenants.includes(identity.tenant),
+  )
+  if (linked.length === 0) return message.by_email === true
+  return linked.some(({ tenant, user }) => tenant === message.tenant && user === message.user)
 }

@@ -1,11 +1,15 @@
 import type { AuditType } from '../../domain/audit.ts'
+import { type Bootstrap, isWaiting } from '../../domain/bootstrap.ts'
+import { type Card, type CardRecipient, type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
+import { noticesIn } from '../../domain/factor-notice.ts'
+import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { quietPeople } from '../attention/quiet-people.ts'
 import type { CardNews } from '../chat-ports.ts'
 import type { Trace } from '../delivery-ports.ts'
-import type { FlowDeps } from '../deps.ts'
-import { addressCards } from './address-cards.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import { whomToPush } from '../push/follow-pushes.ts'
 
 type FollowDeps = Pick<FlowDeps, 'requests' | 'accounts' | 'users' | 'cards' | 'chats' | 'clock' | 'random'>
 
@@ -40,7 +44,7 @@ export async function followCards(deps: FollowDeps, traces: readonly RequestTrac
   const about = await Promise.all(
     foundLive.map(async (one) => ({ ...one, quiet: await quietNow(deps, one.trace, one.request) })),
   )
-  // Nobody is asked any more about what is over already. A reminder also reaches who had no chat when the request was made.
+  // No card asks about what is over already. A reminder also reaches approvers who had no chat when the request was made.
   const made = about.filter(
     ({ trace, request }) => (isMade(trace) || isReminder(trace)) && request.status === 'pending',
   )
@@ -94,4 +98,153 @@ function repliesOf({ events }: RequestTrace): CardNews['replies'] {
 
 function isAutomatic({ body }: OutboxEvent): boolean {
   return JSON.parse(body).data?.automatic === true
+}
+
+type ConsentDeps = Pick<FlowDeps, 'bootstraps' | 'accounts' | 'cards' | 'chats' | 'clock' | 'random'>
+
+/**
+ * The same as `followCards` for bootstraps: a card for the owner of the account on every platform that serves it, never for a
+ * channel, and for decoys none. May be repeated and interrupted anywhere.
+ * @returns whether there may be something to send
+ */
+export async function followConsents(
+  deps: ConsentDeps,
+  traces: readonly Pick<Trace, 'id' | 'account_id' | 'audit'>[],
+): Promise<boolean> {
+  if (deps.chats.length === 0) return false
+  const telling = traces.filter(({ id, account_id }) => isId('bst', id) && account_id !== undefined)
+  const found = await Promise.all(telling.map(({ id }) => deps.bootstraps.find(id)))
+  const about = found.filter((bootstrap) => bootstrap !== undefined)
+  if (about.length === 0) return false
+  const at = deps.clock.now()
+  const asked = about.filter((bootstrap) => isWaiting(bootstrap, at))
+  const cards = await Promise.all(asked.map((bootstrap) => cardsOf(deps, bootstrap)))
+  await deps.cards.insertNew(cards.flat())
+  // Version 1 is what a new card shows by itself.
+  const news = about.filter(({ version }) => version > 1)
+  await deps.cards.follow(news.map(({ id, version }) => ({ request_id: id, version, replies: [], at })))
+  return true
+}
+
+async function cardsOf(deps: ConsentDeps, bootstrap: Bootstrap): Promise<Card[]> {
+  const { id, version, account_id } = bootstrap
+  const account = account_id === undefined ? undefined : await deps.accounts.find(account_id)
+  if (account === undefined) return []
+  const owner = { kind: 'approver', user_id: account.owner_id } as const
+  const served = await servedBy(deps, account.id)
+  return served.map(({ platform }) => newCard(deps, { id, version, account_id: account.id }, platform, owner))
+}
+
+type NoticeDeps = Pick<FlowDeps, 'users' | 'cards' | 'chats' | 'clock' | 'random'>
+
+/**
+ * Sends every chat identity of a person each change of their factors and rights (T34): a thief who took over one of them, or
+ * the session, cannot keep it from the others. May be repeated and interrupted anywhere: a message is unique per entry and
+ * identity. Identities that were linked later are told nothing of what was before them.
+ * @returns whether there may be something to send
+ */
+export async function followNotices(
+  deps: NoticeDeps,
+  traces: readonly Pick<Trace, 'audit'>[],
+): Promise<boolean> {
+  if (deps.chats.length === 0) return false
+  const notices = traces.flatMap(({ audit }) => noticesIn(audit))
+  if (notices.length === 0) return false
+  const platforms = new Set(deps.chats.map(({ platform }) => platform))
+  const found = await deps.users.findMany([...new Set(notices.map(({ user_id }) => user_id))])
+  const people = new Map(found.map((person) => [person.id, person]))
+  const cards = notices.flatMap(({ user_id, event_id, notice }) => {
+    const person = people.get(user_id)
+    if (person === undefined) return []
+    const told = person.chat.filter(
+      ({ platform, linked_at }) => platforms.has(platform) && linked_at <= notice.at,
+    )
+    const about = { id: event_id, account_id: person.account_id, version: 1 }
+    return told.map(({ platform, tenant, user }) => ({
+      ...newCard(deps, about, platform, { kind: 'identity', user_id, tenant, user }),
+      notice,
+    }))
+  })
+  await deps.cards.insertNew(cards)
+  return cards.length > 0
+}
+
+type AddressDeps = Pick<FlowDeps, 'accounts' | 'users' | 'chats' | 'clock' | 'random'>
+
+/** A request, and towards whom its key is silent now (`domain/attention.ts`): they get no card. */
+interface Asked {
+  request: ApprovalRequest
+  quiet: ReadonlyMap<string, unknown>
+}
+
+/**
+ * The cards of new requests: on every platform that serves the account, one for each approver and each delegate who stands in
+ * for one of them now, and one for each channel of the account. Where on the platform a person is, is found out when the card is
+ * posted. Asks no platform anything.
+ */
+async function addressCards(deps: AddressDeps, asked: readonly Asked[]): Promise<Card[]> {
+  const accounts = [...new Set(asked.map(({ request }) => request.account_id))]
+  const served = new Map(
+    await Promise.all(accounts.map(async (id) => [id, await servedBy(deps, id)] as const)),
+  )
+  const cards = asked.map(async ({ request, quiet }) => {
+    const platforms = served.get(request.account_id) ?? []
+    if (platforms.length === 0) return []
+    const people = (await whomToTell(deps, request)).filter((id) => !quiet.has(id))
+    const approvers = people.map((user_id) => ({ kind: 'approver' as const, user_id }))
+    return platforms.flatMap(({ platform, channels }) =>
+      [...approvers, ...channels].map((recipient) => newCard(deps, request, platform, recipient)),
+    )
+  })
+  return (await Promise.all(cards)).flat()
+}
+
+/** All approvers named, and the delegates it waits for. */
+async function whomToTell(deps: AddressDeps, request: ApprovalRequest): Promise<string[]> {
+  const named = request.requirement.approvers.map(({ user_id }) => user_id)
+  return [...new Set([...named, ...(await whomToPush(deps, request, deps.clock.now()))])]
+}
+
+/** The platforms that serve the account, with its channels there. */
+async function servedBy(deps: Pick<AddressDeps, 'accounts' | 'chats'>, accountId: string) {
+  const tenants = await Promise.all(deps.chats.map((chat) => chat.tenantsOf(accountId)))
+  if (tenants.every(({ length }) => length === 0)) return []
+  const account = await deps.accounts.find(accountId)
+  return deps.chats.flatMap(({ platform }, index) => {
+    const served = tenants[index] ?? []
+    if (served.length === 0) return []
+    const anywhere = served.includes(UNKNOWN_TENANT)
+    const channels = (account?.channels ?? [])
+      .filter((channel) => channel.platform === platform && (anywhere || served.includes(channel.tenant)))
+      .map(({ tenant, channel }) => ({ kind: 'channel' as const, tenant, channel }))
+    return [{ platform, channels }]
+  })
+}
+
+/** A card that was not posted yet. */
+function newCard(
+  deps: Pick<AddressDeps, 'clock' | 'random'>,
+  request: Pick<ApprovalRequest, 'id' | 'account_id' | 'version'>,
+  platform: ChatPlatform,
+  recipient: CardRecipient,
+): Card {
+  const now = deps.clock.now()
+  return {
+    id: drawId(deps, 'crd'),
+    account_id: request.account_id,
+    request_id: request.id,
+    platform,
+    recipient,
+    state: 'due',
+    wanted: request.version,
+    shown: 0,
+    replies: [],
+    news: 0,
+    next_at: now,
+    tries: 0,
+    claim: 0,
+    attempts: [],
+    created_at: now,
+    audit: [],
+  }
 }

@@ -9,7 +9,7 @@ import { personAudit } from '../people/people-audit.ts'
 import type { SignedIn } from '../people/read-session.ts'
 import { waiterFor } from '../people/stand-ins.ts'
 import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
-import { useUp } from './open-link.ts'
+import { useUp } from './chat-links.ts'
 
 /** What a signed-in person shows to use a one-time link. */
 export interface LinkUse {
@@ -47,11 +47,11 @@ export async function linkIdentity(
   return linked
 }
 
-/** Cards brought to somebody who has just linked an identity: the oldest, as in their waiting list. */
+/** Cards brought to a person who has just linked an identity: the oldest, as in their waiting list. */
 const MOST_CARDS = 100
 
 /**
- * What waits for the person and found nobody before is posted now, and what was addressed by e-mail no longer asks to link:
+ * What waits for the person and could not be posted before is posted now, and what was addressed by e-mail no longer asks to link:
  * requests, and agents that ask for a key of the person's account. The link stands without that, too.
  */
 async function bringWhatWaits(

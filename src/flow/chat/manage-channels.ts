@@ -6,11 +6,11 @@ import type { FlowDeps } from '../deps.ts'
 import { personAudit } from '../people/people-audit.ts'
 import type { SignedIn } from '../people/read-session.ts'
 import { proveFactor } from '../people/step-up.ts'
+import { useUp } from './chat-links.ts'
 import type { LinkUse } from './link-identity.ts'
-import { useUp } from './open-link.ts'
 
 /**
- * Has a channel told of every request of the account, after a fresh proof of its owner for this very link. Only the person
+ * Has every request of the account shown in a channel, after a fresh proof of its owner for this very link. Only the person
  * who asked for the link uses it: another owner could be lured into telling a stranger's channel.
  * @throws Refusal `chat_link_not_yours`, `channel_limit`, `chat_link_invalid`, and those of `proveFactor`
  */
@@ -37,7 +37,7 @@ export async function addChannel(
 }
 
 /**
- * The channel is told of no further request; its cards of earlier ones stay and are kept up to date.
+ * The channel gets no further request; its cards of earlier ones stay and are kept up to date.
  * @throws Refusal `not_found`
  */
 export async function removeChannel(

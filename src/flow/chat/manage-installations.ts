@@ -1,11 +1,11 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
-import type { ChatPlatform } from '../../domain/chat.ts'
+import { type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import { ID_BYTES, newId } from '../../domain/identifier.ts'
-import { sha256Hex } from '../../signing/encoding.ts'
-import type { ChatInstallation } from '../chat-ports.ts'
+import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
+import type { ChatInstallation, ChatPort, ChatSetup } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
-import { type Owner, ownerAudit } from '../webhooks/own-webhook.ts'
+import { type Owner, ownerAudit } from '../webhooks/manage-webhooks.ts'
 
 type InstallationDeps = Pick<FlowDeps, 'installations' | 'audit' | 'clock' | 'random'>
 
@@ -28,7 +28,7 @@ export async function addInstallation(
 
 /**
  * Forgets a workspace whose people removed the app, for every account, and its tokens with it. Here, too, the trail is told
- * first; whoever was interrupted may begin again.
+ * first; a call that was interrupted may be repeated.
  * @returns false when it was not known (any more): platforms tell of one removal more than once
  */
 export async function removeInstallation(
@@ -49,7 +49,7 @@ export async function removeInstallation(
 
 /**
  * The account's people get no more cards in that workspace. What no account has any more is forgotten, tokens and all; the
- * app itself stays in the workspace until somebody there removes it. As everywhere here, the trail is told first.
+ * app itself stays in the workspace until its people remove it. As everywhere here, the trail is told first.
  * @throws Refusal `not_found` when the account does not have it
  */
 export async function leaveInstallation(
@@ -65,7 +65,7 @@ export async function leaveInstallation(
   deps.log.info({ account_id: owner.accountId, platform, tenant }, 'an account left a workspace')
 }
 
-/** The same whenever this removal is told of, so that the trail has it once. */
+/** The same however often the platform reports this removal, so that the trail has it once. */
 function removalId({ platform, tenant, installed_at }: ChatInstallation, accountId: string): string {
   const digest = sha256Hex(JSON.stringify([platform, tenant, installed_at, accountId]))
   return newId('evt', Buffer.from(digest, 'hex').subarray(0, ID_BYTES))
@@ -80,4 +80,62 @@ function entryOf(
 ): AuditEntry {
   const entry = ownerAudit(deps, type, owner, `${platform}:${tenant}`, at)
   return { ...entry, detail: { platform, tenant, workspace: workspace_name } }
+}
+
+/** As long as Slack's own codes live: an administrator may have to sign in over there first. */
+const STATE_MS = 10 * 60_000
+
+/** Shape of what `startInstall` hands out. Anything else is not looked up. */
+const STATE = /^[\w-]{43}$/
+
+/**
+ * Draws the `state` of an OAuth installation (RFC 6749 §10.12): 32 random bytes in base64url, of which the store keeps the
+ * hash together with the session that asks.
+ */
+export async function startInstall(
+  deps: Pick<FlowDeps, 'challenges' | 'clock' | 'random'>,
+  sessionId: string,
+): Promise<string> {
+  const state = toBase64Url(deps.random.bytes(32))
+  const expires_at = new Date(deps.clock.now().getTime() + STATE_MS)
+  await deps.challenges.put({
+    id: sha256Hex(state),
+    purpose: 'chat.install',
+    session_id: sessionId,
+    expires_at,
+  })
+  return state
+}
+
+/**
+ * Uses the state up, whichever process drew it. Only the session that started may end: else a stranger could have their own
+ * workspace get another account's requests, by making that person's browser open the end of an installation.
+ * @throws Refusal `install_state_invalid`
+ */
+export async function finishInstall(
+  deps: Pick<FlowDeps, 'challenges'>,
+  sessionId: string,
+  state: string,
+): Promise<void> {
+  const taken = STATE.test(state) ? await deps.challenges.take(sha256Hex(state), 'chat.install') : undefined
+  if (taken?.session_id !== sessionId) throw refusal('install_state_invalid')
+}
+
+/** How each platform is set up for an account; undefined: not at all on this service. */
+export type ChatApps = Record<ChatPlatform, ChatSetup | undefined>
+
+/** What an owner needs to know to have cards come to chat. Never throws because of a platform. */
+export async function readChatApps(deps: Pick<FlowDeps, 'chats'>, accountId: string): Promise<ChatApps> {
+  const setupOf = (platform: ChatPlatform): Promise<ChatSetup> | undefined => {
+    const port = deps.chats.find((chat) => chat.platform === platform)
+    return port && setupFor(port, accountId)
+  }
+  const [slack, teams] = await Promise.all([setupOf('slack'), setupOf('teams')])
+  return { slack, teams }
+}
+
+async function setupFor(port: ChatPort, accountId: string): Promise<ChatSetup> {
+  if (port.setupFor !== undefined) return port.setupFor(accountId)
+  const tenants = (await port.tenantsOf(accountId)).filter((tenant) => tenant !== UNKNOWN_TENANT)
+  return { mode: 'one', workspaces: tenants.map((tenant) => ({ tenant })) }
 }

@@ -1,6 +1,6 @@
-/** Work that a receiver has begun and nobody waits for. */
+/** Work that a receiver has begun and does not wait for. */
 export interface OpenWork {
-  /** Counts it until it ends, well or badly; whoever began it deals with what it throws. */
+  /** Counts it until it ends, well or badly; the caller that began it deals with what it throws. */
   add(work: Promise<unknown>): void
   /** Resolves when nothing is under way any more, or after five seconds. */
   settled(): Promise<void>

@@ -83,7 +83,7 @@ function timesOf(step: CardStep, now: Date) {
   return { state: step.state, tries: step.tries, next_at, again_at: step.ask_patience ? next_at : soon }
 }
 
-/** First message, nobody found, given up: what who asks for it later wants to know. Never where on the platform somebody is. */
+/** First message, recipient not found, given up: what the trail answers later. Never where on the platform a person is. */
 function auditOf(
   deps: RecordDeps,
   card: Card,

@@ -7,8 +7,7 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { partIn } from '../people/stand-ins.ts'
-import { viewCard } from './view-card.ts'
-import { viewConsent } from './view-consent.ts'
+import { viewCard, viewConsent } from './view-card.ts'
 
 /** What a card is about. */
 export type CardSubject = ApprovalRequest | Bootstrap
@@ -16,12 +15,12 @@ export type CardSubject = ApprovalRequest | Bootstrap
 /** What a card has to say about the request as it is stored now. */
 export interface Showing {
   request: CardSubject
-  /** Whose card it is; undefined for a channel's, and for somebody who is gone. */
+  /** Whose card it is; undefined for a channel's, and for a person who is gone. */
   person: User | undefined
   view: CardView | ConsentView
 }
 
-/** Does an approver's card speak to somebody whom the request does not concern any more, or who is gone? */
+/** Does an approver's card speak to a person whom the request does not concern any more, or who is gone? */
 export function isOthers({ recipient }: Pick<Card, 'recipient'>, { view }: Showing): boolean {
   return recipient.kind === 'approver' && !isConsentView(view) && view.audience === 'channel'
 }
@@ -37,8 +36,8 @@ export async function findSubject(
 type ShowDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock' | 'settings'>
 
 /**
- * Reads who is named on the card and draws it. Whom the request does not concern any more, since they stand in for nobody
- * named in it now, reads no more than a channel.
+ * Reads who is named on the card and draws it. Whom the request does not concern any more, since they stand in for no
+ * approver named in it now, reads no more than a channel.
  */
 export async function showCard(
   deps: ShowDeps,
@@ -71,7 +70,7 @@ export async function showSubject(
   return { request: subject, person, view: viewConsent(subject, deps.settings.baseUrl) }
 }
 
-/** Nobody is asked any more. Past its time counts, although nobody may have written it down yet (T75). */
+/** No person is asked any more. Past its time counts, although the expiry may not be written yet (T75). */
 export function isOver(
   { status, expires_at }: Pick<CardSubject, 'status' | 'expires_at'>,
   now: Date,
@@ -81,7 +80,7 @@ export function isOver(
 
 /**
  * A line under the card. @returns undefined when it need not be said any more: decided, lapsed, voted already, or told to
- * somebody whom it concerns no more
+ * a person whom it concerns no more
  */
 export function showReply(
   { request, person, view }: Showing,

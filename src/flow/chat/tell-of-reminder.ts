@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 100
  * until a platform or a push service has accepted it for an approver, here or in another process. A card that is posted
  * together with it is a message, too.
  * @param eventId of the reminder
- * @returns false when nothing was accepted in time, or nobody can be reached; then it may still be said later
+ * @returns false when nothing was accepted in time, or no approver can be reached; then it may still be said later
  */
 export async function tellOfReminder(
   deps: ReminderDeps,
@@ -41,14 +41,14 @@ export async function tellOfReminder(
   }
 }
 
-type State = 'said' | 'open' | 'nobody'
+type State = 'said' | 'open' | 'none'
 
 async function stateInChat(
   { cards, chats, clock }: ReminderDeps,
   requestId: string,
   eventId: string,
 ): Promise<State> {
-  if (chats.length === 0) return 'nobody'
+  if (chats.length === 0) return 'none'
   const soon = clock.now().getTime() + PATIENCE_MS
   const asked = (await cards.ofRequest(requestId)).filter(({ recipient }) => recipient.kind === 'approver')
   const replies = asked.flatMap((card) => {
@@ -61,7 +61,7 @@ async function stateInChat(
       reply.state === 'due' &&
       (card.state === 'leased' || (card.state === 'due' && card.next_at.getTime() <= soon)),
   )
-  return open ? 'open' : 'nobody'
+  return open ? 'open' : 'none'
 }
 
 async function stateOfPushes({ pushes, clock }: ReminderDeps, eventId: string): Promise<State> {
@@ -71,5 +71,5 @@ async function stateOfPushes({ pushes, clock }: ReminderDeps, eventId: string): 
   const open = asked.some(
     ({ state, next_at }) => state === 'leased' || (state === 'due' && next_at.getTime() <= soon),
   )
-  return open ? 'open' : 'nobody'
+  return open ? 'open' : 'none'
 }

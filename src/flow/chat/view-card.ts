@@ -1,15 +1,16 @@
-import type { CardStatus, CardView } from '../../domain/card-view.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import type { Bootstrap } from '../../domain/bootstrap.ts'
+import type { CardFinding, CardRow, CardStatus, CardView } from '../../domain/card-view.ts'
+import type { ConsentStatus, ConsentView } from '../../domain/consent-view.ts'
+import { type ApprovalRequest, CONTEXT_KEYS } from '../../domain/request.ts'
 import { hasHidden, visibleString } from '../../domain/text.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
-import { contextRows } from './context-rows.ts'
 
 /** For whom a card is drawn. */
 export interface CardAudience {
   audience: CardView['audience']
-  /** Whose card it is; a channel's is nobody's. */
+  /** Whose card it is; a channel's has no person. */
   personId?: string | undefined
-  /** Whose vote theirs is, or would be, when they stand in for somebody. */
+  /** Whose vote theirs is, or would be, when they stand in for an approver. */
   principalId?: string | undefined
   /** Names by user id: of who voted, of those for whom they did, and of the principal. */
   names: ReadonlyMap<string, string>
@@ -81,7 +82,7 @@ function nameLine(name: string): string {
   return visibleString(name).replace(/\s+/g, ' ')
 }
 
-/** For whom the person is asked, and whether they need not be any more: they acted, or somebody did in this vote's place. */
+/** For whom the person is asked, and whether they need not be any more: they acted, or another person cast this vote. */
 function placeOf(
   { votes }: ApprovalRequest,
   { personId, principalId, names }: CardAudience,
@@ -114,4 +115,99 @@ function textsOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(textsOf)
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => [key, ...textsOf(inner)])
+}
+
+/**
+ * A context as rows, known keys first, then the caller's own in the order of the signed text, all in visible form (T43).
+ * Findings that are more than detector, severity and snippet are also a row: nothing is left out.
+ */
+function contextRows(context: Record<string, unknown>): { rows: CardRow[]; findings: CardFinding[] } {
+  const findings = findingsOf(context.risk_arg_findings)
+  const known = CONTEXT_KEYS.filter(([key]) => Object.hasOwn(context, key))
+    .filter(([key]) => key !== 'risk_arg_findings' || !findings.complete)
+    .map(([key, label]): CardRow => {
+      const shown = shownValue(context[key])
+      return { label, known: true, ...shown, code: shown.code || key === 'tool_arguments_fingerprint' }
+    })
+  const others = Object.entries(context)
+    .filter(([key]) => !CONTEXT_KEYS.some(([name]) => name === key))
+    .map(([key, value]): CardRow => ({ label: oneLine(key), known: false, ...shownValue(value) }))
+  return { rows: [...known, ...others], findings: findings.list }
+}
+
+/** What stands on one line, such as a name: line breaks in it are named like other characters that are not seen. */
+function oneLine(text: string): string {
+  return visibleString(text).replaceAll('\n', '[U+000A]').replaceAll('\t', '[U+0009]')
+}
+
+/** Texts as they are; everything else as JSON, so that the number 5 is told apart from the text "5". */
+function shownValue(value: unknown): { text: string; code: boolean } {
+  if (typeof value === 'string') return { text: visibleString(value), code: false }
+  return { text: visibleJson(value), code: true }
+}
+
+/** Our own indentation is layout; what the caller wrote within a line is made visible. */
+function visibleJson(value: unknown): string {
+  const lines = JSON.stringify(value, null, 2).split('\n')
+  return lines
+    .map((line) => {
+      const content = line.trimStart()
+      return line.slice(0, line.length - content.length) + visibleString(content)
+    })
+    .join('\n')
+}
+
+const PARTS = ['detector', 'severity', 'snippet']
+
+function findingsOf(value: unknown): { list: CardFinding[]; complete: boolean } {
+  const items: unknown[] = Array.isArray(value) ? value : []
+  if (items.length === 0 || !items.every(isFinding)) return { list: [], complete: false }
+  const list = items.map((item) => ({
+    detector: oneLine(part(item, 'detector')),
+    severity: oneLine(part(item, 'severity')),
+    snippet: visibleString(part(item, 'snippet')),
+  }))
+  const complete = items.every((item) => Object.keys(item).every((key) => PARTS.includes(key)))
+  return { list, complete }
+}
+
+function isFinding(item: unknown): item is Record<string, unknown> {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return false
+  const given = Object.entries(item).filter(([key]) => PARTS.includes(key))
+  return given.length > 0 && given.every(([, text]) => typeof text === 'string')
+}
+
+function part(item: Record<string, unknown>, key: string): string {
+  const text = Object.hasOwn(item, key) ? item[key] : undefined
+  return typeof text === 'string' ? text : ''
+}
+
+/** What a card shows of a bootstrap as it is stored: two renderings of one version are equal, on every platform. */
+export function viewConsent(bootstrap: Bootstrap, baseUrl: string): ConsentView {
+  const look_alike = mixedScriptWarning(bootstrap.client_name)
+  return {
+    kind: 'consent',
+    request_id: bootstrap.id,
+    version: bootstrap.version,
+    audience: 'approver',
+    status: consentStatus(bootstrap),
+    client_name: visibleString(bootstrap.client_name).replace(/\s+/g, ' '),
+    ...(look_alike === undefined ? {} : { look_alike }),
+    scopes: bootstrap.scopes,
+    requested_from: bootstrap.requester.address,
+    created_at: bootstrap.created_at,
+    expires_at: bootstrap.expires_at,
+    links: { details: `${baseUrl}/b/${bootstrap.id}` },
+  }
+}
+
+function consentStatus({ status, consent, collected }: Bootstrap): ConsentStatus {
+  if (collected !== undefined) {
+    const { at, address } = collected
+    return { kind: 'collected', at, ...(address === undefined ? {} : { address }) }
+  }
+  if (status === 'pending' || status === 'expired') return { kind: status }
+  if (consent === undefined) return { kind: 'rejected' }
+  const { at, method } = consent
+  return status === 'approved' ? { kind: status, at, method } : { kind: status, by_owner: { at, method } }
 }

@@ -14,7 +14,7 @@ export function coalesce(work: () => Promise<void>): () => Promise<void> {
   }
   const startNext = (): Promise<void> => {
     next = undefined
-    // Somebody who called in between has started one already: it began after every call that waits here.
+    // Another caller in between has started one already: it began after every call that waits here.
     return running ?? start()
   }
   return () => {

@@ -2,9 +2,7 @@ import type { OutboxEvent } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { plainEntry } from '../../signing/audit-content.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
-import { followCards } from '../chat/follow-cards.ts'
-import { followConsents } from '../chat/follow-consents.ts'
-import { followNotices } from '../chat/follow-notices.ts'
+import { followCards, followConsents, followNotices } from '../chat/follow-cards.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { followPushes } from '../push/follow-pushes.ts'
@@ -37,9 +35,10 @@ export interface Relay {
 
 /**
  * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
- * relays at once, changes nothing: deliveries are unique per event and target, cards per request and recipient, pushes per event and browser, entries
- * unique by id, and a trace is emptied only while its token stands. What cannot be carried on stands in nobody's way: a trace that makes no sense is told of and
- * left, and a trail that takes nothing costs entries their place, but no receiver its delivery.
+ * relays at once, changes nothing: deliveries are unique per event and target, cards per request and
+ * recipient, pushes per event and browser, entries unique by id, and a trace is emptied only while its token stands. What
+ * cannot be carried on blocks nothing else: a trace that makes no sense is logged and left, and while the trail takes
+ * nothing, entries wait but deliveries are made.
  */
 export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const run = coalesce(async () => {

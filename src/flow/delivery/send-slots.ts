@@ -6,7 +6,7 @@ export interface SendLimits {
   total: number
   /** Of them, to one host: no receiver can take all workers, nor be flooded by us (T8, T9). */
   perHost: number
-  /** Of them, for one account: nobody can take all workers by many host names for slow receivers (T8). */
+  /** Of them, for one account: no account can take all workers by many host names for slow receivers (T8). */
   perAccount: number
 }
 

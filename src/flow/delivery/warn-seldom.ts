@@ -1,6 +1,6 @@
 import type { Log } from '../ports.ts'
 
-/** What is told of one kind of trouble. */
+/** Warnings of one kind of trouble. */
 export interface SeldomWarning {
   /** It failed: warns, unless it was warned of a moment ago. */
   failed(error: unknown): void

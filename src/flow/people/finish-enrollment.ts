@@ -1,7 +1,7 @@
 import { refusal } from '../../domain/errors.ts'
 import { isVouchedFor, nextFactorEpoch, type User } from '../../domain/user.ts'
 import type { UserChange } from '../people-ports.ts'
-import { removeAllDevices } from '../push/remove-all-devices.ts'
+import { removeAllDevices } from '../push/manage-devices.ts'
 import { joinByEnrolling } from './answer-invitation.ts'
 import { changeUser } from './change-user.ts'
 import { drawDevice, withDevice } from './device.ts'

@@ -1,19 +1,20 @@
+import { may, roleIn } from '../../domain/account.ts'
 import { isWaiting } from '../../domain/bootstrap.ts'
 import { noticesIn } from '../../domain/factor-notice.ts'
 import { isId } from '../../domain/identifier.ts'
 import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '../../domain/push.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { standsIn } from '../../domain/user.ts'
 import { quietPeople } from '../attention/quiet-people.ts'
 import type { Trace } from '../delivery-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
-import { whomToPush } from './whom-to-push.ts'
 
 type FollowDeps = Pick<
   FlowDeps,
   'requests' | 'bootstraps' | 'accounts' | 'users' | 'pushes' | 'pushDevices' | 'clock' | 'random'
 >
 
-/** What a trace must tell of to concern anybody's browser. */
+/** What a trace must tell of to concern a browser. */
 type PushTrace = Pick<Trace, 'id' | 'account_id' | 'events' | 'audit'>
 
 /** Something to be told to some people. */
@@ -34,8 +35,8 @@ const DAY_MS = 86_400_000
 
 /**
  * Makes the pushes that traces ask for: a request that waits, a reminder, an agent that asks for a key, a change of
- * somebody's factors. Calls nobody, and may be repeated and interrupted anywhere: pushes are unique per event and browser.
- * Dry-runs, what is over, and keys that are silent towards somebody push nothing.
+ * a person's factors. Sends nothing itself, and may be repeated and interrupted anywhere: pushes are unique per event and browser.
+ * Dry-runs, what is over, and keys that are silent towards a person push nothing.
  * @returns whether there may be something to send
  */
 export async function followPushes(deps: FollowDeps, traces: readonly PushTrace[]): Promise<boolean> {
@@ -160,4 +161,28 @@ export function newPush(
     created_at: now,
     audit: [],
   }
+}
+
+type WhomDeps = Pick<FlowDeps, 'users' | 'accounts'>
+
+/**
+ * Whom a pending request waits for at `at`: all approvers named whose vote is missing, and the delegates who stand in for one of
+ * them and decide in that account (`deciderFor` says the same of one person). A person who has voted, for any approver, is
+ * not asked again.
+ * @returns user ids
+ */
+export async function whomToPush(deps: WhomDeps, request: ApprovalRequest, at: Date): Promise<string[]> {
+  const counted = new Set(request.votes.map(({ on_behalf_of }) => on_behalf_of))
+  const acted = new Set(request.votes.map(({ user_id }) => user_id))
+  const named = request.requirement.approvers.map(({ user_id }) => user_id)
+  const missing = named.filter((id) => !counted.has(id))
+  const people = missing.length === 0 ? [] : await deps.users.findMany(missing)
+  const delegates = people.flatMap(({ delegate }) =>
+    delegate !== undefined && standsIn(delegate, at) && !named.includes(delegate.user_id)
+      ? [delegate.user_id]
+      : [],
+  )
+  const account = delegates.length === 0 ? undefined : await deps.accounts.find(request.account_id)
+  const able = delegates.filter((id) => account !== undefined && may(roleIn(account, id), 'decide'))
+  return [...new Set([...missing, ...able])].filter((id) => !acted.has(id))
 }

@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import { type PushDevice, type PushSubscription, TEST_PUSH_MS } from '../../domain/push.ts'
@@ -6,10 +7,9 @@ import type { User } from '../../domain/user.ts'
 import { isP256Point } from '../../signing/p256.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
 import { personAudit } from '../people/people-audit.ts'
-import { attemptPush } from './attempt-push.ts'
 import { newPush } from './follow-pushes.ts'
-import { removalEntry } from './remove-all-devices.ts'
-import { sealSubscription } from './subscription.ts'
+import { sealSubscription } from './push-secrets.ts'
+import { attemptPush } from './send-pushes.ts'
 
 type ManageDeps = Pick<FlowDeps, 'pushDevices' | 'targets' | 'vault' | 'clock' | 'random' | 'log'>
 
@@ -22,7 +22,7 @@ export function listPushDevices(
 }
 
 /**
- * Registers the browser that sent its subscription. The endpoint is an address that somebody outside names, so it is checked
+ * Registers the browser that sent its subscription. The endpoint is an address that is named from outside, so it is checked
  * as a webhook's is, now and before every attempt (T1–T8). Doing it again renews name and subscription; a browser that
  * another person had shows theirs no more.
  * @throws Refusal `invalid_field`, `push_device_limit`
@@ -99,4 +99,33 @@ async function findOwn(
   const device = isId('psd', id) ? await pushDevices.find(id) : undefined
   if (device?.state !== 'active' || device.user_id !== person.id) throw refusal('not_found')
   return device
+}
+
+/** Why a browser is sent nothing more, for the trail. */
+type RemovalReason = 'removed' | 'taken_over' | 'enrolled_anew'
+
+/**
+ * Sends none of the person's browsers anything more: one of them may be an intruder's, and would outlive the
+ * session it was registered with (T23).
+ */
+export async function removeAllDevices(
+  deps: Pick<FlowDeps, 'pushDevices' | 'random' | 'clock'>,
+  person: Pick<User, 'id'>,
+  address: string,
+  reason: RemovalReason,
+): Promise<void> {
+  for (const device of await deps.pushDevices.activeOf([person.id]))
+    await deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason, address }))
+}
+
+/** Without an address it is the service that removes it. */
+function removalEntry(
+  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  device: PushDevice,
+  { reason, address }: { reason: RemovalReason; address?: string },
+): AuditEntry {
+  const owner = { id: device.user_id, account_id: device.account_id }
+  const detail = { user_id: device.user_id, reason }
+  const actor = address === undefined ? { actor: { kind: 'service' as const } } : { address }
+  return personAudit(deps, 'push.device_removed', owner, { ...actor, subject: device.id, detail })
 }

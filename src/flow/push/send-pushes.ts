@@ -1,8 +1,25 @@
+import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import { isWaiting } from '../../domain/bootstrap.ts'
+import {
+  consentPush,
+  noticePush,
+  type Push,
+  type PushDevice,
+  type PushPayload,
+  requestPush,
+  TEST_PUSH,
+} from '../../domain/push.ts'
+import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
+import type { Attempt } from '../../domain/webhook.ts'
+import { sha256Hex } from '../../signing/encoding.ts'
 import { coalesce } from '../delivery/coalesce.ts'
 import { createSendSlots, type SendLimits } from '../delivery/send-slots.ts'
 import { warnSeldom } from '../delivery/warn-seldom.ts'
-import type { Wakeups } from '../delivery-ports.ts'
-import { attemptPush } from './attempt-push.ts'
+import type { AttemptOutcome, Wakeups } from '../delivery-ports.ts'
+import { drawId, type FlowDeps } from '../deps.ts'
+import type { PushResult } from '../push-ports.ts'
+import { whomToPush } from './follow-pushes.ts'
+import { openSubscription } from './push-secrets.ts'
 
 type PushDeps = Parameters<typeof attemptPush>[0]
 
@@ -67,3 +84,193 @@ export function createPushLoop(deps: PushDeps, wakeups: Wakeups, limits: PushLim
 }
 
 type Claimed = NonNullable<Awaited<ReturnType<PushDeps['pushes']['claim']>>>
+
+type AttemptDeps = Parameters<typeof drawPush>[0] &
+  Pick<FlowDeps, 'pushes' | 'pushDevices' | 'pusher' | 'pushKey' | 'vault' | 'settings' | 'random' | 'log'>
+
+/** What became of a claimed push; `next_at` is set while it stays due. */
+interface PushReport {
+  state: Push['state']
+  next_at?: Date
+}
+
+const GIVEN_UP = { state: 'dead', gone: false } as const satisfies PushStep
+
+/** What push services take (RFC 8030 §5.4 names the header, not the length): 32 characters of base64url, of which hex is a part. */
+const TOPIC_LENGTH = 32
+
+/** The longest that push services keep a message, in seconds: four weeks. */
+const LONGEST_TTL = 28 * 86_400
+
+/**
+ * Exactly one attempt of a push that this process has claimed, and the one write that tells what became of it. What it says
+ * is drawn from what is stored now, so nothing goes out about what was decided meanwhile. A crash after the push service
+ * took it and before that write sends it once more, under the same tag and topic: the browser shows one.
+ */
+export async function attemptPush(deps: AttemptDeps, push: Push, interrupted = false): Promise<PushReport> {
+  const at = deps.clock.now()
+  const before: Attempt[] = interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
+  const device = await deps.pushDevices.find(push.device_id)
+  const drawn = push.expires_at > at && isTheirs(device, push) ? await drawPush(deps, push) : undefined
+  if (drawn === undefined || device === undefined) {
+    await finish(deps, push, {
+      state: 'dropped',
+      next_at: at,
+      tries: push.tries,
+      attempts: before,
+      audit: [],
+    })
+    return { state: 'dropped' }
+  }
+  if (isTooLate(deps, push)) return { state: 'leased' }
+  const result = await send(deps, push, device, drawn, at)
+  const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
+  const attempts = [...before, attempt]
+  if (result.outcome === 'interrupted') {
+    // The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing.
+    await finish(deps, push, {
+      state: 'due',
+      next_at: deps.clock.now(),
+      tries: push.tries,
+      attempts,
+      audit: [],
+    })
+    return { state: 'due', next_at: deps.clock.now() }
+  }
+  return settle(deps, push, { result, attempts })
+}
+
+/** A browser that another person has taken over since shows nothing of what waits for this person. */
+function isTheirs(device: PushDevice | undefined, { user_id }: Push): device is PushDevice {
+  return device?.state === 'active' && device.user_id === user_id
+}
+
+/** As with deliveries: the lease could end before the attempt does, and another worker would send beside us (T82). */
+function isTooLate({ clock, settings }: AttemptDeps, { next_at: leaseEnds }: Push): boolean {
+  return clock.now().getTime() + settings.attemptMs >= leaseEnds.getTime()
+}
+
+async function send(
+  deps: AttemptDeps,
+  push: Push,
+  device: PushDevice,
+  { payload, urgency }: DrawnPush,
+  at: Date,
+): Promise<AttemptOutcome> {
+  const subscription = openSubscription(deps.vault, device)
+  if (subscription === undefined) {
+    deps.log.error({ device_id: device.id }, 'the subscription of a browser cannot be opened; remove it')
+    return { outcome: 'unsigned', duration_ms: 0 }
+  }
+  const left = Math.floor((push.expires_at.getTime() - at.getTime()) / 1000)
+  return deps.pusher.send({
+    subscription,
+    keys: deps.pushKey.current(),
+    payload: JSON.stringify(payload),
+    ttl_seconds: Math.min(LONGEST_TTL, left),
+    urgency,
+    // A hash: ids of requests are known to those alone who were told, and the push service was not.
+    topic: sha256Hex(payload.tag).slice(0, TOPIC_LENGTH),
+    at,
+  })
+}
+
+async function settle(
+  deps: AttemptDeps,
+  push: Push,
+  { result, attempts }: { result: AttemptOutcome; attempts: Attempt[] },
+): Promise<PushReport> {
+  const now = deps.clock.now()
+  const tries = push.tries + 1
+  const left = push.expires_at.getTime() - now.getTime()
+  const asked = pushStepAfter(result.outcome, tries, left, result.retry_after)
+  // A test is tried once: the person who asked for it sees what came of it.
+  const step = asked.state === 'due' && push.about.kind === 'test' ? GIVEN_UP : asked
+  const next_at = step.state === 'due' ? new Date(now.getTime() + step.delay_ms) : now
+  const audit = auditOf(deps, push, step, result.outcome, now)
+  const kept = await finish(deps, push, { state: step.state, next_at, tries, attempts, audit })
+  if (kept && step.state === 'sent') await deps.pushDevices.noteSent(push.device_id, now)
+  if (kept && step.state === 'dead' && step.gone) await forget(deps, push, now)
+  return step.state === 'due' ? { state: 'due', next_at } : { state: step.state }
+}
+
+async function finish(deps: AttemptDeps, { id, claim }: Push, result: PushResult): Promise<boolean> {
+  const kept = await deps.pushes.finish(id, claim, result)
+  if (!kept) deps.log.warn({ push_id: id }, 'a push was taken over while it was being sent')
+  return kept
+}
+
+function auditOf(
+  deps: AttemptDeps,
+  push: Push,
+  step: PushStep,
+  outcome: Attempt['outcome'],
+  at: Date,
+): AuditEntry[] {
+  // A test is watched by the person who asked for it.
+  if (step.state === 'due' || push.about.kind === 'test') return []
+  const { about, user_id, device_id } = push
+  const subject = 'request_id' in about ? { request_id: about.request_id } : {}
+  const detail = { about: about.kind, ...subject, recipient: user_id, device: device_id, outcome }
+  return [entry(deps, push, step.state === 'sent' ? 'push.sent' : 'push.failed', push.id, detail, at)]
+}
+
+/** The push service knows the subscription no more: the browser took the permission back, or is gone. */
+async function forget(deps: AttemptDeps, push: Push, at: Date): Promise<void> {
+  const { device_id, user_id } = push
+  const device = await deps.pushDevices.find(device_id)
+  if (device === undefined) return
+  const about = { account_id: device.account_id }
+  const detail = { user_id, reason: 'gone' }
+  await deps.pushDevices.remove(
+    device_id,
+    user_id,
+    entry(deps, about, 'push.device_removed', device_id, detail, at),
+  )
+}
+
+function entry(
+  deps: Pick<FlowDeps, 'random'>,
+  { account_id }: { account_id: string },
+  type: AuditType,
+  subject: string,
+  detail: NonNullable<AuditEntry['detail']>,
+  at: Date,
+): AuditEntry {
+  return { eid: drawId(deps, 'evt'), type, at, actor: { kind: 'service' }, account_id, subject, detail }
+}
+
+type DrawDeps = Pick<FlowDeps, 'requests' | 'bootstraps' | 'accounts' | 'users' | 'clock'>
+
+/** What a push says, and how urgent that is. */
+interface DrawnPush {
+  payload: PushPayload
+  urgency: 'high' | 'normal'
+}
+
+/**
+ * What the push says now, from what is stored now.
+ * @returns undefined when there is nothing to say any more: decided, lapsed, voted, not theirs to decide
+ */
+export async function drawPush(deps: DrawDeps, push: Push): Promise<DrawnPush | undefined> {
+  const { about, event_id, user_id } = push
+  const now = deps.clock.now()
+  switch (about.kind) {
+    case 'test':
+      return { payload: TEST_PUSH, urgency: 'high' }
+    case 'notice':
+      return { payload: noticePush(about.notice, event_id), urgency: 'high' }
+    case 'consent': {
+      const bootstrap = await deps.bootstraps.find(about.bootstrap_id)
+      if (bootstrap === undefined || !isWaiting(bootstrap, now)) return undefined
+      return { payload: consentPush(bootstrap), urgency: 'high' }
+    }
+    case 'request':
+    case 'reminder': {
+      const request = await deps.requests.find(about.request_id)
+      if (request?.status !== 'pending' || request.expires_at <= now) return undefined
+      if (!(await whomToPush(deps, request, now)).includes(user_id)) return undefined
+      return { payload: requestPush(request, about.kind), urgency: 'high' }
+    }
+  }
+}

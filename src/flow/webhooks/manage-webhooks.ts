@@ -1,9 +1,11 @@
+import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
-import type { EventType } from '../../domain/event.ts'
-import type { Webhook } from '../../domain/webhook.ts'
+import { buildEvent, type EventType } from '../../domain/event.ts'
+import { isId } from '../../domain/identifier.ts'
+import type { Delivery, Webhook } from '../../domain/webhook.ts'
+import { deliveryTo } from '../delivery/relay-traces.ts'
+import { attemptDelivery } from '../delivery/send-deliveries.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
-import { findLiveWebhook, type Owner, ownerAudit } from './own-webhook.ts'
-import { drawSecret } from './webhook-secret.ts'
 
 type ManageDeps = Pick<FlowDeps, 'webhooks' | 'vault' | 'targets' | 'clock' | 'random'>
 
@@ -84,4 +86,101 @@ export async function rotateWebhook(
   if (webhook !== undefined) return { webhook, secret, previousUntil }
   await findLiveWebhook(deps, owner.accountId, id)
   throw refusal('webhook_rotated')
+}
+
+/** Who manages the webhooks of an account. */
+export interface Owner {
+  accountId: string
+  actor: AuditActor
+}
+
+/**
+ * A webhook of that account, deleted ones too: their log stays.
+ * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
+ */
+export async function findOwnWebhook(
+  deps: Pick<FlowDeps, 'webhooks'>,
+  accountId: string,
+  id: string,
+): Promise<Webhook> {
+  const webhook = isId('whk', id) ? await deps.webhooks.find(id) : undefined
+  if (webhook?.account_id !== accountId) throw refusal('not_found')
+  return webhook
+}
+
+/** As `findOwnWebhook`, and not deleted. */
+async function findLiveWebhook(
+  deps: Pick<FlowDeps, 'webhooks'>,
+  accountId: string,
+  id: string,
+): Promise<Webhook> {
+  const webhook = await findOwnWebhook(deps, accountId, id)
+  if (webhook.state === 'deleted') throw refusal('not_found')
+  return webhook
+}
+
+/** An audit entry about a webhook or one of its deliveries. */
+export function ownerAudit(
+  deps: Pick<FlowDeps, 'random'>,
+  type: AuditType,
+  owner: Owner,
+  subject: string,
+  at: Date,
+): AuditEntry {
+  const eid = drawId(deps, 'evt')
+  return { eid, type, at, actor: owner.actor, account_id: owner.accountId, subject }
+}
+
+type TestDeps = Pick<
+  FlowDeps,
+  'webhooks' | 'deliveries' | 'apiKeys' | 'sender' | 'settings' | 'vault' | 'clock' | 'random' | 'log'
+>
+
+/** No other process may take the test while its one attempt lasts. */
+const LEASE_MS = 120_000
+
+/** Sends a `webhook.test` at once, and once. */
+type TestFire = (owner: Owner, id: string) => Promise<Delivery>
+
+/**
+ * Makes the test-fire of this process. One at a time for an account: a test waits for no slot of the host, so many at once
+ * would be a flood (T9).
+ * @returns the delivery with the outcome of its attempt; throws Refusal `not_found`, `test_in_progress`
+ */
+export function createTestFire(deps: TestDeps): TestFire {
+  const busy = new Set<string>()
+  return async (owner, id) => {
+    const webhook = await findLiveWebhook(deps, owner.accountId, id)
+    if (busy.has(owner.accountId)) throw refusal('test_in_progress')
+    busy.add(owner.accountId)
+    try {
+      return await fire(deps, owner, webhook)
+    } finally {
+      busy.delete(owner.accountId)
+    }
+  }
+}
+
+async function fire(deps: TestDeps, owner: Owner, webhook: Webhook): Promise<Delivery> {
+  const at = deps.clock.now()
+  const id = drawId(deps, 'evt')
+  const event = buildEvent({ id, type: 'webhook.test', at, data: { webhook_id: webhook.id } })
+  const lease = { state: 'leased', claim: 1, next_at: new Date(at.getTime() + LEASE_MS) } as const
+  const delivery: Delivery = { ...deliveryTo(deps, webhook, event), ...lease }
+  await deps.webhooks.addAudit(webhook.id, ownerAudit(deps, 'webhook.tested', owner, webhook.id, at))
+  await deps.deliveries.insertNew([delivery])
+  await attemptDelivery(deps, delivery)
+  return (await deps.deliveries.find(delivery.id)) ?? delivery
+}
+
+/** 64 hex characters; receivers use their ASCII as the key (security §5.3). */
+const SECRET_BYTES = 32
+
+/** A fresh secret of a webhook: shown once, kept only sealed, and only for this webhook (T28). */
+function drawSecret(
+  deps: Pick<FlowDeps, 'random' | 'vault'>,
+  webhookId: string,
+): { secret: string; sealed_secret: string } {
+  const secret = Buffer.from(deps.random.bytes(SECRET_BYTES)).toString('hex')
+  return { secret, sealed_secret: deps.vault.seal(Buffer.from(secret, 'ascii'), webhookId) }
 }

@@ -1,6 +1,10 @@
 import { type RequestHandler, Router } from 'express'
-import { readCallbackLog, readDeadLetters, readRequestLog } from '../../flow/webhooks/read-deliveries.ts'
-import { replayDelivery } from '../../flow/webhooks/replay-delivery.ts'
+import {
+  readCallbackLog,
+  readDeadLetters,
+  readRequestLog,
+  replayDelivery,
+} from '../../flow/webhooks/delivery-log.ts'
 import { readDeliveryPage, sendDeliveries, sendRequestLog } from '../delivery-page.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'

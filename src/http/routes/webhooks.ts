@@ -1,12 +1,12 @@
 import { type RequestHandler, Router } from 'express'
-import { createTestFire } from '../../flow/webhooks/fire-test.ts'
+import { listWebhooks, readWebhook, readWebhookLog } from '../../flow/webhooks/delivery-log.ts'
 import {
+  createTestFire,
   createWebhook,
   deleteWebhook,
   enableWebhook,
   rotateWebhook,
 } from '../../flow/webhooks/manage-webhooks.ts'
-import { listWebhooks, readWebhook, readWebhookLog } from '../../flow/webhooks/read-deliveries.ts'
 import { readDeliveryPage, sendDeliveries } from '../delivery-page.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { jsonBody } from '../middleware/json-body.ts'

@@ -3,7 +3,7 @@ import { inflateSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { ICON_FILES, type TeamsEdition, teamsManifest } from '../../../adapters/teams/manifest.ts'
 import { packagePath } from '../../../src/config/package-path.ts'
-import { answerHelp } from '../../../src/flow/chat/answer-help.ts'
+import { answerHelp } from '../../../src/flow/chat/answer-command.ts'
 import { compiledManifestSchema } from '../../support/teams-manifest-schema.ts'
 
 const HOST = 'https://approvals.example.com'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { renderVerdict } from '../../../adapters/teams/verdict-card.ts'
-import { viewPastedReceipt, viewVerdict } from '../../../src/flow/chat/view-verdict.ts'
+import { viewPastedReceipt, viewVerdict } from '../../../src/flow/chat/verdict.ts'
 import type { Verdict } from '../../../src/flow/verify-receipt.ts'
 import { refuse } from '../../../src/signing/receipt-error.ts'
 import { cardLines, cardText } from '../../support/card-lines.ts'

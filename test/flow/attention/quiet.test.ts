@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { addPushDevice } from '../../../src/flow/push/manage-devices.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
-import { readCallbackLog } from '../../../src/flow/webhooks/read-deliveries.ts'
+import { readCallbackLog } from '../../../src/flow/webhooks/delivery-log.ts'
 import { waitUntil as waitLong } from '../../support/chat-platform.ts'
 import { usePushService } from '../../support/push-setting.ts'
 import { type CardSetting, useCardSetting, vote } from '../chat/card-setting.ts'

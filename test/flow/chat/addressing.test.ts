@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ChatIdentity } from '../../../src/domain/chat.ts'
 import type { User } from '../../../src/domain/user.ts'
-import { createLookup } from '../../../src/flow/chat/lookup-cache.ts'
+import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 

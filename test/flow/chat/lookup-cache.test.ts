@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { ChatIdentity } from '../../../src/domain/chat.ts'
-import { createLookup } from '../../../src/flow/chat/lookup-cache.ts'
+import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import type { ChatPort } from '../../../src/flow/chat-ports.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { attemptDelivery } from '../../../src/flow/delivery/attempt-delivery.ts'
+import { attemptDelivery } from '../../../src/flow/delivery/send-deliveries.ts'
 import { createWebhook } from '../../../src/flow/webhooks/manage-webhooks.ts'
 import { addPerson } from '../../support/people.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { createDispatcher, type Dispatcher } from '../../../src/flow/delivery/dispatch.ts'
+import { createDispatcher, type Dispatcher } from '../../../src/flow/delivery/send-deliveries.ts'
 import type { AttemptOutcome } from '../../../src/flow/delivery-ports.ts'
 import { drawId } from '../../../src/flow/deps.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'

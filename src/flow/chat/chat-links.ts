@@ -1,13 +1,15 @@
 import { hasChannel, MAX_CHANNELS } from '../../domain/account.ts'
-import { type ChatChannel, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import { type ChatChannel, type ChatIdentity, identityKey, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import { refusal } from '../../domain/errors.ts'
 import { visibleString } from '../../domain/text.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { ChatLink, ShownIdentity } from '../chat-ports.ts'
 import { drawId, type FlowDeps } from '../deps.ts'
-import type { ChatAnswer, ChatSpeaker } from './chat-answer.ts'
-import { limitSpeaker } from './limit-speaker.ts'
-import { notices } from './notices.ts'
+import { changeUser } from '../people/change-user.ts'
+import { drawDevice, withDevice } from '../people/device.ts'
+import { personAudit } from '../people/people-audit.ts'
+import { type ChatAnswer, type ChatSpeaker, notices } from './chat-answer.ts'
 
 const LINK_MS = 10 * 60_000
 
@@ -27,7 +29,7 @@ export async function askForBrowser(deps: FlowDeps, speaker: ChatSpeaker, person
   return drawLink(deps, speaker, { kind: 'browser', user_id: person.id })
 }
 
-/** `channel`: a one-time link with which the account's owner has the channel told of every request. */
+/** `channel`: a one-time link with which the account's owner has every request shown in the channel. */
 export async function askForChannel(deps: FlowDeps, speaker: ChatSpeaker, person: User): Promise<ChatAnswer> {
   const { channel, identity } = speaker
   if (channel === undefined) return notices.notInChannel(identity.platform)
@@ -86,4 +88,69 @@ function shownName(name: string, fallback: string): string {
   if (characters.length === 0) return fallback
   if (characters.length <= LONGEST_NAME) return characters.join('')
   return `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
+}
+
+/** How often one identity may have us look something up, and hand out one-time links. */
+const LIMITS = {
+  look: { most: 30, seconds: 60 },
+  link: { most: 10, seconds: 600 },
+} as const
+
+/**
+ * Counts what an identity asks for, over all processes.
+ * @returns the refusal beyond the limit
+ */
+export async function limitSpeaker(
+  { attempts, clock }: Pick<FlowDeps, 'attempts' | 'clock'>,
+  identity: ChatIdentity,
+  kind: keyof typeof LIMITS,
+): Promise<ChatAnswer | undefined> {
+  const { most, seconds } = LIMITS[kind]
+  const { count, ends } = await attempts.take(`chat-${kind}:${identityKey(identity)}`, seconds)
+  if (count <= most) return undefined
+  return notices.tooMany(Math.max(1, Math.ceil((ends.getTime() - clock.now().getTime()) / 60_000)))
+}
+
+/**
+ * Finds the one-time link of a token, and changes nothing. A person who unlinked the identity since took back what was asked for
+ * with it.
+ * @throws Refusal `chat_link_invalid`: unknown, used, replaced, expired and taken back answer alike
+ */
+export async function openChatLink(
+  deps: Pick<FlowDeps, 'chatLinks' | 'users' | 'vault'>,
+  token: string,
+): Promise<ChatLink> {
+  const link = await deps.chatLinks.find(deps.vault.hash('chat-link', token))
+  if (link === undefined) throw refusal('chat_link_invalid')
+  if (link.kind === 'link') return link
+  const holder = await deps.users.findByIdentity(identityKey(link.identity))
+  if (holder === undefined || holder.id !== link.user_id) throw refusal('chat_link_invalid')
+  return link
+}
+
+/** Uses the link up; nothing must be able to refuse after that but a lost race. @throws Refusal `chat_link_invalid` */
+export async function useUp(deps: Pick<FlowDeps, 'chatLinks'>, link: ChatLink): Promise<void> {
+  if (!(await deps.chatLinks.consume(link.id))) throw refusal('chat_link_invalid')
+}
+
+/**
+ * Makes the browser that shows the link a known one: from then on codes sign its person in there (T15). That takes the
+ * right code still, so the link alone opens nothing.
+ * @returns the token of the device cookie
+ * @throws Refusal `chat_link_invalid`
+ */
+export async function makeBrowserKnown(deps: FlowDeps, link: ChatLink, address: string): Promise<string> {
+  const key = identityKey(link.identity)
+  const { token, entry } = drawDevice(deps)
+  const userId = link.user_id
+  if (userId === undefined) throw refusal('chat_link_invalid')
+  await useUp(deps, link)
+  await changeUser(deps, userId, (user) => {
+    if (!user.chat.some((identity) => identityKey(identity) === key)) throw refusal('chat_link_invalid')
+    const actor = { kind: 'chat', id: key, address } as const
+    const audit = personAudit(deps, 'chat.browser_known', user, { actor })
+    return { fields: { devices: withDevice(user.devices, entry) }, audit: [audit] }
+  })
+  deps.log.info({ user_id: userId, identity: key }, 'a browser was made known from chat')
+  return token
 }

@@ -8,7 +8,7 @@ import { quietPeople } from '../attention/quiet-people.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../ports.ts'
 import { findOwnRequest } from '../read-request.ts'
-import { findOwnWebhook } from './own-webhook.ts'
+import { findOwnWebhook, type Owner, ownerAudit } from './manage-webhooks.ts'
 
 type LogDeps = Pick<FlowDeps, 'deliveries' | 'webhooks' | 'requests' | 'cards' | 'chats'>
 
@@ -47,7 +47,7 @@ export async function readWebhookLog(
   return readPage(deps, { account_id: accountId, webhook_id: id }, page)
 }
 
-/** What was given up and nobody sent once more since: callbacks of requests, and events for webhooks. */
+/** What was given up and not sent once more since: callbacks of requests, and events for webhooks. */
 export async function readDeadLetters(
   deps: LogDeps,
   accountId: string,
@@ -93,7 +93,7 @@ export async function readRequestLog(
 }
 
 /**
- * For the key that made the request: its callback, and the cards in chat, so that a program can tell that nobody was
+ * For the key that made the request: its callback, and the cards in chat, so that a program can tell that no person was
  * reached. Webhooks are the owner's business.
  * @throws Refusal `not_found`
  */
@@ -146,4 +146,28 @@ async function readPage(
   const query = { ...which, limit: limit + 1, ...(before && { before }) }
   const found = await deps.deliveries.list(query)
   return { deliveries: found.slice(0, limit), more: found.length > limit }
+}
+
+type ReplayDeps = Pick<FlowDeps, 'deliveries' | 'webhooks' | 'clock' | 'random'>
+
+/**
+ * Sends a delivery that rests once more: the same event id, the same bytes, a new round of tries.
+ * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55), `delivery_in_progress`, `webhook_gone`
+ */
+export async function replayDelivery(deps: ReplayDeps, owner: Owner, id: string): Promise<Delivery> {
+  const found = isId('dlv', id) ? await deps.deliveries.find(id) : undefined
+  if (found?.account_id !== owner.accountId) throw refusal('not_found')
+  if (found.state === 'due' || found.state === 'leased') throw refusal('delivery_in_progress')
+  if (!(await isWanted(deps, found))) throw refusal('webhook_gone')
+  const at = deps.clock.now()
+  const audit = ownerAudit(deps, 'delivery.replayed', owner, id, at)
+  const replayed = await deps.deliveries.replay(id, owner.accountId, at, audit)
+  if (replayed === undefined) throw refusal('delivery_in_progress')
+  return replayed
+}
+
+/** A callback has no switch; a webhook may have been deleted or switched off since. */
+async function isWanted(deps: ReplayDeps, { target }: Delivery): Promise<boolean> {
+  if (target.kind === 'callback') return true
+  return (await deps.webhooks.find(target.webhook_id))?.state === 'active'
 }
