@@ -1,6 +1,6 @@
 import { SCOPES, type Scope } from '../domain/api-key.ts'
 import { createApiKey } from '../flow/manage-api-keys.ts'
-import { presentKey } from '../http/present.ts'
+import { presentKey } from '../http/api/api-keys.ts'
 import { checkName } from './check-name.ts'
 import { usageError } from './cli-error.ts'
 import { findPerson } from './find-person.ts'

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../domain/api-key.ts'
-import { presentKey } from '../http/present.ts'
+import { presentKey } from '../http/api/api-keys.ts'
 import { findPerson } from './find-person.ts'
 import { table } from './table.ts'
 import type { CommandResult } from './tell.ts'

@@ -1,6 +1,6 @@
 import { Refusal } from '../domain/errors.ts'
 import { revokeApiKey } from '../flow/manage-api-keys.ts'
-import { presentKey } from '../http/present.ts'
+import { presentKey } from '../http/api/api-keys.ts'
 import { CliError } from './cli-error.ts'
 import type { CommandResult } from './tell.ts'
 import { withService } from './with-service.ts'

@@ -1,5 +1,5 @@
+import type { presentAudit } from './api/audit.ts'
 import { csvLine } from './csv.ts'
-import type { presentAudit } from './present-audit.ts'
 
 type Shown = ReturnType<typeof presentAudit>
 

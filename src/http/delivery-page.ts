@@ -1,13 +1,8 @@
 import type { Request, Response } from 'express'
 import type { DeliveryPage, PageQuery, RequestLog } from '../flow/webhooks/delivery-log.ts'
-import { pageQuery } from './api/shared/input.ts'
+import { deliveryQuery, presentCard, presentDelivery } from './api/deliveries.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { parseBody } from './parse.ts'
-import { presentCard } from './present-cards.ts'
-import { presentDelivery } from './present-webhooks.ts'
-
-/** `limit` and `cursor` of a delivery log. */
-export const deliveryQuery = pageQuery(20)
 
 /** Which page is asked for. @throws Refusal `invalid_field` */
 export function readDeliveryPage(request: Request): PageQuery {

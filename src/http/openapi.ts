@@ -1,33 +1,47 @@
 import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiSecuritySchemeObject } from 'zod-openapi'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
-import { accountOperations } from './openapi/account-paths.ts'
-import { approvalOperations, receiptOperations } from './openapi/approval-paths.ts'
-import { batchOperations } from './openapi/batch-paths.ts'
-import { bootstrapOperations } from './openapi/bootstrap-paths.ts'
-import { chatOperations } from './openapi/chat-paths.ts'
-import { decisionOperations } from './openapi/decision-paths.ts'
-import { factorOperations } from './openapi/factor-paths.ts'
-import { historyOperations } from './openapi/history-paths.ts'
-import { memberOperations } from './openapi/member-paths.ts'
-import { ownSessionOperations } from './openapi/own-session-paths.ts'
-import { profileOperations } from './openapi/profile-paths.ts'
-import { pushOperations } from './openapi/push-paths.ts'
-import { serviceOperations } from './openapi/service-paths.ts'
-import { enrollmentOperations, sessionOperations } from './openapi/session-paths.ts'
-import { WEBHOOKS } from './openapi/webhook-events.ts'
-import { webhookOperations } from './openapi/webhook-paths.ts'
+import { accountOperations } from './api/account.ts'
+import { apiKeyOperations } from './api/api-keys.ts'
+import { approvalOperations } from './api/approvals.ts'
+import { createOperations } from './api/approvals-create.ts'
+import { auditOperations } from './api/audit.ts'
+import { batchOperations } from './api/batch-decisions.ts'
+import { bootstrapOperations } from './api/bootstrap.ts'
+import { chatOperations } from './api/chat.ts'
+import { consentOperations } from './api/consents.ts'
+import { decisionOperations } from './api/decisions.ts'
+import { deliveryOperations } from './api/deliveries.ts'
+import { enrollmentOperations } from './api/enrollment.ts'
+import { WEBHOOKS } from './api/events.ts'
+import { factorOperations } from './api/factors.ts'
+import { inboxOperations } from './api/inbox.ts'
+import { memberOperations, membershipOperations } from './api/members.ts'
+import { policyOperations } from './api/policy.ts'
+import { profileOperations } from './api/profile.ts'
+import { pushOperations } from './api/push.ts'
+import { receiptOperations } from './api/receipts.ts'
+import { serviceOperations } from './api/service.ts'
+import { ownSessionOperations, sessionOperations } from './api/session.ts'
+import { webhookOperations } from './api/webhooks.ts'
 
 /** Every operation, with the schemas of its requests and answers. */
 export const PATHS: ZodOpenApiPathsObject = {
+  ...createOperations,
   ...approvalOperations,
   ...receiptOperations,
+  ...inboxOperations,
   ...decisionOperations,
   ...batchOperations,
   ...bootstrapOperations,
+  ...consentOperations,
+  ...apiKeyOperations,
   ...accountOperations,
-  ...historyOperations,
+  ...auditOperations,
   ...memberOperations,
+  ...policyOperations,
+  ...membershipOperations,
   ...webhookOperations,
+  ...deliveryOperations,
   ...sessionOperations,
   ...ownSessionOperations,
   ...enrollmentOperations,

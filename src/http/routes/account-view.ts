@@ -1,6 +1,13 @@
 import { type RequestHandler, Router } from 'express'
 import { renameAccount, viewAccount } from '../../flow/account/view-account.ts'
 import { readHistory } from '../../flow/history/read-history.ts'
+import {
+  accountNameBody,
+  accountQuery,
+  historyQuery,
+  presentAccount,
+  presentHistoryRow,
+} from '../api/account.ts'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -8,8 +15,6 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { given, parseBody } from '../parse.ts'
-import { presentAccount, presentHistoryRow } from '../present-account.ts'
-import { accountNameBody, accountQuery, historyQuery } from '../schemas/account-view.ts'
 
 /** An account and its requests, for everybody in it as far as their role goes; its name for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {

@@ -2,15 +2,13 @@ import { type RequestHandler, Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
 import { changeApiKey } from '../../flow/change-api-key.ts'
 import { createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
+import { changeKeyBody, newKeyBody, presentKey } from '../api/api-keys.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentKey } from '../present.ts'
-import { newKeyBody } from '../schemas/account.ts'
-import { changeKeyBody } from '../schemas/change-key.ts'
 
 /** An owner's API keys: list, create, change, revoke. Sessions only, never an API key: a key must not make keys. */
 export function apiKeyRoutes(deps: HttpDeps): Router {

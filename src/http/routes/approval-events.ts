@@ -1,11 +1,11 @@
 import type { RequestHandler } from 'express'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { watchRequest } from '../../flow/watch-request.ts'
+import { presentRequest } from '../api/approvals.ts'
 import { clientGone } from '../client-gone.ts'
 import { type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { callerOf } from '../middleware/authenticate.ts'
-import { presentRequest } from '../present.ts'
 
 /** A stream ends after an hour at the latest; clients come back by themselves. */
 const STREAM_MS = 3_600_000

@@ -8,6 +8,15 @@ import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
 import { runOnce } from '../../flow/run-once.ts'
 import { waitForDecision } from '../../flow/wait-for-decision.ts'
+import {
+  consumeBody,
+  listQuery,
+  presentConsumed,
+  presentReminder,
+  presentRequest,
+  waitQuery,
+} from '../api/approvals.ts'
+import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { clientGone } from '../client-gone.ts'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -15,14 +24,6 @@ import { authenticate, callerOf, requireScope } from '../middleware/authenticate
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey } from '../middleware/limit.ts'
 import { parseBody } from '../parse.ts'
-import {
-  presentConsumed,
-  presentCreated,
-  presentReminder,
-  presentRequest,
-  presentSandboxCreated,
-} from '../present.ts'
-import { consumeBody, createBody, idempotencyKey, listQuery, waitQuery } from '../schemas/approvals.ts'
 import { streamEvents } from './approval-events.ts'
 
 /** The callers' side of approvals: create, list, read, wait, watch, remind, cancel, consume. */

@@ -1,15 +1,15 @@
 import { type RequestHandler, Router } from 'express'
 import { type BatchResult, decideBatch } from '../../flow/batch/decide-batch.ts'
 import { startBatch } from '../../flow/batch/start-batch.ts'
+import { batchBody, batchOptionsBody } from '../api/batch-decisions.ts'
+import { presentDecision } from '../api/decision.ts'
+import { presentVote } from '../api/decisions.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody, readProof } from '../parse.ts'
-import { presentDecision } from '../present.ts'
-import { presentVote } from '../present-review.ts'
-import { batchBody, batchOptionsBody } from '../schemas/batch-decisions.ts'
 
 /** Many decisions under one gesture. Sessions only; to the limiter a batch is one request. */
 export function batchDecisionRoutes(deps: HttpDeps): Router {

@@ -2,13 +2,12 @@ import { type RequestHandler, Router } from 'express'
 import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { noteCollection } from '../../flow/bootstrap/settle-bootstrap.ts'
 import { startBootstrap } from '../../flow/bootstrap/start-bootstrap.ts'
+import { bootstrapBody, presentPoll, presentStarted } from '../api/bootstrap.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 import { parseBody } from '../parse.ts'
-import { presentPoll, presentStarted } from '../present-bootstrap.ts'
-import { bootstrapBody } from '../schemas/bootstrap.ts'
 
 /** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everybody; a person decides. */
 export function bootstrapRoutes(deps: HttpDeps): Router {

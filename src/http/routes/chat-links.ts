@@ -3,6 +3,13 @@ import { refusal } from '../../domain/errors.ts'
 import { makeBrowserKnown, openChatLink } from '../../flow/chat/chat-links.ts'
 import { linkIdentity } from '../../flow/chat/link-identity.ts'
 import { addChannel } from '../../flow/chat/manage-channels.ts'
+import {
+  lookAtChatLinkBody,
+  presentChannel,
+  presentChatLink,
+  presentIdentity,
+  useChatLinkBody,
+} from '../api/chat.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { DEVICE_COOKIE_SECONDS, writeCookie } from '../middleware/cookies.ts'
@@ -11,8 +18,6 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 import { findSignedIn } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentChannel, presentChatLink, presentIdentity } from '../present-chat.ts'
-import { lookAtChatLinkBody, useChatLinkBody } from '../schemas/chat.ts'
 
 /** One-time links that somebody asked for in chat. The token comes in the body, never in the address. */
 export function chatLinkRoutes(deps: HttpDeps): Router {

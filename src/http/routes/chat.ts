@@ -2,6 +2,14 @@ import { type RequestHandler, Router } from 'express'
 import { unlinkIdentity } from '../../flow/chat/link-identity.ts'
 import { ownAccount, removeChannel } from '../../flow/chat/manage-channels.ts'
 import { leaveInstallation, readChatApps } from '../../flow/chat/manage-installations.ts'
+import {
+  presentChannel,
+  presentChatApps,
+  presentIdentity,
+  removeChannelBody,
+  removeChatAppBody,
+  removeIdentityBody,
+} from '../api/chat.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -9,8 +17,6 @@ import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { ownerOf } from '../owner-of.ts'
 import { parseBody } from '../parse.ts'
-import { presentChannel, presentChatApps, presentIdentity } from '../present-chat.ts'
-import { removeChannelBody, removeChatAppBody, removeIdentityBody } from '../schemas/chat.ts'
 
 /** A person's linked identities and their account's channels: seeing and removing, and how chat is set up for
  * the account. Adding starts in chat. */

@@ -1,14 +1,13 @@
 import { type Request, type RequestHandler, Router } from 'express'
 import { type ConsentInput, giveConsent, startConsent } from '../../flow/bootstrap/give-consent.ts'
 import { reviewConsent, waitingConsents } from '../../flow/bootstrap/review-consent.ts'
+import { consentBody, presentConsent, presentWaitingConsent } from '../api/consents.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody, readProof } from '../parse.ts'
-import { presentConsent, presentWaiting } from '../present-bootstrap.ts'
-import { consentBody } from '../schemas/bootstrap.ts'
 
 /** The owner's side of bootstraps: see who asks for a key, consent or refuse. Sessions only: a key must not make keys. */
 export function consentRoutes(deps: HttpDeps): Router {
@@ -25,7 +24,7 @@ export function consentRoutes(deps: HttpDeps): Router {
 function list(deps: HttpDeps): RequestHandler {
   return async (_request, response) => {
     const waiting = await waitingConsents(deps, sessionOf(response).user)
-    response.json({ data: waiting.map(presentWaiting), next_cursor: null })
+    response.json({ data: waiting.map(presentWaitingConsent), next_cursor: null })
   }
 }
 

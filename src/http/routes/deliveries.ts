@@ -5,6 +5,7 @@ import {
   readRequestLog,
   replayDelivery,
 } from '../../flow/webhooks/delivery-log.ts'
+import { presentDelivery } from '../api/deliveries.ts'
 import { readDeliveryPage, sendDeliveries, sendRequestLog } from '../delivery-page.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
@@ -12,7 +13,6 @@ import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { whenSession } from '../middleware/when-session.ts'
 import { ownerOf } from '../owner-of.ts'
-import { presentDelivery } from '../present-webhooks.ts'
 
 type WithId = RequestHandler<{ id: string }>
 

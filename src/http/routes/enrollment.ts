@@ -3,6 +3,15 @@ import { enrollWithPasskey, startPasskeyEnrollment } from '../../flow/people/enr
 import { enrollWithTotp, startTotpEnrollment } from '../../flow/people/enroll-with-totp.ts'
 import { openEnrollment } from '../../flow/people/open-enrollment.ts'
 import { standInOf } from '../../flow/people/set-delegate.ts'
+import {
+  enrollmentOptionsBody,
+  lookUpBody,
+  passkeyEnrollmentBody,
+  presentEnrollment,
+  totpEnrollmentBody,
+} from '../api/enrollment.ts'
+import { presentTotpSetUp } from '../api/factors.ts'
+import { presentGrant } from '../api/session.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { sameOrigin } from '../middleware/csrf.ts'
@@ -10,13 +19,6 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 import { signingInClient } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentEnrollment, presentGrant, presentTotpSetUp } from '../present-people.ts'
-import {
-  enrollmentOptionsBody,
-  lookUpBody,
-  passkeyEnrollmentBody,
-  totpEnrollmentBody,
-} from '../schemas/people.ts'
 
 /** Signing up by a one-time link. The token comes in the body, never in the address. */
 export function enrollmentRoutes(deps: HttpDeps): Router {

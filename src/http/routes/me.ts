@@ -2,14 +2,21 @@ import { type RequestHandler, Router } from 'express'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
+import {
+  codeBody,
+  newPasskeyBody,
+  presentFactors,
+  presentPasskey,
+  presentTotpSetUp,
+  stepUpBody,
+} from '../api/factors.ts'
+import { proofBody } from '../api/shared/proofs.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentFactors, presentPasskey, presentTotpSetUp } from '../present-people.ts'
-import { codeBody, newPasskeyBody, proofBody, stepUpBody } from '../schemas/people.ts'
 
 /** A person's own factors. Every change needs a fresh proof, ends the person's other sessions and renews this one. */
 export function meRoutes(deps: HttpDeps): Router {

@@ -7,15 +7,14 @@ import {
   removeMember,
   renewMemberLink,
 } from '../../flow/people/manage-members.ts'
+import { memberRoleBody, newMemberBody, presentLink, presentMember } from '../api/members.ts'
+import { proofBody } from '../api/shared/proofs.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentLink, presentMember } from '../present-members.ts'
-import { memberRoleBody, newMemberBody } from '../schemas/members.ts'
-import { proofBody } from '../schemas/people.ts'
 
 type WithId = RequestHandler<{ id: string }>
 

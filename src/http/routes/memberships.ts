@@ -1,12 +1,12 @@
 import { type RequestHandler, Router } from 'express'
 import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/people/answer-invitation.ts'
+import { acceptanceBody } from '../api/members.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { acceptanceBody } from '../schemas/members.ts'
 
 /** What a person says to joining other people's accounts. */
 export function membershipRoutes(deps: HttpDeps): Router {

@@ -1,10 +1,10 @@
 import { type RequestHandler, Router } from 'express'
 import { endOtherSessions, endOwnSession, listSessions } from '../../flow/people/manage-sessions.ts'
+import { presentSession } from '../api/session.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { writeCookie } from '../middleware/cookies.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
-import { presentSession } from '../present-people.ts'
 
 /** Where a person is signed in, and the end of that. Ending takes a right away, so it needs no proof. */
 export function ownSessionRoutes(deps: HttpDeps): Router {

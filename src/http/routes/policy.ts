@@ -2,14 +2,13 @@ import { type RequestHandler, Router } from 'express'
 import { accessTo } from '../../flow/people/account-access.ts'
 import { readPolicy } from '../../flow/people/read-policy.ts'
 import { setPolicy } from '../../flow/people/set-policy.ts'
+import { policyBody, presentPolicy } from '../api/policy.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentPolicy } from '../present-members.ts'
-import { policyBody } from '../schemas/policy.ts'
 
 /** The rules for who decides in the signed-in person's own account. */
 export function policyRoutes(deps: HttpDeps): Router {

@@ -2,15 +2,14 @@ import { type RequestHandler, Router } from 'express'
 import type { User } from '../../domain/user.ts'
 import { changeProfile } from '../../flow/people/change-profile.ts'
 import { delegateCandidates, removeDelegate, setDelegate, standInOf } from '../../flow/people/set-delegate.ts'
+import { delegateBody, presentCandidate, profileBody } from '../api/profile.ts'
+import { presentUser } from '../api/session.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentCandidate } from '../present-members.ts'
-import { presentUser } from '../present-people.ts'
-import { delegateBody, profileBody } from '../schemas/profile.ts'
 
 /** How a person is called, how long their requests wait, and who decides for them. */
 export function profileRoutes(deps: HttpDeps): Router {

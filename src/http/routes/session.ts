@@ -4,6 +4,13 @@ import { endSession, refreshSession } from '../../flow/people/read-session.ts'
 import { standInOf } from '../../flow/people/set-delegate.ts'
 import { signInWithBackupCode, signInWithTotp } from '../../flow/people/sign-in-with-code.ts'
 import { signInWithPasskey, startPasskeySignIn } from '../../flow/people/sign-in-with-passkey.ts'
+import {
+  codeSignInBody,
+  passkeySignInBody,
+  presentGrant,
+  presentPlaces,
+  presentUser,
+} from '../api/session.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { readCookie, writeCookie } from '../middleware/cookies.ts'
@@ -12,9 +19,6 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 import { clientOf, requireCookie, requireSession, sessionOf, signingInClient } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
-import { presentPlaces } from '../present-members.ts'
-import { presentGrant, presentUser } from '../present-people.ts'
-import { codeSignInBody, passkeySignInBody } from '../schemas/people.ts'
 
 /** Signing in and out. */
 export function sessionRoutes(deps: HttpDeps): Router {

@@ -2,10 +2,10 @@ import { type RequestHandler, Router } from 'express'
 import { isId } from '../../domain/identifier.ts'
 import { verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
 import { toJwks } from '../../signing/keys.ts'
+import { presentVerdict } from '../api/receipts.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { limitByAddress } from '../middleware/limit.ts'
-import { presentVerdict } from '../present.ts'
 
 /** Public: anybody may verify a receipt and fetch the keys. */
 export function verificationRoutes(deps: HttpDeps): Router {

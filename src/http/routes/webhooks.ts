@@ -7,6 +7,8 @@ import {
   enableWebhook,
   rotateWebhook,
 } from '../../flow/webhooks/manage-webhooks.ts'
+import { presentDelivery } from '../api/deliveries.ts'
+import { newWebhookBody, presentListed, presentWebhook } from '../api/webhooks.ts'
 import { readDeliveryPage, sendDeliveries } from '../delivery-page.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -14,8 +16,6 @@ import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 import { ownerOf } from '../owner-of.ts'
 import { parseBody } from '../parse.ts'
-import { presentDelivery, presentListed, presentWebhook } from '../present-webhooks.ts'
-import { newWebhookBody } from '../schemas/webhooks.ts'
 
 type WithId = RequestHandler<{ id: string }>
 

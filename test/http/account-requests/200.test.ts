@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { historyAnswer } from '../../../src/http/schemas/responses/account-view.ts'
+import { historyAnswer } from '../../../src/http/api/account.ts'
 import { alter, lapse, makeDue, newCaller, stored } from '../../support/caller.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'

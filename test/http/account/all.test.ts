@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { accountAnswer } from '../../../src/http/schemas/responses/account-view.ts'
+import { accountAnswer } from '../../../src/http/api/account.ts'
 import { alter, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
 import { joinAccount } from '../../support/joined.ts'

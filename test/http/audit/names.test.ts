@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
-import { auditListAnswer } from '../../../src/http/schemas/responses/audit.ts'
+import { auditListAnswer } from '../../../src/http/api/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { joinAccount } from '../../support/joined.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
 import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
-import { auditListAnswer } from '../../../src/http/schemas/responses/audit.ts'
+import { auditListAnswer } from '../../../src/http/api/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'

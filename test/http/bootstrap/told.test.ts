@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventType } from '../../../src/domain/event.ts'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
-import { eventBody } from '../../../src/http/schemas/events.ts'
+import { eventBody } from '../../../src/http/api/events.ts'
 import { createStateSurvey } from '../../../src/store/state-survey.ts'
 import { begin, codeChallenge, consent, pollOnce, pollRested, stored } from '../../support/bootstraps.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { changedKeyAnswer } from '../../../src/http/schemas/responses/account.ts'
+import { changedKeyAnswer } from '../../../src/http/api/api-keys.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { newMember, newOwner } from '../../support/invited.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noticesIn } from '../../../src/domain/factor-notice.ts'
-import { profileAnswer } from '../../../src/http/schemas/responses/members.ts'
+import { profileAnswer } from '../../../src/http/api/profile.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { acceptByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'

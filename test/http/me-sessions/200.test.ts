@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startSession } from '../../../src/flow/people/start-session.ts'
-import { ownSessionsAnswer } from '../../../src/http/schemas/responses/own-sessions.ts'
+import { ownSessionsAnswer } from '../../../src/http/api/session.ts'
 import { alter, newCaller, send, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
 import { startService, type TestService } from '../../support/service.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { membersAnswer } from '../../../src/http/schemas/responses/members.ts'
+import { membersAnswer } from '../../../src/http/api/members.ts'
 import { alter, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { acceptByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { WEBHOOKS } from '../../../src/http/api/events.ts'
 import { renderDocs } from '../../../src/http/docs/page.ts'
-import { WEBHOOKS } from '../../../src/http/openapi/webhook-events.ts'
 import { committedDocument, documentedOperations } from '../../support/documented.ts'
 import { useService } from '../../support/service.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { policyAnswer } from '../../../src/http/schemas/responses/members.ts'
+import { policyAnswer } from '../../../src/http/api/policy.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithTotp, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { acceptByLink, newMember, newOwner } from '../../support/invited.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventType } from '../../../src/domain/event.ts'
-import { callbackBody, eventBody } from '../../../src/http/schemas/events.ts'
+import { callbackBody, eventBody } from '../../../src/http/api/events.ts'
 import { callerWith, decidedId, lapse, newCaller, stored } from '../../support/caller.ts'
 import { decideByPasskey, setUpOwner } from '../../support/live.ts'
 import { type Received, type Receiver, startReceiver } from '../../support/receiver.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventBody } from '../../../src/http/schemas/events.ts'
+import { eventBody } from '../../../src/http/api/events.ts'
 import { stored } from '../../support/caller.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { freePort, startService, type TestService, useService } from '../../support/service.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { MEMBER_ROLES } from '../../../domain/account.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
+import type { ApprovalRequest } from '../../../domain/request.ts'
 
 /** An id as answers show it: prefix and 26 characters of Crockford base 32. */
 export function idField(prefix: IdPrefix) {
@@ -27,6 +28,7 @@ export const approverField = z
 
 /** What somebody is in an account. */
 export const roleField = z.enum(['owner', 'approver', 'auditor'])
+
 export const memberRoleField = z.enum(MEMBER_ROLES)
 
 export const outcomeField = z.enum(['approved', 'rejected'])
@@ -88,3 +90,8 @@ export const errorAnswer = z
     request_id: z.string().optional().meta({ description: 'With `internal_error`: quote it in a report.' }),
   })
   .meta({ id: 'Error', description: 'Every refusal has this form.' })
+
+/** The stored text is JSON of our own making, so parsing restores exactly what was signed. */
+export function contextOf(request: ApprovalRequest): unknown {
+  return JSON.parse(request.context_json)
+}

@@ -81,3 +81,12 @@ export const ttlSeconds = z
   .int({ error: 'must be a whole number' })
   .min(60, 'must be at least 60')
   .max(604_800, 'must be at most 604800')
+
+/** Text a person will read: what could deceive them unseen is refused, everything else is kept as it is (T43). */
+export const callerText = z.string({ error: 'must be a text' }).superRefine((text, context) => {
+  const checked = checkCallerText(text)
+  if (!checked.ok) {
+    const where = checked.codePoint === undefined ? '' : ` (${checked.codePoint})`
+    context.addIssue({ code: 'custom', message: `${checked.reason}${where}` })
+  }
+})

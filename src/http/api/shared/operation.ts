@@ -61,6 +61,9 @@ export const SIGNED_IN = { by: 'session', changes: false } as const satisfies Ac
 /** A signed-in person changes something. */
 export const SIGNED_IN_CHANGE = { by: 'session', changes: true } as const satisfies Access
 
+/** Open to everybody, from our own pages. */
+export const OWN_PAGE = { by: 'own page' } as const satisfies Access
+
 /** Why a fresh proof can be refused. */
 export const PROOF_REFUSALS = [
   'proof_required',
@@ -70,6 +73,12 @@ export const PROOF_REFUSALS = [
   'totp_disabled',
   'totp_locked',
 ] as const satisfies RefusalCode[]
+
+/** A request that is over. */
+export const NOT_PENDING = {
+  code: 'not_pending',
+  with: { status: 'expired' },
+} as const satisfies DocumentedRefusal
 
 /** What every list refuses. */
 export const BAD_LIMIT = {

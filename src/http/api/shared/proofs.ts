@@ -11,6 +11,7 @@ function base64url(bytes: number) {
 }
 
 const credentialId = base64url(1023)
+
 const credentialType = z.literal('public-key', { error: 'must be public-key' })
 
 /** An assertion (`AuthenticationResponseJSON`); what the verifier does not read is dropped. */
@@ -116,6 +117,10 @@ const creationOptions = z
 export const requestOptionsAnswer = z
   .strictObject({ options: requestOptions })
   .meta({ id: 'AssertionOptions' })
+
 export const creationOptionsAnswer = z
   .strictObject({ options: creationOptions })
   .meta({ id: 'RegistrationOptions' })
+
+/** Every change of factors: a fresh proof. A missing one is answered 403, not 400: it is about who asks. */
+export const proofBody = z.object({ proof: proofSchema }).meta({ id: 'FreshProof' })

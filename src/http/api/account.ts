@@ -1,0 +1,193 @@
+import { z } from 'zod'
+import { isId } from '../../domain/identifier.ts'
+import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
+import type { AccountView } from '../../flow/account/view-account.ts'
+import { presentQuorum, quorumField } from './decision.ts'
+import { policyAnswer, presentPolicy } from './policy.ts'
+import {
+  actionField,
+  approverField,
+  idField,
+  methodField,
+  outcomeField,
+  pageOf,
+  sandboxMark,
+  statusField,
+  timeField,
+} from './shared/fields.ts'
+import {
+  accountParameter,
+  flagParameter,
+  givenName,
+  pageQuery,
+  searchParameter,
+  timeParameter,
+} from './shared/input.ts'
+import { BAD_LIMIT, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+
+/** `GET /api/v1/account`. */
+export const accountQuery = z.object({ account: accountParameter })
+
+/** `PATCH /api/v1/account`. */
+export const accountNameBody = z.object({ name: givenName }).meta({ id: 'AccountName' })
+
+/** `GET /api/v1/account/requests`. */
+export const historyQuery = z.object({
+  account: accountParameter,
+  status: z
+    .enum(REQUEST_STATUSES, { error: `must be one of ${REQUEST_STATUSES.join(', ')}` })
+    .optional()
+    .meta({ description: 'Only requests in this state.' }),
+  q: searchParameter(
+    'Only requests whose action holds this text, in any case; or the one with this id, its own or its decision’s.',
+  ),
+  high_impact: flagParameter('Only requests that are high impact, or only those that are not.'),
+  sandbox: flagParameter('Only dry-runs, or only live requests.'),
+  key: z
+    .string({ error: 'must be a text' })
+    .refine((text) => isId('key', text), 'must be the id of an API key')
+    .optional()
+    .meta({ description: 'Only requests made with this API key.' }),
+  from: timeParameter('Only requests made at that time or later.'),
+  to: timeParameter('Only requests made before that time.'),
+  ...pageQuery(50).shape,
+})
+
+const historyRow = z
+  .strictObject({
+    id: idField('req'),
+    status: statusField,
+    cancelled: z.literal(true).optional(),
+    action: actionField,
+    high_impact: z.boolean(),
+    sandbox: sandboxMark.optional(),
+    requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
+    created_at: timeField,
+    expires_at: timeField,
+    decided_at: timeField.optional(),
+    decision: z
+      .strictObject({
+        id: idField('dec'),
+        decision: outcomeField,
+        method: methodField,
+        approver: approverField,
+        delegate: approverField
+          .optional()
+          .meta({ description: 'Who acted, when it was somebody who stood in for the approver.' }),
+      })
+      .optional(),
+    quorum: quorumField,
+  })
+  .meta({ id: 'HistoryRow' })
+
+/** `GET /api/v1/account/requests`. */
+export const historyAnswer = pageOf(historyRow).meta({ id: 'History' })
+
+const quota = z.strictObject({
+  limit: z.int().min(0).meta({ description: 'Requests a calendar month (UTC), dry-runs too; 0: no limit.' }),
+  used: z.int().min(0),
+  month: z.string().regex(/^\d{4}-\d{2}$/),
+  resets_at: timeField,
+})
+
+/** `GET` and `PATCH /api/v1/account`. */
+export const accountAnswer = z
+  .strictObject({
+    id: idField('acc'),
+    name: z.string(),
+    role: z.enum(['owner', 'approver', 'auditor']).meta({ description: 'Of the person who asks.' }),
+    owner: z.strictObject({
+      id: idField('usr'),
+      name: z.string(),
+      email: z.string(),
+      approver: approverField,
+    }),
+    created_at: timeField,
+    quota,
+    policy: policyAnswer.optional().meta({ description: 'For the owner alone.' }),
+  })
+  .meta({ id: 'Account' })
+
+/** An account, its quota and, for its owner, its policy. */
+export function presentAccount({ account, role, owner, used, month, policy }: AccountView) {
+  return {
+    id: account.id,
+    name: account.name,
+    role,
+    owner: { id: owner.id, name: owner.name, email: owner.email, approver: owner.approver },
+    created_at: account.created_at.toISOString(),
+    quota: {
+      limit: account.monthly_quota,
+      used,
+      month: month.name,
+      resets_at: month.ends.toISOString(),
+    },
+    ...(policy === undefined ? {} : { policy: presentPolicy(policy) }),
+  }
+}
+
+/** A request as the history lists it: neither context nor receipts. */
+export function presentHistoryRow(request: ApprovalRequest) {
+  const { decision } = request
+  return {
+    id: request.id,
+    status: request.status,
+    ...(request.cancelled ? { cancelled: true } : {}),
+    action: request.action,
+    high_impact: request.high_impact,
+    ...(request.sandbox ? { sandbox: true } : {}),
+    requested_by: {
+      key_name: request.requested_by.key_name,
+      account_name: request.requested_by.account_name,
+    },
+    created_at: request.created_at.toISOString(),
+    expires_at: request.expires_at.toISOString(),
+    ...(decision === undefined
+      ? {}
+      : {
+          decided_at: decision.decided_at.toISOString(),
+          decision: {
+            id: decision.id,
+            decision: decision.decision,
+            method: decision.method,
+            approver: decision.approver,
+            ...(decision.delegate === undefined ? {} : { delegate: decision.delegate }),
+          },
+        }),
+    quorum: presentQuorum(request),
+  }
+}
+
+export const accountOperations = operations('Account', {
+  'get /api/v1/account': {
+    id: 'getAccount',
+    summary: 'See an account and its quota',
+    description: 'Your own, or one of which you are a member; its owner also sees the policy.',
+    access: SIGNED_IN,
+    limited: true,
+    parameters: { query: accountQuery },
+    answers: { '200': { schema: accountAnswer, description: 'The account.' } },
+    refusals: ['not_found'],
+  },
+  'patch /api/v1/account': {
+    id: 'renameAccount',
+    summary: 'Give your account another name',
+    description: 'Approvers read it on requests made from now on.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: accountNameBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
+    answers: { '200': { schema: accountAnswer, description: 'The account.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/account/requests': {
+    id: 'listHistory',
+    summary: 'Look through the requests of an account, newest first',
+    description:
+      'Owners and auditors see all of them, approvers those that name them or on which they voted. A page can hold fewer than `limit` and not be the last one. Reading makes the decision of a dry-run that is due.',
+    access: SIGNED_IN,
+    limited: true,
+    parameters: { query: historyQuery },
+    answers: { '200': { schema: historyAnswer, description: 'One page.' } },
+    refusals: [BAD_LIMIT, 'not_found'],
+  },
+})

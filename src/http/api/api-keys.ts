@@ -1,0 +1,208 @@
+import { z } from 'zod'
+import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
+import type { KeyPolicy } from '../../domain/policy.ts'
+import { approvers, quorum } from './policy.ts'
+import { idField, pageOf, timeField } from './shared/fields.ts'
+import { givenName, shortName } from './shared/input.ts'
+import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { proofSchema } from './shared/proofs.ts'
+
+/** `POST /api/v1/account/api-keys`. */
+export const newKeyBody = z
+  .object({
+    name: shortName,
+    sandbox: z.boolean({ error: 'must be true or false' }).default(false),
+    scopes: z
+      .array(z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }))
+      .min(1, 'must name at least one scope')
+      .max(SCOPES.length, 'must not repeat scopes')
+      .optional(),
+    source_control: z
+      .boolean({ error: 'must be true or false' })
+      .default(false)
+      .meta({ description: 'Used by a source-control integration: all its requests are high impact.' }),
+  })
+  .meta({ id: 'CreateApiKey' })
+
+const only = z.literal(true, { error: 'must be true, or be left out' })
+
+/** What a key adds to the account's policy. */
+const keyPolicyBody = z
+  .object(
+    {
+      approvers: approvers.min(1, 'must name somebody, or be left out').optional(),
+      quorum: quorum.optional(),
+      passkey_only: only.optional(),
+      high_impact: only.optional(),
+    },
+    { error: 'must be an object or null' },
+  )
+  .meta({ id: 'NewKeyPolicy', description: 'Narrows the policy of the account; null: that alone holds.' })
+
+/** `PATCH /api/v1/account/api-keys/:id`. */
+export const changeKeyBody = z
+  .object({
+    name: givenName.optional(),
+    source_control: z.boolean({ error: 'must be true or false' }).optional(),
+    policy: keyPolicyBody.nullable().optional(),
+    proof: proofSchema,
+  })
+  .meta({ id: 'ChangeApiKey' })
+
+const keyPrefix = z.string().meta({
+  description: 'The leading characters, to tell keys apart.',
+  example: 'sa_live_4ivxdq',
+})
+
+const keyPolicy = z
+  .strictObject({
+    approvers: z.array(idField('usr')).optional(),
+    quorum: z.int().min(1).optional(),
+    passkey_only: z.literal(true).optional(),
+    high_impact: z.literal(true).optional(),
+  })
+  .meta({ id: 'KeyPolicy', description: 'What the key adds to the policy of the account; it only narrows.' })
+
+/** The record of an API key; the key itself is stored only as a keyed hash. */
+const keyAnswer = z
+  .strictObject({
+    id: idField('key'),
+    name: z.string().meta({ example: 'billing-bot' }),
+    key_prefix: keyPrefix,
+    sandbox: z.boolean(),
+    scopes: z.array(z.enum(SCOPES)),
+    source_control: z.boolean().meta({ description: 'All its requests are high impact.' }),
+    policy: keyPolicy.nullable(),
+    created_at: timeField,
+    last_used_at: timeField.nullable().meta({ description: 'To the minute.' }),
+    revoked_at: timeField.nullable(),
+  })
+  .meta({ id: 'ApiKey' })
+
+/** `GET /api/v1/account/api-keys`. */
+const keyListAnswer = pageOf(keyAnswer).meta({ id: 'ApiKeyList' })
+
+/** `POST /api/v1/account/api-keys`. */
+const createdKeyAnswer = z
+  .strictObject({
+    raw_key: z
+      .string()
+      .regex(/^sa_(?:live|test)_[0-9A-Za-z]{49}$/)
+      .meta({ description: 'The key itself, shown this once.' }),
+    key: keyAnswer,
+  })
+  .meta({ id: 'CreatedApiKey' })
+
+/** `PATCH /api/v1/account/api-keys/:id`. */
+export const changedKeyAnswer = z.strictObject({ key: keyAnswer }).meta({ id: 'ChangedApiKey' })
+
+/** `DELETE /api/v1/account/api-keys/:id`. */
+const revokedKeyAnswer = z.strictObject({ ok: z.literal(true), key: keyAnswer }).meta({ id: 'RevokedApiKey' })
+
+const webhookSecret = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ description: 'Key of the HMAC-SHA256 over `<timestamp>.<raw body>`, hex.' })
+
+/** `GET /api/v1/account/webhook-secret`. */
+const webhookSecretAnswer = z
+  .union([
+    z
+      .strictObject({ webhook_signing_secret: webhookSecret })
+      .meta({ id: 'WebhookSecret', description: 'Answer to an API key: the secret of this key.' }),
+    z
+      .strictObject({
+        keys: z.array(
+          z.strictObject({
+            id: idField('key'),
+            name: z.string(),
+            key_prefix: keyPrefix,
+            webhook_signing_secret: webhookSecret,
+          }),
+        ),
+      })
+      .meta({ id: 'WebhookSecrets', description: 'Answer to a session: all keys that are not revoked.' }),
+  ])
+  .meta({ id: 'WebhookSecretAnswer' })
+
+/** Key record: never the hash. */
+export function presentKey(key: ApiKey) {
+  return {
+    id: key.id,
+    name: key.name,
+    key_prefix: key.key_prefix,
+    sandbox: key.sandbox,
+    scopes: key.scopes,
+    source_control: key.source_control === true,
+    policy: key.policy === undefined ? null : presentKeyPolicy(key.policy),
+    created_at: key.created_at.toISOString(),
+    last_used_at: key.last_used_at?.toISOString() ?? null,
+    revoked_at: key.revoked_at?.toISOString() ?? null,
+  }
+}
+
+function presentKeyPolicy({ approvers, quorum, passkey_only, high_impact }: KeyPolicy) {
+  return {
+    ...(approvers === undefined ? {} : { approvers }),
+    ...(quorum === undefined ? {} : { quorum }),
+    ...(passkey_only === undefined ? {} : { passkey_only }),
+    ...(high_impact === undefined ? {} : { high_impact }),
+  }
+}
+
+export const apiKeyOperations = operations('Account', {
+  'get /api/v1/account/api-keys': {
+    id: 'listApiKeys',
+    summary: 'List API keys',
+    access: SIGNED_IN,
+    answers: {
+      '200': { schema: keyListAnswer, description: 'All keys of the account, revoked ones too.' },
+    },
+  },
+  'post /api/v1/account/api-keys': {
+    id: 'createApiKey',
+    summary: 'Make an API key',
+    description:
+      'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
+    answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
+    refusals: ['key_limit'],
+  },
+  'patch /api/v1/account/api-keys/{id}': {
+    id: 'changeApiKey',
+    summary: 'Change an API key',
+    description:
+      'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key nobody is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path: idInPath('key', 'Key id.') },
+    body: {
+      schema: changeKeyBody,
+      invalid: ['policy.approvers', 'must be among the approvers of the account'],
+      optional: true,
+    },
+    answers: { '200': { schema: changedKeyAnswer, description: 'As it is now.' } },
+    refusals: [...PROOF_REFUSALS, 'not_found', 'no_eligible_approver'],
+  },
+  'delete /api/v1/account/api-keys/{id}': {
+    id: 'revokeApiKey',
+    summary: 'Revoke an API key',
+    description: 'At once and for ever: requests that use it, open waits included, get 401.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path: idInPath('key', 'Key id.') },
+    answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/account/webhook-secret': {
+    id: 'getWebhookSecret',
+    summary: 'Read the callback signing secrets',
+    description:
+      'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked. Counted by API key only.',
+    access: { by: 'key or session' },
+    answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
+    refusals: ['rate limit exceeded'],
+  },
+})

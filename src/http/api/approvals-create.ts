@@ -1,0 +1,195 @@
+import { z } from 'zod'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { checkCallerText, codePointLength } from '../../domain/text.ts'
+import { actionField, contextField, contextOf, idField, sandboxMark, timeField } from './shared/fields.ts'
+import { callerText, ttlSeconds } from './shared/input.ts'
+import { operations } from './shared/operation.ts'
+
+/** Longest action, in Unicode code points (interface, "Limits"). */
+const ACTION_LENGTH = 500
+
+const action = callerText
+  .refine((text) => codePointLength(text) <= ACTION_LENGTH, `must not exceed ${ACTION_LENGTH} characters`)
+  .meta({
+    description: 'What is to be approved, in words; at most 500 characters.',
+    example: 'Pay $120.00 to ACME Corp, invoice 4711',
+  })
+
+/**
+ * Context keys and values may hold control characters — tool arguments often do — since every view shows them by name;
+ * unpaired surrogates, noncharacters and tag characters are refused as in `action`.
+ */
+const context = z
+  .record(z.string(), z.unknown(), { error: 'must be an object' })
+  .superRefine((value, issues) => {
+    const bad = firstBadText(value)
+    if (bad !== undefined) issues.addIssue({ code: 'custom', message: bad })
+  })
+
+function firstBadText(root: Record<string, unknown>): string | undefined {
+  const open: unknown[] = [root]
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    if (typeof item === 'string') {
+      const checked = checkCallerText(withoutControls(item))
+      if (!checked.ok) return checked.reason
+    } else if (item !== null && typeof item === 'object') {
+      for (const [key, value] of Object.entries(item)) open.push(key, value ?? '')
+    }
+  }
+  return undefined
+}
+
+function withoutControls(text: string): string {
+  return text.replace(/\p{Cc}/gu, '')
+}
+
+/** `POST /api/v1/approvals/request`. */
+export const createBody = z
+  .object({
+    action,
+    ttl_seconds: ttlSeconds
+      .optional()
+      .meta({ description: "Seconds until the request expires; the owner's default (3600) if omitted." }),
+    context: context
+      .default({})
+      .meta({ description: 'Structured data shown to the approver; at most 16 KiB of JSON, 16 levels.' }),
+    requires_individual_decision: z
+      .boolean({ error: 'must be true or false' })
+      .default(false)
+      .meta({ description: 'Marks the request as high impact.' }),
+    callback_url: z
+      .string({ error: 'must be a text' })
+      .max(2048, 'must not exceed 2048 characters')
+      .optional()
+      .meta({ description: 'Receives one signed POST with the decision; https: in production.' }),
+    sandbox_decision: z
+      .enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
+      .optional()
+      .meta({ description: 'Sandbox keys only.' }),
+    sandbox_auto_decide_seconds: z
+      .int({ error: 'must be a whole number' })
+      .min(0, 'must be at least 0')
+      .max(300, 'must be at most 300')
+      .optional()
+      .meta({ description: 'Sandbox keys only; 5 if omitted.' }),
+  })
+  .meta({ id: 'CreateRequest' })
+
+/** `Idempotency-Key` header. */
+export const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
+  .optional()
+
+/** `POST /api/v1/approvals/request` with a live key. */
+const createdAnswer = z
+  .strictObject({
+    id: idField('req'),
+    status: z.literal('pending'),
+    action: actionField,
+    metadata: contextField,
+    created_at: timeField,
+    expires_at: timeField,
+  })
+  .meta({ id: 'CreatedRequest', description: 'Answer to a live key; `metadata` is the supplied `context`.' })
+
+/** The same with a sandbox key. */
+const sandboxCreatedAnswer = z
+  .strictObject({
+    request_id: idField('req'),
+    status: z.literal('pending'),
+    sandbox: sandboxMark,
+    verify_url: z.string().meta({ description: 'Where the receipt can be verified once it is decided.' }),
+  })
+  .meta({
+    id: 'CreatedSandboxRequest',
+    description: 'Answer to a sandbox key. The id is named `request_id` here.',
+  })
+
+/** Create answer of a live key (interface, endpoint 1). */
+export function presentCreated(request: ApprovalRequest) {
+  return {
+    id: request.id,
+    status: request.status,
+    action: request.action,
+    metadata: contextOf(request),
+    created_at: request.created_at.toISOString(),
+    expires_at: request.expires_at.toISOString(),
+  }
+}
+
+/** Create answer of a sandbox key: other names by the interface's own word. */
+export function presentSandboxCreated(request: ApprovalRequest, baseUrl: string) {
+  return {
+    request_id: request.id,
+    status: request.status,
+    sandbox: true,
+    verify_url: `${baseUrl}/api/v1/approvals/${request.id}/verify`,
+  }
+}
+
+/** Request header of the create operation. */
+const idempotencyHeader = z.object({
+  'Idempotency-Key': idempotencyKey.meta({
+    description:
+      'Makes retries safe for 24 hours: the same body gets the first answer again, another body `idempotency_mismatch`.',
+    example: 'invoice-4711-attempt',
+  }),
+})
+
+export const exampleId = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'
+
+export const exampleBody = {
+  action: 'Pay $120.00 to ACME Corp, invoice 4711',
+  ttl_seconds: 900,
+  context: { agent_name: 'billing-bot', tool: 'payments.create', reason: 'Invoice 4711 is due today' },
+}
+
+export const exampleCreated = {
+  id: exampleId,
+  status: 'pending',
+  action: exampleBody.action,
+  metadata: exampleBody.context,
+  created_at: '2026-03-04T09:30:00.000Z',
+  expires_at: '2026-03-04T09:45:00.000Z',
+}
+
+const exampleSandbox = {
+  request_id: exampleId,
+  status: 'pending',
+  sandbox: true,
+  verify_url: `https://approvals.example.com/api/v1/approvals/${exampleId}/verify`,
+}
+
+export const createOperations = operations('Approvals', {
+  'post /api/v1/approvals/request': {
+    id: 'createApproval',
+    summary: 'Ask for an approval',
+    description:
+      'Submits an action for human approval. Unknown fields are ignored. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
+    access: { by: 'key', scope: 'approval:create' },
+    limited: true,
+    parameters: { header: idempotencyHeader },
+    body: {
+      schema: createBody,
+      required: 'action',
+      invalid: ['ttl_seconds', 'must be at least 60'],
+      example: exampleBody,
+    },
+    answers: {
+      '201': {
+        schema: z.union([createdAnswer, sandboxCreatedAnswer]),
+        description: 'The request waits for its approver.',
+        headers: ['Idempotency-Replayed'],
+        examples: { live_key: { value: exampleCreated }, sandbox_key: { value: exampleSandbox } },
+      },
+    },
+    refusals: [
+      'sandbox_fields_require_sandbox_key',
+      'no_eligible_approver',
+      'idempotency_mismatch',
+      'idempotency_in_progress',
+      'quota_exceeded',
+    ],
+  },
+})

@@ -1,0 +1,305 @@
+import { z } from 'zod'
+import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
+import type { Reminder } from '../../flow/remind-approvers.ts'
+import { exampleBody, exampleCreated, exampleId } from './approvals-create.ts'
+import { decisionAnswer, presentDecision } from './decision.ts'
+import {
+  actionField,
+  contextField,
+  contextOf,
+  idField,
+  pageOf,
+  sandboxMark,
+  timeField,
+} from './shared/fields.ts'
+import { pageQuery } from './shared/input.ts'
+import { BAD_LIMIT, idInPath, operations } from './shared/operation.ts'
+
+/** `GET /api/v1/approvals`. */
+export const listQuery = z.object({
+  status: z
+    .enum(REQUEST_STATUSES, { error: `must be one of ${REQUEST_STATUSES.join(', ')}` })
+    .optional()
+    .meta({ description: 'Only requests in this state.' }),
+  ...pageQuery(20).shape,
+})
+
+/** `GET /api/v1/approvals/:id/wait`. */
+export const waitQuery = z.object({
+  timeout: z.coerce
+    .number({ error: 'must be a number' })
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(60, 'must be at most 60')
+    .default(25)
+    .meta({ description: 'Seconds to wait at most.' }),
+})
+
+/** `POST /api/v1/approvals/:id/consume`: what is about to run. Only compared, so nothing but the form is checked. */
+export const consumeBody = z
+  .object({
+    action: z
+      .string({ error: 'must be a text' })
+      .optional()
+      .meta({ description: 'The action about to run; must equal the approved text exactly.' }),
+    context: z.record(z.string(), z.unknown(), { error: 'must be an object' }).optional().meta({
+      description: 'The context about to be used; compared in its RFC 8785 form, so order does not matter.',
+    }),
+    context_sha256: z
+      .string({ error: 'must be a text' })
+      .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters')
+      .optional()
+      .meta({ description: 'SHA-256 of the RFC 8785 form of that context, as the decision page shows it.' }),
+  })
+  .meta({ id: 'ConsumeRequest' })
+
+const head = { id: idField('req'), action: actionField }
+
+const times = { created_at: timeField, expires_at: timeField }
+
+const mark = { sandbox: sandboxMark.optional() }
+
+/** Expired or withdrawn. */
+const expiredAnswer = z
+  .strictObject({
+    ...head,
+    status: z.literal('expired'),
+    ...times,
+    cancelled: z.literal(true).optional().meta({ description: 'The caller withdrew it.' }),
+    ...mark,
+  })
+  .meta({
+    id: 'ExpiredApproval',
+    description: 'The time ran out, or the caller withdrew it: nothing was signed, so no `decision`.',
+  })
+
+/** `GET /api/v1/approvals/:id`: which fields there are depends on the status (interface, endpoint 2). */
+const requestAnswer = z
+  .union([
+    z
+      .strictObject({ ...head, status: z.literal('pending'), context: contextField, ...times, ...mark })
+      .meta({ id: 'PendingApproval', description: 'Nobody has decided yet.' }),
+    z
+      .strictObject({
+        ...head,
+        status: z.literal('approved'),
+        context: contextField,
+        ...times,
+        decision: decisionAnswer,
+        consumed_at: timeField.optional().meta({ description: 'When it was used up; absent until then.' }),
+        ...mark,
+      })
+      .meta({ id: 'ApprovedApproval', description: 'Approved, with its receipt.' }),
+    z
+      .strictObject({ ...head, status: z.literal('rejected'), decision: decisionAnswer, ...mark })
+      .meta({ id: 'RejectedApproval', description: 'Rejected, with its receipt; no context and no times.' }),
+    expiredAnswer,
+  ])
+  .meta({ id: 'Approval', description: 'A request; its fields depend on its status.' })
+
+/** `GET /api/v1/approvals`. */
+const requestListAnswer = pageOf(requestAnswer).meta({ id: 'ApprovalList' })
+
+/** `POST /api/v1/approvals/:id/remind`. */
+const reminderAnswer = z
+  .strictObject({
+    ok: z.literal(true),
+    request_id: idField('req'),
+    push_sent: z.boolean().meta({
+      description:
+        'True: a chat platform accepted a message of this reminder for at least one approver within three seconds. False: none did yet, or nobody can be reached; approvers can still decide on the web page.',
+    }),
+    reminded_at: timeField,
+    ...mark,
+  })
+  .meta({ id: 'Reminder' })
+
+/** `POST /api/v1/approvals/:id/consume`. */
+const consumedAnswer = z
+  .strictObject({
+    request_id: idField('req'),
+    status: z.literal('approved'),
+    decision_id: idField('dec'),
+    consumed_at: timeField,
+    ...mark,
+  })
+  .meta({ id: 'ConsumedApproval', description: 'In production, do not go ahead when `sandbox` is there.' })
+
+/** Read answer by status: a rejected one has no context and times, an expired one no context (interface, endpoint 2). */
+export function presentRequest(request: ApprovalRequest) {
+  const head = { id: request.id, status: request.status, action: request.action }
+  const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
+  const decided =
+    request.decision === undefined ? {} : { decision: presentDecision(request, request.decision) }
+  const used = request.consumed_at === undefined ? {} : { consumed_at: request.consumed_at.toISOString() }
+  const sandbox = request.sandbox ? { sandbox: true } : {}
+  switch (request.status) {
+    case 'pending':
+      return { ...head, context: contextOf(request), ...times, ...sandbox }
+    case 'approved':
+      return { ...head, context: contextOf(request), ...times, ...decided, ...used, ...sandbox }
+    case 'rejected':
+      return { ...head, ...decided, ...sandbox }
+    case 'expired':
+      return { ...head, ...times, ...(request.cancelled ? { cancelled: true } : {}), ...sandbox }
+  }
+}
+
+/** Remind answer (interface, endpoint 3). */
+export function presentReminder(reminder: Reminder) {
+  return {
+    ok: true,
+    request_id: reminder.request.id,
+    push_sent: reminder.pushSent,
+    reminded_at: reminder.remindedAt.toISOString(),
+    ...(reminder.request.sandbox ? { sandbox: true } : {}),
+  }
+}
+
+/** Consume answer: whoever acts on it must see that a dry-run is one. */
+export function presentConsumed(request: ApprovalRequest) {
+  return {
+    request_id: request.id,
+    status: request.status,
+    decision_id: request.decision?.id,
+    consumed_at: request.consumed_at?.toISOString(),
+    ...(request.sandbox ? { sandbox: true } : {}),
+  }
+}
+
+/** Request header of a stream that is opened again (WHATWG HTML, section 9.2). */
+const lastEventIdHeader = z.object({
+  'Last-Event-ID': z
+    .string()
+    .optional()
+    .meta({ description: 'The `id` of the last event that was received.', example: '1' }),
+})
+
+const path = idInPath('req', 'Request id.')
+
+const readers = { by: 'key', scope: 'approval:read' } as const
+
+const exampleStream = `retry: 3000
+
+event: status
+id: 2
+data: ${JSON.stringify({
+  id: exampleId,
+  status: 'expired',
+  action: exampleBody.action,
+  created_at: exampleCreated.created_at,
+  expires_at: exampleCreated.expires_at,
+  cancelled: true,
+})}
+
+`
+
+const EVENTS = [
+  'The stream begins with the request as it is now and sends it again whenever it looks different: `event: status`, `id`: its version, `data`: as `GET /api/v1/approvals/{id}` answers. After the final state it ends.',
+  'Comments keep the connection open; after an hour, and with `event: shutdown` when the service stops, the stream ends early: reconnect. `event: error` carries a refusal with its `status`, 401 when the key was revoked meanwhile.',
+  'An `EventSource` reconnects by itself and, with the final id, gets 204. At most 10 waits and streams of one key at a time; each counts as one read.',
+].join('\n\n')
+
+const CONSUME = [
+  'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body the approval is used as it stands.',
+  'In production also refuse an answer with `sandbox: true`: nobody was asked. An answer that got lost reads as `already_consumed`; `GET /api/v1/approvals/{id}` shows `consumed_at`.',
+].join('\n\n')
+
+export const approvalOperations = operations('Approvals', {
+  'get /api/v1/approvals': {
+    id: 'listApprovals',
+    summary: "List the key's own requests, newest first",
+    access: readers,
+    limited: true,
+    parameters: { query: listQuery },
+    answers: { '200': { schema: requestListAnswer, description: 'One page.' } },
+    refusals: [BAD_LIMIT],
+  },
+  'get /api/v1/approvals/{id}': {
+    id: 'getApproval',
+    summary: 'Read a request',
+    description:
+      'Only the key that made the request may read it. Poll every 3 seconds, or use `wait`. Which fields there are depends on the status.',
+    access: readers,
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: requestAnswer, description: 'The request as it is now.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/approvals/{id}/wait': {
+    id: 'waitForDecision',
+    summary: 'Wait for the decision',
+    description:
+      'Answers like `GET /api/v1/approvals/{id}` the moment the request is no longer pending, else with the pending request when the time is up. At most 10 waits and streams of one key at a time; each counts as one read.',
+    access: readers,
+    limited: true,
+    parameters: { path, query: waitQuery },
+    answers: { '200': { schema: requestAnswer, description: 'Decided, expired, or still pending.' } },
+    refusals: [
+      { code: 'invalid_field', with: { field: 'timeout', detail: 'must be at most 60' } },
+      'not_found',
+      'too_many_waits',
+    ],
+  },
+  'get /api/v1/approvals/{id}/events': {
+    id: 'watchApproval',
+    summary: 'Watch a request as server-sent events',
+    description: EVENTS,
+    access: readers,
+    limited: true,
+    parameters: { path, header: lastEventIdHeader },
+    answers: {
+      '200': {
+        schema: z.string(),
+        description: 'The stream.',
+        type: 'text/event-stream',
+        examples: { withdrawn: { value: exampleStream } },
+      },
+      '204': { description: 'The state named by `Last-Event-ID` is final: do not come back.' },
+    },
+    refusals: ['not_found', 'too_many_waits'],
+  },
+  'post /api/v1/approvals/{id}/remind': {
+    id: 'remindApprover',
+    summary: 'Remind the approver',
+    description:
+      'Notifies the approver again; request and expiry stay as they are. One reminder a minute for a request. In the sandbox it does nothing and says so.',
+    access: { by: 'key' },
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
+    refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }, 'remind_rate_limited'],
+  },
+  'post /api/v1/approvals/{id}/cancel': {
+    id: 'cancelApproval',
+    summary: 'Withdraw a request',
+    description:
+      'A pending request becomes `expired` at once, with `cancelled: true`: nobody can decide on it any more, nothing is signed, no callback is sent; webhooks get `approval.expired`. Everything else, also a second time, is `not_pending`.',
+    access: { by: 'key', scope: 'approval:create' },
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: expiredAnswer, description: 'Withdrawn.' } },
+    refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }],
+  },
+  'post /api/v1/approvals/{id}/consume': {
+    id: 'consumeApproval',
+    summary: 'Use an approval, once',
+    description: CONSUME,
+    access: { by: 'key', scope: 'approval:create' },
+    limited: true,
+    parameters: { path },
+    body: {
+      schema: consumeBody,
+      optional: true,
+      invalid: ['context_sha256', 'must be 64 lower-case hex characters'],
+      example: { action: exampleBody.action, context: exampleBody.context },
+    },
+    answers: { '200': { schema: consumedAnswer, description: 'Yours to carry out, this once.' } },
+    refusals: [
+      'not_found',
+      { code: 'not_approved', with: { status: 'pending' } },
+      'already_consumed',
+      { code: 'mismatch', with: { field: 'context' } },
+    ],
+  },
+})

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import { AUDIT_TYPES, type AuditActor, type AuditEntry, type AuditRecord } from '../../domain/audit.ts'
+import { idField, pageOf, timeField } from './shared/fields.ts'
+import { accountParameter, pageQuery, searchParameter, timeParameter } from './shared/input.ts'
+import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
+
+const filters = {
+  account: accountParameter,
+  type: z
+    .enum(AUDIT_TYPES, { error: 'must be a type of audit entry, such as approval.approved' })
+    .optional()
+    .meta({ description: 'Only entries of this type.' }),
+  subject: z
+    .string({ error: 'must be a text' })
+    .min(1, 'must not be empty')
+    .max(64, 'must not exceed 64 characters')
+    .optional()
+    .meta({ description: 'Only entries about this request, key, person, session, webhook or delivery.' }),
+  actor: z
+    .string({ error: 'must be a text' })
+    .min(1, 'must not be empty')
+    .max(200, 'must not exceed 200 characters')
+    .optional()
+    .meta({ description: 'Only entries by this person, key or identity, or by this kind of actor.' }),
+  from: timeParameter('Only entries of that time and later. Entries then come in the order of their time.'),
+  to: timeParameter('Only entries before that time.'),
+  q: searchParameter('Only entries that hold this text, in any case: type, actor, subject and details.'),
+}
+
+/** `GET /api/v1/account/audit`. */
+export const auditQuery = z.object({ ...filters, ...pageQuery(50).shape })
+
+/** `GET /api/v1/account/audit/export`. */
+export const auditExportQuery = z.object({
+  format: z.enum(['ndjson', 'csv'], { error: 'must be ndjson or csv' }).meta({
+    description: '`ndjson`: one entry a line, as in the list. `csv`: RFC 4180 with a line of names.',
+  }),
+  ...filters,
+})
+
+const actor = z
+  .strictObject({
+    kind: z.enum(['api_key', 'internal', 'user', 'chat', 'cli', 'service', 'public']).meta({
+      description:
+        'An API key, the internal token, a person, an identity on a chat platform, the command line, the service by itself, or anybody (public verification).',
+    }),
+    id: z.string().optional().meta({ description: 'Of the key, the person or the identity.' }),
+    address: z.string().optional().meta({ description: 'Where the request came from.' }),
+  })
+  .meta({ id: 'AuditActor' })
+
+const auditAnswer = z
+  .strictObject({
+    seq: z.int().min(1).meta({ description: 'Its number in the trail of the whole service.' }),
+    id: idField('evt'),
+    type: z.enum(AUDIT_TYPES),
+    at: timeField,
+    actor,
+    subject: z.string().meta({
+      description: 'What it is about: the id of a request, key, person, session, webhook or delivery.',
+      example: 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z',
+    }),
+    detail: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .meta({ example: { decision: 'approved', method: 'passkey' } }),
+    hash: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .meta({
+        description:
+          'Hash of this record, which covers every record before it: with `seq` it is what `countersign audit check --expect` takes.',
+      }),
+  })
+  .meta({ id: 'AuditRecord' })
+
+/** `GET /api/v1/account/audit`. */
+export const auditListAnswer = pageOf(auditAnswer)
+  .extend({
+    names: z.record(z.string(), z.string()).meta({
+      description:
+        'What the people and API keys of these entries are called now, by id. The trail itself keeps ids.',
+      example: { usr_7h3k9m2p5q8r1s4t6v0w2x5y8z: 'Ana Pereira' },
+    }),
+  })
+  .meta({ id: 'AuditList' })
+
+/** A record as the account's owner sees it, every field by name. The salt stays inside: it would let an erased entry be guessed. */
+export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry) {
+  return {
+    seq,
+    id: entry.eid,
+    type: entry.type,
+    at: entry.at.toISOString(),
+    actor: presentActor(entry.actor),
+    subject: entry.subject,
+    detail: entry.detail ?? {},
+    hash,
+  }
+}
+
+function presentActor(actor: AuditActor) {
+  return {
+    kind: actor.kind,
+    ...('id' in actor ? { id: actor.id } : {}),
+    ...('address' in actor && actor.address !== undefined ? { address: actor.address } : {}),
+  }
+}
+
+export const auditOperations = operations('Account', {
+  'get /api/v1/account/audit': {
+    id: 'listAudit',
+    summary: 'List what happened in the account, newest first',
+    description:
+      'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers what concerns requests that name them, and themselves. A page can hold fewer than `limit` and not be the last one. Entries stand in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
+    access: SIGNED_IN,
+    limited: true,
+    parameters: { query: auditQuery },
+    answers: { '200': { schema: auditListAnswer, description: 'One page.' } },
+    refusals: [BAD_LIMIT, 'not_found'],
+  },
+  'get /api/v1/account/audit/export': {
+    id: 'exportAudit',
+    summary: 'Take the audit trail as a file',
+    description:
+      'Everything the list would show with these filters, as it is being read: a file that was cut off has no proper end. `seq` and `hash` of any entry are what `countersign audit check --expect` takes. In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. Two files at a time a person.',
+    access: SIGNED_IN,
+    limited: true,
+    parameters: { query: auditExportQuery },
+    answers: {
+      '200': {
+        schema: z.string(),
+        description: 'The file, as NDJSON or, with `format=csv`, as `text/csv`.',
+        type: 'application/x-ndjson',
+      },
+    },
+    refusals: [
+      { code: 'format required' },
+      { code: 'invalid_field', with: { field: 'format', detail: 'must be ndjson or csv' } },
+      'not_found',
+      'too_many_waits',
+    ],
+  },
+})

@@ -1,0 +1,167 @@
+import { z } from 'zod'
+import { MAX_BATCH } from '../../domain/intent.ts'
+import { decidedAnswer, decisionBody, decisionOptionsAnswer, decisionOptionsBody } from './decisions.ts'
+import { approverField, idField, outcomeField, statusField } from './shared/fields.ts'
+import { operations, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { authenticationSchema, requestOptions } from './shared/proofs.ts'
+
+const item = z
+  .object({
+    id: z.string({ error: 'must be a request id' }).meta({ description: 'Request id.' }),
+    ...decisionOptionsBody.shape,
+  })
+  .meta({ id: 'BatchRequestItem' })
+
+/** `POST /api/v1/approvals/decisions/options`. */
+export const batchOptionsBody = z
+  .object({
+    items: z
+      .array(item, { error: 'must be a list' })
+      .min(1, 'must hold at least one request')
+      .max(MAX_BATCH, `must hold at most ${MAX_BATCH} requests`)
+      .refine((items) => new Set(items.map(({ id }) => id)).size === items.length, {
+        message: 'must not hold a request twice',
+        when: ({ issues }) => issues.length === 0,
+      })
+      .meta({ description: `1 to ${MAX_BATCH} requests, none twice; outcomes may be mixed.` }),
+  })
+  .meta({ id: 'BatchOptionsRequest' })
+
+/** `POST /api/v1/approvals/decisions`, without its proof, which has a schema of its own. */
+export const batchBody = z
+  .object({
+    batch_id: z
+      .string({ error: 'must be a text' })
+      .regex(/^[0-9a-f]{64}$/, 'must be the batch_id of the options')
+      .meta({ description: 'The `batch_id` of the options; it counts once.' }),
+    comment: decisionBody.shape.comment,
+  })
+  .meta({ id: 'BatchDecisionRequest' })
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
+
+const batchIntent = z
+  .strictObject({
+    typ: z.literal('human-approval/batch/v1'),
+    aud: z.string(),
+    approver: approverField.meta({ description: 'Who acts; whose vote each one is says its own intent.' }),
+    items: z
+      .array(
+        z.strictObject({
+          rid: idField('req'),
+          decision: outcomeField,
+          intent_sha256: sha256.meta({
+            description:
+              'SHA-256 of the RFC 8785 JSON of the intent of this request; its first 32 hex characters are the `nonce` of the receipt.',
+          }),
+        }),
+      )
+      .min(1)
+      .max(MAX_BATCH),
+    salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+  })
+  .meta({
+    id: 'BatchIntent',
+    description: 'What the person consents to: every request by the hash of its intent. Compare each one.',
+  })
+
+/** `POST /api/v1/approvals/decisions/options`. */
+const batchOptionsAnswer = z
+  .strictObject({
+    batch_id: sha256.meta({ description: 'Post it with the proof. Good for five minutes, once.' }),
+    batch: batchIntent,
+    intents: z
+      .array(decisionOptionsAnswer.shape.intent)
+      .meta({ description: 'One for each item, in the order of the items.' }),
+    methods: z
+      .array(z.enum(['passkey', 'totp']))
+      .meta({ description: 'Ways of proving presence that do for every item.' }),
+    options: requestOptions.optional().meta({ description: 'Where a passkey does.' }),
+  })
+  .meta({
+    id: 'BatchOptions',
+    description: '`options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `batch`.',
+  })
+
+const lostItem = z
+  .strictObject({
+    id: idField('req'),
+    status: statusField,
+    error: z.strictObject({ code: z.string(), message: z.string() }),
+  })
+  .meta({
+    id: 'BatchLost',
+    description: 'Somebody else was ahead in the moment of writing: nothing was recorded for this request.',
+  })
+
+/** `POST /api/v1/approvals/decisions`. */
+const batchAnswer = z
+  .strictObject({
+    data: z
+      .array(z.union([decidedAnswer, lostItem]))
+      .meta({ description: 'One for each item, in the order of the items.' }),
+  })
+  .meta({ id: 'BatchDecided' })
+
+const ids = [`req_${'7h3k9m2p5q8r1s4t6v0w2x5y8z'}`]
+
+/** Exactly one proof belongs to a batch. */
+const provenBatch = batchBody
+  .extend({
+    passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
+    totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
+  })
+  .meta({
+    id: 'ProvenBatch',
+    description:
+      'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters and goes with every vote.',
+  })
+
+export const batchOperations = operations('Deciding', {
+  'post /api/v1/approvals/decisions/options': {
+    id: 'startBatch',
+    summary: 'Start deciding many requests with one gesture',
+    description: `States what the person will consent to for 1 to ${MAX_BATCH} requests, approvals and rejections mixed, and remembers what was shown of each for five minutes, for this person and this session. Needed before a passkey and before a one-time code alike. Where a request stands in the way, nothing is started and \`ids\` names those it is about.`,
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: batchOptionsBody,
+      required: 'items',
+      invalid: ['items', 'must not hold a request twice'],
+      example: { items: [{ id: ids[0], decision: 'approved' }] },
+    },
+    answers: { '200': { schema: batchOptionsAnswer, description: 'What to confirm.' } },
+    refusals: [
+      { code: 'not_found', with: { ids } },
+      { code: 'not_pending', with: { ids } },
+      { code: 'sandbox_request', with: { ids } },
+      { code: 'already_voted', with: { ids } },
+      { code: 'passkey_required', with: { ids } },
+    ],
+  },
+  'post /api/v1/approvals/decisions': {
+    id: 'decideBatch',
+    summary: 'Approve or reject many requests with one gesture',
+    description:
+      'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When somebody else is ahead in these last milliseconds, that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: provenBatch,
+      required: 'batch_id',
+      invalid: ['passkey', 'must not be sent together with totp'],
+    },
+    answers: { '200': { schema: batchAnswer, description: 'What became of each.' } },
+    refusals: [
+      'challenge_invalid',
+      { code: 'batch_changed', with: { ids } },
+      'proof_required',
+      { code: 'passkey_required', with: { ids } },
+      'method_not_enrolled',
+      'passkey_refused',
+      'totp_refused',
+      'totp_disabled',
+      'totp_locked',
+    ],
+  },
+})

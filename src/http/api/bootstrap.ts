@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { BOOTSTRAP_MINUTES, type Bootstrap, POLL_SECONDS, showMatchingCode } from '../../domain/bootstrap.ts'
+import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
+import { normaliseEmail } from '../../domain/user.ts'
+import type { PollAnswer } from '../../flow/bootstrap/poll-bootstrap.ts'
+import { statusField, timeField } from './shared/fields.ts'
+import { operations } from './shared/operation.ts'
+
+const NAME_LENGTH = 60
+
+/** Shown to a person as a stranger's own word: one line, nothing in it unseen. */
+const clientName = z
+  .string({ error: 'must be a text' })
+  .trim()
+  .refine((text) => text !== '', 'must not be empty')
+  .refine((text) => codePointLength(text) <= NAME_LENGTH, `must not exceed ${NAME_LENGTH} characters`)
+  .refine(
+    (text) => checkCallerText(text).ok && !/[\n\t]/.test(text) && !hasHidden(text),
+    'must be one line of printable characters',
+  )
+
+const email = z.string({ error: 'must be a text' }).transform((text, context) => {
+  const normalised = normaliseEmail(text)
+  if (normalised !== undefined) return normalised
+  context.addIssue({ code: 'custom', message: 'is not an e-mail address' })
+  return z.NEVER
+})
+
+/** `POST /api/v1/bootstrap`. */
+export const bootstrapBody = z
+  .object({
+    email: email.meta({
+      description: 'E-mail address of the owner of the account.',
+      example: 'you@example.com',
+    }),
+    client_name: clientName.meta({
+      description: 'Who asks: 1 to 60 printable characters. The owner sees it as unverified.',
+      example: 'Release agent',
+    }),
+    code_challenge: z
+      .string({ error: 'must be a text' })
+      .regex(/^[A-Za-z0-9_-]{43}$/, 'must be the base64url SHA-256 of the verifier')
+      .optional()
+      .meta({
+        description:
+          'Base64url SHA-256 of a verifier of 43 to 128 characters (RFC 7636). Then every poll must send the verifier in `X-Code-Verifier`.',
+        example: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      }),
+    code_challenge_method: z.literal('S256', { error: 'must be S256' }).optional(),
+  })
+  .meta({ id: 'StartBootstrap' })
+
+/** `POST /api/v1/bootstrap`. */
+const startedAnswer = z
+  .strictObject({
+    bootstrap_id: z
+      .string()
+      .regex(/^boot_[A-Za-z0-9_-]{43}$/)
+      .meta({ description: 'A secret: whoever has it can collect the key.' }),
+    status: z.literal('pending'),
+    message: z.string().meta({
+      description: 'For people. Holds the matching code, which the owner must get from you.',
+      example: 'Ask the owner of the account to confirm the code BDWP-HQPK: …',
+    }),
+    expires_at: timeField,
+    interval: z.int().meta({ description: 'Seconds to leave between two polls.', example: 3 }),
+  })
+  .meta({ id: 'BootstrapStarted' })
+
+/** `GET /api/v1/bootstrap/:id/status`. */
+const bootstrapStatusAnswer = z
+  .strictObject({
+    status: statusField,
+    api_key: z
+      .string()
+      .regex(/^sa_live_[0-9A-Za-z]{49}$/)
+      .optional()
+      .meta({
+        description:
+          'In the first answer after approval only; keep it. Its scopes are `approval:create` and `approval:read`.',
+      }),
+  })
+  .meta({ id: 'BootstrapStatus' })
+
+/** The answer to whoever begins; the same for an e-mail address that nobody has (T51). */
+export function presentStarted(bootstrapId: string, bootstrap: Bootstrap, baseUrl: string) {
+  const code = showMatchingCode(bootstrap.code)
+  return {
+    bootstrap_id: bootstrapId,
+    status: bootstrap.status,
+    message:
+      `Ask the owner of the account to confirm the code ${code}: signed in at ${baseUrl}/ they find this request, ` +
+      `if the account exists. It ends in ${BOOTSTRAP_MINUTES} minutes; poll its status every ${POLL_SECONDS} seconds.`,
+    expires_at: bootstrap.expires_at.toISOString(),
+    interval: POLL_SECONDS,
+  }
+}
+
+/** The answer to a poll. Which of the others it is — wrong, late, second — is no news for strangers. */
+export function presentPoll({ status, api_key }: PollAnswer) {
+  return { status, ...(api_key === undefined ? {} : { api_key }) }
+}
+
+/** Request header of polls of a bootstrap (RFC 7636, section 4.5; in a header, since addresses are logged). */
+const verifierHeader = z.object({
+  'X-Code-Verifier': z
+    .string()
+    .optional()
+    .meta({ description: 'Needed where the bootstrap was begun with a `code_challenge`.' }),
+})
+
+const anybody = { by: 'nobody in particular' } as const
+
+export const bootstrapOperations = operations('Bootstrap', {
+  'post /api/v1/bootstrap': {
+    id: 'startBootstrap',
+    summary: 'Ask the owner of an account for an API key',
+    description:
+      'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 an hour for one e-mail address, of which 3 wait at a time: a fourth ends the oldest.',
+    access: anybody,
+    limited: true,
+    body: {
+      schema: bootstrapBody,
+      required: 'email',
+      invalid: ['client_name', 'must be one line of printable characters'],
+      example: { email: 'you@example.com', client_name: 'Release agent' },
+    },
+    answers: { '202': { schema: startedAnswer, description: 'Asked; poll the status.' } },
+  },
+  'get /api/v1/bootstrap/{id}/status': {
+    id: 'getBootstrapStatus',
+    summary: 'Has the owner consented?',
+    description:
+      'Poll every 3 seconds. The first answer after approval holds the key and makes it; no other one does, but for a caller with a `code_challenge`: within 60 seconds, and while the key was never used, it gets another one, and the first stops working.',
+    access: anybody,
+    limited: true,
+    parameters: {
+      path: z.object({
+        id: z.string().meta({
+          description: 'The `bootstrap_id`.',
+          example: 'boot_b3JhY2xlLW9mLWRlbHBoaS1rbm93cy10aGUtYW5zd2Vy',
+        }),
+      }),
+      header: verifierHeader,
+    },
+    answers: { '200': { schema: bootstrapStatusAnswer, description: 'Where it stands.' } },
+    refusals: ['code_verifier_refused', 'not_found', 'slow_down'],
+  },
+})

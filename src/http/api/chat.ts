@@ -1,0 +1,288 @@
+import { z } from 'zod'
+import type { AccountChannel } from '../../domain/account.ts'
+import { identityKey, type LinkedIdentity } from '../../domain/chat.ts'
+import type { ChatApps } from '../../flow/chat/manage-installations.ts'
+import type { ChatLink } from '../../flow/chat-ports.ts'
+import { idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
+import { OWN_PAGE, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { proofSchema } from './shared/proofs.ts'
+
+const text = z.string({ error: 'must be a text' })
+
+const token = text.max(128, 'is too long')
+
+const platform = z.enum(['slack', 'teams'], { error: 'must be slack or teams' })
+
+/** Longer than any platform's ids. */
+const platformId = text.max(256, 'is too long')
+
+/** `POST /api/v1/chat-links/look`. */
+export const lookAtChatLinkBody = z.object({ token }).meta({ id: 'LookAtChatLink' })
+
+/** `POST /api/v1/chat-links/use`. A missing proof is answered 403, not 400: it is about who asks. */
+export const useChatLinkBody = z.object({ token, proof: proofSchema }).meta({ id: 'UseChatLink' })
+
+/** `POST /api/v1/me/chat/remove`. */
+export const removeIdentityBody = z
+  .object({ key: text.max(600, 'is too long').meta({ example: 'slack:T024BE7LD:U023BECGF' }) })
+  .meta({ id: 'RemoveChatIdentity' })
+
+/** `POST /api/v1/account/channels/remove`. */
+export const removeChannelBody = z
+  .object({ platform, tenant: platformId, channel: platformId })
+  .meta({ id: 'RemoveChatChannel' })
+
+/** `POST /api/v1/account/chat-apps/remove`. */
+export const removeChatAppBody = z
+  .object({ platform: z.literal('slack', { error: 'must be slack' }), tenant: platformId })
+  .meta({ id: 'RemoveChatApp' })
+
+const platformField = z.enum(['slack', 'teams'])
+
+const person = z
+  .string()
+  .meta({ description: "The platform's name for them, when it was linked.", example: 'Ada' })
+
+const workspace = z.string().meta({ description: "The workspace's name at that time.", example: 'Acme' })
+
+const channelName = z.string().meta({ description: "The channel's name at that time.", example: 'approvals' })
+
+const tenant = z.string().meta({ description: 'Slack `team_id`, Teams `tid`.', example: 'T024BE7LD' })
+
+/** `POST /api/v1/chat-links/look`. */
+const chatLinkAnswer = z
+  .strictObject({
+    id: idField('cln').meta({ description: 'The `target` of the step-up that confirms using it.' }),
+    kind: z.enum(['link', 'browser', 'channel']).meta({
+      description:
+        '`link`: link the identity to whoever is signed in. `browser`: make this browser a known one of the person it is linked to. `channel`: have a channel told of every request of the account.',
+    }),
+    platform: platformField,
+    person: z
+      .string()
+      .meta({ description: 'Who asked for the link, as the platform names them.', example: 'Ada' }),
+    workspace: z.string().meta({ example: 'Acme' }),
+    channel: channelName.optional(),
+    expires_at: timeField,
+  })
+  .meta({
+    id: 'ChatLink',
+    description: 'The names are the words of the platform and its users; they prove nothing.',
+  })
+
+const identityAnswer = z
+  .strictObject({
+    key: z.string().meta({ example: 'slack:T024BE7LD:U023BECGF' }),
+    platform: platformField,
+    tenant,
+    person: person.optional(),
+    workspace: workspace.optional(),
+    linked_at: timeField,
+  })
+  .meta({ id: 'ChatIdentity', description: 'An identity on a chat platform that a person has linked.' })
+
+/** `GET /api/v1/me/chat`. */
+const identitiesAnswer = z
+  .strictObject({ identities: z.array(identityAnswer) })
+  .meta({ id: 'ChatIdentities' })
+
+const channelAnswer = z
+  .strictObject({
+    platform: platformField,
+    tenant,
+    channel: z.string().meta({ example: 'C024BE91L' }),
+    name: channelName.optional(),
+    workspace: workspace.optional(),
+  })
+  .meta({ id: 'ChatChannel', description: 'A channel that is told of every request of the account.' })
+
+/** `GET /api/v1/account/channels`. */
+const channelListAnswer = pageOf(channelAnswer).meta({ id: 'ChatChannelList' })
+
+/** `POST /api/v1/chat-links/use`, one for each kind of link. */
+const usedChatLinkAnswer = z
+  .union([
+    z.strictObject({ linked: identityAnswer }).meta({ id: 'LinkedChatIdentity' }),
+    z.strictObject({ channel: channelAnswer }).meta({ id: 'AddedChatChannel' }),
+    okAnswer,
+  ])
+  .meta({ id: 'UsedChatLink' })
+
+/** `GET /api/v1/account/chat-apps`. */
+const chatAppsAnswer = z
+  .strictObject({
+    slack: z.strictObject({
+      configured: z.boolean().meta({ description: 'Is Slack set up on this service?' }),
+      mode: z.enum(['one', 'many']).nullable().meta({
+        description:
+          '`one`: the operator connected one workspace, for all accounts. `many`: owners install the app at `/slack/install`.',
+      }),
+      installations: z
+        .array(
+          z.strictObject({
+            tenant,
+            name: z.string().nullable().meta({ example: 'Acme' }),
+            installed_at: timeField.nullable().meta({ description: 'In the mode `many`.' }),
+          }),
+        )
+        .meta({
+          description:
+            'Workspaces whose people get cards of this account; none while Slack has not said which it is.',
+        }),
+    }),
+    teams: z.strictObject({
+      configured: z.boolean().meta({ description: 'Is Microsoft Teams set up on this service?' }),
+      tenants: z.array(z.string()).meta({ description: 'The organisation the operator connected.' }),
+    }),
+  })
+  .meta({ id: 'ChatApps' })
+
+/** What a one-time link is for; its token and the people behind it stay inside. */
+export function presentChatLink({ id, kind, identity, shown_as, expires_at }: ChatLink) {
+  const { person, workspace, channel } = shown_as
+  return {
+    id,
+    kind,
+    platform: identity.platform,
+    person,
+    workspace,
+    ...(kind === 'channel' && channel !== undefined ? { channel } : {}),
+    expires_at: expires_at.toISOString(),
+  }
+}
+
+/** A linked identity as its person sees it. */
+export function presentIdentity(identity: LinkedIdentity) {
+  const { platform, tenant, shown_as, linked_at } = identity
+  return {
+    key: identityKey(identity),
+    platform,
+    tenant,
+    ...(shown_as === undefined ? {} : { person: shown_as.person, workspace: shown_as.workspace }),
+    linked_at: linked_at.toISOString(),
+  }
+}
+
+/** A channel as the account's owner sees it. */
+export function presentChannel({ platform, tenant, channel, name, workspace }: AccountChannel) {
+  return {
+    platform,
+    tenant,
+    channel,
+    ...(name === undefined ? {} : { name }),
+    ...(workspace === undefined ? {} : { workspace }),
+  }
+}
+
+/** How chat is set up for an account; never a token. */
+export function presentChatApps({ slack, teams }: ChatApps) {
+  return {
+    slack: {
+      configured: slack !== undefined,
+      mode: slack?.mode ?? null,
+      installations: (slack?.workspaces ?? []).map(({ tenant, name, installed_at }) => ({
+        tenant,
+        name: name ?? null,
+        installed_at: installed_at?.toISOString() ?? null,
+      })),
+    },
+    teams: {
+      configured: teams !== undefined,
+      tenants: (teams?.workspaces ?? []).map(({ tenant }) => tenant),
+    },
+  }
+}
+
+export const chatOperations = operations('Chat', {
+  'post /api/v1/chat-links/look': {
+    id: 'lookAtChatLink',
+    summary: 'Look at a one-time link from chat',
+    description: 'The token comes from the fragment of the link. Looking changes nothing.',
+    access: OWN_PAGE,
+    limited: true,
+    body: { schema: lookAtChatLinkBody, required: 'token', invalid: ['token', 'must be a text'] },
+    answers: { '200': { schema: chatLinkAnswer, description: 'What the link is for.' } },
+    refusals: ['chat_link_invalid'],
+  },
+  'post /api/v1/chat-links/use': {
+    id: 'useChatLink',
+    summary: 'Use a one-time link from chat',
+    description:
+      'Links of kind `link` and `channel` need a session and a fresh proof (step-up operations `chat.link` and `chat.channel`, the `target` is the id of the link); `channel` only that of the person who asked for it. A link of kind `browser` needs neither: it sets the cookie of a known browser, where its person then signs in with a code. The link is used up when everything else has passed.',
+    access: OWN_PAGE,
+    limited: true,
+    body: {
+      schema: useChatLinkBody,
+      required: 'token',
+      invalid: ['proof', 'must hold exactly one of passkey and totp'],
+    },
+    answers: {
+      '200': { schema: usedChatLinkAnswer, description: 'Done, by kind of link.', headers: ['Set-Cookie'] },
+    },
+    refusals: [
+      'not_signed_in',
+      ...PROOF_REFUSALS,
+      'chat_link_not_yours',
+      'chat_link_invalid',
+      'identity_taken',
+      'identity_limit',
+      'channel_limit',
+    ],
+  },
+  'get /api/v1/me/chat': {
+    id: 'listChatIdentities',
+    summary: 'My linked identities',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: identitiesAnswer, description: 'All of them.' } },
+  },
+  'post /api/v1/me/chat/remove': {
+    id: 'removeChatIdentity',
+    summary: 'Unlink an identity',
+    description: 'Needs no proof: it lowers nothing. Cards no longer go there.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: removeIdentityBody, required: 'key', invalid: ['key', 'must be a text'] },
+    answers: { '200': { schema: okAnswer, description: 'Unlinked.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/account/channels': {
+    id: 'listChatChannels',
+    summary: 'Channels told of every request',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: channelListAnswer, description: 'All of the account, at most 5.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/account/channels/remove': {
+    id: 'removeChatChannel',
+    summary: 'Tell a channel nothing more',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: removeChannelBody,
+      required: 'channel',
+      invalid: ['platform', 'must be slack or teams'],
+    },
+    answers: { '200': { schema: okAnswer, description: 'Removed.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/account/chat-apps': {
+    id: 'readChatApps',
+    summary: 'How chat is set up for the account',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: chatAppsAnswer, description: 'Both platforms.' } },
+  },
+  'post /api/v1/account/chat-apps/remove': {
+    id: 'removeChatApp',
+    summary: 'Send no more cards to a workspace',
+    description:
+      'For workspaces that owners install the app in: its people get no more cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until somebody there removes it.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },
+    answers: { '200': { schema: okAnswer, description: 'Removed.' } },
+    refusals: ['not_found'],
+  },
+})

@@ -1,0 +1,208 @@
+import { z } from 'zod'
+import { SCOPES } from '../../domain/api-key.ts'
+import { type Bootstrap, WRONG_CODES } from '../../domain/bootstrap.ts'
+import type { ConsentReview } from '../../flow/bootstrap/review-consent.ts'
+import { approverField, idField, outcomeField, pageOf, statusField, timeField } from './shared/fields.ts'
+import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { authenticationSchema, requestOptions } from './shared/proofs.ts'
+
+const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
+
+/** `POST /api/v1/account/bootstrap/:id/decision/options`, and the decision itself without its proof. */
+export const consentBody = z
+  .object({
+    decision: outcome,
+    code: z.string({ error: 'must be a text' }).max(64, 'is too long').optional().meta({
+      description:
+        'The matching code that the caller shows. An approval needs it; the third wrong one rejects.',
+      example: 'BDWP-HQPK',
+    }),
+  })
+  .meta({ id: 'ConsentRequest' })
+
+const waiting = z.strictObject({
+  id: idField('bst'),
+  client_name: z
+    .string()
+    .meta({ description: "The caller's own word, unverified.", example: 'Release agent' }),
+  requester: z.strictObject({
+    address: z.string().meta({ example: '203.0.113.7' }),
+    user_agent: z.string().meta({ description: 'What the caller says it runs.', example: 'curl/8.5.0' }),
+  }),
+  scopes: z.array(z.enum(SCOPES)),
+  created_at: timeField,
+  expires_at: timeField,
+})
+
+/** `GET /api/v1/account/bootstrap`. */
+const waitingConsentsAnswer = pageOf(waiting.meta({ id: 'WaitingConsent' })).meta({
+  id: 'WaitingConsents',
+})
+
+/** `GET /api/v1/account/bootstrap/:id`. */
+const consentAnswer = waiting
+  .extend({
+    status: statusField,
+    server_time: timeField,
+    tries_left: z.int().meta({ description: 'Wrong matching codes until it is rejected.' }),
+    methods: z.array(z.enum(['passkey', 'totp'])),
+    consent: z
+      .strictObject({ decision: outcomeField, method: z.enum(['passkey', 'totp']), at: timeField })
+      .optional(),
+    collected: z
+      .strictObject({ at: timeField, address: z.string().optional(), key_id: idField('key').optional() })
+      .optional()
+      .meta({ description: 'When, and from where, the key was collected.' }),
+  })
+  .meta({ id: 'Consent' })
+
+/** `POST /api/v1/account/bootstrap/:id/decision/options`. */
+const consentOptionsAnswer = z
+  .strictObject({
+    intent: z
+      .strictObject({
+        typ: z.literal('human-approval/bootstrap/v1'),
+        aud: z.string(),
+        bst: idField('bst'),
+        decision: outcomeField,
+        approver: approverField,
+        client_name: z.string(),
+        scopes: z.string(),
+        code: z.string().nullable().meta({ description: 'The matching code; null when rejecting.' }),
+        requested_at: timeField,
+        exp: z.int(),
+        salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+      })
+      .meta({
+        id: 'ConsentIntent',
+        description: 'What the owner consents to. Compare it with what you show.',
+      }),
+    options: requestOptions,
+  })
+  .meta({
+    id: 'ConsentOptions',
+    description: '`options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`.',
+  })
+
+/** `POST /api/v1/account/bootstrap/:id/decision`. */
+const consentedAnswer = z.strictObject({ id: idField('bst'), status: statusField }).meta({ id: 'Consented' })
+
+/** A row of what waits for consent. Never the matching code: the owner must bring it from the caller. */
+export function presentWaitingConsent(bootstrap: Bootstrap) {
+  const { id, client_name, requester, scopes } = bootstrap
+  return {
+    id,
+    client_name,
+    requester: { address: requester.address, user_agent: requester.user_agent },
+    scopes,
+    created_at: bootstrap.created_at.toISOString(),
+    expires_at: bootstrap.expires_at.toISOString(),
+  }
+}
+
+/** Everything the owner sees before and after consent. */
+export function presentConsent({ bootstrap, methods, serverTime }: ConsentReview) {
+  const { consent, collected } = bootstrap
+  return {
+    ...presentWaitingConsent(bootstrap),
+    status: bootstrap.status,
+    server_time: serverTime.toISOString(),
+    tries_left: WRONG_CODES - bootstrap.wrong_codes,
+    methods,
+    ...(consent === undefined
+      ? {}
+      : { consent: { decision: consent.decision, method: consent.method, at: consent.at.toISOString() } }),
+    ...(collected === undefined
+      ? {}
+      : {
+          collected: {
+            at: collected.at.toISOString(),
+            ...(collected.address === undefined ? {} : { address: collected.address }),
+            ...(bootstrap.key_id === undefined ? {} : { key_id: bootstrap.key_id }),
+          },
+        }),
+  }
+}
+
+const path = idInPath('bst', 'Id of the consent.')
+
+const wrongCode = {
+  code: 'wrong_matching_code',
+  with: { status: 'pending', detail: 'This is not the code of this request. You have 2 more tries; …' },
+} as const
+
+const provenConsent = consentBody
+  .extend({
+    passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
+    totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
+  })
+  .meta({ id: 'ProvenConsent', description: 'Send exactly one of `passkey` and `totp`.' })
+
+export const consentOperations = operations('Bootstrap', {
+  'get /api/v1/account/bootstrap': {
+    id: 'listWaitingConsents',
+    summary: 'Who asks for an API key now, oldest first',
+    access: SIGNED_IN,
+    answers: { '200': { schema: waitingConsentsAnswer, description: 'At most three.' } },
+  },
+  'get /api/v1/account/bootstrap/{id}': {
+    id: 'reviewConsent',
+    summary: 'See who asks for an API key',
+    description: 'For the owner of the account. The matching code is not in it: the caller shows it.',
+    access: SIGNED_IN,
+    parameters: { path },
+    answers: { '200': { schema: consentAnswer, description: 'The request.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/account/bootstrap/{id}/decision/options': {
+    id: 'startConsent',
+    summary: 'Start consenting by passkey',
+    description:
+      'The challenge commits to the name, the scopes and the matching code. Not needed for one-time codes.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    body: {
+      schema: consentBody,
+      required: 'decision',
+      invalid: ['code', 'must be eight letters, like BDWP-HQPK'],
+    },
+    answers: { '200': { schema: consentOptionsAnswer, description: 'What to confirm with the passkey.' } },
+    refusals: [
+      { code: 'code required' },
+      wrongCode,
+      'method_not_enrolled',
+      'not_found',
+      NOT_PENDING,
+      'key_limit',
+    ],
+  },
+  'post /api/v1/account/bootstrap/{id}/decision': {
+    id: 'giveConsent',
+    summary: 'Consent or refuse',
+    description: 'By the owner of the account with a fresh proof of presence; never by an API key.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    body: {
+      schema: provenConsent,
+      required: 'decision',
+      invalid: ['passkey', 'must not be sent together with totp'],
+    },
+    answers: { '200': { schema: consentedAnswer, description: 'Recorded.' } },
+    refusals: [
+      { code: 'code required' },
+      wrongCode,
+      'proof_required',
+      'challenge_invalid',
+      'method_not_enrolled',
+      'passkey_refused',
+      'totp_refused',
+      'totp_disabled',
+      'totp_locked',
+      'not_found',
+      NOT_PENDING,
+      'key_limit',
+    ],
+  },
+})

@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { ApprovalRequest, Decision, Vote } from '../../domain/request.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
+import {
+  approverField,
+  idField,
+  keyIdField,
+  methodField,
+  outcomeField,
+  signatureField,
+  timeField,
+} from './shared/fields.ts'
+
+const signedPayload = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]+$/)
+  .meta({ description: 'The signed bytes, base64url: UTF-8 of the RFC 8785 JSON of the payload.' })
+
+/** Set when a delegate acted: `approver` is whom the vote counts for. */
+export const delegateField = approverField.meta({
+  description: 'Who acted, when a delegate stood in for `approver`.',
+})
+
+export const commentField = z.string().nullable().meta({ description: "The approver's comment; not signed." })
+
+const intent = z.string().meta({
+  description:
+    'RFC 8785 text of the whole statement that was approved: action, SHA-256 of the context, expiry and more. The first 32 hex characters of its SHA-256 are the signed `nonce`, so it binds what is about to run to the receipt.',
+})
+
+const signedVote = z
+  .strictObject({
+    id: idField('dec'),
+    decision: outcomeField,
+    method: methodField,
+    signed_payload: signedPayload.optional(),
+    signature: signatureField.optional(),
+    public_key_id: keyIdField.optional(),
+    decided_at: timeField,
+    approver: approverField,
+    delegate: delegateField.optional(),
+    comment: commentField,
+    intent,
+  })
+  .meta({
+    id: 'SignedVote',
+    description:
+      'One vote of several. Signed, and a receipt of its own, if it agrees with the outcome. Approvals of a request that was rejected are not signed and have no `signed_payload`, `signature` and `public_key_id`: such a receipt would pass for a permission wherever only its signature is checked.',
+  })
+
+/** The decision inside a request (interface, "Decision"). */
+export const decisionAnswer = z
+  .strictObject({
+    id: idField('dec'),
+    decision: outcomeField,
+    method: methodField,
+    signed_payload: signedPayload,
+    signature: signatureField,
+    public_key_id: keyIdField,
+    decided_at: timeField,
+    approver: approverField,
+    delegate: delegateField.optional(),
+    comment: commentField,
+    intent,
+    votes: z.array(signedVote).optional().meta({
+      description:
+        'Every vote, in the order in which they were cast. Only where more than one approval is needed.',
+    }),
+  })
+  .meta({
+    id: 'Decision',
+    description: 'A signed receipt; check it with `countersign verify` or any Ed25519 library.',
+  })
+
+/** How many must approve, and how many have. */
+export const quorumField = z
+  .strictObject({ needed: z.int().min(1), approved: z.int().min(0) })
+  .meta({ description: 'How many must approve, and how many have.' })
+
+/** The decision; with a quorum above one also every vote. */
+export function presentDecision(request: ApprovalRequest, decision: Decision) {
+  const closing = request.votes.find((vote) => vote.decision_id === decision.id)
+  const votes = request.requirement.quorum > 1 ? { votes: request.votes.map(presentSignedVote) } : {}
+  return {
+    id: decision.id,
+    decision: decision.decision,
+    method: decision.method,
+    signed_payload: toBase64Url(Buffer.from(decision.receipt.canonical_payload, 'utf8')),
+    signature: decision.receipt.signature,
+    public_key_id: decision.receipt.public_key_id,
+    decided_at: decision.decided_at.toISOString(),
+    approver: decision.approver,
+    ...(decision.delegate === undefined ? {} : { delegate: decision.delegate }),
+    comment: decision.comment,
+    ...(closing === undefined ? {} : { intent: closing.intent_json }),
+    ...votes,
+  }
+}
+
+/** An approval of a rejected request has no receipt. */
+function presentSignedVote(vote: Vote) {
+  const signed =
+    vote.receipt === undefined
+      ? {}
+      : {
+          signed_payload: toBase64Url(Buffer.from(vote.receipt.canonical_payload, 'utf8')),
+          signature: vote.receipt.signature,
+          public_key_id: vote.receipt.public_key_id,
+        }
+  return {
+    id: vote.decision_id,
+    decision: vote.decision,
+    method: vote.method,
+    ...signed,
+    decided_at: vote.at.toISOString(),
+    approver: vote.approver,
+    ...(vote.delegate === undefined ? {} : { delegate: vote.delegate }),
+    comment: vote.comment,
+    intent: vote.intent_json,
+  }
+}
+
+/** How many must approve, and how many have. */
+export function presentQuorum({ requirement, votes }: ApprovalRequest) {
+  const approved = votes.filter(({ decision }) => decision === 'approved')
+  return {
+    needed: requirement.quorum,
+    approved: new Set(approved.map(({ on_behalf_of }) => on_behalf_of)).size,
+  }
+}

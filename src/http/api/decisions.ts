@@ -1,0 +1,255 @@
+import { z } from 'zod'
+import type { Vote } from '../../domain/request.ts'
+import { checkCallerText, codePointLength } from '../../domain/text.ts'
+import type { User } from '../../domain/user.ts'
+import type { Review } from '../../flow/review-request.ts'
+import {
+  commentField,
+  decisionAnswer,
+  delegateField,
+  presentDecision,
+  presentQuorum,
+  quorumField,
+} from './decision.ts'
+import { askerAnswer, presentAsker, presentPrincipal, principalAnswer, votedMethods } from './inbox.ts'
+import {
+  actionField,
+  approverField,
+  contextField,
+  contextOf,
+  idField,
+  methodField,
+  outcomeField,
+  sandboxMark,
+  statusField,
+  timeField,
+} from './shared/fields.ts'
+import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { authenticationSchema, requestOptions } from './shared/proofs.ts'
+
+const COMMENT_LENGTH = 1_000
+
+const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
+
+const comment = z
+  .string({ error: 'must be a text' })
+  .refine((text) => codePointLength(text) <= COMMENT_LENGTH, `must not exceed ${COMMENT_LENGTH} characters`)
+  .refine((text) => checkCallerText(text).ok, 'must not hold control or invisible tag characters')
+  .nullish()
+  .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
+
+/** `POST /api/v1/approvals/:id/decision/options`. */
+export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'DecisionOptionsRequest' })
+
+/** `POST /api/v1/approvals/:id/decision`, without its proof, which has a schema of its own. */
+export const decisionBody = z.object({ decision: outcome, comment }).meta({ id: 'DecisionRequest' })
+
+const vote = z
+  .strictObject({
+    approver: approverField,
+    delegate: delegateField.optional(),
+    decision: outcomeField,
+    method: methodField,
+    at: timeField,
+  })
+  .meta({ id: 'Vote' })
+
+/** `GET /api/v1/approvals/:id/review`. */
+const reviewAnswer = z
+  .strictObject({
+    id: idField('req'),
+    status: statusField,
+    cancelled: z.literal(true).optional(),
+    action: actionField,
+    context: contextField,
+    context_json: z.string().meta({ description: 'The exact text whose SHA-256 is `context_sha256`.' }),
+    context_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    created_at: timeField,
+    expires_at: timeField,
+    server_time: timeField,
+    high_impact: z.boolean(),
+    sandbox: sandboxMark.optional(),
+    requested_by: askerAnswer,
+    quorum: quorumField,
+    approver: approverField.nullable(),
+    on_behalf_of: principalAnswer.nullable(),
+    may_decide: z.boolean(),
+    why_not: z
+      .enum([
+        'not_found',
+        'not_pending',
+        'sandbox_request',
+        'already_voted',
+        'passkey_required',
+        'method_not_enrolled',
+      ])
+      .optional()
+      .meta({ description: 'Why the signed-in person cannot decide.' }),
+    methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
+    not_reachable: z.array(approverField).meta({
+      description:
+        'Approvers whom no configured chat platform could take a message to, while the request is pending. They can decide on this page all the same.',
+    }),
+    votes: z.array(vote.extend({ mine: z.boolean(), comment: commentField }).meta({ id: 'ReviewedVote' })),
+    decision: decisionAnswer.optional(),
+  })
+  .meta({ id: 'Review', description: 'A request as one of its approvers sees it.' })
+
+/** `POST /api/v1/approvals/:id/decision/options`. */
+export const decisionOptionsAnswer = z
+  .strictObject({
+    intent: z
+      .strictObject({
+        typ: z.literal('human-approval/intent/v1'),
+        aud: z.string(),
+        rid: idField('req'),
+        decision: outcomeField,
+        approver: approverField,
+        delegate: delegateField.optional(),
+        action: actionField,
+        context_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+        request_created_at: timeField,
+        exp: z.int(),
+        high_impact: z.boolean(),
+        salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+      })
+      .meta({ id: 'Intent', description: 'What the person consents to. Compare it with what you show.' }),
+    options: requestOptions,
+  })
+  .meta({
+    id: 'DecisionOptions',
+    description: '`options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`.',
+  })
+
+/** `POST /api/v1/approvals/:id/decision`. */
+export const decidedAnswer = z
+  .strictObject({
+    id: idField('req'),
+    status: statusField,
+    vote,
+    decision: decisionAnswer.optional().meta({ description: 'Once the request is decided.' }),
+  })
+  .meta({ id: 'Decided' })
+
+/** Everything the hosted page shows to one person, and nothing about other people but their references. */
+export function presentReview(review: Review, person: Pick<User, 'id' | 'approver'>) {
+  const { request } = review
+  const mine = request.requirement.approvers.find((approver) => approver.user_id === person.id)
+  return {
+    id: request.id,
+    status: request.status,
+    ...(request.cancelled ? { cancelled: true } : {}),
+    action: request.action,
+    context: contextOf(request),
+    context_json: request.context_json,
+    context_sha256: request.context_sha256,
+    created_at: request.created_at.toISOString(),
+    expires_at: request.expires_at.toISOString(),
+    server_time: review.serverTime.toISOString(),
+    high_impact: request.high_impact,
+    ...(request.sandbox ? { sandbox: true } : {}),
+    requested_by: presentAsker(review),
+    quorum: presentQuorum(request),
+    approver: mine?.approver ?? null,
+    may_decide: review.mayDecide,
+    ...(review.whyNot === undefined ? {} : { why_not: review.whyNot }),
+    methods: review.methods,
+    on_behalf_of: presentPrincipal(review.onBehalfOf, person),
+    not_reachable: review.notReachable,
+    votes: request.votes.map((vote) => ({
+      ...presentVote(vote),
+      mine: vote.user_id === person.id,
+      comment: vote.comment,
+    })),
+    ...(request.decision === undefined ? {} : { decision: presentDecision(request, request.decision) }),
+  }
+}
+
+/** A vote without its evidence and receipt. */
+export function presentVote(vote: Vote) {
+  const acted = vote.delegate === undefined ? {} : { delegate: vote.delegate }
+  return {
+    approver: vote.approver,
+    ...acted,
+    decision: vote.decision,
+    method: vote.method,
+    at: vote.at.toISOString(),
+  }
+}
+
+const path = idInPath('req', 'Request id.')
+
+/** Exactly one proof belongs to a decision. */
+const provenDecision = decisionBody
+  .extend({
+    passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
+    totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
+  })
+  .meta({
+    id: 'ProvenDecision',
+    description: 'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters.',
+  })
+
+export const decisionOperations = operations('Deciding', {
+  'get /api/v1/approvals/{id}/review': {
+    id: 'reviewApproval',
+    summary: 'See everything that will be signed',
+    description:
+      'For whoever is named in the request, stands in for one of them or voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
+    access: SIGNED_IN,
+    parameters: { path },
+    answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/approvals/{id}/decision/options': {
+    id: 'startDecision',
+    summary: 'Start a decision by passkey',
+    description:
+      'The challenge commits to request, outcome, action and context; the answer to it counts once and for these only. Not needed for one-time codes.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    body: {
+      schema: decisionOptionsBody,
+      required: 'decision',
+      invalid: ['decision', 'must be approved or rejected'],
+    },
+    answers: { '200': { schema: decisionOptionsAnswer, description: 'What to confirm with the passkey.' } },
+    refusals: [
+      'not_found',
+      NOT_PENDING,
+      'sandbox_request',
+      'already_voted',
+      'passkey_required',
+      'method_not_enrolled',
+    ],
+  },
+  'post /api/v1/approvals/{id}/decision': {
+    id: 'decide',
+    summary: 'Approve or reject',
+    description: 'By a signed-in person with a fresh proof of presence; never by an API key.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    body: {
+      schema: provenDecision,
+      required: 'decision',
+      invalid: ['passkey', 'must not be sent together with totp'],
+    },
+    answers: { '200': { schema: decidedAnswer, description: 'The vote counts.' } },
+    refusals: [
+      'proof_required',
+      'challenge_invalid',
+      'not_found',
+      NOT_PENDING,
+      'sandbox_request',
+      'already_voted',
+      'passkey_required',
+      'method_not_enrolled',
+      'passkey_refused',
+      'totp_refused',
+      'totp_disabled',
+      'totp_locked',
+    ],
+  },
+})

@@ -1,0 +1,169 @@
+import { z } from 'zod'
+import { standingOf } from '../../domain/chat-retry.ts'
+import { EVENT_TYPES } from '../../domain/event.ts'
+import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
+import type { LoggedCard } from '../../flow/webhooks/delivery-log.ts'
+import { approverField, idField, pageOf, timeField } from './shared/fields.ts'
+import { pageQuery } from './shared/input.ts'
+import { BAD_LIMIT, idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+
+/** `limit` and `cursor` of a delivery log. */
+export const deliveryQuery = pageQuery(20)
+
+const outcome = z
+  .string()
+  .regex(/^(?:http_\d{3}|blocked|connect_failed|timeout|interrupted|unsigned)$/)
+  .meta({
+    description:
+      'A coarse class: `http_<status>`, `blocked` (the address must not be called), `connect_failed`, `timeout`, `interrupted` (the service was stopped in the middle; it does not count as a try), or `unsigned` (its secret could not be opened, nothing was sent).',
+    example: 'http_200',
+  })
+
+/** A delivery as its log shows it: never the body, nor what the receiver answered. */
+export const deliveryAnswer = z
+  .strictObject({
+    id: idField('dlv'),
+    target: z.enum(['callback', 'webhook']),
+    webhook_id: idField('whk').optional(),
+    request_id: idField('req').optional(),
+    event_id: idField('evt').meta({ description: 'The header `webhook-id` of every attempt.' }),
+    event_type: z.enum([...EVENT_TYPES, 'callback']),
+    url: z.string(),
+    state: z.enum(['due', 'sending', 'delivered', 'dead', 'dropped']).meta({
+      description:
+        '`dead`: given up after the last try. `dropped`: its webhook was deleted or switched off before.',
+    }),
+    next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
+    attempts: z
+      .array(z.strictObject({ at: timeField, outcome, duration_ms: z.int().min(0) }))
+      .meta({ description: 'Oldest first; the last 50.' }),
+    created_at: timeField,
+  })
+  .meta({ id: 'Delivery', description: 'One event on its way to one receiver.' })
+
+const cardAnswer = z
+  .strictObject({
+    id: idField('crd'),
+    platform: z.enum(['slack', 'teams']),
+    recipient: z.enum(['approver', 'channel']),
+    approver: approverField.optional(),
+    state: z.enum(['due', 'sending', 'shown', 'behind', 'not_sent', 'unreachable']).meta({
+      description:
+        '`shown`: the message is up to date. `behind`: editing it was given up until the next change. `not_sent`: posting was given up, or the request was over before. `unreachable`: the platform knows nobody to send it to.',
+    }),
+    next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
+    attempts: z
+      .array(
+        z.strictObject({
+          at: timeField,
+          what: z.enum(['post', 'update', 'reply']),
+          outcome: z.enum(['accepted', 'unreachable', 'rate_limited', 'timeout', 'failed', 'interrupted']),
+          duration_ms: z.int().min(0),
+        }),
+      )
+      .meta({ description: 'Oldest first; the last 50.' }),
+    created_at: timeField,
+  })
+  .meta({ id: 'Card', description: 'One message in chat about a request, edited as the request changes.' })
+
+/** `GET /api/v1/approvals/:id/deliveries`. */
+const requestLogAnswer = pageOf(deliveryAnswer)
+  .extend({
+    cards: z.array(cardAnswer).meta({ description: 'All cards in chat, oldest first, on every page.' }),
+    quiet: z.array(z.strictObject({ approver: approverField, until: timeField })).meta({
+      description:
+        'Approvers who were sent neither card nor push when it was made: they had just rejected three requests of this key within 10 minutes. It stands in their inbox.',
+    }),
+  })
+  .meta({ id: 'RequestLog' })
+
+/** `GET /api/v1/account/webhooks/:id/deliveries`. */
+const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })
+
+/** A delivery: never its body, and of its attempts only coarse classes (T7). */
+export function presentDelivery(delivery: Delivery) {
+  const { target, request_id } = delivery
+  return {
+    id: delivery.id,
+    target: target.kind,
+    ...(target.kind === 'webhook' ? { webhook_id: target.webhook_id } : {}),
+    ...(request_id === undefined ? {} : { request_id }),
+    event_id: delivery.event_id,
+    event_type: delivery.event_type,
+    url: delivery.url,
+    state: delivery.state === 'leased' ? 'sending' : delivery.state,
+    next_attempt_at: delivery.state === 'due' ? delivery.next_at.toISOString() : null,
+    attempts: delivery.attempts.map(({ at, outcome, duration_ms }) => ({
+      at: at.toISOString(),
+      outcome,
+      duration_ms: Math.round(duration_ms),
+    })),
+    created_at: delivery.created_at.toISOString(),
+  }
+}
+
+/** A card: whom it is for by reference, never who or where they are on the platform. */
+export function presentCard({ card, approver }: LoggedCard) {
+  return {
+    id: card.id,
+    platform: card.platform,
+    recipient: card.recipient.kind,
+    ...(approver === undefined ? {} : { approver }),
+    state: standingOf(card),
+    next_attempt_at: card.state === 'due' ? card.next_at.toISOString() : null,
+    attempts: card.attempts.map(({ at, what, outcome, duration_ms }) => ({
+      at: at.toISOString(),
+      what,
+      outcome,
+      duration_ms: Math.round(duration_ms),
+    })),
+    created_at: card.created_at.toISOString(),
+  }
+}
+
+export const deliveryOperations = operations('Webhooks', {
+  'get /api/v1/account/webhooks/{id}/deliveries': {
+    id: 'listWebhookDeliveries',
+    summary: 'Delivery log of a webhook, newest first',
+    access: SIGNED_IN,
+    limited: true,
+    parameters: { path: idInPath('whk', 'Webhook id.'), query: deliveryQuery },
+    answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
+    refusals: [BAD_LIMIT, 'not_found'],
+  },
+  'get /api/v1/approvals/{id}/deliveries': {
+    id: 'listApprovalDeliveries',
+    summary: 'Who was told about a request, newest first',
+    description:
+      'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: what webhooks were told as well.',
+    access: { by: 'key or session', scope: 'approval:read' },
+    limited: true,
+    parameters: {
+      path: idInPath('req', 'Request id.'),
+      query: deliveryQuery,
+    },
+    answers: { '200': { schema: requestLogAnswer, description: 'One page.' } },
+    refusals: [BAD_LIMIT, 'not_found'],
+  },
+  'get /api/v1/account/dead-letters': {
+    id: 'listDeadLetters',
+    summary: 'What was given up, newest first',
+    description:
+      'Callbacks of requests and events for webhooks that nobody took after the last try, until they are replayed. Tests are left out.',
+    access: SIGNED_IN,
+    limited: true,
+    parameters: { query: deliveryQuery },
+    answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
+    refusals: [BAD_LIMIT],
+  },
+  'post /api/v1/deliveries/{id}/replay': {
+    id: 'replayDelivery',
+    summary: 'Send a delivery once more',
+    description: `Starts a new round of tries for a delivery that rests — delivered, given up or dropped — with the same event id and the same bytes: receivers that keep ids drop what they had. ${DAYS_AT_REST} days after it came to rest a delivery is deleted, and then answers \`not_found\`.`,
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path: idInPath('dlv', 'Delivery id.') },
+    answers: { '200': { schema: deliveryAnswer, description: 'The delivery, due at once.' } },
+    refusals: ['not_found', 'delivery_in_progress', 'webhook_gone'],
+  },
+})

@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { givesFactor, type OpenEnrollment } from '../../flow/people/open-enrollment.ts'
+import { backupCodes, totpSetUpAnswer } from './factors.ts'
+import { badText, code, email, grantFields, signedIn } from './session.ts'
+import { idField, memberRoleField, timeField } from './shared/fields.ts'
+import { givenName } from './shared/input.ts'
+import { OWN_PAGE, operations } from './shared/operation.ts'
+import { creationOptionsAnswer, registrationSchema } from './shared/proofs.ts'
+
+const linkToken = z.string({ error: 'must be a text' }).max(128, 'is too long')
+
+/** `POST /api/v1/enrollment/lookup`. */
+export const lookUpBody = z.object({ token: linkToken }).meta({ id: 'EnrollmentLookup' })
+
+/** `POST /api/v1/enrollment/passkey/options` and `…/totp/options`; a set-up link asks for e-mail and name. */
+export const enrollmentOptionsBody = z
+  .object({ token: linkToken, email: email.optional(), name: givenName.optional() })
+  .meta({ id: 'EnrollmentOptions' })
+
+/** `POST /api/v1/enrollment/passkey`. */
+export const passkeyEnrollmentBody = z
+  .object({ token: linkToken, passkey_name: givenName, credential: registrationSchema })
+  .meta({ id: 'PasskeyEnrollment' })
+
+/** `POST /api/v1/enrollment/totp`. */
+export const totpEnrollmentBody = z.object({ token: linkToken, code }).meta({ id: 'TotpEnrollment' })
+
+/** After enrolling with codes. */
+const totpEnrolledAnswer = z
+  .strictObject({ ...grantFields, backup_codes: backupCodes })
+  .meta({ id: 'SessionWithBackupCodes' })
+
+/** `POST /api/v1/enrollment/lookup`. */
+const enrollmentAnswer = z
+  .strictObject({
+    kind: z
+      .enum(['setup', 'invite'])
+      .meta({ description: '`setup`: the first owner, who still has to say who they are.' }),
+    email: z.string().nullable(),
+    name: z.string().nullable(),
+    expires_at: timeField,
+    account_id: idField('acc').optional(),
+    account_name: z.string().optional().meta({ description: 'The account that asks the person to join.' }),
+    role: memberRoleField.optional(),
+    enrolled: z.boolean().meta({
+      description: 'True: the link gives no factor; the person signs in to accept.',
+    }),
+  })
+  .meta({ id: 'Enrollment' })
+
+/** What a link is for. One that enrols nobody tells of the person no more than its inviter said. */
+export function presentEnrollment({ enrollment, user, invitation }: OpenEnrollment) {
+  const enrolls = givesFactor(enrollment, user)
+  const name = enrolls ? user?.name : invitation?.member.name
+  const joins =
+    invitation === undefined
+      ? {}
+      : {
+          account_id: invitation.account.id,
+          account_name: invitation.account.name,
+          role: invitation.member.role,
+        }
+  return {
+    kind: enrollment.kind,
+    email: user?.email ?? null,
+    name: name ?? null,
+    expires_at: enrollment.expires_at.toISOString(),
+    ...joins,
+    enrolled: !enrolls,
+  }
+}
+
+export const enrollmentOperations = operations('Enrolment', {
+  'post /api/v1/enrollment/lookup': {
+    id: 'lookUpEnrollment',
+    summary: 'Look at a one-time link',
+    description: 'The token comes from the fragment of the link.',
+    access: OWN_PAGE,
+    limited: true,
+    body: { schema: lookUpBody, required: 'token', invalid: ['token', badText] },
+    answers: { '200': { schema: enrollmentAnswer, description: 'What the link is for.' } },
+    refusals: ['enrollment_invalid'],
+  },
+  'post /api/v1/enrollment/passkey/options': {
+    id: 'startPasskeyEnrollment',
+    summary: 'Start enrolling with a passkey',
+    description: 'A `setup` link also needs `email` and `name`.',
+    access: OWN_PAGE,
+    limited: true,
+    body: {
+      schema: enrollmentOptionsBody,
+      required: 'token',
+      invalid: ['email', 'is not an e-mail address'],
+    },
+    answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
+    refusals: ['email_taken', 'enrollment_invalid'],
+  },
+  'post /api/v1/enrollment/passkey': {
+    id: 'enrollWithPasskey',
+    summary: 'Enrol with a passkey',
+    access: OWN_PAGE,
+    limited: true,
+    body: {
+      schema: passkeyEnrollmentBody,
+      required: 'token',
+      invalid: ['passkey_name', 'must not be empty'],
+    },
+    answers: { '201': { ...signedIn, description: 'Enrolled and signed in.' } },
+    refusals: ['challenge_invalid', 'passkey_refused', 'passkey_exists', 'email_taken', 'enrollment_invalid'],
+  },
+  'post /api/v1/enrollment/totp/options': {
+    id: 'startTotpEnrollment',
+    summary: 'Start enrolling with one-time codes',
+    description: 'A `setup` link also needs `email` and `name`.',
+    access: OWN_PAGE,
+    limited: true,
+    body: {
+      schema: enrollmentOptionsBody,
+      required: 'token',
+      invalid: ['email', 'is not an e-mail address'],
+    },
+    answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown this once.' } },
+    refusals: ['email_taken', 'enrollment_invalid'],
+  },
+  'post /api/v1/enrollment/totp': {
+    id: 'enrollWithTotp',
+    summary: 'Enrol with one-time codes',
+    access: OWN_PAGE,
+    limited: true,
+    body: { schema: totpEnrollmentBody, required: 'token', invalid: ['code', badText] },
+    answers: {
+      '201': {
+        schema: totpEnrolledAnswer,
+        description: 'Enrolled and signed in.',
+        headers: ['Set-Cookie'],
+      },
+    },
+    refusals: ['totp_refused', 'totp_not_started', 'email_taken', 'enrollment_invalid'],
+  },
+})

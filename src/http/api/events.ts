@@ -1,0 +1,225 @@
+import { z } from 'zod'
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi'
+import { SCOPES } from '../../domain/api-key.ts'
+import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
+import { actionField, idField, keyIdField, outcomeField, signatureField, timeField } from './shared/fields.ts'
+
+/** What goes out to receivers. Objects are open: bodies may gain fields. */
+const sandbox = z.literal(true).optional().meta({
+  description: 'Only for requests made with a sandbox key: nobody was asked. Refuse it in production.',
+})
+
+const aboutRequest = { request_id: idField('req') }
+
+/** Body of the per-request callback (interface, "Callback payload"). */
+export const callbackBody = z
+  .object({
+    ...aboutRequest,
+    decision: outcomeField,
+    decided_at: timeField,
+    signed_receipt: z
+      .object({
+        decision_id: idField('dec'),
+        signature: signatureField,
+        public_key_id: keyIdField,
+        canonical_payload: z
+          .string()
+          .meta({ description: 'The signed bytes as text: RFC 8785 JSON of the payload.' }),
+        comment: z.string().nullable().meta({ description: "The approver's comment; not signed." }),
+      })
+      .meta({
+        id: 'SignedReceipt',
+        description: 'Check it offline, with `countersign verify` or any Ed25519 library.',
+      }),
+    sandbox,
+  })
+  .meta({ id: 'CallbackBody' })
+
+const keyFacts = z.object({
+  key_id: idField('key'),
+  name: z.string(),
+  key_prefix: z.string(),
+  sandbox: z.boolean(),
+})
+
+const consentFacts = z.object({
+  consent_id: idField('bst'),
+  unverified_client_name: z
+    .string()
+    .meta({ description: "The caller's own word.", example: 'Release agent' }),
+  scopes: z.array(z.enum(SCOPES)),
+})
+
+const DATA = {
+  'approval.created': z.object({
+    ...aboutRequest,
+    action: actionField,
+    created_at: timeField,
+    expires_at: timeField,
+    requires_individual_decision: z.boolean().meta({ description: 'High impact.' }),
+    sandbox,
+  }),
+  'approval.approved': callbackBody,
+  'approval.rejected': callbackBody,
+  'approval.expired': z.object({
+    ...aboutRequest,
+    expires_at: timeField,
+    cancelled: z.literal(true).optional().meta({ description: 'The caller withdrew it.' }),
+    sandbox,
+  }),
+  'approval.reminded': z.object({
+    ...aboutRequest,
+    automatic: z.literal(true).optional().meta({ description: 'By the policy, not by a caller.' }),
+    sandbox,
+  }),
+  'bootstrap.requested': consentFacts.extend({
+    requested_from: z.string().meta({ description: 'Address of the caller.', example: '203.0.113.7' }),
+    created_at: timeField,
+    expires_at: timeField,
+    review_url: z.url().meta({ description: 'Where the owner, signed in, consents. No secret is in it.' }),
+  }),
+  'bootstrap.approved': consentFacts.extend({ approved_at: timeField }),
+  'key.created': keyFacts.extend({
+    consent_id: idField('bst').optional().meta({ description: 'It was made by a bootstrap.' }),
+    collected_from: z.string().optional().meta({ description: 'Address of whoever collected it.' }),
+  }),
+  'key.revoked': keyFacts,
+  'delivery.exhausted': z.object({
+    delivery_id: idField('dlv'),
+    target: z.enum(['callback', 'webhook']),
+    webhook_id: idField('whk').optional(),
+    request_id: idField('req').optional(),
+    event_id: idField('evt'),
+    event_type: z.enum([...EVENT_TYPES, 'callback']),
+    attempts: z.int().min(1),
+    last_outcome: z.string().meta({ example: 'http_503' }),
+  }),
+  'webhook.test': z.object({ webhook_id: idField('whk') }),
+} satisfies Record<EventType, z.ZodType>
+
+/** Body of that event. */
+export function eventBody(type: EventType): z.ZodType {
+  return z
+    .object({
+      id: idField('evt').meta({
+        description: 'The same in every delivery of this event; also the header `webhook-id`.',
+      }),
+      type: z.literal(type),
+      created_at: timeField,
+      data: DATA[type],
+    })
+    .meta({ id: componentName(type) })
+}
+
+/** `approval.created` → `ApprovalCreatedEvent`. */
+function componentName(type: EventType): string {
+  const words = type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+  return `${words.join('')}Event`
+}
+
+const time = z.string().regex(/^\d+$/)
+
+const timeFacts = {
+  description: 'When this attempt was made, Unix seconds. Refuse what is more than 300 s away.',
+  example: '1772616600',
+}
+
+/** Headers of every attempt: those of the interface, and those of Standard Webhooks 1.0.0. */
+const signed = z.object({
+  'X-Service-Signature': z
+    .string()
+    .regex(/^sha256=[0-9a-f]{64}$/)
+    .meta({
+      description:
+        'HMAC-SHA256 over `<X-Service-Timestamp>.<raw body>`; the key is the ASCII of the secret as it is shown. Compare in constant time.',
+      param: { id: 'X-Service-Signature' },
+    }),
+  'X-Service-Timestamp': time.meta({ ...timeFacts, param: { id: 'X-Service-Timestamp' } }),
+  'webhook-id': idField('evt').meta({
+    description: 'The same for all attempts: keep it, and drop what you have seen.',
+    param: { id: 'webhook-id' },
+  }),
+  'webhook-timestamp': time.meta({ ...timeFacts, param: { id: 'webhook-timestamp' } }),
+  'webhook-signature': z
+    .string()
+    .regex(/^v1,[A-Za-z0-9+/]{43}=(?: v1,[A-Za-z0-9+/]{43}=)*$/)
+    .meta({
+      description:
+        'HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<raw body>` with the same key. After a rotation for 24 hours two signatures, the new secret first; one that matches is enough.',
+      param: { id: 'webhook-signature' },
+    }),
+})
+
+const exampleRequest = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'
+
+const exampleCreated = {
+  id: 'evt_7h3k9m2p5q8r1s4t6v0w2x5y8z',
+  type: 'approval.created',
+  created_at: '2026-03-04T09:30:00.000Z',
+  data: {
+    request_id: exampleRequest,
+    action: 'Pay $120.00 to ACME Corp, invoice 4711',
+    created_at: '2026-03-04T09:30:00.000Z',
+    expires_at: '2026-03-04T09:45:00.000Z',
+    requires_individual_decision: false,
+  },
+}
+
+const SUMMARIES: Record<EventType, string> = {
+  'approval.created': 'A request was made',
+  'approval.approved': 'A request was approved',
+  'approval.rejected': 'A request was rejected',
+  'approval.expired': 'A request ran out or was withdrawn',
+  'approval.reminded': 'The approvers were reminded',
+  'bootstrap.requested': 'Somebody asks for an API key of the account',
+  'bootstrap.approved': 'The owner consented; the key is made when it is collected',
+  'key.created': 'An API key was made',
+  'key.revoked': 'An API key was revoked',
+  'delivery.exhausted': 'A delivery was given up after its last try',
+  'webhook.test': 'Somebody tries the webhook',
+}
+
+function event(type: EventType): ZodOpenApiOperationObject {
+  const words = type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+  return {
+    operationId: `on${words.join('')}`,
+    tags: ['Events'],
+    summary: SUMMARIES[type],
+    requestParams: { header: signed },
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: eventBody(type), ...exampleOf(type) } },
+    },
+    responses: {
+      '2XX': { description: 'Taken. Any other answer, or none within the time limit, is a failure.' },
+      '410': { description: 'Switches the webhook off.' },
+      default: {
+        description: 'Tried again after 1 s, 5 s, 30 s and 5 min; `Retry-After` can lengthen that.',
+      },
+    },
+  }
+}
+
+function exampleOf(type: EventType): { example?: unknown } {
+  return type === 'approval.created' ? { example: exampleCreated } : {}
+}
+
+const callback: ZodOpenApiOperationObject = {
+  operationId: 'onDecision',
+  tags: ['Events'],
+  summary: 'The callback of a request',
+  description:
+    'Sent to `callback_url` once the request is approved or rejected; not when it expires. Signed with the secret of the API key that made the request.',
+  requestParams: { header: signed },
+  requestBody: { required: true, content: { 'application/json': { schema: callbackBody } } },
+  responses: {
+    '2XX': { description: 'Taken. Any other answer, or none within the time limit, is a failure.' },
+    default: { description: 'Tried again after exactly 1 s, 5 s, 30 s and 5 min.' },
+  },
+}
+
+/** What receivers get: the section `webhooks` of the document. */
+export const WEBHOOKS: ZodOpenApiPathsObject = {
+  callback: { post: callback },
+  ...Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: event(type) }])),
+}

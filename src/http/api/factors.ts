@@ -1,0 +1,217 @@
+import { toString as drawQr } from 'qrcode'
+import { z } from 'zod'
+import { factorsOf, type Passkey, type User } from '../../domain/user.ts'
+import { STEP_UP_OPERATIONS } from '../../flow/people/step-up.ts'
+import type { TotpSetUp } from '../../flow/people/totp-code.ts'
+import { code } from './session.ts'
+import { idField, okAnswer, timeField } from './shared/fields.ts'
+import { givenName } from './shared/input.ts'
+import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { creationOptionsAnswer, proofBody, registrationSchema, requestOptions } from './shared/proofs.ts'
+
+/** `POST /api/v1/me/step-up/options`. */
+export const stepUpBody = z
+  .object({
+    operation: z.enum(STEP_UP_OPERATIONS, { error: `must be one of ${STEP_UP_OPERATIONS.join(', ')}` }),
+    // As long as an e-mail address can be.
+    target: z.string({ error: 'must be a text' }).max(320, 'is too long').optional(),
+  })
+  .meta({ id: 'StepUp' })
+
+/** `POST /api/v1/me/passkeys`. */
+export const newPasskeyBody = z
+  .object({ name: givenName, credential: registrationSchema })
+  .meta({ id: 'NewPasskey' })
+
+/** `POST /api/v1/me/totp`. */
+export const codeBody = z.object({ code }).meta({ id: 'Code' })
+
+export const backupCodes = z
+  .array(z.string().regex(/^[0-9A-HJKMNP-TV-Z]{5}-[0-9A-HJKMNP-TV-Z]{5}$/))
+  .length(10)
+  .meta({ description: 'Each signs in once, shown only now. They never decide.' })
+
+const backupCodesAnswer = z.strictObject({ backup_codes: backupCodes }).meta({ id: 'BackupCodes' })
+
+/** A TOTP seed, shown once. */
+export const totpSetUpAnswer = z
+  .strictObject({
+    secret: z
+      .string()
+      .regex(/^[A-Z2-7]+$/)
+      .meta({ description: 'Base32 seed, for typing.' }),
+    otpauth_url: z.string().regex(/^otpauth:\/\/totp\//),
+    qr_svg: z.string().regex(/^<svg/).meta({ description: 'The same as a QR code.' }),
+  })
+  .meta({ id: 'TotpSetUp' })
+
+const passkeyAnswer = z
+  .strictObject({
+    id: idField('pky'),
+    name: z.string().meta({ example: 'Work laptop' }),
+    created_at: timeField,
+    last_used_at: timeField.nullable(),
+    synced: z.boolean().meta({ description: 'Kept in a password manager or cloud account.' }),
+    suspended: z.boolean().meta({ description: 'It may have been copied; it no longer counts.' }),
+  })
+  .meta({ id: 'Passkey' })
+
+const newPasskeyAnswer = z.strictObject({ passkey: passkeyAnswer }).meta({ id: 'NewPasskeyAnswer' })
+
+/** `GET /api/v1/me/factors`. */
+const factorsAnswer = z
+  .strictObject({
+    passkeys: z.array(passkeyAnswer),
+    totp: z.strictObject({ enabled: z.boolean(), since: timeField.nullable() }),
+    backup_codes_left: z.int().min(0),
+  })
+  .meta({ id: 'Factors' })
+
+/** `POST /api/v1/me/step-up/options`. */
+const stepUpAnswer = z
+  .strictObject({
+    methods: z.array(z.enum(['passkey', 'totp'])).meta({ description: 'Ways to confirm this operation.' }),
+    options: requestOptions.optional().meta({ description: 'Where a passkey can confirm it.' }),
+  })
+  .meta({ id: 'StepUpOptions' })
+
+/** A passkey as its owner sees it. */
+export function presentPasskey(passkey: Passkey) {
+  return {
+    id: passkey.id,
+    name: passkey.name,
+    created_at: passkey.created_at.toISOString(),
+    last_used_at: passkey.last_used_at?.toISOString() ?? null,
+    synced: passkey.synced,
+    suspended: passkey.suspended_at !== null,
+  }
+}
+
+/** All factors of the person. */
+export function presentFactors(user: User) {
+  return {
+    passkeys: user.passkeys.map(presentPasskey),
+    totp: {
+      enabled: factorsOf(user).has_totp,
+      since: user.totp?.confirmed_at.toISOString() ?? null,
+    },
+    backup_codes_left: user.backup_codes.length,
+  }
+}
+
+/** A seed as it is shown, once; the picture is drawn here, so that the page needs no code for it. */
+export async function presentTotpSetUp(setUp: TotpSetUp) {
+  const qr_svg = await drawQr(setUp.otpauth_url, { type: 'svg', errorCorrectionLevel: 'M', margin: 2 })
+  return { secret: setUp.secret, otpauth_url: setUp.otpauth_url, qr_svg }
+}
+
+const proof = {
+  schema: proofBody,
+  invalid: ['proof', 'must hold exactly one of passkey and totp'],
+  optional: true,
+} as const
+
+const renewed = 'Every other session of the person ends; this one gets a new cookie.'
+
+export const factorOperations = operations('Own factors', {
+  'get /api/v1/me/factors': {
+    id: 'listFactors',
+    summary: 'My passkeys and codes',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: factorsAnswer, description: 'All factors.' } },
+  },
+  'post /api/v1/me/step-up/options': {
+    id: 'startStepUp',
+    summary: 'Start confirming a change',
+    description:
+      'Says which factors may confirm it; the assertion counts for this operation and target only.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: stepUpBody,
+      required: 'operation',
+      invalid: ['target', 'is too long'],
+    },
+    answers: { '200': { schema: stepUpAnswer, description: 'How to confirm.' } },
+    refusals: [
+      'not_found',
+      'last_factor',
+      'totp_exists',
+      'passkey_limit',
+      'identity_limit',
+      'method_not_enrolled',
+    ],
+  },
+  'post /api/v1/me/passkeys/options': {
+    id: 'startAddingPasskey',
+    summary: 'Start adding a passkey',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: proof,
+    answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
+    refusals: [...PROOF_REFUSALS, 'passkey_limit'],
+  },
+  'post /api/v1/me/passkeys': {
+    id: 'addPasskey',
+    summary: 'Add a passkey',
+    description: renewed,
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: newPasskeyBody, required: 'name', invalid: ['name', 'must not be empty'] },
+    answers: { '201': { schema: newPasskeyAnswer, description: 'Added.', headers: ['Set-Cookie'] } },
+    refusals: ['challenge_invalid', 'passkey_refused', 'passkey_exists', 'passkey_limit'],
+  },
+  'post /api/v1/me/passkeys/{id}/remove': {
+    id: 'removePasskey',
+    summary: 'Remove a passkey',
+    description: `The proof must come from another factor. ${renewed}`,
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path: idInPath('pky', 'Passkey id.') },
+    body: proof,
+    answers: { '200': { schema: okAnswer, description: 'Removed.', headers: ['Set-Cookie'] } },
+    refusals: [...PROOF_REFUSALS, 'not_found', 'last_factor'],
+  },
+  'post /api/v1/me/totp/options': {
+    id: 'startAddingTotp',
+    summary: 'Start setting up one-time codes',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: proof,
+    answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown this once.' } },
+    refusals: [...PROOF_REFUSALS, 'totp_exists'],
+  },
+  'post /api/v1/me/totp': {
+    id: 'addTotp',
+    summary: 'Confirm one-time codes',
+    description: renewed,
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: codeBody, required: 'code', invalid: ['code', 'must be a text'] },
+    answers: { '201': { schema: backupCodesAnswer, description: 'Set up.', headers: ['Set-Cookie'] } },
+    refusals: ['totp_refused', 'totp_not_started', 'totp_exists'],
+  },
+  'post /api/v1/me/totp/remove': {
+    id: 'removeTotp',
+    summary: 'Remove one-time codes',
+    description: `Confirmed with a passkey. ${renewed}`,
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: proof,
+    answers: { '200': { schema: okAnswer, description: 'Removed.', headers: ['Set-Cookie'] } },
+    refusals: [...PROOF_REFUSALS, 'not_found', 'last_factor'],
+  },
+  'post /api/v1/me/backup-codes': {
+    id: 'renewBackupCodes',
+    summary: 'Make new backup codes',
+    description: `The old ones end. ${renewed}`,
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: proof,
+    answers: {
+      '201': { schema: backupCodesAnswer, description: 'The new codes.', headers: ['Set-Cookie'] },
+    },
+    refusals: [...PROOF_REFUSALS, 'method_not_enrolled'],
+  },
+})

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import type { User } from '../../domain/user.ts'
+import type { Principal, Waiting } from '../../flow/review-request.ts'
+import { delegateField, presentQuorum, quorumField } from './decision.ts'
+import { actionField, approverField, idField, pageOf, timeField } from './shared/fields.ts'
+import { pageQuery } from './shared/input.ts'
+import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
+
+/** `GET /api/v1/me/pending`. */
+export const pendingQuery = pageQuery(100)
+
+export const principalAnswer = z
+  .strictObject({ name: z.string(), approver: approverField, delegate: delegateField })
+  .meta({ id: 'Principal', description: 'For whom the signed-in person would decide, as their delegate.' })
+
+export const votedMethods = z.array(z.enum(['passkey', 'totp']))
+
+/** Who asked, by the names of that time. */
+export const askerAnswer = z.strictObject({
+  key_name: z.string(),
+  account_name: z.string(),
+  key_revoked: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'The key was revoked after it asked; only while the request is pending.' }),
+})
+
+/** `GET /api/v1/me/pending`. */
+const pendingAnswer = pageOf(
+  z
+    .strictObject({
+      id: idField('req'),
+      action: actionField,
+      high_impact: z.boolean(),
+      requested_by: askerAnswer,
+      created_at: timeField,
+      expires_at: timeField,
+      on_behalf_of: principalAnswer.nullable(),
+      quorum: quorumField,
+      may_decide: z.boolean().meta({ description: 'False: the person lacks the factor it takes.' }),
+      methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
+    })
+    .meta({ id: 'PendingRequest' }),
+).meta({ id: 'PendingRequests' })
+
+/** A request in somebody's inbox: what it asks, and what they may do about it. */
+export function presentWaiting(waiting: Waiting, person: Pick<User, 'approver'>) {
+  const { request, methods, onBehalfOf } = waiting
+  return {
+    id: request.id,
+    action: request.action,
+    high_impact: request.high_impact,
+    requested_by: presentAsker(waiting),
+    created_at: request.created_at.toISOString(),
+    expires_at: request.expires_at.toISOString(),
+    on_behalf_of: presentPrincipal(onBehalfOf, person),
+    quorum: presentQuorum(request),
+    // What waits for somebody lacks their vote: only a factor can be missing.
+    may_decide: methods.length > 0,
+    methods,
+  }
+}
+
+export function presentAsker({ request, keyRevoked }: Pick<Waiting, 'request' | 'keyRevoked'>) {
+  const { key_name, account_name } = request.requested_by
+  return { key_name, account_name, ...(keyRevoked ? { key_revoked: true } : {}) }
+}
+
+/** Somebody for whom the signed-in person acts; `delegate` is how a receipt's intent names the person. */
+export function presentPrincipal(principal: Principal | undefined, person: Pick<User, 'approver'>) {
+  if (principal === undefined) return null
+  return { name: principal.name, approver: principal.approver, delegate: person.approver }
+}
+
+export const inboxOperations = operations('Deciding', {
+  'get /api/v1/me/pending': {
+    id: 'listPendingForMe',
+    summary: 'What waits for me, oldest first',
+    access: SIGNED_IN,
+    parameters: { query: pendingQuery },
+    answers: { '200': { schema: pendingAnswer, description: 'One page.' } },
+    refusals: [BAD_LIMIT],
+  },
+  'get /api/v1/me/pending/events': {
+    id: 'watchPendingForMe',
+    summary: 'Be told when what waits for me may have changed',
+    description:
+      'Server-sent events. `changed`, with empty data, comes at the beginning and whenever the list may be another: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, as does a quarter of an hour; come back after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
+    access: SIGNED_IN,
+    answers: {
+      '200': {
+        schema: z.string(),
+        description: 'The stream.',
+        type: 'text/event-stream',
+        examples: { one: { value: 'retry: 3000\n\nevent: changed\ndata: {}\n\n: still here\n\n' } },
+      },
+    },
+    refusals: ['too_many_waits'],
+  },
+})

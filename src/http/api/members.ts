@@ -1,0 +1,205 @@
+import { z } from 'zod'
+import { MEMBER_ROLES } from '../../domain/account.ts'
+import { factorsOf, type User } from '../../domain/user.ts'
+import type { EnrollmentLink } from '../../flow/people/enrollment-link.ts'
+import type { Colleague } from '../../flow/people/manage-members.ts'
+import { approverField, idField, okAnswer, pageOf, roleField, timeField } from './shared/fields.ts'
+import { givenName } from './shared/input.ts'
+import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { proofBody, proofSchema } from './shared/proofs.ts'
+
+const role = z.enum(MEMBER_ROLES, { error: `must be one of ${MEMBER_ROLES.join(', ')}` })
+
+/** `POST /api/v1/account/members`. */
+export const newMemberBody = z
+  .object({
+    email: z.string({ error: 'must be a text' }).max(320, 'is too long'),
+    name: givenName.optional().meta({
+      description: 'How the member is called until they accept; the part before the @ if left out.',
+    }),
+    role,
+    proof: proofSchema,
+  })
+  .meta({ id: 'NewMember' })
+
+/** `PATCH /api/v1/account/members/:id`. */
+export const memberRoleBody = z.object({ role, proof: proofSchema }).meta({ id: 'MemberRole' })
+
+/** `POST /api/v1/me/invitations/:id/accept`. */
+export const acceptanceBody = z
+  .object({
+    token: z
+      .string({ error: 'must be a text' })
+      .max(128, 'is too long')
+      .meta({ description: 'What stands behind the # of the link that the owner handed over.' }),
+  })
+  .meta({ id: 'Acceptance' })
+
+export const person = {
+  user_id: idField('usr'),
+  email: z.string().meta({ example: 'alice@example.com' }),
+  name: z.string(),
+}
+
+export const factors = { has_passkey: z.boolean(), has_totp: z.boolean() }
+
+const memberAnswer = z
+  .strictObject({
+    ...person,
+    approver: approverField.nullable(),
+    role: roleField,
+    state: z.enum(['active', 'invited']),
+    ...factors,
+    invited_at: timeField.nullable(),
+    joined_at: timeField.nullable(),
+  })
+  .meta({
+    id: 'Member',
+    description:
+      'While the person is only invited, `name` is what the owner called them, `approver` is null and the factors are false, whoever they are.',
+  })
+
+/** `GET /api/v1/account/members`. */
+export const membersAnswer = pageOf(memberAnswer).meta({ id: 'Members' })
+
+const link = z
+  .strictObject({ url: z.string().meta({ description: 'Shown this once.' }), expires_at: timeField })
+  .meta({ id: 'MemberLink' })
+
+/** `POST /api/v1/account/members`. */
+const invitedAnswer = z.strictObject({ member: memberAnswer, link }).meta({ id: 'InvitedMember' })
+
+/** `POST /api/v1/account/members/:id/link`. */
+const linkAnswer = z.strictObject({ link }).meta({ id: 'NewMemberLink' })
+
+/** `PATCH /api/v1/account/members/:id`. */
+const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta({ id: 'ChangedMember' })
+
+/**
+ * Somebody in an account, as its owner sees them. Of whoever has not accepted only what the owner said themself: anything
+ * else would tell whether the person was known here before, and which receipts are theirs.
+ */
+export function presentMember({ user, member }: Colleague) {
+  const head = { user_id: user.id, email: user.email }
+  if (member === undefined) {
+    const times = { invited_at: null, joined_at: null }
+    return { ...head, ...presentSelf(user), role: 'owner', state: 'active', ...times }
+  }
+  const unknown = { name: member.name ?? user.email, approver: null, has_passkey: false, has_totp: false }
+  return {
+    ...head,
+    ...(member.state === 'active' ? presentSelf(user) : unknown),
+    role: member.role,
+    state: member.state,
+    invited_at: member.invited_at.toISOString(),
+    joined_at: member.joined_at?.toISOString() ?? null,
+  }
+}
+
+export function presentSelf(user: User) {
+  return { name: user.name, approver: user.approver, ...factorsOf(user) }
+}
+
+/** A one-time link, shown this once. */
+export function presentLink(link: EnrollmentLink) {
+  return { url: link.url, expires_at: link.expires_at.toISOString() }
+}
+
+const badProof = ['proof', 'must hold exactly one of passkey and totp'] as const
+
+const proof = { schema: proofBody, invalid: badProof, optional: true } as const
+
+const badRole = ['role', 'must be one of approver, auditor'] as const
+
+const member = { path: idInPath('usr', 'User id of the member.') }
+
+const account = { path: idInPath('acc', 'Account id.') }
+
+export const memberOperations = operations('Members and policy', {
+  'get /api/v1/account/members': {
+    id: 'listMembers',
+    summary: 'List the members of my account',
+    description: 'The owner first, invited people too.',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: membersAnswer, description: 'All of them.' } },
+  },
+  'post /api/v1/account/members': {
+    id: 'inviteMember',
+    summary: 'Invite somebody into my account',
+    description:
+      'Step-up `member.invite`, target: the e-mail address as sent. Whoever has no account on this service yet is made and enrols by the link, which accepts the invitation; anybody else signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: newMemberBody, required: 'email', invalid: badRole },
+    answers: { '201': { schema: invitedAnswer, description: 'Invited; the link is shown this once.' } },
+    refusals: [...PROOF_REFUSALS, 'member_exists', 'member_limit'],
+  },
+  'patch /api/v1/account/members/{id}': {
+    id: 'changeMember',
+    summary: 'Change the role of a member',
+    description: 'Step-up `member.change`, target: the user id. At once.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: member,
+    body: { schema: memberRoleBody, required: 'role', invalid: badRole },
+    answers: { '200': { schema: changedMemberAnswer, description: 'As it is now.' } },
+    refusals: [...PROOF_REFUSALS, 'not_found'],
+  },
+  'post /api/v1/account/members/{id}/link': {
+    id: 'renewMemberLink',
+    summary: 'Make a new link for somebody invited',
+    description: 'Step-up `member.invite`, target: the user id. The link before ends.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: member,
+    body: proof,
+    answers: { '201': { schema: linkAnswer, description: 'The link, shown this once.' } },
+    refusals: [...PROOF_REFUSALS, 'not_found'],
+  },
+  'post /api/v1/account/members/{id}/remove': {
+    id: 'removeMember',
+    summary: 'Remove a member, or take an invitation back',
+    description:
+      'Step-up `member.change`, target: the user id. Open requests that name the person stand, and the person still decides on those; new ones do not name them.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: member,
+    body: proof,
+    answers: { '200': { schema: okAnswer, description: 'Removed.' } },
+    refusals: [...PROOF_REFUSALS, 'not_found'],
+  },
+})
+
+export const membershipOperations = operations('Members and policy', {
+  'post /api/v1/me/invitations/{id}/accept': {
+    id: 'acceptInvitation',
+    summary: 'Join an account that invited me',
+    description:
+      'With the token of the link that this account’s owner handed over. Whoever is enrolled by such a link has accepted by that.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: account,
+    body: { schema: acceptanceBody, required: 'token', invalid: ['token', 'is too long'] },
+    answers: { '200': { schema: okAnswer, description: 'A member now.' } },
+    refusals: ['not_found', 'enrollment_invalid'],
+  },
+  'post /api/v1/me/invitations/{id}/decline': {
+    id: 'declineInvitation',
+    summary: 'Decline an invitation',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: account,
+    answers: { '200': { schema: okAnswer, description: 'Declined.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/me/memberships/{id}/leave': {
+    id: 'leaveAccount',
+    summary: 'Leave an account',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: account,
+    answers: { '200': { schema: okAnswer, description: 'No member any more.' } },
+    refusals: ['not_found'],
+  },
+})

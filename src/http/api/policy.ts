@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import { isId } from '../../domain/identifier.ts'
+import type { PolicyView } from '../../flow/people/read-policy.ts'
+import { factors, person, presentSelf } from './members.ts'
+import { approverField } from './shared/fields.ts'
+import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { proofSchema } from './shared/proofs.ts'
+
+/** As many as an account has members. */
+const MOST = 50
+
+const MAX_REMINDERS = 5
+
+const flag = z.boolean({ error: 'must be true or false' })
+
+export const approvers = z
+  .array(
+    z.string({ error: 'must be a user id' }).refine((id) => isId('usr', id), 'must be a user id'),
+    { error: 'must be a list of user ids' },
+  )
+  .max(MOST, `must name at most ${MOST}`)
+
+export const quorum = z
+  .int({ error: 'must be a whole number' })
+  .min(1, 'must be at least 1')
+  .max(MOST, `must be at most ${MOST}`)
+
+const reminders = z
+  .array(
+    z.number({ error: 'must be a number' }).gt(0, 'must be greater than 0').lt(1, 'must be less than 1'),
+    { error: 'must be a list of numbers' },
+  )
+  .max(MAX_REMINDERS, `must be at most ${MAX_REMINDERS}`)
+  .refine(
+    (list) => list.every((fraction, index) => fraction > (list[index - 1] ?? 0)),
+    'must be in ascending order',
+  )
+
+/** `PUT /api/v1/account/policy`. */
+export const policyBody = z
+  .object({
+    approvers: approvers.meta({ description: 'User ids; an empty list means the owner alone.' }),
+    quorum,
+    passkey_only: flag,
+    high_impact: flag,
+    reminders: reminders
+      .optional()
+      .meta({ description: 'When to remind, as fractions of the time a request has; left out, they stay.' }),
+    proof: proofSchema,
+  })
+  .meta({ id: 'SetPolicy' })
+
+/** `GET /api/v1/account/policy`. */
+export const policyAnswer = z
+  .strictObject({
+    approvers: z.array(
+      z.strictObject({
+        ...person,
+        approver: approverField,
+        ...factors,
+        eligible: z.boolean().meta({
+          description:
+            'False: neither owner nor approver of the account any more; new requests leave them out.',
+        }),
+      }),
+    ),
+    quorum: z.int().min(1),
+    passkey_only: z.boolean(),
+    high_impact: z.boolean(),
+    reminders: z.array(z.number()),
+    reachable: z.boolean().meta({
+      description: 'False: requests made now are refused with `no_eligible_approver`.',
+    }),
+  })
+  .meta({ id: 'Policy' })
+
+/** The policy of an account, with the people it names; of who has left nothing that they changed since. */
+export function presentPolicy({ policy, approvers, reachable }: PolicyView) {
+  return {
+    approvers: approvers.map(({ user, eligible, inside }) => ({
+      user_id: user.id,
+      email: user.email,
+      ...presentSelf(user),
+      ...(eligible ? {} : { has_passkey: false, has_totp: false }),
+      ...(inside ? {} : { name: user.email }),
+      eligible,
+    })),
+    quorum: policy.quorum,
+    passkey_only: policy.passkey_only,
+    high_impact: policy.high_impact,
+    reminders: policy.reminders,
+    reachable,
+  }
+}
+
+export const policyOperations = operations('Members and policy', {
+  'get /api/v1/account/policy': {
+    id: 'getPolicy',
+    summary: 'Who decides in my account',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: policyAnswer, description: 'The policy of new requests.' } },
+  },
+  'put /api/v1/account/policy': {
+    id: 'setPolicy',
+    summary: 'Set who decides in my account',
+    description:
+      'Step-up `policy.change`. Approvers are the owner and members who are approvers; each request keeps the policy it was made under. With `passkey_only` as many of them as the quorum need a passkey.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: policyBody,
+      required: 'approvers',
+      invalid: ['approvers', 'must be the owner or members who are approvers'],
+    },
+    answers: { '200': { schema: policyAnswer, description: 'As it is now.' } },
+    refusals: [...PROOF_REFUSALS, 'no_eligible_approver'],
+  },
+})

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { isId } from '../../domain/identifier.ts'
+import type { User } from '../../domain/user.ts'
+import { person } from './members.ts'
+import { userAnswer } from './session.ts'
+import { pageOf } from './shared/fields.ts'
+import { givenName, ttlSeconds } from './shared/input.ts'
+import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { proofSchema } from './shared/proofs.ts'
+
+/** `PATCH /api/v1/me`. */
+export const profileBody = z
+  .object({
+    name: givenName.optional(),
+    default_ttl_seconds: ttlSeconds
+      .optional()
+      .meta({ description: 'How long a request waits that names no time itself.' }),
+  })
+  .meta({ id: 'ChangeProfile' })
+
+const time = z
+  .string({ error: 'must be a time' })
+  .max(40, 'is too long')
+  .pipe(z.iso.datetime({ offset: true, error: 'must be a time such as 2026-03-04T09:30:00Z' }))
+  .transform((text) => new Date(text))
+
+/** `PUT /api/v1/me/delegate`. */
+export const delegateBody = z
+  .object({
+    user_id: z.string({ error: 'must be a user id' }).refine((id) => isId('usr', id), 'must be a user id'),
+    starts_at: time,
+    ends_at: time,
+    proof: proofSchema,
+  })
+  .meta({ id: 'SetDelegate' })
+
+/** `GET /api/v1/me/delegate/candidates`. */
+const candidatesAnswer = pageOf(z.strictObject(person)).meta({ id: 'DelegateCandidates' })
+
+/** `PATCH /api/v1/me`, `PUT /api/v1/me/delegate`, `POST …/remove`. */
+export const profileAnswer = z.strictObject({ user: userAnswer }).meta({ id: 'Profile' })
+
+/** Somebody who could stand in for the person. */
+export function presentCandidate(user: User) {
+  return { user_id: user.id, email: user.email, name: user.name }
+}
+
+export const profileOperations = operations('Own profile', {
+  'patch /api/v1/me': {
+    id: 'changeProfile',
+    summary: 'Change my name or default time',
+    description: 'What is left out stays.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: { schema: profileBody, invalid: ['default_ttl_seconds', 'must be at least 60'], optional: true },
+    answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
+  },
+  'put /api/v1/me/delegate': {
+    id: 'setDelegate',
+    summary: 'Have somebody decide for me for a while',
+    description:
+      'Step-up `delegate.change`, target: the user id. Their vote, made with their own factor, then counts for the person, in accounts where they decide themselves; nobody acts twice on one request. At most 366 days.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: delegateBody,
+      required: 'user_id',
+      invalid: ['ends_at', 'must be later than starts_at'],
+    },
+    answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
+    refusals: PROOF_REFUSALS,
+  },
+  'get /api/v1/me/delegate/candidates': {
+    id: 'listDelegateCandidates',
+    summary: 'Who could decide for me',
+    description: 'Everybody who decides in an account where the person decides.',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: candidatesAnswer, description: 'All of them.' } },
+  },
+  'post /api/v1/me/delegate/remove': {
+    id: 'removeDelegate',
+    summary: 'Have nobody decide for me any more',
+    description: 'At once; without a proof, and also when there was nobody.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
+  },
+})

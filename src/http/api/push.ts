@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { PushDevice } from '../../domain/push.ts'
+import { idField, okAnswer, timeField } from './shared/fields.ts'
+import { givenName } from './shared/input.ts'
+import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+
+/** Unpadded base64url of exactly so many bytes. */
+function bytes(count: number) {
+  const characters = Math.ceil((count * 8) / 6)
+  return z
+    .string({ error: 'must be a text' })
+    .regex(new RegExp(`^[A-Za-z0-9_-]{${characters}}$`), `must be ${count} bytes in base64url`)
+}
+
+/** `PushSubscription.toJSON()` of the Push API; other fields of it are not used. */
+const subscriptionSchema = z.object({
+  endpoint: z
+    .string({ error: 'must be a text' })
+    .max(2048, 'is too long')
+    .meta({ example: 'https://push.example.net/v2/9f2c4e6a8b0d1f35' }),
+  keys: z.object({
+    p256dh: bytes(65).meta({ description: "The browser's public key, a point on the curve P-256." }),
+    auth: bytes(16).meta({ description: "The browser's authentication secret." }),
+  }),
+})
+
+/** `POST /api/v1/me/push`. */
+export const newPushDeviceBody = z
+  .object({
+    subscription: subscriptionSchema,
+    name: givenName.meta({
+      description: 'What the person calls the browser.',
+      example: 'Firefox on my laptop',
+    }),
+  })
+  .meta({ id: 'NewPushDevice' })
+
+const deviceAnswer = z
+  .strictObject({
+    id: idField('psd'),
+    name: z.string().meta({ example: 'Firefox on my laptop' }),
+    created_at: timeField,
+    last_sent_at: timeField
+      .nullable()
+      .meta({ description: 'When the push service last accepted something for it; null before the first.' }),
+  })
+  .meta({ id: 'PushDevice', description: 'A browser that shows notifications.' })
+
+/** `GET /api/v1/me/push`. */
+const pushDevicesAnswer = z
+  .strictObject({
+    public_key: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{87}$/)
+      .meta({
+        description: '`applicationServerKey` for subscribing: the key of this service (VAPID), base64url.',
+      }),
+    devices: z.array(deviceAnswer),
+  })
+  .meta({ id: 'PushDevices' })
+
+/** `POST /api/v1/me/push`. */
+const newPushDeviceAnswer = z.strictObject({ device: deviceAnswer }).meta({ id: 'RegisteredPushDevice' })
+
+/** `POST /api/v1/me/push/:id/test`. */
+const pushTestAnswer = z
+  .strictObject({
+    ok: z.literal(true),
+    sent: z.boolean().meta({ description: 'Whether the push service accepted it.' }),
+  })
+  .meta({ id: 'PushTest' })
+
+/** A browser as its person sees it: never the subscription, whose three parts are its secrets. */
+export function presentPushDevice({ id, name, created_at, last_sent_at }: PushDevice) {
+  return {
+    id,
+    name,
+    created_at: created_at.toISOString(),
+    last_sent_at: last_sent_at?.toISOString() ?? null,
+  }
+}
+
+const parameters = { path: idInPath('psd', 'Device id.') }
+
+export const pushOperations = operations('Notifications', {
+  'get /api/v1/me/push': {
+    id: 'listPushDevices',
+    summary: 'My browsers that show notifications',
+    access: SIGNED_IN,
+    limited: true,
+    answers: {
+      '200': { schema: pushDevicesAnswer, description: 'All of them, and the key to subscribe with.' },
+    },
+  },
+  'post /api/v1/me/push': {
+    id: 'addPushDevice',
+    summary: 'Have a browser show notifications',
+    description:
+      'Takes the subscription that the browser gave (`PushSubscription.toJSON()`). Its endpoint is held to the rules of webhook addresses. A browser that is known already is renewed; one that another person had shows theirs no more.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: newPushDeviceBody,
+      required: 'subscription',
+      invalid: ['subscription.endpoint', 'must be an https: URL'],
+    },
+    answers: { '201': { schema: newPushDeviceAnswer, description: 'Registered.' } },
+    refusals: ['push_device_limit'],
+  },
+  'post /api/v1/me/push/{id}/remove': {
+    id: 'removePushDevice',
+    summary: 'Send a browser nothing more',
+    description: 'Needs no proof: it lowers nothing.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters,
+    answers: { '200': { schema: okAnswer, description: 'Removed.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/me/push/{id}/test': {
+    id: 'testPushDevice',
+    summary: 'Send a test to a browser',
+    description: 'Tried once, at once.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters,
+    answers: { '200': { schema: pushTestAnswer, description: 'What the push service said.' } },
+    refusals: ['not_found'],
+  },
+})

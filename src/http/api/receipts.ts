@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import type { Verdict } from '../../flow/verify-receipt.ts'
+import {
+  approverField,
+  idField,
+  keyIdField,
+  methodField,
+  outcomeField,
+  sandboxMark,
+  signatureField,
+  statusField,
+  timeField,
+} from './shared/fields.ts'
+import { operations } from './shared/operation.ts'
+
+/** The signed payload, format 1 (interface, "Signed payload"). */
+const payloadAnswer = z
+  .strictObject({
+    v: z.literal(1),
+    rid: idField('req').meta({ description: 'Request id.' }),
+    did: idField('dec').meta({ description: 'Decision id.' }),
+    approver: approverField,
+    action: z
+      .string()
+      .regex(/^[0-9a-f]{16}$/)
+      .meta({ description: 'First 16 hex characters of the SHA-256 of the action text.' }),
+    decision: outcomeField,
+    method: methodField,
+    ts: z.int().meta({ description: 'Decision time, Unix seconds.' }),
+    exp: z.int().meta({ description: 'Expiry of the request, Unix seconds.' }),
+    nonce: z
+      .string()
+      .regex(/^[0-9a-f]{32}$/)
+      .meta({
+        description: 'First 32 hex characters of the SHA-256 of the intent: binds action and context.',
+      }),
+    sandbox: sandboxMark.optional(),
+  })
+  .meta({ id: 'Payload', description: 'What is signed; `sandbox` lies inside the signed bytes.' })
+
+/** `GET /api/v1/approvals/:id/verify`. */
+const verdictAnswer = z
+  .union([
+    z
+      .strictObject({
+        valid: z.literal(true),
+        decision: outcomeField,
+        method: methodField,
+        verified_at: timeField,
+        public_key: z
+          .string()
+          .regex(/^[A-Za-z0-9+/]{43}=$/)
+          .meta({ description: 'Raw Ed25519 public key, standard base64.' }),
+        public_key_id: keyIdField,
+        signature: signatureField,
+        payload: payloadAnswer,
+        sandbox: sandboxMark.optional(),
+      })
+      .meta({ id: 'ValidReceipt' }),
+    z
+      .strictObject({
+        valid: z.literal(false),
+        error: z.string().meta({ example: 'request not decided yet' }),
+        message: z.string(),
+        status: statusField.optional().meta({ description: 'Missing when there is no such request.' }),
+      })
+      .meta({ id: 'InvalidReceipt' }),
+  ])
+  .meta({ id: 'Verdict' })
+
+/** `GET /.well-known/jwks.json`. */
+const jwksAnswer = z
+  .strictObject({
+    keys: z.array(
+      z.strictObject({
+        kty: z.literal('OKP'),
+        crv: z.literal('Ed25519'),
+        x: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+        use: z.literal('sig'),
+        alg: z.literal('EdDSA'),
+        kid: keyIdField,
+        purpose: z.enum(['decision', 'decision-sandbox']).meta({
+          description: 'A key signs one kind of receipt only.',
+        }),
+        nbf: z.int().meta({ description: 'Signs from this Unix time on; may lie in the future.' }),
+        exp: z.int().optional(),
+        revoked_at: z.int().optional().meta({ description: 'Receipts from this Unix time on do not count.' }),
+      }),
+    ),
+  })
+  .meta({
+    id: 'JsonWebKeySet',
+    description: 'RFC 7517 key set. Old keys stay: old receipts verify for ever.',
+  })
+
+/** Verify answer (interface, endpoint 4). */
+export function presentVerdict(verdict: Verdict) {
+  if (!verdict.valid) {
+    const status = verdict.status === undefined ? {} : { status: verdict.status }
+    return { valid: false, error: verdict.error, message: verdictSentence(verdict.code), ...status }
+  }
+  return {
+    valid: true,
+    decision: verdict.payload.decision,
+    method: verdict.payload.method,
+    verified_at: verdict.at.toISOString(),
+    public_key: verdict.publicKey,
+    public_key_id: verdict.publicKeyId,
+    signature: verdict.signature,
+    payload: verdict.payload,
+    ...(verdict.payload.sandbox ? { sandbox: true } : {}),
+  }
+}
+
+function verdictSentence(code: string): string {
+  switch (code) {
+    case 'not_found':
+      return 'There is no such request; check the id.'
+    case 'pending':
+      return 'Nothing is signed yet; verify again after the decision.'
+    case 'cancelled':
+      return 'The caller withdrew the request; there is nothing to verify.'
+    case 'expired':
+      return 'The request lapsed without a decision; there is nothing to verify.'
+    default:
+      return 'Do not act on this request; its receipt does not hold.'
+  }
+}
+
+export const receiptOperations = operations('Receipts', {
+  'get /api/v1/approvals/{id}/verify': {
+    id: 'verifyDecision',
+    summary: 'Verify a decision',
+    description:
+      'Public. Checks the stored receipt and that action and context are those it commits to; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
+    access: { by: 'nobody in particular' },
+    limited: true,
+    parameters: { path: z.object({ id: z.string().meta({ description: 'Request id, or decision id.' }) }) },
+    answers: {
+      '200': {
+        schema: verdictAnswer,
+        description: 'The verdict; `valid` is false while nothing is signed.',
+      },
+      '404': {
+        schema: verdictAnswer,
+        description: 'There is no such request: `valid` is false, without `status`.',
+      },
+    },
+  },
+  'get /.well-known/jwks.json': {
+    id: 'getKeySet',
+    summary: 'The keys that sign receipts',
+    description:
+      'Public. Pin this set to verify receipts offline, with `countersign verify` or any Ed25519 library. A key is published before it signs.',
+    access: { by: 'nobody in particular' },
+    answers: {
+      '200': { schema: jwksAnswer, description: 'The key set.', type: 'application/jwk-set+json' },
+    },
+  },
+})

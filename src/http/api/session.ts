@@ -1,0 +1,266 @@
+import { z } from 'zod'
+import { factorsOf, type User } from '../../domain/user.ts'
+import type { Places } from '../../flow/people/places.ts'
+import type { StandIn } from '../../flow/people/set-delegate.ts'
+import type { Session } from '../../flow/people-ports.ts'
+import {
+  approverField,
+  idField,
+  memberRoleField,
+  okAnswer,
+  pageOf,
+  roleField,
+  timeField,
+} from './shared/fields.ts'
+import { idInPath, OWN_PAGE, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { authenticationSchema, requestOptionsAnswer } from './shared/proofs.ts'
+
+export const email = z.string({ error: 'must be a text' }).max(320, 'is too long')
+
+export const code = z.string({ error: 'must be a text' }).max(64, 'is too long')
+
+/** `POST /api/v1/session/passkey`. */
+export const passkeySignInBody = z.object({ credential: authenticationSchema }).meta({ id: 'PasskeySignIn' })
+
+/** `POST /api/v1/session/totp` and `…/backup-code`. */
+export const codeSignInBody = z.object({ email, code }).meta({ id: 'CodeSignIn' })
+
+export const userAnswer = z
+  .strictObject({
+    id: idField('usr'),
+    email: z.string().meta({ example: 'alice@example.com' }),
+    name: z.string(),
+    approver: approverField,
+    account_id: idField('acc'),
+    role: z.literal('owner'),
+    has_passkey: z.boolean(),
+    has_totp: z.boolean(),
+    default_ttl_seconds: z.int(),
+    delegate: z
+      .strictObject({ email: z.string(), name: z.string(), starts_at: timeField, ends_at: timeField })
+      .nullable()
+      .meta({ description: 'Who decides for the person, now or from that time on.' }),
+  })
+  .meta({ id: 'User' })
+
+export const grantFields = {
+  token: z.string().meta({ description: 'Session JWT, for callers that cannot hold a cookie.' }),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int().meta({ description: 'Seconds the JWT is valid.', example: 900 }),
+  user: userAnswer,
+}
+
+/** After signing in. */
+const sessionAnswer = z
+  .strictObject(grantFields)
+  .meta({ id: 'Session', description: 'The answer also sets the session cookie.' })
+
+/** `GET /api/v1/session`. */
+const currentSessionAnswer = z
+  .strictObject({
+    user: userAnswer,
+    expires_at: timeField.meta({
+      description: 'The latest end of the session; 12 idle hours end it sooner.',
+    }),
+    accounts: z
+      .array(z.strictObject({ id: idField('acc'), name: z.string(), role: roleField, own: z.boolean() }))
+      .meta({ description: 'Accounts the person may look at, the one to open first at the front.' }),
+    invitations: z
+      .array(
+        z.strictObject({
+          account_id: idField('acc'),
+          account_name: z.string(),
+          role: memberRoleField,
+          invited_at: timeField,
+        }),
+      )
+      .meta({ description: 'Accounts that ask the person to join, the latest first; at most fifty.' }),
+  })
+  .meta({ id: 'CurrentSession' })
+
+const ownSession = z
+  .strictObject({
+    id: idField('ses'),
+    current: z.boolean().meta({ description: 'The session that asks.' }),
+    created_at: timeField,
+    last_seen_at: timeField.meta({ description: 'To the minute; 12 idle hours end a session.' }),
+    expires_at: timeField.meta({ description: 'Its latest end.' }),
+    user_agent: z.string().meta({
+      description: 'What the browser called itself when it signed in: at most 200 characters, not checked.',
+      example: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    }),
+  })
+  .meta({ id: 'OwnSession' })
+
+/** `GET /api/v1/me/sessions`. */
+export const ownSessionsAnswer = pageOf(ownSession).meta({ id: 'OwnSessions' })
+
+/** `POST /api/v1/me/sessions/end-others`. */
+const othersEndedAnswer = z
+  .strictObject({ ok: z.literal(true), ended: z.int().min(0).meta({ description: 'How many.' }) })
+  .meta({ id: 'OtherSessionsEnded' })
+
+/** The signed-in person: never hashes, seeds, keys or the user handle. */
+export function presentUser(user: User, standIn: StandIn | undefined) {
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    approver: user.approver,
+    account_id: user.account_id,
+    role: 'owner',
+    ...factorsOf(user),
+    default_ttl_seconds: user.default_ttl_seconds,
+    delegate: standIn === undefined ? null : presentStandIn(standIn),
+  }
+}
+
+function presentStandIn({ user, starts_at, ends_at }: StandIn) {
+  return {
+    email: user.email,
+    name: user.name,
+    starts_at: starts_at.toISOString(),
+    ends_at: ends_at.toISOString(),
+  }
+}
+
+/** A session answer. The token is shown here and nowhere else. */
+export function presentGrant(
+  grant: { token: string; expires_in: number; user: User },
+  standIn: StandIn | undefined,
+) {
+  return {
+    token: grant.token,
+    token_type: 'Bearer',
+    expires_in: grant.expires_in,
+    user: presentUser(grant.user, standIn),
+  }
+}
+
+/** One of the person's sessions: where it was begun and when it was used, and nothing that could stand for it. */
+export function presentSession(session: Session, currentId: string) {
+  return {
+    id: session.id,
+    current: session.id === currentId,
+    created_at: session.created_at.toISOString(),
+    last_seen_at: session.last_seen_at.toISOString(),
+    expires_at: session.expires_at.toISOString(),
+    user_agent: session.user_agent,
+  }
+}
+
+/** Where the signed-in person may look, and what they are asked to join. */
+export function presentPlaces({ accounts, invitations }: Places, userId: string) {
+  return {
+    accounts: accounts.map(({ account, role }) => ({
+      id: account.id,
+      name: account.name,
+      role,
+      own: account.owner_id === userId,
+    })),
+    invitations: invitations.map(({ account, member }) => ({
+      account_id: account.id,
+      account_name: account.name,
+      role: member.role,
+      invited_at: member.invited_at.toISOString(),
+    })),
+  }
+}
+
+export const signedIn = { schema: sessionAnswer, description: 'Signed in.', headers: ['Set-Cookie'] } as const
+
+export const badText = 'must be a text'
+
+export const sessionOperations = operations('Signing in', {
+  'get /api/v1/session': {
+    id: 'getSession',
+    summary: 'Who is signed in',
+    access: SIGNED_IN,
+    answers: { '200': { schema: currentSessionAnswer, description: 'The session.' } },
+  },
+  'delete /api/v1/session': {
+    id: 'endSession',
+    summary: 'Sign out',
+    description: 'The session ends on the server: its cookie and its JWTs are worth nothing from now on.',
+    access: SIGNED_IN_CHANGE,
+    answers: { '200': { schema: okAnswer, description: 'Signed out.', headers: ['Set-Cookie'] } },
+  },
+  'post /api/v1/session/refresh': {
+    id: 'refreshSession',
+    summary: 'Get a new session JWT',
+    description: 'With the session cookie only: a JWT does not prolong itself.',
+    access: { by: 'cookie' },
+    answers: { '200': { schema: sessionAnswer, description: 'A new JWT for the same session.' } },
+  },
+  'post /api/v1/session/passkey/options': {
+    id: 'startPasskeySignIn',
+    summary: 'Start signing in with a passkey',
+    access: OWN_PAGE,
+    limited: true,
+    answers: {
+      '200': { schema: requestOptionsAnswer, description: 'Any passkey of this service may answer.' },
+    },
+  },
+  'post /api/v1/session/passkey': {
+    id: 'signInWithPasskey',
+    summary: 'Sign in with a passkey',
+    access: OWN_PAGE,
+    limited: true,
+    body: {
+      schema: passkeySignInBody,
+      required: 'credential',
+      invalid: ['credential.type', 'must be public-key'],
+    },
+    answers: { '200': signedIn },
+    refusals: ['challenge_invalid', 'sign_in_failed'],
+  },
+  'post /api/v1/session/totp': {
+    id: 'signInWithTotp',
+    summary: 'Sign in with a one-time code',
+    description: 'Only on a browser that was enrolled before: a phished code alone opens nothing.',
+    access: OWN_PAGE,
+    limited: true,
+    body: { schema: codeSignInBody, required: 'email', invalid: ['code', badText] },
+    answers: { '200': signedIn },
+    refusals: ['sign_in_failed', 'unknown_browser', 'totp_disabled', 'totp_locked'],
+  },
+  'post /api/v1/session/backup-code': {
+    id: 'signInWithBackupCode',
+    summary: 'Sign in with a backup code',
+    description: 'Only on a browser that was enrolled before. The code is used up; it never decides.',
+    access: OWN_PAGE,
+    limited: true,
+    body: { schema: codeSignInBody, required: 'email', invalid: ['code', badText] },
+    answers: { '200': signedIn },
+    refusals: ['sign_in_failed', 'unknown_browser', 'totp_locked'],
+  },
+})
+
+/** A person's own sessions. */
+export const ownSessionOperations = operations('Signing in', {
+  'get /api/v1/me/sessions': {
+    id: 'listSessions',
+    summary: 'Where I am signed in',
+    description: 'Live sessions, the latest used first; at most the latest hundred.',
+    access: SIGNED_IN,
+    limited: true,
+    answers: { '200': { schema: ownSessionsAnswer, description: 'All of them.' } },
+  },
+  'post /api/v1/me/sessions/end-others': {
+    id: 'endOtherSessions',
+    summary: 'End all my other sessions',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    answers: { '200': { schema: othersEndedAnswer, description: 'Only the session that asks is left.' } },
+  },
+  'post /api/v1/me/sessions/{id}/end': {
+    id: 'endOneSession',
+    summary: 'End one of my sessions',
+    description: 'At once, for its cookie and its JWTs; also the one that asks.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path: idInPath('ses', 'Session id.') },
+    answers: { '200': { schema: okAnswer, description: 'Ended.' } },
+    refusals: ['not_found'],
+  },
+})

@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
+import type { Webhook } from '../../domain/webhook.ts'
+import type { ListedWebhook } from '../../flow/webhooks/delivery-log.ts'
+import { deliveryAnswer, presentDelivery } from './deliveries.ts'
+import { idField, pageOf, timeField } from './shared/fields.ts'
+import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+
+/** What a webhook can ask for: everything but the test, which comes when somebody asks for it. */
+const SUBSCRIBABLE = EVENT_TYPES.filter(
+  (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
+)
+
+/** `POST /api/v1/account/webhooks`. */
+export const newWebhookBody = z
+  .object({
+    url: z.string({ error: 'must be a text' }).meta({
+      description: 'Where events are posted to: https: on the public internet, at most 2048 characters.',
+      example: 'https://hooks.example.com/countersign',
+    }),
+    events: z
+      .array(z.enum(SUBSCRIBABLE, { error: `must be one of ${SUBSCRIBABLE.join(', ')}` }))
+      .min(1, 'must name at least one event; leave it out for all')
+      .max(SUBSCRIBABLE.length, 'must not repeat events')
+      .optional()
+      .meta({ description: 'The events it is told; without it all, those of later versions included.' }),
+  })
+  .meta({ id: 'CreateWebhook' })
+
+const webhookAnswer = z
+  .strictObject({
+    id: idField('whk'),
+    url: z.string().meta({ example: 'https://hooks.example.com/countersign' }),
+    events: z.array(z.enum(SUBSCRIBABLE)).meta({ description: 'The events it is told.' }),
+    state: z.enum(['active', 'disabled', 'deleted']).meta({
+      description: '`disabled`: its receiver answered 410; nothing is sent until it is switched on again.',
+    }),
+    created_at: timeField,
+    disabled_at: timeField.nullable(),
+    previous_secret_valid_until: timeField.nullable().meta({
+      description: 'Until then deliveries are also signed with the secret before the last rotation.',
+    }),
+  })
+  .meta({ id: 'Webhook', description: 'A webhook of the account; its secret is never shown again.' })
+
+const shownSecret = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({
+    description:
+      'Signing secret, shown this once. The HMAC key is the text itself: the ASCII of these 64 characters. For Standard Webhooks libraries: `whsec_` + base64 of the text.',
+  })
+
+/** `POST /api/v1/account/webhooks`. */
+const createdWebhookAnswer = z
+  .strictObject({ webhook: webhookAnswer, secret: shownSecret })
+  .meta({ id: 'CreatedWebhook' })
+
+/** `DELETE /api/v1/account/webhooks/:id` and `POST …/enable`. */
+const changedWebhookAnswer = z
+  .strictObject({ ok: z.literal(true), webhook: webhookAnswer })
+  .meta({ id: 'ChangedWebhook' })
+
+/** `POST /api/v1/account/webhooks/:id/rotate`. */
+const rotatedWebhookAnswer = z
+  .strictObject({
+    webhook: webhookAnswer,
+    secret: shownSecret,
+    previous_secret_valid_until: timeField,
+  })
+  .meta({ id: 'RotatedWebhook' })
+
+/** `GET /api/v1/account/webhooks/:id`, also one that was deleted. */
+const listedWebhookAnswer = webhookAnswer
+  .extend({
+    last_delivery: deliveryAnswer
+      .nullable()
+      .meta({ description: 'The newest; null while nothing happened.' }),
+  })
+  .meta({ id: 'ListedWebhook' })
+
+/** `GET /api/v1/account/webhooks`. */
+const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'WebhookList' })
+
+/** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */
+export function presentWebhook(webhook: Webhook, now: Date) {
+  const until = webhook.previous_secret?.until
+  return {
+    id: webhook.id,
+    url: webhook.url,
+    events: webhook.events.length === 0 ? SUBSCRIBABLE : webhook.events,
+    state: webhook.state,
+    created_at: webhook.created_at.toISOString(),
+    disabled_at: webhook.disabled_at?.toISOString() ?? null,
+    previous_secret_valid_until: until !== undefined && until > now ? until.toISOString() : null,
+  }
+}
+
+/** As `presentWebhook`, with what became of the newest delivery. */
+export function presentListed({ webhook, last }: ListedWebhook, now: Date) {
+  return { ...presentWebhook(webhook, now), last_delivery: last === undefined ? null : presentDelivery(last) }
+}
+
+const path = idInPath('whk', 'Webhook id.')
+
+export const webhookOperations = operations('Webhooks', {
+  'get /api/v1/account/webhooks': {
+    id: 'listWebhooks',
+    summary: 'List webhooks',
+    access: SIGNED_IN,
+    limited: true,
+    answers: {
+      '200': { schema: webhookListAnswer, description: 'All that were not deleted, oldest first.' },
+    },
+  },
+  'post /api/v1/account/webhooks': {
+    id: 'createWebhook',
+    summary: 'Make a webhook',
+    description:
+      'Each has its own signing secret, shown in this answer and never again. An account has at most 20. Events that happened before are not sent.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    body: {
+      schema: newWebhookBody,
+      required: 'url',
+      invalid: ['url', 'must be an https: URL'],
+      example: {
+        url: 'https://hooks.example.com/countersign',
+        events: ['approval.approved', 'approval.rejected'],
+      },
+    },
+    answers: { '201': { schema: createdWebhookAnswer, description: 'The webhook and its secret.' } },
+    refusals: ['webhook_limit'],
+  },
+  'get /api/v1/account/webhooks/{id}': {
+    id: 'readWebhook',
+    summary: 'Read a webhook',
+    description: 'Also one that was deleted: its delivery log stays.',
+    access: SIGNED_IN,
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: listedWebhookAnswer, description: 'The webhook.' } },
+    refusals: ['not_found'],
+  },
+  'delete /api/v1/account/webhooks/{id}': {
+    id: 'deleteWebhook',
+    summary: 'Delete a webhook',
+    description:
+      'For good. What was still on its way to it is dropped; its delivery log stays readable by its id.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: changedWebhookAnswer, description: 'Deleted.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/account/webhooks/{id}/enable': {
+    id: 'enableWebhook',
+    summary: 'Switch a webhook on again',
+    description:
+      'A receiver that answers 410 is switched off. Events of the time in between are not sent; deliveries that were given up or dropped can be replayed. A webhook that is on stays on.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: changedWebhookAnswer, description: 'It is on.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/account/webhooks/{id}/rotate': {
+    id: 'rotateWebhookSecret',
+    summary: 'Give a webhook a new secret',
+    description:
+      'For 24 hours `webhook-signature` carries two signatures, by the new and by the old secret, so that receivers change over without a gap; `X-Service-Signature` is by the new secret at once. Rotating again ends the oldest secret at once: when a secret leaked, rotate twice.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: rotatedWebhookAnswer, description: 'The new secret, shown this once.' } },
+    refusals: ['not_found', 'webhook_rotated'],
+  },
+  'post /api/v1/account/webhooks/{id}/test': {
+    id: 'testWebhook',
+    summary: 'Send a test event',
+    description:
+      'Sends `webhook.test` at once, and once, also to a webhook that is switched off; the answer tells what came of it. One at a time for an account.',
+    access: SIGNED_IN_CHANGE,
+    limited: true,
+    parameters: { path },
+    answers: { '200': { schema: deliveryAnswer, description: 'The delivery with its only attempt.' } },
+    refusals: ['not_found', 'test_in_progress'],
+  },
+})
