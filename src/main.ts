@@ -23,7 +23,7 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
       },
     )
   }
-  // Before anybody is told that it runs: whoever waits for that may stop it at once.
+  // Before it says that it runs: a supervisor that waits for that may stop it at once.
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
   log.info(

@@ -10,13 +10,13 @@ import { inviteFirstOwner } from './flow/people/invite-user.ts'
 export interface RunningService {
   composition: Composition
   port: number
-  /** Link for the first owner, while nobody exists. */
+  /** Link for the first owner, while there is no user. */
   setupUrl: string | undefined
   /** Delivery and everything timed; undefined when switched off. */
   work: Work | undefined
   /**
    * Stops taking requests, answers those under way, and what was asked in chat, finishes attempts under way (`Work.stop`),
-   * closes the store. Whoever supervises the process must give it longer than all together may take: 5 s, another 5 s, and
+   * closes the store. The supervisor of the process must give it longer than all together may take: 5 s, another 5 s, and
    * `CALLBACK_TIMEOUT_SECONDS` with 12 s.
    */
   close(): Promise<void>
@@ -69,7 +69,7 @@ function listen(server: Server, config: Config): Promise<number> {
   })
 }
 
-/** Stops listening and answers nobody any more; resolves when it has, whether or not it listened. */
+/** Stops listening and answers no request any more; resolves when it has, whether or not it listened. */
 function cutOff(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
@@ -87,7 +87,7 @@ interface Running {
 async function shutDown({ server, composition, receivers, work }: Running): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   composition.stopWaiting()
-  // Connections kept alive fall idle as their answers go out; nobody may hold up the end with one.
+  // Connections kept alive fall idle as their answers go out; no client may hold up the end with one.
   const letGo = setInterval(() => server.closeIdleConnections(), LET_GO_MS)
   const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   await closed

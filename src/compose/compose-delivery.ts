@@ -75,7 +75,7 @@ export async function composeDelivery(
 
 /**
  * Whom push services can turn to (RFC 8292 §2.1): the service's own address. Only while trying things out that is not an
- * https: address; what stands there then is nobody's.
+ * https: address; the address given then belongs to no one.
  */
 function contactOf(baseUrl: string): string {
   const { protocol, hostname } = new URL(baseUrl)

@@ -51,7 +51,7 @@ export interface Composition {
   storeFailed: Promise<Error>
   /** Names who carries traces on, and cards: called after each write that left one, or made some due. */
   onTrace(listener: Nudge): void
-  /** Answers everybody who waits for a decision, at shutdown. */
+  /** Answers every caller that waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
 }

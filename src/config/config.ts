@@ -219,7 +219,7 @@ function openWarnings(values: z.infer<typeof environmentSchema>): string[] {
   return warnings
 }
 
-/** Too short is off, as the interface has it; said, since whoever set it believes that it works. */
+/** Too short is off, as the interface has it; said, since the operator who set it believes that it works. */
 function readInternalToken(text: string | undefined): { value: string | undefined; warnings: string[] } {
   if (text === undefined || text.length >= INTERNAL_TOKEN_LENGTH) return { value: text, warnings: [] }
   const warning = `INTERNAL_SERVICE_TOKEN: has fewer than ${INTERNAL_TOKEN_LENGTH} characters, so the internal token is switched off`
@@ -292,7 +292,7 @@ function readTrustProxy(text: string | undefined, problems: string[]): number | 
   return ok ? list : 0
 }
 
-/** An address, or a network in CIDR form that is not everybody: trusting all would let anybody forge addresses (T65). */
+/** An address, or a network in CIDR form that is not the whole internet: trusting all would let any client forge addresses (T65). */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
@@ -318,7 +318,7 @@ function readSecrets(env: Environment, problems: string[]): Partial<Record<Secre
   return secrets
 }
 
-/** Says what is wrong with a secret: too short once decoded, or so uniform that nobody drew it at random. */
+/** Says what is wrong with a secret: too short once decoded, or too uniform to be drawn at random. */
 export function weaknessOf(text: string): string | undefined {
   const bytes = decodeSecret(text)
   if (bytes === undefined) return 'must be base64 or hex'

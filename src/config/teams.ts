@@ -40,7 +40,7 @@ export interface TeamsSettings {
 const OPENID_URL = 'https://login.botframework.com/v1/.well-known/openidconfiguration'
 const LOGIN_URL = 'https://login.microsoftonline.com'
 
-/** Variables that open the door to test endpoints; whoever sets one in production is told so and nothing starts. */
+/** Variables that open the door to test endpoints; set in production, they keep the service from starting. */
 const TEST_ONLY = ['TEAMS_OPENID_URL', 'TEAMS_LOGIN_URL', 'TEAMS_SERVICE_HOSTS'] as const
 
 /** Reads the Teams part; undefined when nothing of it is set. What is missing or not allowed is added to `problems`. */

@@ -73,18 +73,18 @@ export const AUDIT_TYPES = [
 export type AuditType = (typeof AUDIT_TYPES)[number]
 
 /**
- * Who did it: a key, a person, the internal token's caller, somebody in chat, the command line, the service by itself, or
- * anybody.
+ * Who did it: a key, a person, the internal token's caller, a person in chat, the command line, the service by itself, or
+ * the public.
  */
 export type AuditActor =
   | { kind: 'api_key'; id: string; address?: string }
   | { kind: 'internal'; id: string; address?: string }
   | { kind: 'user'; id: string; address?: string }
-  /** Whoever has this identity on a chat platform (`identityKey`): known by the platform's word alone. */
+  /** The holder of this identity on a chat platform (`identityKey`): known by the platform's word alone. */
   | { kind: 'chat'; id: string; address?: string }
   | { kind: 'cli' }
   | { kind: 'service' }
-  /** Anybody: public verification asks for no credential. */
+  /** Public verification asks for no credential. */
   | { kind: 'public'; address?: string }
 
 /** One entry, embedded in the same document write as the change it tells of. */

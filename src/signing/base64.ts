@@ -60,3 +60,8 @@ function decode(text: string, alphabet: string): Uint8Array {
   if ((buffer & ((1 << bits) - 1)) !== 0) throw new RangeError('base64 is not in canonical form')
   return bytes
 }
+
+/** Do the two hold the same bytes? For public values only: it stops at the first difference. */
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index])
+}

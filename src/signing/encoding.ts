@@ -1,4 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, ECDH, timingSafeEqual } from 'node:crypto'
+import { fromBase64Url } from './base64.ts'
 
 export { fromBase64, fromBase64Url, toBase64, toBase64Url } from './base64.ts'
 
@@ -15,4 +16,19 @@ export function equalHex(a: string, b: string): boolean {
   const left = Buffer.from(a, 'utf8')
   const right = Buffer.from(b, 'utf8')
   return left.length === right.length && left.length > 0 && timingSafeEqual(left, right)
+}
+
+/**
+ * Is the text the base64url of an uncompressed point on the curve P-256 (SEC 1 §2.3.3)? Nothing can be encrypted for any
+ * other.
+ */
+export function isP256Point(text: string): boolean {
+  try {
+    const point = fromBase64Url(text)
+    if (point.length !== 65 || point[0] !== 4) return false
+    ECDH.convertKey(point, 'prime256v1', undefined, undefined, 'uncompressed')
+    return true
+  } catch {
+    return false
+  }
 }

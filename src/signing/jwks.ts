@@ -1,7 +1,7 @@
 import { fromBase64Url, toBase64Url } from './base64.ts'
 import { canonicalize } from './canonical.ts'
 import { type KeyPurpose, keyWindow, type PublicKeyRecord, type VerificationKey } from './key-record.ts'
-import { publicKeyProblem } from './public-key.ts'
+import { publicKeyProblem } from './strict-ed25519.ts'
 
 /** One published key: RFC 8037 members plus validity in Unix seconds. */
 interface Jwk {
@@ -33,7 +33,7 @@ export function thumbprintText(publicKey: Uint8Array): string {
   return canonicalize({ crv: 'Ed25519', kty: 'OKP', x: toBase64Url(publicKey) })
 }
 
-/** The public key set. Session keys stay out: whoever pins this set must not take a session token for a receipt. */
+/** The public key set. Session keys stay out: a verifier that pins this set must not take a session token for a receipt. */
 export function toJwks(keys: readonly PublicKeyRecord[]): Jwks {
   return { keys: keys.filter((key) => key.purpose !== 'session').map(toJwk) }
 }

@@ -2,7 +2,6 @@ import type { ReceiptPayload } from '../domain/receipt.ts'
 import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { ReceiptClaim, ReceiptInput } from './receipt-input.ts'
-import { openStatement } from './statement.ts'
 
 /** Fields a particular receipt must have; the whole payload may be given. */
 export type ExpectedPayload = Partial<ReceiptPayload>
@@ -12,7 +11,7 @@ export interface VerifyOptions {
   allowSandbox?: boolean | undefined
   /** Refuse decision times more than 300 s after this. Without it the future is not judged. */
   now?: Date | undefined
-  /** What this receipt must say, for whoever knows what was asked. */
+  /** What this receipt must say, for a caller that knows what was asked. */
   expected?: ExpectedPayload | undefined
 }
 
@@ -117,7 +116,7 @@ function checkClaims({ payload, input }: CheckSubject): CheckOutcome | ReceiptRe
   return claims.length === 0 ? 'absent' : 'passed'
 }
 
-/** By the payload's 64 bits alone, which whoever writes two texts can make collide (T69). */
+/** By the payload's 64 bits alone, which an author of two texts can make collide (T69). */
 function checkActionHash({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
   const claims = input.claims.filter(({ field }) => field === 'action')
   const lie = claims.find(({ value }) => !isText(value) || sha256Hex(value).slice(0, 16) !== payload.action)
@@ -175,4 +174,46 @@ function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolea
 /** A lone surrogate would become U+FFFD: the hash of another text. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && !/\p{Surrogate}/u.test(value)
+}
+
+/** What the intent next to a receipt adds: the whole action, the hash of the context, and who acted for the approver. */
+export interface Statement {
+  action: string
+  context_sha256: string
+  /** Reference of a delegate. */
+  delegate?: string
+}
+
+/** Fields an intent and the payload it was signed with both hold. */
+const SHARED = ['rid', 'decision', 'approver', 'exp'] as const
+
+/**
+ * Opens the commitment of a receipt: is this the text whose hash the signed `nonce` shortens, and does it agree with the
+ * payload? Only then what it says of action and context is as good as signed.
+ * @param intentText RFC 8785 text of the intent, as handed out with the decision
+ * @param sha256Hex of a text's UTF-8 bytes
+ * @returns undefined when it is another text
+ */
+export function openStatement(
+  payload: ReceiptPayload,
+  intentText: string,
+  sha256Hex: (text: string) => string,
+): Statement | undefined {
+  if (sha256Hex(intentText).slice(0, 32) !== payload.nonce) return undefined
+  const intent = parseObject(intentText)
+  if (intent === undefined || SHARED.some((field) => intent.get(field) !== payload[field])) return undefined
+  const action = intent.get('action')
+  const context = intent.get('context_sha256')
+  if (typeof action !== 'string' || typeof context !== 'string') return undefined
+  const delegate = intent.get('delegate')
+  return { action, context_sha256: context, ...(typeof delegate === 'string' ? { delegate } : {}) }
+}
+
+function parseObject(text: string): ReadonlyMap<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value !== null && typeof value === 'object' ? new Map(Object.entries(value)) : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -85,7 +85,7 @@ export function parseReceiptInput(json: unknown): ReceiptInput {
   throw new ReceiptError(isUndecided(outer) ? 'receipt_not_decided' : 'receipt_unreadable')
 }
 
-/** The body of a request nobody has decided (yet). */
+/** The body of a request without a decision (yet). */
 function isUndecided(outer: Fields): boolean {
   return ['pending', 'expired'].some((status) => outer.get('status') === status)
 }

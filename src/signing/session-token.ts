@@ -66,7 +66,7 @@ export function createSessionTokens(keys: SessionKeys, baseUrl: string): Session
           currentDate: at,
         })
         const { sid, sub, aud } = payload
-        // One audience, not a list that also names us: such a token was made for somebody else too.
+        // One audience, not a list that also names us: such a token was made for another service too.
         if (typeof sid !== 'string' || typeof sub !== 'string' || typeof aud !== 'string') return undefined
         return { session_id: sid, user_id: sub }
       } catch {

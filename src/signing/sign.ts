@@ -1,9 +1,9 @@
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
+import { payloadProblem } from '../domain/receipt.ts'
 import { toBase64 } from './base64.ts'
 import { canonicalize } from './canonical.ts'
 import { platformAccepts, rawSign } from './ed25519.ts'
 import { keyProblemAt, type SigningKey } from './key-record.ts'
-import { payloadProblem } from './receipt-payload.ts'
 
 /**
  * The fresh signature does not verify. Ed25519 is deterministic: a faulty signature beside a good one of the same bytes

@@ -1,18 +1,19 @@
 import type { ReceiptPayload } from '../domain/receipt.ts'
+import { isReceiptPayload, payloadProblem } from '../domain/receipt.ts'
+import { sameBytes } from './base64.ts'
 import { canonicalize } from './canonical.ts'
 import type { VerificationKey } from './key-record.ts'
 import {
   type CheckOutcome,
   type CheckTrace,
+  openStatement,
   PAYLOAD_CHECKS,
   type ReceiptCheck,
+  type Statement,
   type VerifyOptions,
 } from './receipt-checks.ts'
 import { type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { ReceiptInput } from './receipt-input.ts'
-import { isReceiptPayload, payloadProblem } from './receipt-payload.ts'
-import { sameBytes } from './same-bytes.ts'
-import { openStatement, type Statement } from './statement.ts'
 
 /** A receipt that passed every check. */
 export interface VerifiedReceipt {
@@ -47,7 +48,7 @@ export interface Judgement extends CheckTrace {
 
 /**
  * Step 1: finds the key in the pinned set, by id or by the key's own bytes. The key in a message is never used itself:
- * whoever writes the message would choose it.
+ * the author of the message would choose it.
  */
 export function locateKey(
   input: ReceiptInput,
@@ -101,7 +102,7 @@ export function judgeReceipt(
   return { result: verified(payload, key, outcomes, statement), outcomes }
 }
 
-/** Every text whose hash `judgeReceipt` asks for: whoever can only hash asynchronously hashes these before. */
+/** Every text whose hash `judgeReceipt` asks for: a platform that can only hash asynchronously hashes these before. */
 export function hashedTexts({ intent, context, claims }: ReceiptInput): string[] {
   const actions = claims.filter(({ field }) => field === 'action').map(({ value }) => value)
   return [intent, context, ...actions].filter((text) => typeof text === 'string')

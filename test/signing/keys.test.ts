@@ -11,7 +11,7 @@ import {
   toJwks,
   toPublicRecord,
 } from '../../src/signing/keys.ts'
-import { isSmallOrder, publicKeyProblem } from '../../src/signing/public-key.ts'
+import { isSmallOrder, publicKeyProblem } from '../../src/signing/strict-ed25519.ts'
 import { bytes, hex, KEY_START, testKey } from './fixtures.ts'
 
 const P = 2n ** 255n - 19n

@@ -1,6 +1,6 @@
 import type { OutboxEvent } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
-import { plainEntry } from '../../signing/audit-content.ts'
+import { plainEntry } from '../../signing/audit-chain.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
 import { followCards, followConsents, followNotices } from '../chat/follow-cards.ts'
 import type { Trace, TraceSource } from '../delivery-ports.ts'

@@ -1,5 +1,5 @@
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
-import { publicKeyProblem } from '../../signing/public-key.ts'
+import { publicKeyProblem } from '../../signing/strict-ed25519.ts'
 import { CeremonyError } from './ceremony.ts'
 
 /** ES256, EdDSA and RS256: what authenticators really make. Nothing else is registered or verified (T35). */

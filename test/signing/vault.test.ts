@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { hkdf, hmacSha256, webhookSecret } from '../../src/signing/derive.ts'
 import { equalHex, fromBase64Url, toBase64Url } from '../../src/signing/encoding.ts'
-import { open, SealError, seal } from '../../src/signing/seal.ts'
+import { hkdf, hmacSha256, open, SealError, seal, webhookSecret } from '../../src/signing/vault.ts'
 import { bytes, hex, vectors } from './fixtures.ts'
 
 interface Group<T> {
