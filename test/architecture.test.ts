@@ -47,7 +47,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^src\/store\//,
     may: /^src\/(store|domain)\//,
-    types: /^src\/flow\/([a-z]+-)?ports\.ts$/,
+    types: /^src\/(flow\/([a-z]+-)?ports|signing\/keys)\.ts$/,
   },
   { room: /^src\/jobs\//, may: /^src\/(jobs|flow|domain)\// },
   { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },

@@ -6,7 +6,7 @@ import {
   type AuditRecord,
   type AuditType,
 } from '../domain/audit.ts'
-import type { TrailDeps } from '../flow/audit-ports.ts'
+import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { usageError } from './cli-error.ts'
 import { loadForStore } from './load-for-store.ts'
 import { table } from './table.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { loadSecrets } from '../config/secrets.ts'
-import type { TrailDeps } from '../flow/audit-ports.ts'
+import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keep-keys.ts'
 import type { Log } from '../flow/ports.ts'
 import type { KeyPurpose } from '../signing/keys.ts'

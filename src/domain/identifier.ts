@@ -33,6 +33,14 @@ export function newId(prefix: IdPrefix, random: Uint8Array): string {
   return `${prefix}_${text}`
 }
 
+/** Draws a fresh id. */
+export function drawId(
+  { random }: { random: { bytes(length: number): Uint8Array } },
+  prefix: IdPrefix,
+): string {
+  return newId(prefix, random.bytes(ID_BYTES))
+}
+
 /** Is the text shaped like an id of that kind? Anything else is refused before it reaches a query (T61). */
 export function isId(prefix: IdPrefix, text: unknown): text is string {
   return (

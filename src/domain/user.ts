@@ -76,6 +76,22 @@ export interface User {
   audit: AuditEntry[]
 }
 
+/** A signed-in browser. The cookie holds a random token; only its keyed hash is stored. */
+export interface Session {
+  id: string
+  token_hash: string
+  user_id: string
+  /** The person's own account, for the audit entries about the session; absent from sessions that the first versions made. */
+  account_id?: string
+  created_at: Date
+  last_seen_at: Date
+  /** 30 days after sign-in at most; carried over when the id is renewed. */
+  expires_at: Date
+  user_agent: string
+  /** The person's `factor_epoch` when it began; absent is 0. */
+  factor_epoch?: number
+}
+
 /**
  * Did the operator (or, for the first owner, the set-up link) vouch for the address? Any owner may invite any address and open
  * the link themself, so nothing that goes by the address alone reaches a person whom only an owner's invitation made.

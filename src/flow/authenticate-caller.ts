@@ -1,10 +1,20 @@
-import { isWellFormedApiKey, SCOPES } from '../domain/api-key.ts'
+import { type ApiKey, isWellFormedApiKey, SCOPES, type Scope } from '../domain/api-key.ts'
+import type { AuditActor } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
+import { drawId } from '../domain/identifier.ts'
 import { isVouchedFor, normaliseEmail } from '../domain/user.ts'
 import { equalHex } from '../signing/encoding.ts'
-import { drawId, type FlowDeps } from './deps.ts'
+import type { FlowDeps } from './deps.ts'
 import { internalKeyOf } from './manage-api-keys.ts'
-import type { Caller } from './ports.ts'
+
+/** Who calls with a key: an API key itself, or the internal token acting for one user through the account's pseudo-key. */
+export interface Caller {
+  key: ApiKey
+  scopes: readonly Scope[]
+  address: string
+  /** Set for the internal token: the user named in `X-Approver-Email`; only this person decides. */
+  internal_user_id?: string
+}
 
 /** What authenticating takes; `internalTokenHash` is undefined while that credential is off. */
 export type CallerDeps = Pick<
@@ -66,4 +76,10 @@ export async function authenticateInternal(
     subject: user.id,
   })
   return { key, scopes: SCOPES, address, internal_user_id: user.id }
+}
+
+/** The caller as the audit trail names it. */
+export function callerActor(caller: Caller): AuditActor {
+  const kind = caller.internal_user_id === undefined ? 'api_key' : 'internal'
+  return { kind, id: caller.key.id, address: caller.address }
 }

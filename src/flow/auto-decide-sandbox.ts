@@ -1,7 +1,8 @@
+import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest, Vote } from '../domain/request.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { closingChange } from './close-request.ts'
-import { drawId, type FlowDeps } from './deps.ts'
+import type { FlowDeps } from './deps.ts'
 import { decisionTime, stateIntent } from './state-intent.ts'
 
 /**

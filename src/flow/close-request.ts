@@ -1,6 +1,7 @@
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { buildEvent } from '../domain/event.ts'
 import { decidedData } from '../domain/event-data.ts'
+import { drawId } from '../domain/identifier.ts'
 import { buildPayload, type Outcome } from '../domain/receipt.ts'
 import {
   type ApprovalRequest,
@@ -11,7 +12,7 @@ import {
   type Vote,
 } from '../domain/request.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
-import { drawId, type FlowDeps } from './deps.ts'
+import type { FlowDeps } from './deps.ts'
 
 type CloseDeps = Pick<FlowDeps, 'signer' | 'random'>
 

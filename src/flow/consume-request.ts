@@ -1,10 +1,9 @@
 import { refusal } from '../domain/errors.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { canonicalize } from '../signing/canonical.ts'
-import { callerActor } from './caller-actor.ts'
+import { type Caller, callerActor } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
-import type { Caller } from './ports.ts'
 import { findOwnRequest } from './read-request.ts'
 import { expireIfLapsed } from './settle-request.ts'
 

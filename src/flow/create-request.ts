@@ -1,9 +1,9 @@
-import type { Account } from '../domain/account.ts'
-import { may, roleIn } from '../domain/account.ts'
+import { type Account, may, roleIn } from '../domain/account.ts'
 import { planReminders } from '../domain/attention.ts'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
+import { drawId } from '../domain/identifier.ts'
 import { monthAt } from '../domain/limits.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
@@ -12,9 +12,9 @@ import { factorsOf, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
 import { freePlaces, takePlaces } from './attention/take-places.ts'
+import type { Caller } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
-import { drawId, type FlowDeps } from './deps.ts'
-import type { Caller } from './ports.ts'
+import type { FlowDeps } from './deps.ts'
 
 /** A create body after its fields were checked one by one. */
 export interface CreateInput {

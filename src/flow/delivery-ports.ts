@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditRecord, AuditType } from '../domain/audit.ts'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { CallbackOutbox } from '../domain/request.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
@@ -136,41 +136,4 @@ export interface TargetUrls {
 /** Asks the scheduler to wake a sweep at that time. Losing it costs time, never a duty. */
 export interface Wakeups {
   at(sweep: 'deliver', time: Date): void
-}
-
-/** The append-only audit trail: a sequence without gaps in which every record is linked to the one before. */
-export interface AuditTrail {
-  head(): Promise<AuditRecord | undefined>
-  /** Which of these ids of entries are in the trail. */
-  known(eids: readonly string[]): Promise<Set<string>>
-  /**
-   * Inserts in order and stops at the first whose `seq` or `eid` is taken: somebody else was at it, look again. What was
-   * inserted before stays.
-   * @returns false when it stopped
-   */
-  insert(records: readonly AuditRecord[]): Promise<boolean>
-  /** Newest first. */
-  list(query: {
-    account_id?: string
-    type?: AuditType
-    subject?: string
-    /** Exclusive: only records with a smaller number. */
-    before?: number
-    limit: number
-  }): Promise<AuditRecord[]>
-  /**
-   * Those of a stretch of time, the latest first: by what they tell of, not by when the trail took them. `from` is inclusive,
-   * `to` exclusive, `before` an exclusive position.
-   */
-  listByTime(query: {
-    account_id: string
-    type?: AuditType
-    subject?: string
-    from?: Date
-    to?: Date
-    before?: { at: Date; seq: number }
-    limit: number
-  }): Promise<AuditRecord[]>
-  /** In order, from that number on. */
-  scan(from: number, limit: number): Promise<AuditRecord[]>
 }

@@ -1,22 +1,18 @@
-import { ID_BYTES, type IdPrefix, newId } from '../domain/identifier.ts'
 import type { ApiKeyStore } from '../store/api-keys.ts'
+import type { BootstrapStore } from '../store/bootstraps.ts'
+import type { ChangeSignal } from '../store/change-signal.ts'
+import type { IdempotencyStore } from '../store/idempotency.ts'
+import type { InboxSignal } from '../store/inbox-signal.ts'
+import type { PlaceStore } from '../store/places.ts'
+import type { QuotaStore } from '../store/quotas.ts'
 import type { RequestHistory } from '../store/request-history.ts'
 import type { RequestStore } from '../store/requests.ts'
-import type { PlaceStore } from './attention-ports.ts'
-import type { BootstrapStore } from './bootstrap-ports.ts'
+import type { VerificationLog } from './audit/verification-log.ts'
 import type { CardStore, ChatInstallationStore, ChatLinkStore, ChatPort, SeenStore } from './chat-ports.ts'
-import type {
-  AuditTrail,
-  DeliveryStore,
-  TargetUrls,
-  TraceSource,
-  WebhookSender,
-  WebhookStore,
-} from './delivery-ports.ts'
-import type { InboxSignal } from './inbox-ports.ts'
+import type { DeliveryStore, TargetUrls, TraceSource, WebhookSender, WebhookStore } from './delivery-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
 import type { PeopleDeps } from './people/people-deps.ts'
-import type { ChangeSignal, IdempotencyStore, QuotaStore, Signer, VerificationLog } from './ports.ts'
+import type { AuditTrail, Signer } from './ports.ts'
 import type { PushKeyKeeper } from './push/push-secrets.ts'
 import type { PushSender, PushStore } from './push-ports.ts'
 
@@ -39,8 +35,8 @@ export interface FlowDeps extends PeopleDeps {
   history: RequestHistory
   idempotency: IdempotencyStore
   verifications: VerificationLog
-  changes: ChangeSignal
-  inbox: InboxSignal
+  changes: Omit<ChangeSignal, 'stop'>
+  inbox: Pick<InboxSignal, 'watch'>
   signer: Signer
   keys: KeyKeeper
   webhooks: WebhookStore
@@ -60,9 +56,4 @@ export interface FlowDeps extends PeopleDeps {
   sender: WebhookSender
   targets: TargetUrls
   settings: Settings
-}
-
-/** Draws a fresh id. */
-export function drawId(deps: Pick<FlowDeps, 'random'>, prefix: IdPrefix): string {
-  return newId(prefix, deps.random.bytes(ID_BYTES))
 }

@@ -1,9 +1,10 @@
 import type { AuditActor } from '../domain/audit.ts'
+import { drawId } from '../domain/identifier.ts'
 import { fromBase64Url, toBase64Url } from '../signing/encoding.ts'
 import { type KeyPurpose, KeyRing, newSigningKey, type SigningKey } from '../signing/keys.ts'
 import { signPayload } from '../signing/sign.ts'
-import { drawId } from './deps.ts'
-import type { Clock, Log, Random, SealedKey, Signer, SigningKeyStore, Vault } from './ports.ts'
+import type { SealedKey, SigningKeyStore } from '../store/signing-keys.ts'
+import type { Clock, Log, Random, Signer, Vault } from './ports.ts'
 
 interface KeyDeps {
   store: SigningKeyStore

@@ -3,8 +3,8 @@ import type { AuditActor, AuditType } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { keyData } from '../domain/event-data.ts'
-import { isId } from '../domain/identifier.ts'
-import { drawId, type FlowDeps } from './deps.ts'
+import { drawId, isId } from '../domain/identifier.ts'
+import type { FlowDeps } from './deps.ts'
 
 type KeyDeps = Pick<FlowDeps, 'apiKeys' | 'vault' | 'clock' | 'random' | 'changes'>
 

@@ -1,7 +1,7 @@
 import { refusal } from '../domain/errors.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
+import type { Watch } from '../store/change-signal.ts'
 import type { FlowDeps } from './deps.ts'
-import type { Watch } from './ports.ts'
 import { settleRequest } from './settle-request.ts'
 
 /** What waiting for a request takes. */

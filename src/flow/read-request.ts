@@ -2,8 +2,8 @@ import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
 import type { ListQuery } from '../store/requests.ts'
+import type { Caller } from './authenticate-caller.ts'
 import type { FlowDeps } from './deps.ts'
-import type { Caller } from './ports.ts'
 import { expireIfLapsed, settleRequest } from './settle-request.ts'
 
 type ReadDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>

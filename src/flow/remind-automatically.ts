@@ -1,9 +1,10 @@
 import { judgeReminder } from '../domain/attention.ts'
 import { buildEvent } from '../domain/event.ts'
 import { remindedData } from '../domain/event-data.ts'
+import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { auditEntry } from './close-request.ts'
-import { drawId, type FlowDeps } from './deps.ts'
+import type { FlowDeps } from './deps.ts'
 
 type RemindDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
 

@@ -1,9 +1,10 @@
 import { buildEvent } from '../domain/event.ts'
 import { expiredData } from '../domain/event-data.ts'
+import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { autoDecideSandbox } from './auto-decide-sandbox.ts'
 import { auditEntry } from './close-request.ts'
-import { drawId, type FlowDeps } from './deps.ts'
+import type { FlowDeps } from './deps.ts'
 
 type SettleDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
 

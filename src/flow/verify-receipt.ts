@@ -1,12 +1,12 @@
 import type { AuditActor } from '../domain/audit.ts'
-import { isId } from '../domain/identifier.ts'
+import { drawId, isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
 import { sha256Hex, toBase64 } from '../signing/encoding.ts'
 import { verifyReceiptJson } from '../signing/verify.ts'
-import { drawId, type FlowDeps } from './deps.ts'
+import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
 
 /** The answer of the public verification. `publicKey` is standard base64 of the raw 32 bytes. */

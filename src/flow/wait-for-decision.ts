@@ -1,7 +1,7 @@
 import { refusal } from '../domain/errors.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
+import type { Caller } from './authenticate-caller.ts'
 import { isWorthWaiting, nextState, type WaitDeps } from './next-state.ts'
-import type { Caller } from './ports.ts'
 import { readOwnRequest } from './read-request.ts'
 
 /**

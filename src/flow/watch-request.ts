@@ -1,6 +1,6 @@
 import type { ApprovalRequest } from '../domain/request.ts'
+import type { Caller } from './authenticate-caller.ts'
 import { isWorthWaiting, nextState, type Patience, type WaitDeps } from './next-state.ts'
-import type { Caller } from './ports.ts'
 import { readOwnRequest } from './read-request.ts'
 
 /**

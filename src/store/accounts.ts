@@ -1,10 +1,11 @@
 import mongoose, { Schema } from 'mongoose'
-import { type Account, hasChannel } from '../domain/account.ts'
+import { type Account, type AccountChannel, hasChannel } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
+import type { ChatChannel } from '../domain/chat.ts'
 import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
-import type { AccountStore } from '../flow/ports.ts'
 import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { OLDEST_FIRST } from './filters.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
 
 const { trusted } = mongoose
@@ -78,24 +79,33 @@ accountSchema.index(
 )
 carryTraces(accountSchema)
 
+export type AccountStore = ReturnType<typeof createAccountStore>
+
 /** Accounts on mongoose. */
-export function createAccountStore(connection: StoreConnection, nudge: Nudge = noNudge): AccountStore {
+export function createAccountStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
-  const find = async (accountId: string): Promise<Account | undefined> => {
-    const document = await model.findById(accountId).lean<AccountDocument>()
+  const find = async (id: string): Promise<Account | undefined> => {
+    const document = await model.findById(id).lean<AccountDocument>()
     return document === null ? undefined : fromDocument(document)
   }
   return {
-    async insert({ id, ...rest }) {
+    async insert({ id, ...rest }: Account): Promise<void> {
       await model.create({ _id: id, ...rest })
     },
     find,
-    async ofPerson(userId) {
+    /** The account this person owns and all that have them as a member, invited ones included; oldest first. */
+    async ofPerson(userId: string): Promise<Account[]> {
       const mine = { $or: [{ owner_id: userId }, { 'members.user_id': userId }] }
-      const found = await model.find(mine).sort({ created_at: 1, _id: 1 }).lean<AccountDocument[]>()
+      const found = await model.find(mine).sort(OLDEST_FIRST).lean<AccountDocument[]>()
       return found.map(fromDocument)
     },
-    async change(id, version, fields, audit) {
+    /** Replaces the named fields if no other write came in between. @returns undefined when the version moved: read again. */
+    async change(
+      id: string,
+      version: number,
+      fields: Partial<Pick<Account, 'name' | 'policy' | 'members'>>,
+      audit: AuditEntry[],
+    ): Promise<Account | undefined> {
       // The first accounts have no version.
       const unmoved = version === 0 ? trusted({ $in: [0, null] }) : version
       const update = traced({ $set: { ...fields, version: version + 1 } }, audit)
@@ -105,7 +115,13 @@ export function createAccountStore(connection: StoreConnection, nudge: Nudge = n
       nudge()
       return fromDocument(changed)
     },
-    async addChannel(id, channel, most, audit) {
+    /** Adds a channel, unless the account has it or has `most` already; the entry is written with it only. */
+    async addChannel(
+      id: string,
+      channel: AccountChannel,
+      most: number,
+      audit: AuditEntry,
+    ): Promise<'added' | 'known' | 'full'> {
       const { platform, tenant, channel: name } = channel
       const free = {
         _id: id,
@@ -113,13 +129,16 @@ export function createAccountStore(connection: StoreConnection, nudge: Nudge = n
         [`channels.${most - 1}`]: trusted({ $exists: false }),
       }
       const added = await model.updateOne(free, traced({ $push: { channels: channel } }, [audit]))
-      if (added.modifiedCount === 1) {
-        nudge()
-        return 'added'
-      }
-      return hasChannel(await find(id), channel) ? 'known' : 'full'
+      if (added.modifiedCount === 0) return hasChannel(await find(id), channel) ? 'known' : 'full'
+      nudge()
+      return 'added'
     },
-    async removeChannel(id, { platform, tenant, channel }, audit) {
+    /** @returns false when the account does not have the channel. */
+    async removeChannel(
+      id: string,
+      { platform, tenant, channel }: ChatChannel,
+      audit: AuditEntry,
+    ): Promise<boolean> {
       const same = { platform, tenant, channel }
       const holding = { _id: id, channels: trusted({ $elemMatch: same }) }
       const removed = await model.updateOne(holding, traced({ $pull: { channels: same } }, [audit]))

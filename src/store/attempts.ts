@@ -1,5 +1,4 @@
 import mongoose, { Schema } from 'mongoose'
-import type { AttemptStore } from '../flow/people-ports.ts'
 import type { Clock } from '../flow/ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
@@ -20,11 +19,17 @@ const attemptSchema = new Schema<AttemptDocument>(
 )
 attemptSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-/** Counters of attempts on mongoose: one atomic upsert each, so that all processes count together (T26). */
-export function createAttemptStore(connection: StoreConnection, clock: Clock): AttemptStore {
+export type AttemptStore = ReturnType<typeof createAttemptStore>
+
+/**
+ * Attempts per subject (`totp:<address>`, …) in fixed windows, on mongoose: one atomic upsert each, so that all processes
+ * count together (T26).
+ */
+export function createAttemptStore(connection: StoreConnection, clock: Clock) {
   const model = connection.model<AttemptDocument>('Attempt', attemptSchema, 'attempts')
   return {
-    async take(subject, windowSeconds) {
+    /** @returns the number within the window, this one included, and when the window ends. */
+    async take(subject: string, windowSeconds: number): Promise<{ count: number; ends: Date }> {
       const start = Math.floor(clock.now().getTime() / 1000 / windowSeconds) * windowSeconds
       const ends = new Date((start + windowSeconds) * 1000)
       const count = { $inc: { count: 1 }, $setOnInsert: { expires_at: ends } }
@@ -39,7 +44,8 @@ export function createAttemptStore(connection: StoreConnection, clock: Clock): A
         }
       }
     },
-    async giveBack(subject, windowSeconds, ends) {
+    /** Takes one attempt back out of the window that ends at `ends`; what is gone or at 0 stays. */
+    async giveBack(subject: string, windowSeconds: number, ends: Date): Promise<void> {
       const start = ends.getTime() / 1000 - windowSeconds
       const taken = { _id: `${subject}@${start}`, count: mongoose.trusted({ $gt: 0 }) }
       await model.updateOne(taken, { $inc: { count: -1 } })

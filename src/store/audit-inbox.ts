@@ -1,9 +1,8 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { TraceSource } from '../flow/delivery-ports.ts'
-import type { AuditLog } from '../flow/ports.ts'
 import { auditFields } from './audit-fields.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { carryTraces, createTraceSource, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & Relayed
@@ -14,19 +13,21 @@ const inboxSchema = new Schema<InboxDocument>(
 )
 carryTraces(inboxSchema)
 
-/** Entries whose change has no document of its own wait here until they are in the trail, then they are gone. */
-export function createAuditInbox(connection: StoreConnection, nudge: Nudge = noNudge): AuditLog {
+export type AuditLog = ReturnType<typeof createAuditInbox>
+
+/**
+ * Audit entries of changes that have no document of their own (the others travel inside their document) wait here until they
+ * are in the trail, then they are gone.
+ */
+export function createAuditInbox(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<InboxDocument>('AuditInbox', inboxSchema, 'audit_inbox')
   return {
-    async append(...audit) {
+    /** One call is one write; calling again with the same entries writes nothing twice. */
+    async append(...audit: AuditEntry[]): Promise<void> {
       const [first] = audit
       if (first === undefined) return
-      try {
-        await model.create({ _id: first.eid, audit, ...tokenOf({ audit }) })
-      } catch (error) {
-        // The same batch, written by an attempt that did not hear back.
-        if (!isDuplicateKey(error)) throw error
-      }
+      // Taken: the same batch, written by an attempt that did not hear back.
+      await unlessTaken(() => model.create({ _id: first.eid, audit, ...tokenOf({ audit }) }))
       nudge()
     },
   }

@@ -1,6 +1,6 @@
 import { Schema } from 'mongoose'
 import type { AuditRecord } from '../domain/audit.ts'
-import type { AuditTrail } from '../flow/delivery-ports.ts'
+import type { AuditTrail } from '../flow/ports.ts'
 import { auditFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 

@@ -1,133 +1,197 @@
-import mongoose from 'mongoose'
-import type { Bootstrap } from '../domain/bootstrap.ts'
-import type { BootstrapStore } from '../flow/bootstrap-ports.ts'
-import { type BootstrapDocument, bootstrapSchema } from './bootstrap-schema.ts'
-import { isDuplicateKey, type StoreConnection } from './connect.ts'
-import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'
+import mongoose, { Schema } from 'mongoose'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { Bootstrap, Consent } from '../domain/bootstrap.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import { auditFields, outboxFields } from './audit-fields.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
+import { evidenceFields } from './request-schema.ts'
+import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
 
-/** The store's own clock, in the operation that acts on it (T75, T77). */
-const UNEXPIRED = trusted({ $gt: ['$expires_at', '$$NOW'] })
-const EXPIRED = trusted({ $lte: ['$expires_at', '$$NOW'] })
+type BootstrapDocument = Omit<Bootstrap, 'id'> & { _id: string } & Relayed
 
-/** How far our clock may lag behind the database's without hiding what is due. */
-const CLOCK_MARGIN_MS = 5_000
+const part = { _id: false, strict: 'throw' } as const
+const text = { type: String, required: true } as const
+const date = { type: Date, required: true } as const
+const number = { type: Number, required: true } as const
+
+const consentFields = new Schema(
+  {
+    decision: text,
+    method: text,
+    at: date,
+    user_id: text,
+    intent_json: text,
+    evidence: { type: evidenceFields, required: true },
+  },
+  part,
+)
+
+/** Collection `bootstraps`. Neither the `bootstrap_id` nor a key is ever in it, nor an e-mail address. */
+const bootstrapSchema = new Schema<BootstrapDocument>(
+  {
+    _id: text,
+    version: number,
+    secret_hash: text,
+    account_id: String,
+    slot: String,
+    status: text,
+    client_name: text,
+    code: text,
+    scopes: { type: [String], required: true },
+    code_challenge: String,
+    requester: {
+      type: new Schema({ address: text, user_agent: { type: String, default: '' } }, part),
+      required: true,
+    },
+    wrong_codes: number,
+    created_at: date,
+    expires_at: date,
+    consent: consentFields,
+    key_id: String,
+    collect_by: Date,
+    collected: new Schema({ at: date, address: String }, part),
+    polled_at: Date,
+    outbox: { type: [outboxFields], required: true },
+    audit: { type: [auditFields], required: true },
+  },
+  STRICT_SCHEMA,
+)
+bootstrapSchema.index({ secret_hash: 1 }, { unique: true })
+// Unique: whatever comes at once, no e-mail address has more requests waiting than slots.
+bootstrapSchema.index({ slot: 1 }, { unique: true, partialFilterExpression: { slot: { $exists: true } } })
+bootstrapSchema.index({ status: 1, expires_at: 1 })
+bootstrapSchema.index(
+  { account_id: 1, status: 1 },
+  { partialFilterExpression: { account_id: { $exists: true } } },
+)
+carryTraces(bootstrapSchema)
 
 type BootstrapModel = mongoose.Model<BootstrapDocument>
-type Reads = 'find' | 'findBySecret' | 'holders' | 'waitingFor' | 'uncollected' | 'lapsed' | 'nextExpiry'
+type Filter = mongoose.QueryFilter<BootstrapDocument>
 
-/** Bootstrap requests on mongoose; see the port for what each method promises. */
-export function createBootstrapStore(connection: StoreConnection, nudge: Nudge = noNudge): BootstrapStore {
-  const model: BootstrapModel = connection.model<BootstrapDocument>(
-    'Bootstrap',
-    bootstrapSchema,
-    'bootstraps',
-  )
+/** What the owner's consent changes; `key_id` and `collect_by` come with an approval. */
+export interface ConsentChange {
+  consent: Consent
+  key_id?: string
+  collect_by?: Date
+  events: OutboxEvent[]
+  audit: AuditEntry[]
+}
+
+export type BootstrapStore = ReturnType<typeof createBootstrapStore>
+
+/**
+ * Agents' requests for keys, on mongoose. Every write is one conditional single-document write; the database's clock judges
+ * expiry.
+ */
+export function createBootstrapStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+  const model: BootstrapModel = connection.model('Bootstrap', bootstrapSchema, 'bootstraps')
   return { ...reads(model), ...writes(model, nudge) }
 }
 
-function reads(model: BootstrapModel): Pick<BootstrapStore, Reads> {
-  const oldest = async (
-    filter: mongoose.QueryFilter<BootstrapDocument>,
-    by: 'created_at' | 'expires_at',
-    limit = 0,
-  ) => {
+function reads(model: BootstrapModel) {
+  const oldest = async (filter: Filter, by: 'created_at' | 'expires_at', limit = 0): Promise<Bootstrap[]> => {
     const query = model.find(filter).sort({ [by]: 1, _id: 1 })
     return (await query.limit(limit).lean<BootstrapDocument[]>()).map(fromDocument)
   }
   return {
-    find: async (id) => toBootstrap(await model.findById(id).lean<BootstrapDocument>()),
-    async findBySecret(hash) {
+    async find(id: string): Promise<Bootstrap | undefined> {
+      return toBootstrap(await model.findById(id).lean<BootstrapDocument>())
+    },
+    async findBySecret(hash: string): Promise<Bootstrap | undefined> {
       if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a hash')
       return toBootstrap(await model.findOne({ secret_hash: hash }).lean<BootstrapDocument>())
     },
-    holders: (slots) => oldest({ slot: trusted({ $in: [...slots] }) }, 'created_at'),
-    waitingFor: (accountId) =>
+    /** Those that hold these slots, the oldest first. */
+    holders: (slots: readonly string[]) => oldest({ slot: trusted({ $in: [...slots] }) }, 'created_at'),
+    /** Pending and unexpired, for this account, the oldest first. */
+    waitingFor: (accountId: string) =>
       oldest({ account_id: String(accountId), status: 'pending', $expr: UNEXPIRED }, 'created_at'),
-    uncollected: (since, limit) =>
+    /** Approved after `since`, and not noted as collected. */
+    uncollected: (since: Date, limit: number) =>
       oldest(
         { status: 'approved', expires_at: trusted({ $gt: since }), collected: null },
         'expires_at',
         limit,
       ),
-    lapsed(now, limit) {
-      const soon = trusted({ $lte: new Date(now.getTime() + CLOCK_MARGIN_MS) })
-      return oldest({ status: 'pending', expires_at: soon, $expr: EXPIRED }, 'expires_at', limit)
-    },
-    async nextExpiry() {
+    /** Pending and past their time, the longest lapsed first; `now` narrows the search only. */
+    lapsed: (now: Date, limit: number) =>
+      oldest({ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
+    /** When the time of the next pending one is up. */
+    async nextExpiry(): Promise<Date | undefined> {
       const query = model.findOne({ status: 'pending' }, { expires_at: 1 }).sort({ expires_at: 1 })
       return (await query.lean<Pick<BootstrapDocument, 'expires_at'>>())?.expires_at
     },
   }
 }
 
-function writes(model: BootstrapModel, nudge: Nudge): Omit<BootstrapStore, Reads> {
+/** @returns of a change: undefined when its condition does not hold (any more) */
+function writes(model: BootstrapModel, nudge: Nudge) {
   const update = async (
-    filter: mongoose.QueryFilter<BootstrapDocument>,
+    filter: Filter,
     change: mongoose.UpdateQuery<BootstrapDocument>,
-  ) => {
+  ): Promise<Bootstrap | undefined> => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
     const changed = toBootstrap(await query.lean<BootstrapDocument>())
     if (changed !== undefined) nudge()
     return changed
   }
   return {
-    async insert({ id, ...rest }) {
-      try {
-        await model.create({ _id: id, ...rest, ...tokenOf(rest) })
-        nudge()
-        return true
-      } catch (error) {
-        if (isDuplicateKey(error, 'slot')) return false
-        throw error
-      }
+    /** @returns false when its slot is taken. */
+    async insert({ id, ...rest }: Bootstrap): Promise<boolean> {
+      const inserted = await unlessTaken(() => model.create({ _id: id, ...rest, ...tokenOf(rest) }), 'slot')
+      if (inserted) nudge()
+      return inserted
     },
-    settle: (id, { consent, key_id, collect_by, events, audit }) =>
-      update(
-        { _id: id, status: 'pending', $expr: UNEXPIRED },
-        traced(
-          closing(consent.decision, {
-            consent,
-            ...(key_id === undefined ? {} : { key_id }),
-            ...(collect_by === undefined ? {} : { collect_by }),
-          }),
-          audit,
-          events,
-        ),
-      ),
-    countWrongCode(id, before, rejection) {
+    /** Pending and unexpired → approved or rejected. */
+    settle(id: string, { consent, key_id, collect_by, events, audit }: ConsentChange) {
+      const handedOut = {
+        ...(key_id === undefined ? {} : { key_id }),
+        ...(collect_by === undefined ? {} : { collect_by }),
+      }
+      const change = closing(consent.decision, { consent, ...handedOut })
+      return update({ _id: id, status: 'pending', $expr: UNEXPIRED }, traced(change, audit, events))
+    },
+    /**
+     * Counts a wrong matching code after `before` others; with `rejection` this one rejects.
+     * @returns undefined when another process counted meanwhile, or it is no longer pending and unexpired
+     */
+    countWrongCode(id: string, before: number, rejection?: AuditEntry) {
       const open = { _id: id, status: 'pending', wrong_codes: before, $expr: UNEXPIRED } as const
       const counted = { wrong_codes: before + 1 }
       if (rejection === undefined) return update(open, { $set: counted, $inc: { version: 1 } })
       return update(open, traced(closing('rejected', counted), [rejection]))
     },
-    expire: (id, audit) =>
+    /** Pending and past its time → expired. */
+    expire: (id: string, audit: AuditEntry) =>
       update({ _id: id, status: 'pending', $expr: EXPIRED }, traced(closing('expired'), [audit])),
-    giveUp: (id, audit) => update({ _id: id, status: 'pending' }, traced(closing('expired'), [audit])),
-    async poll(id, before, at) {
+    /** Pending → expired before its time: a newer request takes its place. */
+    giveUp: (id: string, audit: AuditEntry) =>
+      update({ _id: id, status: 'pending' }, traced(closing('expired'), [audit])),
+    /** Takes a poll. @returns false when the last one was later than `before`. */
+    async poll(id: string, before: Date, at: Date): Promise<boolean> {
       const rested = [{ polled_at: null }, { polled_at: trusted({ $lte: before }) }]
       const taken = await model.updateOne({ _id: id, $or: rested }, { $set: { polled_at: at } })
       return taken.matchedCount === 1
     },
-    noteCollected: (id, collected, audit) =>
+    /** Approved and not noted as collected → noted. */
+    noteCollected: (id: string, collected: NonNullable<Bootstrap['collected']>, audit: AuditEntry) =>
       update(
         { _id: id, status: 'approved', collected: null },
         traced({ $set: { collected }, $inc: { version: 1 } }, [audit]),
       ),
-    deleteOld: (before, limit) => deleteOld(model, before, limit),
+    /** Deletes settled ones that ended before then and whose traces were carried on. @returns how many */
+    async deleteOld(before: Date, limit: number): Promise<number> {
+      const old = { status: trusted({ $ne: 'pending' as const }), expires_at: trusted({ $lt: before }) }
+      const query = model.find({ ...old, relay: null }, { _id: 1 }).limit(limit)
+      const ids = (await query.lean<{ _id: string }[]>()).map(({ _id }) => _id)
+      if (ids.length === 0) return 0
+      return (await model.deleteMany({ _id: trusted({ $in: ids }), relay: null })).deletedCount
+    },
   }
-}
-
-async function deleteOld(model: BootstrapModel, before: Date, limit: number): Promise<number> {
-  const old = { status: trusted({ $ne: 'pending' as const }), expires_at: trusted({ $lt: before }) }
-  const found = await model
-    .find({ ...old, relay: null }, { _id: 1 })
-    .limit(limit)
-    .lean<{ _id: string }[]>()
-  const ids = found.map(({ _id }) => _id)
-  if (ids.length === 0) return 0
-  return (await model.deleteMany({ _id: trusted({ $in: ids }), relay: null })).deletedCount
 }
 
 /** It stops to be pending: its place is free for the next one. */

@@ -1,6 +1,52 @@
-import mongoose, { Schema } from 'mongoose'
-import type { Challenge, ChallengeStore, ShownItem } from '../flow/people-ports.ts'
+import { Schema } from 'mongoose'
+import type { Outcome } from '../domain/receipt.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { UNEXPIRED } from './filters.ts'
+
+/** What a challenge may be used for; another purpose never accepts it (T19). */
+export type ChallengePurpose =
+  | 'sign-in'
+  | 'enroll'
+  | 'decision'
+  | 'batch'
+  | 'bootstrap'
+  | 'passkey.add'
+  | 'step-up'
+  | 'chat.install'
+
+/** A WebAuthn challenge as the server keeps it: hashed, single use, five minutes (T33). `chat.install`: an OAuth state. */
+export interface Challenge {
+  /** Hex SHA-256 of the challenge bytes. */
+  id: string
+  purpose: ChallengePurpose
+  user_id?: string
+  /** Step-up: the operation and its target, e.g. `passkey.remove:pky_…`; enrolment: the enrolment's id. */
+  subject?: string
+  /** Step-up and adding a passkey: the session that asked. */
+  session_id?: string
+  /** Decision: the request, the outcome and the intent whose hash is the challenge. Batch: the batch statement. */
+  request_id?: string
+  intent_json?: string
+  /** Batch: what the person was shown of each request, in the order of the statement. */
+  shown?: ShownItem[]
+  /** Set-up by the first owner: what the person typed before the ceremony. Enrolment: the handle offered. */
+  profile?: { email: string; name: string; user_handle: string }
+  expires_at: Date
+}
+
+/** One request of a batch as it stood when the person was asked; any difference later refuses the whole batch (T18). */
+export interface ShownItem {
+  request_id: string
+  decision: Outcome
+  /** RFC 8785 text of the request's own intent. */
+  intent_json: string
+  /** User id of whose vote it would be. */
+  whose: string
+  /** Decision ids of the votes cast until then. */
+  votes: string[]
+  /** The factors with which the person could decide it. */
+  methods: ('passkey' | 'totp')[]
+}
 
 type ChallengeDocument = Omit<Challenge, 'id'> & { _id: string }
 
@@ -40,15 +86,21 @@ const challengeSchema = new Schema<ChallengeDocument>(
 )
 challengeSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
+export type ChallengeStore = ReturnType<typeof createChallengeStore>
+
 /** WebAuthn challenges on mongoose. Reading one deletes it: two equal answers can never both find it (T33). */
-export function createChallengeStore(connection: StoreConnection): ChallengeStore {
+export function createChallengeStore(connection: StoreConnection) {
   const model = connection.model<ChallengeDocument>('Challenge', challengeSchema, 'challenges')
   return {
-    async put({ id, ...rest }) {
+    async put({ id, ...rest }: Challenge): Promise<void> {
       await model.create({ _id: id, ...rest })
     },
-    async take(id, purpose) {
-      const open = { _id: id, purpose, $expr: mongoose.trusted({ $gt: ['$expires_at', '$$NOW'] }) }
+    /**
+     * Reads and deletes in one step, before anything is verified (T33). Expired ones (by the database's clock) and those of
+     * another purpose are not found.
+     */
+    async take(id: string, purpose: ChallengePurpose): Promise<Challenge | undefined> {
+      const open = { _id: id, purpose, $expr: UNEXPIRED }
       const taken = await model.findOneAndDelete(open).lean<ChallengeDocument>()
       if (taken === null) return undefined
       const { _id, ...rest } = taken

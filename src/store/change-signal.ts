@@ -1,7 +1,23 @@
-import type { ChangeSignal, Clock, Log, Watch } from '../flow/ports.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
+import type { Clock, Log } from '../flow/ports.ts'
 import type { ApiKeyStore } from './api-keys.ts'
 import type { RequestStore } from './requests.ts'
-import { createSharedLook } from './shared-look.ts'
+
+/** What a look on behalf of a waiter finds: the request, and whether the key that asked for it has been revoked. */
+interface News {
+  request: ApprovalRequest | undefined
+  revoked: boolean
+}
+
+/** One waiter's eye on one request and on its own key. */
+export interface Watch {
+  /**
+   * Looks as soon as the request may have another version than this, the key was revoked, `deadline` came or the signal
+   * was stopped. Nothing that happens between two calls is missed. @returns undefined when `signal` aborted
+   */
+  next(version: number, deadline: Date, signal: AbortSignal): Promise<News | undefined>
+  close(): void
+}
 
 /** One who watches. `version`: what it waits beyond; undefined while it does not wait. `told`: something happened. */
 interface Watcher {
@@ -16,18 +32,18 @@ interface Watcher {
 const POLL_MS = 100
 const LONGEST_PAUSE_MS = 400
 
-/** A change signal that can be stopped; stopping wakes everybody. */
-export interface StoppableChangeSignal extends ChangeSignal {
-  stop(): void
-}
-
 interface Stores {
   requests: Pick<RequestStore, 'versions' | 'findMany'>
   apiKeys: Pick<ApiKeyStore, 'revokedAmong'>
 }
 
-/** One poller per process for all waiters (T67): two commands a tenth of a second, and none while nobody waits. */
-export function createChangeSignal(stores: Stores, clock: Clock, log: Log): StoppableChangeSignal {
+export type ChangeSignal = ReturnType<typeof createChangeSignal>
+
+/**
+ * Wakes those who wait for a request: at once for changes made by this process, by polling for those of others. One poller
+ * per process for all waiters (T67): two commands a tenth of a second, and none while no request is waited for.
+ */
+export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   const watchers = createWatchers()
   const look = createSharedLook(stores)
   const poller = createPoller({
@@ -69,10 +85,14 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log): Stop
     }
   }
   return {
-    changed: (id) => watchers.of(id).forEach(tell),
+    /** Tells waiters in this process that a request changed or a key was revoked. */
+    changed: (id: string): void => watchers.of(id).forEach(tell),
+    /** True from shutdown on: waiting on is of no use. */
     stopped: () => stopped,
+    /** Watches from now on: open it before the first read, and close it. */
     watch,
-    stop() {
+    /** Wakes all waiters, for good. */
+    stop(): void {
       stopped = true
       poller.stop()
       for (const watcher of watchers.waiting()) tell(watcher)
@@ -100,7 +120,7 @@ async function whoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watc
   )
 }
 
-/** Everybody who watches, by the ids they watch. */
+/** All watchers, by the ids they watch. */
 function createWatchers() {
   const all = new Set<Watcher>()
   const byId = new Map<string, Set<Watcher>>()
@@ -153,5 +173,51 @@ function createPoller(work: { wanted(): boolean; poll(): Promise<void>; failed(e
       stopped = true
       clearTimeout(timer)
     },
+  }
+}
+
+interface Asked {
+  requestId: string
+  keyId: string
+  resolve: (news: News) => void
+  reject: (error: unknown) => void
+}
+
+/** Requests read at once: enough to be few commands, few enough to be small ones. */
+const BATCH = 200
+
+/**
+ * Reads for many waiters together: a thousand woken by one poll cost a handful of commands, not two thousand. One batch at
+ * a time, so that batches grow as the store slows down. The key is read in the same moment as the request (T54).
+ */
+function createSharedLook(stores: Stores): (requestId: string, keyId: string) => Promise<News> {
+  const asked: Asked[] = []
+  let working = false
+  const work = async (): Promise<void> => {
+    while (asked.length > 0) await answer(stores, asked.splice(0, BATCH))
+    working = false
+  }
+  return (requestId, keyId) =>
+    new Promise((resolve, reject) => {
+      asked.push({ requestId, keyId, resolve, reject })
+      if (working) return
+      working = true
+      // All waiters woken in this turn of the event loop ask in this turn.
+      setImmediate(work)
+    })
+}
+
+async function answer({ requests, apiKeys }: Stores, batch: readonly Asked[]): Promise<void> {
+  try {
+    const [found, revoked] = await Promise.all([
+      requests.findMany([...new Set(batch.map((one) => one.requestId))]),
+      apiKeys.revokedAmong([...new Set(batch.map((one) => one.keyId))]),
+    ])
+    const byId = new Map(found.map((request) => [request.id, request]))
+    const dead = new Set(revoked)
+    for (const { requestId, keyId, resolve } of batch)
+      resolve({ request: byId.get(requestId), revoked: dead.has(keyId) })
+  } catch (error) {
+    for (const { reject } of batch) reject(error)
   }
 }

@@ -1,6 +1,33 @@
 import mongoose, { Schema } from 'mongoose'
-import type { Enrollment, EnrollmentStore } from '../flow/people-ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { UNEXPIRED } from './filters.ts'
+
+/** A one-time link to set up the first owner or an invited person. Only the token's keyed hash is stored. */
+export interface Enrollment {
+  id: string
+  kind: 'setup' | 'invite'
+  token_hash: string
+  /** Invitations: the person invited. */
+  user_id?: string
+  /** Invitations to become a member: of this account. Without it the operator gave the link out. */
+  account_id?: string
+  /** An invitation to become a member that the operator gave out, by the command line. */
+  by_operator?: true
+  /** What the person typed (set-up) and the seed shown, while they enrol with codes. */
+  pending?: EnrollmentPending
+  /** Codes compared so far; at five the link is dead. */
+  tries: number
+  expires_at: Date
+  created_at: Date
+}
+
+interface EnrollmentPending {
+  /** Set-up: the id the person will have; the seed is sealed for it. */
+  user_id: string
+  email: string
+  name: string
+  sealed_seed: string
+}
 
 type EnrollmentDocument = Omit<Enrollment, 'id'> & { _id: string }
 
@@ -34,34 +61,42 @@ enrollmentSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 /** Codes that may be compared under one link. */
 const TRIES = 5
 
+export type EnrollmentStore = ReturnType<typeof createEnrollmentStore>
+
 /** One-time links on mongoose. A used or replaced one is deleted. */
-export function createEnrollmentStore(connection: StoreConnection): EnrollmentStore {
+export function createEnrollmentStore(connection: StoreConnection) {
   const model = connection.model<EnrollmentDocument>('Enrollment', enrollmentSchema, 'enrollments')
-  const open = () => ({
-    tries: mongoose.trusted({ $lt: TRIES }),
-    $expr: mongoose.trusted({ $gt: ['$expires_at', '$$NOW'] }),
-  })
+  const open = { tries: mongoose.trusted({ $lt: TRIES }), $expr: UNEXPIRED }
   return {
-    async insert({ id, ...rest }) {
+    async insert({ id, ...rest }: Enrollment): Promise<void> {
       await model.create({ _id: id, ...rest })
     },
-    async find(tokenHash) {
-      const found = await model.findOne({ token_hash: tokenHash, ...open() }).lean<EnrollmentDocument>()
+    /** Open ones only: unused, unexpired (by the database's clock) and with tries left. */
+    async find(tokenHash: string): Promise<Enrollment | undefined> {
+      const found = await model.findOne({ token_hash: tokenHash, ...open }).lean<EnrollmentDocument>()
       if (found === null) return undefined
       const { _id, ...rest } = found
       return { id: _id, ...rest }
     },
-    async setPending(id, pending) {
-      await model.updateOne({ _id: id, ...open() }, { $set: { pending } })
+    async setPending(id: string, pending: EnrollmentPending): Promise<void> {
+      await model.updateOne({ _id: id, ...open }, { $set: { pending } })
     },
-    takeTry: async (id) =>
-      (await model.updateOne({ _id: id, ...open() }, { $inc: { tries: 1 } })).modifiedCount === 1,
-    // The last try may be the right one, so a link without tries left can still be used up by it.
-    consume: async (id) => {
-      const unexpired = { _id: id, $expr: mongoose.trusted({ $gt: ['$expires_at', '$$NOW'] }) }
-      return (await model.deleteOne(unexpired)).deletedCount === 1
+    /** Takes one of five tries before a code is compared. @returns false when none is left. */
+    async takeTry(id: string): Promise<boolean> {
+      return (await model.updateOne({ _id: id, ...open }, { $inc: { tries: 1 } })).modifiedCount === 1
     },
-    async revokeOpen(kind, of) {
+    /**
+     * Uses the link up. The last try may be the right one, so a link without tries left can still be used up by it.
+     * @returns false when another call did, or it expired.
+     */
+    async consume(id: string): Promise<boolean> {
+      return (await model.deleteOne({ _id: id, $expr: UNEXPIRED })).deletedCount === 1
+    },
+    /** Ends open links of that kind (a new one replaces the old); `by_operator: null`: but those the operator gave out. */
+    async revokeOpen(
+      kind: Enrollment['kind'],
+      of?: { user_id: string; account_id?: string; by_operator?: null },
+    ): Promise<void> {
       await model.deleteMany({ kind, ...of })
     },
   }

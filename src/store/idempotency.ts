@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
-import type { IdempotencyStore } from '../flow/ports.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 
 interface IdempotencyDocument {
   /** `<scope>:<key>` */
@@ -37,27 +36,63 @@ const KEPT_MS = 24 * 3600 * 1000
 /** A claim this old belongs to a process that died. */
 const DEAD_AFTER_MS = 60_000
 
-/** First answers on mongoose. The unique `_id` decides who runs. */
-export function createIdempotencyStore(connection: StoreConnection): IdempotencyStore {
+export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>
+
+/**
+ * What becomes of a claim. `fresh`: run it with `subject` as the new resource's id, then `finish` or `release`; `subject` is
+ * the one given, or that of an attempt that died. `replay`: answer again as stored. `mismatch`: another body. `running`:
+ * another call is at it.
+ */
+type ClaimState =
+  | { state: 'fresh'; token: string; subject: string }
+  | { state: 'replay'; status: number; body: string }
+  | { state: 'mismatch' }
+  | { state: 'running' }
+
+/** A claim that is held: by this attempt, which has the token. */
+interface HeldClaim {
+  scope: string
+  key: string
+  token: string
+}
+
+/**
+ * First answers of POSTs with an `Idempotency-Key`, on mongoose; scoped by API key and route. The unique `_id` decides which
+ * call runs.
+ */
+export function createIdempotencyStore(connection: StoreConnection) {
   const model = connection.model<IdempotencyDocument>('Idempotency', idempotencySchema, 'idempotency')
   return {
-    async claim({ scope, key, bodySha256, subject, at }) {
+    /** Claims the key for this body. */
+    async claim({
+      scope,
+      key,
+      bodySha256,
+      subject,
+      at,
+    }: {
+      scope: string
+      key: string
+      bodySha256: string
+      subject: string
+      at: Date
+    }): Promise<ClaimState> {
       const claim = { body_sha256: bodySha256, token: randomUUID(), claimed_at: at }
       const _id = `${scope}:${key}`
       const expires_at = new Date(at.getTime() + KEPT_MS)
       await model.deleteOne({ _id, expires_at: mongoose.trusted({ $lte: at }) })
-      try {
-        await model.create({ _id, ...claim, subject, expires_at })
-        return { state: 'fresh', token: claim.token, subject }
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error
-      }
-      return takeOver(model, _id, claim)
+      const fresh = await unlessTaken(() => model.create({ _id, ...claim, subject, expires_at }))
+      return fresh ? { state: 'fresh', token: claim.token, subject } : takeOver(model, _id, claim)
     },
-    async finish({ scope, key, token, answer }) {
+    async finish({
+      scope,
+      key,
+      token,
+      answer,
+    }: HeldClaim & { answer: { status: number; body: string } }): Promise<void> {
       await model.updateOne({ _id: `${scope}:${key}`, token }, { $set: { answer } })
     },
-    async release({ scope, key, token }) {
+    async release({ scope, key, token }: HeldClaim): Promise<void> {
       await model.deleteOne({ _id: `${scope}:${key}`, token, answer: null })
     },
   }
@@ -67,7 +102,7 @@ async function takeOver(
   model: mongoose.Model<IdempotencyDocument>,
   _id: string,
   claim: { body_sha256: string; token: string; claimed_at: Date },
-): ReturnType<IdempotencyStore['claim']> {
+): Promise<ClaimState> {
   const dead = new Date(claim.claimed_at.getTime() - DEAD_AFTER_MS)
   const stale = {
     _id,

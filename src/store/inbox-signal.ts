@@ -1,17 +1,22 @@
-import type { InboxNews, InboxSignal, InboxStore, InboxWatch } from '../flow/inbox-ports.ts'
-import type { SessionStore } from '../flow/people-ports.ts'
 import type { Clock, Log } from '../flow/ports.ts'
-import { createLooker } from './looker.ts'
+import type { InboxStore } from './inbox.ts'
+import type { SessionStore } from './sessions.ts'
 
 /** How often changes by other processes are looked for, and how close two looks may be, whatever happens here. */
 const POLL_MS = 1_000
 const GAP_MS = 100
 
-/** A signal that is told of this process's own writes, and can be stopped; stopping wakes everybody. */
-export interface StirredInboxSignal extends InboxSignal {
-  /** Something was written that may concern an inbox or a session. */
-  stir(): void
-  stop(): void
+/** Why a look at the inbox is due; `session_over`: the session it is watched in has ended. */
+type InboxNews = 'changed' | 'session_over'
+
+/** One stream's eye on its person's inbox and on its own session. */
+interface InboxWatch {
+  /**
+   * Resolves when the inbox may have changed since the last call, at first as soon as changes can be told from now on.
+   * @returns undefined at the deadline, when `signal` aborted or when the signal was stopped
+   */
+  next(deadline: Date, signal: AbortSignal): Promise<InboxNews | undefined>
+  close(): void
 }
 
 interface Stores {
@@ -28,11 +33,14 @@ interface Watcher {
   wake: () => void
 }
 
+export type InboxSignal = ReturnType<typeof createInboxSignal>
+
 /**
- * One looker per process: four queries a look for all streams together (T67), five where somebody stands in for another,
- * and none while nobody watches.
+ * Wakes those who watch an inbox: at once for changes made by this process, by polling for those of others. One looker per
+ * process: four queries a look for all streams together (T67), five where one person stands in for another, and none while
+ * no inbox is watched.
  */
-export function createInboxSignal(stores: Stores, clock: Clock, log: Log): StirredInboxSignal {
+export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
   const watchers = new Set<Watcher>()
   let stopped = false
   const looker = createLooker({
@@ -43,8 +51,9 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log): Stirr
     gapMs: GAP_MS,
   })
   return {
+    /** Something was written that may concern an inbox or a session. */
     stir: looker.soon,
-    watch(userId, sessionId): InboxWatch {
+    watch(userId: string, sessionId: string): InboxWatch {
       const watcher: Watcher = { userId, sessionId, seen: undefined, news: undefined, wake: nothing }
       watchers.add(watcher)
       looker.soon()
@@ -59,7 +68,8 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log): Stirr
         close: () => void watchers.delete(watcher),
       }
     },
-    stop() {
+    /** Wakes all watchers, for good. */
+    stop(): void {
       stopped = true
       looker.stop()
       for (const watcher of watchers) watcher.wake()
@@ -111,7 +121,7 @@ function tell(watcher: Watcher, news: InboxNews): void {
   watcher.wake()
 }
 
-/** What a person's inbox looks like: everything that names them, or somebody for whom they stand in, and where they may. */
+/** What a person's inbox looks like: everything that names them or a person for whom they stand in, and where they may. */
 function marksByPerson(
   marks: Awaited<ReturnType<InboxStore['marks']>>,
   standIns: Awaited<ReturnType<InboxStore['standIns']>>,
@@ -127,5 +137,64 @@ function marksByPerson(
     const found = [userId, ...principals].flatMap((id) => [id, ...(byApprover.get(id) ?? []).sort()])
     const mine = seats.filter(({ user_id }) => user_id === userId)
     return [...found, ...mine.map(({ mark }) => mark)].join(' ')
+  }
+}
+
+interface LookerWork {
+  /** Is there a watcher who waits for what a look finds? Otherwise none is taken. */
+  wanted(): boolean
+  look(): Promise<void>
+  /** Called with the first failure in a row. */
+  failed(error: unknown): void
+  /** Milliseconds from look to look while nothing is known to have happened. */
+  pollMs: number
+  /** Milliseconds between two looks at least. */
+  gapMs: number
+}
+
+/** Looks in turns, never twice at once; `soon` brings the next turn forward. */
+function createLooker({ wanted, look, failed, pollMs, gapMs }: LookerWork): { soon(): void; stop(): void } {
+  let timer: NodeJS.Timeout | undefined
+  let looking = false
+  let again = false
+  let stopped = false
+  let failing = false
+  let last = Number.NEGATIVE_INFINITY
+  let pause = gapMs
+  const schedule = (ms: number): void => {
+    clearTimeout(timer)
+    timer = stopped ? undefined : setTimeout(turn, ms)
+  }
+  const attempt = async (): Promise<void> => {
+    try {
+      await look()
+      failing = false
+    } catch (error) {
+      if (!failing) failed(error)
+      failing = true
+    }
+  }
+  const turn = async (): Promise<void> => {
+    if (!wanted()) return
+    looking = true
+    again = false
+    const started = performance.now()
+    await attempt()
+    last = performance.now()
+    looking = false
+    // A slow store is left alone for as long as it took, within reason.
+    pause = Math.min(pollMs, Math.max(gapMs, last - started))
+    if (wanted()) schedule(again ? pause : Math.max(pause, pollMs - (last - started)))
+  }
+  return {
+    soon(): void {
+      // What happens during a look may have come too late for it.
+      if (looking) again = true
+      else if (wanted()) schedule(Math.max(0, pause - (performance.now() - last)))
+    },
+    stop(): void {
+      stopped = true
+      clearTimeout(timer)
+    },
   }
 }

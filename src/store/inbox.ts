@@ -1,6 +1,14 @@
 import type { Member } from '../domain/account.ts'
-import type { InboxMark, InboxStore } from '../flow/inbox-ports.ts'
 import type { StoreConnection } from './connect.ts'
+import { UNEXPIRED } from './filters.ts'
+
+/** The pending requests that name the same people, told apart from what they were a moment ago. */
+interface InboxMark {
+  /** Ids of all people named. */
+  approvers: string[]
+  /** Another text after any change to these requests. */
+  mark: string
+}
 
 interface SeatRow {
   _id: string
@@ -15,23 +23,26 @@ interface MarkRow {
   keys: string[]
 }
 
+export type InboxStore = ReturnType<typeof createInboxStore>
+
 /**
- * Reads over requests, users and accounts for whoever watches an inbox. A group changes with every write to one of its
+ * Reads over requests, users and accounts for all people who watch an inbox at once: one query each, however many they are. A group changes with every write to one of its
  * requests: a vote raises a version, one that is gone lowers the count, and one that came in its place is younger than all
  * others; and when a key that asked for one of them is revoked.
  */
-export function createInboxStore(connection: StoreConnection): InboxStore {
+export function createInboxStore(connection: StoreConnection) {
   const requests = connection.collection('requests')
   const users = connection.collection<{ _id: string; delegate?: { user_id: string } }>('users')
   const keys = connection.collection<{ _id: string }>('api_keys')
   const accounts = connection.collection<SeatRow>('accounts')
   return {
-    async marks(userIds) {
+    /** Marks of what is pending, unexpired by the database's clock, for any of these people; no dry-runs. */
+    async marks(userIds: readonly string[]): Promise<InboxMark[]> {
       const waiting = {
         'requirement.approvers.user_id': { $in: [...userIds] },
         status: 'pending',
         sandbox: false,
-        $expr: { $gt: ['$expires_at', '$$NOW'] },
+        $expr: UNEXPIRED,
       }
       const group = {
         _id: '$requirement.approvers.user_id',
@@ -47,7 +58,11 @@ export function createInboxStore(connection: StoreConnection): InboxStore {
       const revoked = asking.length === 0 ? [] : await keys.find(lost, { projection: { _id: 1 } }).toArray()
       return rows.map(toMark(new Set(revoked.map(({ _id }) => _id))))
     },
-    async standIns(userIds, now) {
+    /** Who of these people stands in at `now`, and for whom. */
+    async standIns(
+      userIds: readonly string[],
+      now: Date,
+    ): Promise<{ delegate: string; principal: string }[]> {
       const active = {
         'delegate.user_id': { $in: [...userIds] },
         'delegate.starts_at': { $lte: now },
@@ -58,7 +73,8 @@ export function createInboxStore(connection: StoreConnection): InboxStore {
         delegate === undefined ? [] : [{ delegate: delegate.user_id, principal: _id }],
       )
     },
-    async seats(userIds) {
+    /** Marks of what each of these people is in other people's accounts: as a delegate they decide only where they are approvers. */
+    async seats(userIds: readonly string[]): Promise<{ user_id: string; mark: string }[]> {
       const wanted = new Set(userIds)
       const projection = { 'members.user_id': 1, 'members.role': 1, 'members.state': 1 }
       const holding = { 'members.user_id': { $in: [...userIds] } }

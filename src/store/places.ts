@@ -1,7 +1,12 @@
 import mongoose, { Schema } from 'mongoose'
 import { MOST_PENDING } from '../domain/attention.ts'
-import type { HeldPlace, PlaceStore } from '../flow/attention-ports.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+
+/** A request that holds one of the places before an approver. */
+interface HeldPlace {
+  id: string
+  at: Date
+}
 
 interface PlaceDocument {
   /** `<account>:<approver>` */
@@ -20,12 +25,18 @@ const placeSchema = new Schema<PlaceDocument>(
   STRICT_SCHEMA,
 )
 
-/** Places on mongoose: one document for each account and approver, which holds the requests that have one. */
-export function createPlaceStore(connection: StoreConnection): PlaceStore {
+export type PlaceStore = ReturnType<typeof createPlaceStore>
+
+/**
+ * Places of pending requests, for each account and approver `MOST_PENDING` (T24), on mongoose: one document for each account and
+ * approver, which holds the requests that have one.
+ */
+export function createPlaceStore(connection: StoreConnection) {
   const model = connection.model<PlaceDocument>('Place', placeSchema, 'places')
   const nameOf = (accountId: string, userId: string) => `${accountId}:${userId}`
   return {
-    async take(accountId, userId, requestId, at) {
+    /** Takes a place, in one conditional write; a request that holds one keeps it. @returns false when all are taken */
+    async take(accountId: string, userId: string, requestId: string, at: Date): Promise<boolean> {
       const _id = nameOf(accountId, userId)
       const room = {
         _id,
@@ -35,21 +46,16 @@ export function createPlaceStore(connection: StoreConnection): PlaceStore {
       const push = { $push: { held: { id: requestId, at } } }
       // A full list and a request that holds a place do not match either: the upsert then runs into the `_id`. So do two
       // first requests at once; the second try meets the list that the other one made.
-      for (let attempt = 0; attempt < 2; attempt += 1) {
-        try {
-          await model.updateOne(room, push, { upsert: true })
-          return true
-        } catch (error) {
-          if (!isDuplicateKey(error)) throw error
-        }
-      }
+      const take = () => model.updateOne(room, push, { upsert: true })
+      if ((await unlessTaken(take)) || (await unlessTaken(take))) return true
       return (await model.countDocuments({ _id, 'held.id': requestId })) > 0
     },
-    async held(accountId, userId) {
+    async held(accountId: string, userId: string): Promise<HeldPlace[]> {
       const found = await model.findById(nameOf(accountId, userId)).lean<PlaceDocument>()
       return found?.held ?? []
     },
-    async free(accountId, userId, requestIds) {
+    /** Frees the places of these requests. */
+    async free(accountId: string, userId: string, requestIds: readonly string[]): Promise<void> {
       if (requestIds.length === 0) return
       const ids = mongoose.trusted({ $in: [...requestIds] })
       await model.updateOne({ _id: nameOf(accountId, userId) }, { $pull: { held: { id: ids } } })

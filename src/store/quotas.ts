@@ -1,6 +1,5 @@
 import mongoose, { Schema } from 'mongoose'
-import type { QuotaStore } from '../flow/ports.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 
 interface QuotaDocument {
   /** `<account>:<YYYY-MM>` */
@@ -19,44 +18,39 @@ const quotaSchema = new Schema<QuotaDocument>(
 )
 quotaSchema.index({ month: 1 })
 
-/** Monthly counters on mongoose: one conditional upsert each, exact across processes. */
-export function createQuotaStore(connection: StoreConnection): QuotaStore {
+export type QuotaStore = ReturnType<typeof createQuotaStore>
+
+/**
+ * Counts requests per account and calendar month, on mongoose: one conditional upsert each, exact across processes. Over the
+ * quota nothing is counted. `month` is `YYYY-MM`, UTC.
+ */
+export function createQuotaStore(connection: StoreConnection) {
   const model = connection.model<QuotaDocument>('Quota', quotaSchema, 'quotas')
   return {
-    async take(accountId, month, quota) {
+    /**
+     * A full counter does not match, so the upsert runs into the existing `_id`. Two first requests of a month can collide the
+     * same way; the second attempt then meets the counter the other one made.
+     * @returns false when `quota` is used up. `quota` 0 = no limit.
+     */
+    async take(accountId: string, month: string, quota: number): Promise<boolean> {
       const room = quota === 0 ? {} : { used: mongoose.trusted({ $lt: quota }) }
-      return take(model, { _id: `${accountId}:${month}`, ...room }, month)
+      const count = { $inc: { used: 1 }, $setOnInsert: { month } }
+      const take = () => model.updateOne({ _id: `${accountId}:${month}`, ...room }, count, { upsert: true })
+      return (await unlessTaken(take)) || unlessTaken(take)
     },
-    async giveBack(accountId, month) {
+    /** Gives one back when the request was not made after all. */
+    async giveBack(accountId: string, month: string): Promise<void> {
       const taken = { _id: `${accountId}:${month}`, used: mongoose.trusted({ $gt: 0 }) }
       await model.updateOne(taken, { $inc: { used: -1 } })
     },
-    async used(accountId, month) {
+    /** How many were taken. */
+    async used(accountId: string, month: string): Promise<number> {
       const found = await model.findById(`${accountId}:${month}`).lean<QuotaDocument>()
       return found?.used ?? 0
     },
-    async prune(month) {
+    /** Forgets the counters of the months before this one. */
+    async prune(month: string): Promise<void> {
       await model.deleteMany({ month: mongoose.trusted({ $lt: month }) })
     },
   }
-}
-
-/**
- * A full counter does not match, so the upsert runs into the existing `_id`: E11000 means "used up". Two first requests of
- * a month can collide the same way; the second attempt then meets the counter the other one made.
- */
-async function take(
-  model: mongoose.Model<QuotaDocument>,
-  filter: mongoose.QueryFilter<QuotaDocument>,
-  month: string,
-): Promise<boolean> {
-  for (let attempt = 0; attempt < 2; attempt += 1) {
-    try {
-      await model.updateOne(filter, { $inc: { used: 1 }, $setOnInsert: { month } }, { upsert: true })
-      return true
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error
-    }
-  }
-  return false
 }

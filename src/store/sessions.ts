@@ -1,6 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
-import type { Session, SessionStore } from '../flow/people-ports.ts'
+import type { Session } from '../domain/user.ts'
 import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
@@ -37,46 +37,56 @@ sessionSchema.index({ ended_at: 1, expires_at: 1 })
 sessionSchema.index({ ended_at: 1, last_seen_at: 1 })
 carryTraces(sessionSchema)
 
-/** A session nobody used for this long is over. */
+/** A session that is not used for this long is over. */
 const IDLE_MS = 12 * 3_600_000
 
 /** The gap between two notes of use, so that a busy page costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
 
-/** Sessions on mongoose. Ending one is a write that every process sees at once. */
-export function createSessionStore(connection: StoreConnection, nudge: Nudge = noNudge): SessionStore {
+export type SessionStore = ReturnType<typeof createSessionStore>
+
+/**
+ * Sessions on mongoose. Ending one is a write that every process sees at once; an ended one stays, worth nothing, until its
+ * audit entries are in the trail.
+ */
+export function createSessionStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<SessionDocument>('Session', sessionSchema, 'sessions')
+  return { ...uses(model, nudge), ...endings(model, nudge) }
+}
+
+function uses(model: SessionModel, nudge: Nudge) {
   const findOne = async (filter: mongoose.QueryFilter<SessionDocument>) => {
     const found = await model.findOne(filter).lean<SessionDocument>()
     return found === null ? undefined : toSession(found)
   }
   return {
-    ...endings(model, nudge),
-    async insert({ id, ...rest }, audit) {
+    async insert({ id, ...rest }: Session, audit: AuditEntry): Promise<void> {
       await model.create({ _id: id, ...rest, ended_at: null, audit: [audit], ...tokenOf({ audit: [audit] }) })
       nudge()
     },
-    findByToken: (tokenHash, now) => findOne({ token_hash: tokenHash, ...liveAt(now) }),
-    findLive: (id, now) => findOne({ _id: id, ...liveAt(now) }),
-    async liveOf(userId, now, limit) {
+    /** Live — not ended, within the idle (12 h) and the absolute limit at `now` — by cookie hash. */
+    findByToken: (tokenHash: string, now: Date) => findOne({ token_hash: tokenHash, ...liveAt(now) }),
+    findLive: (id: string, now: Date) => findOne({ _id: id, ...liveAt(now) }),
+    /** Sessions of the person that are live at `now`, the latest used first. */
+    async liveOf(userId: string, now: Date, limit: number): Promise<Session[]> {
       const query = model.find({ user_id: userId, ...liveAt(now) }).sort({ last_seen_at: -1, _id: 1 })
       return (await query.limit(limit).lean<SessionDocument[]>()).map(toSession)
     },
-    async liveAmong(ids, now) {
+    /** Which of these are live at `now`: one query for all streams that are open. */
+    async liveAmong(ids: readonly string[], now: Date): Promise<string[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }), ...liveAt(now) }, { _id: 1 })
       const found = await query.batchSize(ids.length + 1).lean<{ _id: string }[]>()
       return found.map(({ _id }) => _id)
     },
-    async touch(id, at) {
+    /** Notes that the session is used, at most once a minute. */
+    async touch(id: string, at: Date): Promise<void> {
       const stale = trusted({ $lt: new Date(at.getTime() - TOUCH_GAP_MS) })
       await model.updateOne({ _id: id, last_seen_at: stale, ended_at: null }, { $set: { last_seen_at: at } })
     },
   }
 }
 
-type Endings = 'end' | 'endAllOf' | 'lapsed' | 'endLapsed' | 'deleteEnded'
-
-function endings(model: SessionModel, nudge: Nudge): Pick<SessionStore, Endings> {
+function endings(model: SessionModel, nudge: Nudge) {
   const end = async (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) => {
     const update = traced({ $set: { ended_at: at } }, [audit])
     const { modifiedCount } = await model.updateOne({ ...filter, ended_at: null }, update)
@@ -84,17 +94,22 @@ function endings(model: SessionModel, nudge: Nudge): Pick<SessionStore, Endings>
     return modifiedCount === 1
   }
   return {
-    end: (id, at, audit) => end({ _id: id }, at, audit),
-    async endAllOf(userId, at, entryOf) {
+    /** @returns false when it was over already. */
+    end: (id: string, at: Date, audit: AuditEntry) => end({ _id: id }, at, audit),
+    /** Ends all sessions of the person; `entryOf` makes the audit entry of each. */
+    async endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<void> {
       const live = await model.find({ user_id: userId, ended_at: null }).lean<SessionDocument[]>()
       await Promise.all(live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found)))))
     },
-    async lapsed(now, limit) {
+    /** Sessions past their idle or absolute limit at `now` that were not ended. */
+    async lapsed(now: Date, limit: number): Promise<Session[]> {
       const found = await model.find(lapsedAt(now)).limit(limit).lean<SessionDocument[]>()
       return found.map(toSession)
     },
-    endLapsed: (id, now, audit) => end({ _id: id, ...lapsedAt(now) }, now, audit),
-    async deleteEnded() {
+    /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */
+    endLapsed: (id: string, now: Date, audit: AuditEntry) => end({ _id: id, ...lapsedAt(now) }, now, audit),
+    /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
+    async deleteEnded(): Promise<number> {
       const settled = { ended_at: trusted({ $ne: null }), relay: null }
       return (await model.deleteMany(settled)).deletedCount
     },

@@ -1,8 +1,25 @@
 import { Schema } from 'mongoose'
-import type { SealedKey, SigningKeyStore } from '../flow/ports.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { KeyPurpose } from '../signing/keys.ts'
 import { auditFields } from './audit-fields.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
+
+/** A signing key at rest: its seed is sealed under the service's sealing key. */
+export interface SealedKey {
+  /** RFC 7638 thumbprint. */
+  kid: string
+  purpose: KeyPurpose
+  /** 1, 2, 3 … per purpose; unique, so two rotations at once yield one key. */
+  generation: number
+  /** base64url of the raw 32 bytes. */
+  public_key: string
+  sealed_seed: string
+  not_before: Date
+  created_at: Date
+  revoked_at: Date | null
+  audit: AuditEntry[]
+}
 
 type SigningKeyDocument = Omit<SealedKey, 'kid'> & { _id: string } & Relayed
 
@@ -26,23 +43,21 @@ const signingKeySchema = new Schema<SigningKeyDocument>(
 signingKeySchema.index({ purpose: 1, generation: 1 }, { unique: true })
 carryTraces(signingKeySchema)
 
+export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>
+
 /** Signing keys on mongoose; the unique generation makes concurrent rotations yield one key. */
-export function createSigningKeyStore(connection: StoreConnection, nudge: Nudge = noNudge): SigningKeyStore {
+export function createSigningKeyStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<SigningKeyDocument>('SigningKey', signingKeySchema, 'signing_keys')
   return {
-    async all() {
+    async all(): Promise<SealedKey[]> {
       const found = await model.find({}).sort({ created_at: 1 }).lean<SigningKeyDocument[]>()
       return found.map(({ _id, relay: _relay, ...rest }) => ({ kid: _id, ...rest }))
     },
-    async insert({ kid, ...rest }) {
-      try {
-        await model.create({ _id: kid, ...rest, ...tokenOf(rest) })
-        nudge()
-        return true
-      } catch (error) {
-        if (isDuplicateKey(error)) return false
-        throw error
-      }
+    /** @returns false when that generation exists already. */
+    async insert({ kid, ...rest }: SealedKey): Promise<boolean> {
+      const inserted = await unlessTaken(() => model.create({ _id: kid, ...rest, ...tokenOf(rest) }))
+      if (inserted) nudge()
+      return inserted
     },
   }
 }

@@ -1,5 +1,4 @@
 import type { AuditEntry } from '../domain/audit.ts'
-import type { StateSurvey } from '../flow/audit-ports.ts'
 import type { StoreConnection } from './connect.ts'
 
 /** Every collection whose documents carry traces. */
@@ -20,16 +19,33 @@ const TRACED = [
   'audit_inbox',
 ]
 
+/** A document as the trail must tell of it. */
+export interface StateDocument {
+  id: string
+  /** The fields that were asked for. */
+  facts: Record<string, unknown>
+  /** Entries that the document holds for the relay. */
+  waiting: AuditEntry[]
+}
+
 interface TracedDocument {
   _id: string
   audit?: AuditEntry[]
   [field: string]: unknown
 }
 
-/** The survey on the driver: past the models, so that whatever somebody put there is seen as it is. */
-export function createStateSurvey(connection: StoreConnection): StateSurvey {
+export type StateSurvey = ReturnType<typeof createStateSurvey>
+
+/** Reads the collections beside the trail, on the driver: past the models, so that foreign documents are seen as they are. */
+export function createStateSurvey(connection: StoreConnection) {
   return {
-    async page(collection, fields, after, limit) {
+    /** Documents in the order of their ids, after that id. A collection that is not there has none. */
+    async page(
+      collection: string,
+      fields: readonly string[],
+      after: string | undefined,
+      limit: number,
+    ): Promise<StateDocument[]> {
       const projection = Object.fromEntries(['audit', ...fields].map((field) => [field, 1]))
       const found = await connection
         .collection<TracedDocument>(collection)
@@ -39,7 +55,8 @@ export function createStateSurvey(connection: StoreConnection): StateSurvey {
         .toArray()
       return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
     },
-    async waiting(limit) {
+    /** Entries that wait in any document, newest first; some of them may be in the trail already. */
+    async waiting(limit: number): Promise<AuditEntry[]> {
       const filter = { relay: { $gt: '' } }
       const entries: AuditEntry[] = []
       for (const name of TRACED) {
@@ -49,7 +66,8 @@ export function createStateSurvey(connection: StoreConnection): StateSurvey {
       }
       return entries.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, limit)
     },
-    async strays(limit) {
+    /** Documents in the trail's collection under an id no record can have, put there by other means; as text, for people. */
+    async strays(limit: number): Promise<string[]> {
       // Numbers from 1 on match; NaN, smaller ones and every other type do not.
       const filter = { _id: { $not: { $gte: 1 } } }
       const collection = connection.collection<{ _id: number }>('audit_log')

@@ -2,9 +2,9 @@ import mongoose from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { identityKey, type LinkedIdentity } from '../domain/chat.ts'
 import { refusal } from '../domain/errors.ts'
-import type { Totp, User } from '../domain/user.ts'
-import type { PasskeyUse, UserChange, UserStore } from '../flow/people-ports.ts'
+import type { Delegate, Passkey, Totp, User } from '../domain/user.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
+import { OLDEST_FIRST } from './filters.ts'
 import { takeTotpTry } from './totp-tries.ts'
 import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
@@ -15,66 +15,61 @@ type Users = mongoose.Model<UserDocument>
 /** Wrong first codes until a waiting seed is dead. */
 const PENDING_TRIES = 5
 
-/** People on mongoose. */
-export function createUserStore(connection: StoreConnection, nudge: Nudge = noNudge): UserStore {
+/** One successful use of a passkey. */
+interface PasskeyUse {
+  userId: string
+  credentialId: string
+  counter: number
+  synced: boolean
+  at: Date
+}
+
+/** `null` removes an optional field. */
+export interface UserChange {
+  name?: string
+  default_ttl_seconds?: number
+  delegate?: Delegate | null
+  invited_by_account?: null
+  passkeys?: Passkey[]
+  totp?: Totp | null
+  totp_pending?: { sealed_seed: string; expires_at: Date; tries: number } | null
+  backup_codes?: string[]
+  devices?: { hash: string; created_at: Date }[]
+  factor_epoch?: number
+  chat?: LinkedIdentity[]
+  enrolled_at?: Date
+}
+
+export type UserStore = ReturnType<typeof createUserStore>
+
+/**
+ * People on mongoose. Every write is one conditional single-document write and raises `version`; writers that replace whole
+ * fields name the version they read.
+ */
+export function createUserStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
-  return {
-    async insert(user) {
-      await insert(users, user)
-      nudge()
-    },
-    ...reads(users),
-    async change(id, version, fields, audit) {
-      const changed = await change(users, id, version, fields, audit)
-      if (changed !== undefined) nudge()
-      return changed
-    },
-    usePasskey: (use) => usePasskey(users, use),
-    async suspendPasskey(userId, credentialId, at, audit) {
-      const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })
-      const set = traced({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
-      await users.updateOne({ _id: userId, passkeys: fresh }, set)
-      nudge()
-    },
-    takeTotpTry: (userId, at) => takeTotpTry(users, userId, at),
-    takeTotpStep: (userId, step, tried) => takeTotpStep(users, userId, step, tried),
-    async takePendingTotpTry(userId, at) {
-      const waiting = {
-        _id: userId,
-        'totp_pending.tries': trusted({ $lt: PENDING_TRIES }),
-        'totp_pending.expires_at': trusted({ $gt: at }),
-      }
-      const count = { $inc: { 'totp_pending.tries': 1, version: 1 } }
-      return toUser(
-        await users.findOneAndUpdate(waiting, count, { returnDocument: 'after' }).lean<UserDocument>(),
-      )
-    },
-    async takeBackupCode(userId, hash, audit) {
-      const take = traced({ $pull: { backup_codes: hash }, $inc: { version: 1 } }, [audit])
-      const { modifiedCount } = await users.updateOne({ _id: userId, backup_codes: hashed(hash) }, take)
-      if (modifiedCount === 1) nudge()
-      return modifiedCount === 1
-    },
-    async addAudit(userId, audit) {
-      await users.updateOne({ _id: userId }, traced({ $inc: { version: 1 } }, [audit]))
-      nudge()
-    },
-  }
+  return { ...reads(users), ...writes(users, nudge), ...factorUses(users, nudge) }
 }
 
 function reads(users: Users) {
+  const findOne = async (filter: mongoose.QueryFilter<UserDocument>): Promise<User | undefined> =>
+    toUser(await users.findOne(filter).lean<UserDocument>())
   return {
-    find: async (id: string) => toUser(await users.findById(id).lean<UserDocument>()),
-    findByEmail: async (email: string) => toUser(await users.findOne({ email }).lean<UserDocument>()),
-    findByCredential: async (credentialId: string) =>
-      toUser(await users.findOne({ 'passkeys.credential_id': credentialId }).lean<UserDocument>()),
-    findByDevice: async (deviceHash: string) =>
-      toUser(await users.findOne({ 'devices.hash': hashed(deviceHash) }).lean<UserDocument>()),
-    findByIdentity: async (key: string) =>
-      toUser(await users.findOne({ 'chat.key': String(key) }).lean<UserDocument>()),
-    findMany: async (ids: readonly string[]) =>
-      (await users.find({ _id: trusted({ $in: [...ids] }) }).lean<UserDocument[]>()).map(fromDocument),
-    principalsOf: async (userId: string, now: Date) => {
+    async find(id: string): Promise<User | undefined> {
+      return toUser(await users.findById(id).lean<UserDocument>())
+    },
+    /** The address must be normalised (`normaliseEmail`). */
+    findByEmail: (email: string) => findOne({ email }),
+    findByCredential: (credentialId: string) => findOne({ 'passkeys.credential_id': credentialId }),
+    /** Whose browser is it? By the keyed hash of the device cookie. */
+    findByDevice: async (deviceHash: string) => findOne({ 'devices.hash': hashed(deviceHash) }),
+    /** Who linked this identity? By `identityKey`. */
+    findByIdentity: (key: string) => findOne({ 'chat.key': String(key) }),
+    async findMany(ids: readonly string[]): Promise<User[]> {
+      return (await users.find({ _id: trusted({ $in: [...ids] }) }).lean<UserDocument[]>()).map(fromDocument)
+    },
+    /** Those for whom this person stands in at `now`. */
+    async principalsOf(userId: string, now: Date): Promise<User[]> {
       const active = {
         'delegate.user_id': userId,
         'delegate.starts_at': trusted({ $lte: now }),
@@ -82,9 +77,89 @@ function reads(users: Users) {
       }
       return (await users.find(active).sort({ _id: 1 }).lean<UserDocument[]>()).map(fromDocument)
     },
-    list: async () =>
-      (await users.find({}).sort({ created_at: 1, _id: 1 }).lean<UserDocument[]>()).map(fromDocument),
-    count: () => users.countDocuments({}),
+    async list(): Promise<User[]> {
+      return (await users.find({}).sort(OLDEST_FIRST).lean<UserDocument[]>()).map(fromDocument)
+    },
+    async count(): Promise<number> {
+      return users.countDocuments({})
+    },
+  }
+}
+
+function writes(users: Users, nudge: Nudge) {
+  return {
+    /** @throws Refusal `email_taken`, or `enrollment_invalid` for a second founder, on the unique indexes. */
+    async insert(user: User): Promise<void> {
+      await insert(users, user)
+      nudge()
+    },
+    /**
+     * Replaces the named fields if no other write came in between. @returns undefined when the version moved: read again.
+     * @throws Refusal `passkey_exists` or `identity_taken` when another person has the credential or the identity already
+     * (unique indexes).
+     */
+    async change(
+      id: string,
+      version: number,
+      fields: UserChange,
+      audit: AuditEntry[],
+    ): Promise<User | undefined> {
+      const changed = await change(users, id, version, fields, audit)
+      if (changed !== undefined) nudge()
+      return changed
+    },
+    /** Takes a passkey out of use; keeps the first suspension's time. */
+    async suspendPasskey(userId: string, credentialId: string, at: Date, audit: AuditEntry): Promise<void> {
+      const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })
+      const set = traced({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
+      await users.updateOne({ _id: userId, passkeys: fresh }, set)
+      nudge()
+    },
+    /** Adds entries about the person when no field changes with them. */
+    async addAudit(userId: string, audit: AuditEntry): Promise<void> {
+      await users.updateOne({ _id: userId }, traced({ $inc: { version: 1 } }, [audit]))
+      nudge()
+    },
+  }
+}
+
+/** One use of a factor is one conditional write: of two equal ones at once, one passes. */
+function factorUses(users: Users, nudge: Nudge) {
+  return {
+    /**
+     * After an assertion passed: the counter moves only forwards, or stays 0 (T30).
+     * @returns false when another use was ahead, or the passkey is gone or suspended by now.
+     */
+    usePasskey: (use: PasskeyUse) => usePasskey(users, use),
+    /**
+     * Takes one try before a code is compared, so that parallel guesses are counted before they can succeed (T26). The try
+     * that uses up a round locks at once, the last one of all disables; `takeTotpStep` undoes both when it was right.
+     * @returns the state after counting, or undefined when codes are locked, disabled or not set up.
+     */
+    takeTotpTry: (userId: string, at: Date) => takeTotpTry(users, userId, at),
+    /**
+     * Burns a time step: only one greater than every earlier one (T25). Clears failures and locks. `tried` is what
+     * `takeTotpTry` answered: a try from before a disabling cannot undo it.
+     */
+    takeTotpStep: (userId: string, step: number, tried: Totp) => takeTotpStep(users, userId, step, tried),
+    /** Counts a wrong first code of a seed that waits for one. @returns undefined when there is none, or five were wrong. */
+    async takePendingTotpTry(userId: string, at: Date): Promise<User | undefined> {
+      const waiting = {
+        _id: userId,
+        'totp_pending.tries': trusted({ $lt: PENDING_TRIES }),
+        'totp_pending.expires_at': trusted({ $gt: at }),
+      }
+      const count = { $inc: { 'totp_pending.tries': 1, version: 1 } }
+      const query = users.findOneAndUpdate(waiting, count, { returnDocument: 'after' })
+      return toUser(await query.lean<UserDocument>())
+    },
+    /** Removes one backup code if it is still there. */
+    async takeBackupCode(userId: string, hash: string, audit: AuditEntry): Promise<boolean> {
+      const take = traced({ $pull: { backup_codes: hash }, $inc: { version: 1 } }, [audit])
+      const { modifiedCount } = await users.updateOne({ _id: userId, backup_codes: hashed(hash) }, take)
+      if (modifiedCount === 1) nudge()
+      return modifiedCount === 1
+    },
   }
 }
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
+import { drawId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
+import type { Caller } from '../../src/flow/authenticate-caller.ts'
 import { type CreateInput, createRequest } from '../../src/flow/create-request.ts'
-import { drawId } from '../../src/flow/deps.ts'
-import type { Caller } from '../../src/flow/ports.ts'
 import { newCaller, stored } from '../support/caller.ts'
 import { type TestService, useService } from '../support/service.ts'
 

@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
-import type { Watch } from '../../src/flow/ports.ts'
-import { createChangeSignal } from '../../src/store/change-signal.ts'
+import { createChangeSignal, type Watch } from '../../src/store/change-signal.ts'
 
 /** A store in memory that counts what it is asked, and answers after `takes` milliseconds. */
 function fakeStore() {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter, setMaxListeners } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { createApiKeyStore } from '../../src/store/api-keys.ts'
-import { createChangeSignal, type StoppableChangeSignal } from '../../src/store/change-signal.ts'
+import { type ChangeSignal, createChangeSignal } from '../../src/store/change-signal.ts'
 import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { createRequestStore } from '../../src/store/requests.ts'
 import { databaseUri } from '../support/service.ts'
@@ -12,7 +12,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} }
 
 let connection: StoreConnection
 let stores: Parameters<typeof createChangeSignal>[0]
-let changes: StoppableChangeSignal
+let changes: ChangeSignal
 const commands = new EventEmitter()
 
 beforeAll(async () => {

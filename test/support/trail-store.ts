@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { inject, onTestFinished } from 'vitest'
-import type { AuditTrail } from '../../src/flow/delivery-ports.ts'
+import type { AuditTrail } from '../../src/flow/ports.ts'
 import { createAuditTrail } from '../../src/store/audit-trail.ts'
 import { connectStore, ensureIndexes, type StoreConnection } from '../../src/store/connect.ts'
 import { databaseUri } from './service.ts'

@@ -1,6 +1,13 @@
 import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
-import type { StateDocument, TrailDeps } from '../audit-ports.ts'
+import type { StateDocument, StateSurvey } from '../../store/state-survey.ts'
+import type { AuditTrail } from '../ports.ts'
 import { WITNESSES, type Witness } from './witnesses.ts'
+
+/** The trail and what it is checked against. */
+export interface TrailDeps {
+  trail: AuditTrail
+  survey: StateSurvey
+}
 
 /** The trail and a document say different things. */
 export interface StateFinding {

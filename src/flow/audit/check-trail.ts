@@ -1,7 +1,12 @@
 import type { AuditRecord } from '../../domain/audit.ts'
 import { type ChainFlaw, type ChainHead, flawOf, GENESIS, isErased } from '../../signing/audit-chain.ts'
-import type { TrailDeps } from '../audit-ports.ts'
-import { checkStates, createTellings, type StateFinding, type Tellings } from './check-states.ts'
+import {
+  checkStates,
+  createTellings,
+  type StateFinding,
+  type Tellings,
+  type TrailDeps,
+} from './check-states.ts'
 
 /** Something wrong with the records themselves. `seq`: the first number that is concerned. */
 interface ChainFinding {

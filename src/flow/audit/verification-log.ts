@@ -1,17 +1,20 @@
 import type { AuditEntry } from '../../domain/audit.ts'
-import type { AuditLog, Log, VerificationLog } from '../ports.ts'
+import type { AuditLog } from '../../store/audit-inbox.ts'
+import type { Log } from '../ports.ts'
 
 /** A batch is written when this many wait, or after the pause: a flood of public verifications costs few writes (T68). */
 const BATCH = 256
 const PAUSE_MS = 500
 const RETRY_MS = 2_000
 
+export type VerificationLog = ReturnType<typeof createVerificationLog>
+
 /**
- * Gathers the entries of public verifications into batches, each one write of the audit log. A batch that could not be
- * written stays as it is and is tried again before any other: the log knows batches by their first entry, so one that had
- * grown in between would lose what was added.
+ * Gathers the audit entries of public verifications (interface, "Every verification attempt is logged") into batches, each
+ * one write of the audit log. Nothing is dropped: a batch that could not be written stays as it is and is tried again before
+ * any other. The log knows batches by their first entry, so one that had grown in between would lose what was added.
  */
-export function createVerificationLog(audit: AuditLog, log: Log): VerificationLog {
+export function createVerificationLog(audit: AuditLog, log: Log) {
   let batch: AuditEntry[] = []
   const waiting: AuditEntry[] = []
   let timer: NodeJS.Timeout | undefined
@@ -42,11 +45,12 @@ export function createVerificationLog(audit: AuditLog, log: Log): VerificationLo
     timer ??= setTimeout(flushQuietly, ms).unref()
   }
   return {
-    record(entry) {
+    record(entry: AuditEntry): void {
       waiting.push(entry)
       if (waiting.length % BATCH === 0) flushQuietly()
       else flushAfter(PAUSE_MS)
     },
+    /** Writes all that wait. */
     flush,
   }
 }

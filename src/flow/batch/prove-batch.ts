@@ -2,12 +2,12 @@ import { refusal } from '../../domain/errors.ts'
 import type { Evidence } from '../../domain/request.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import { sha256Hex } from '../../signing/encoding.ts'
+import type { ShownItem } from '../../store/challenges.ts'
 import type { FlowDeps } from '../deps.ts'
 import { challengeId, claimedChallenge } from '../people/ceremony.ts'
 import type { SignedIn } from '../people/read-session.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
 import { verifyTotp } from '../people/verify-totp.ts'
-import type { ShownItem } from '../people-ports.ts'
 import type { PresenceProof } from '../prove-presence.ts'
 
 /** A batch that was asked for, taken for good. */

@@ -2,7 +2,8 @@ import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { Bootstrap } from '../../domain/bootstrap.ts'
 import { buildEvent, type OutboxEvent } from '../../domain/event.ts'
 import { consentedData, consentRequestedData } from '../../domain/event-data.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import { drawId } from '../../domain/identifier.ts'
+import type { FlowDeps } from '../deps.ts'
 
 type BootstrapAudit = AuditType & `bootstrap.${string}`
 

@@ -7,9 +7,10 @@ import {
   PENDING_SLOTS,
 } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
+import { drawId } from '../../domain/identifier.ts'
 import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import type { FlowDeps } from '../deps.ts'
 import { secondsUntil } from '../people/verify-totp.ts'
 import { bootstrapAudit, requestedEvent } from './bootstrap-trace.ts'
 

@@ -1,8 +1,9 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
 import type { CardStep } from '../../domain/chat-retry.ts'
+import { drawId } from '../../domain/identifier.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import type { FlowDeps } from '../deps.ts'
 
 /** A call that was not accepted. */
 export interface CardFailure {

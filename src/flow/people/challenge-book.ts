@@ -1,5 +1,5 @@
 import { refusal } from '../../domain/errors.ts'
-import type { Challenge, ChallengePurpose } from '../people-ports.ts'
+import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
 import { CHALLENGE_MS, challengeId, claimedChallenge } from './ceremony.ts'
 import type { PeopleDeps } from './people-deps.ts'
 

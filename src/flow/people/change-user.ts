@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { User } from '../../domain/user.ts'
-import type { UserChange } from '../people-ports.ts'
+import type { UserChange } from '../../store/users.ts'
 import type { PeopleDeps } from './people-deps.ts'
 
 /** Lost races in a row before giving up. */

@@ -1,6 +1,5 @@
 import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
-import type { User } from '../../domain/user.ts'
-import type { Session } from '../people-ports.ts'
+import type { Session, User } from '../../domain/user.ts'
 import { personAudit } from './people-audit.ts'
 import type { PeopleDeps } from './people-deps.ts'
 

@@ -1,6 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
+import { drawId } from '../../domain/identifier.ts'
 import type { Totp } from '../../domain/user.ts'
-import { drawId } from '../deps.ts'
 import { drawBackupCodes } from './backup-codes.ts'
 import { SERVICE_NAME } from './ceremony.ts'
 import { type EnrollDeps, type EnrollmentGrant, finishEnrollment } from './finish-enrollment.ts'

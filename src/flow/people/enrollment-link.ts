@@ -1,6 +1,6 @@
+import { drawId } from '../../domain/identifier.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
-import { drawId } from '../deps.ts'
-import type { Enrollment } from '../people-ports.ts'
+import type { Enrollment } from '../../store/enrollments.ts'
 import type { PeopleDeps } from './people-deps.ts'
 
 /** A one-time link; it is shown once, only its token's hash is stored. */

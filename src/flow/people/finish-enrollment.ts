@@ -1,6 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
 import { isVouchedFor, nextFactorEpoch, type User } from '../../domain/user.ts'
-import type { UserChange } from '../people-ports.ts'
+import type { UserChange } from '../../store/users.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
 import { joinByEnrolling } from './answer-invitation.ts'
 import { changeUser } from './change-user.ts'

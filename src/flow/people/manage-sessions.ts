@@ -1,6 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { Session } from '../people-ports.ts'
+import type { Session } from '../../domain/user.ts'
 import { type EndDeps, endOneSession } from './end-sessions.ts'
 import type { SignedIn } from './read-session.ts'
 

@@ -1,6 +1,7 @@
 import type { Account, Member } from '../../domain/account.ts'
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import { drawId } from '../../domain/identifier.ts'
+import type { FlowDeps } from '../deps.ts'
 
 /**
  * An entry of the account's trail about somebody in it; it travels in the account's document. What an owner changes about

@@ -1,8 +1,8 @@
 import { type Account, DEFAULT_MONTHLY_QUOTA } from '../../domain/account.ts'
+import { drawId } from '../../domain/identifier.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { DEFAULT_TTL_SECONDS, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
-import { drawId } from '../deps.ts'
 import type { PeopleDeps } from './people-deps.ts'
 
 /** A user handle tells an authenticator nothing about the person (WebAuthn L3 §14.6.1). */

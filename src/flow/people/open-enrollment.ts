@@ -1,7 +1,7 @@
 import type { Account, Member } from '../../domain/account.ts'
 import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
-import type { Enrollment } from '../people-ports.ts'
+import type { Enrollment } from '../../store/enrollments.ts'
 import type { PeopleDeps } from './people-deps.ts'
 
 /** An open link and, for an invitation, the person it is for. */

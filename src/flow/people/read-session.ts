@@ -1,5 +1,4 @@
-import type { User } from '../../domain/user.ts'
-import type { Session } from '../people-ports.ts'
+import type { Session, User } from '../../domain/user.ts'
 import { type EndDeps, endOneSession } from './end-sessions.ts'
 import type { PeopleDeps } from './people-deps.ts'
 

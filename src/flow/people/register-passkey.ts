@@ -1,7 +1,7 @@
 import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import { refusal } from '../../domain/errors.ts'
+import { drawId } from '../../domain/identifier.ts'
 import type { Passkey } from '../../domain/user.ts'
-import { drawId } from '../deps.ts'
 import { CeremonyError } from './ceremony.ts'
 import { checkRegistration } from './check-registration.ts'
 import type { PeopleDeps } from './people-deps.ts'

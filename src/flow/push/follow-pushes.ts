@@ -1,13 +1,13 @@
 import { may, roleIn } from '../../domain/account.ts'
 import { isWaiting } from '../../domain/bootstrap.ts'
 import { noticesIn } from '../../domain/factor-notice.ts'
-import { isId } from '../../domain/identifier.ts'
+import { drawId, isId } from '../../domain/identifier.ts'
 import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '../../domain/push.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { standsIn } from '../../domain/user.ts'
 import { quietPeople } from '../attention/quiet-people.ts'
 import type { Trace } from '../delivery-ports.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import type { FlowDeps } from '../deps.ts'
 
 type FollowDeps = Pick<
   FlowDeps,

@@ -1,5 +1,6 @@
+import { drawId } from '../../domain/identifier.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import type { FlowDeps } from '../deps.ts'
 import type { Vault } from '../ports.ts'
 import type { PushKeyStore, PushSender, SealedPushKey, VapidKeys } from '../push-ports.ts'
 

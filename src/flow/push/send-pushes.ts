@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import { isWaiting } from '../../domain/bootstrap.ts'
+import { drawId } from '../../domain/identifier.ts'
 import {
   consentPush,
   noticePush,
@@ -16,7 +17,7 @@ import { coalesce } from '../delivery/coalesce.ts'
 import { createSendSlots, type SendLimits } from '../delivery/send-slots.ts'
 import { warnSeldom } from '../delivery/warn-seldom.ts'
 import type { AttemptOutcome, Wakeups } from '../delivery-ports.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import type { FlowDeps } from '../deps.ts'
 import type { PushResult } from '../push-ports.ts'
 import { whomToPush } from './follow-pushes.ts'
 import { openSubscription } from './push-secrets.ts'

@@ -1,11 +1,11 @@
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { buildEvent, type EventType } from '../../domain/event.ts'
-import { isId } from '../../domain/identifier.ts'
+import { drawId, isId } from '../../domain/identifier.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryTo } from '../delivery/relay-traces.ts'
 import { attemptDelivery } from '../delivery/send-deliveries.ts'
-import { drawId, type FlowDeps } from '../deps.ts'
+import type { FlowDeps } from '../deps.ts'
 
 type ManageDeps = Pick<FlowDeps, 'webhooks' | 'vault' | 'targets' | 'clock' | 'random'>
 

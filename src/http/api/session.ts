@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { factorsOf, type User } from '../../domain/user.ts'
+import { factorsOf, type Session, type User } from '../../domain/user.ts'
 import type { Places } from '../../flow/people/places.ts'
 import type { StandIn } from '../../flow/people/set-delegate.ts'
-import type { Session } from '../../flow/people-ports.ts'
 import {
   approverField,
   idField,

@@ -1,8 +1,12 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Scope } from '../../domain/api-key.ts'
 import { refusal } from '../../domain/errors.ts'
-import { authenticateApiKey, authenticateInternal, type CallerDeps } from '../../flow/authenticate-caller.ts'
-import type { Caller } from '../../flow/ports.ts'
+import {
+  authenticateApiKey,
+  authenticateInternal,
+  type Caller,
+  type CallerDeps,
+} from '../../flow/authenticate-caller.ts'
 import { clientAddress } from './client-address.ts'
 import { lookAgainAfterBody } from './look-again.ts'
 

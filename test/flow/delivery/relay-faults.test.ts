@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
-import type { AuditTrail } from '../../../src/flow/delivery-ports.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
+import type { AuditTrail } from '../../../src/flow/ports.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 

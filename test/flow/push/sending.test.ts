@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { drawId } from '../../../src/domain/identifier.ts'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
 import { createRequest } from '../../../src/flow/create-request.ts'
-import { drawId } from '../../../src/flow/deps.ts'
 import { newRequester } from '../../jobs/worker.ts'
 import { waitUntil as waitLong } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { drawId } from '../../../src/domain/identifier.ts'
 import type { Delivery } from '../../../src/domain/webhook.ts'
 import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
-import { drawId, type FlowDeps } from '../../../src/flow/deps.ts'
+import type { FlowDeps } from '../../../src/flow/deps.ts'
 import { replayDelivery } from '../../../src/flow/webhooks/delivery-log.ts'
-import type { Owner } from '../../../src/flow/webhooks/manage-webhooks.ts'
 import {
   createWebhook,
   deleteWebhook,
   enableWebhook,
+  type Owner,
   rotateWebhook,
 } from '../../../src/flow/webhooks/manage-webhooks.ts'
 import { startService, type TestService } from '../../support/service.ts'
