@@ -6,6 +6,7 @@ ARG NODE_IMAGE=node:24.19.0-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY embedded-mongo/package.json embedded-mongo/
 # No scripts: neither those of dependencies (T87) nor "prepare", which would build before the sources are here.
 RUN npm ci --ignore-scripts
 COPY . .
@@ -15,6 +16,7 @@ RUN node scripts/build.mjs
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY embedded-mongo/package.json embedded-mongo/
 RUN npm ci --omit=dev --ignore-scripts
 
 FROM ${NODE_IMAGE}
@@ -29,6 +31,8 @@ ENV NODE_ENV=production \
 WORKDIR /app
 # Owned by root: the service cannot change its own code.
 COPY --from=dependencies /app/node_modules node_modules/
+COPY --from=build /app/embedded-mongo/dist embedded-mongo/dist/
+COPY embedded-mongo/package.json embedded-mongo/
 COPY --from=build /app/dist dist/
 COPY package.json openapi.json LICENSE ./
 COPY bin bin/

@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['{,embedded-mongo/}test/**/*.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // A poll ends as soon as it holds; the library's one second is too short on a busy machine.

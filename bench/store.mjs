@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
-import { startEmbeddedStore } from '../dist/embedded-mongo/index.js'
 
 const documents = Number(process.argv[2] ?? 30_000)
 const dataDir = mkdtempSync(join(tmpdir(), 'cs-bench-'))

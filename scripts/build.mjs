@@ -1,5 +1,5 @@
-// Compiles the service to dist/, the hosted pages to dist/webauthn-page/ the dashboard to dist/dashboard/
-// and its service worker to dist/service-worker/.
+// Compiles the embedded store to embedded-mongo/dist/, the service to dist/, the hosted pages to dist/webauthn-page/,
+// the dashboard to dist/dashboard/ and its service worker to dist/service-worker/.
 // --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -11,8 +11,14 @@ const ifStale = process.argv.includes('--if-stale')
 
 const parts = [
   {
+    name: 'embedded-mongo',
+    sources: ['embedded-mongo/src', 'embedded-mongo/tsconfig.build.json', 'tsconfig.json'],
+    command: ['tsc', '-p', 'embedded-mongo/tsconfig.build.json'],
+    output: 'embedded-mongo/dist',
+  },
+  {
     name: 'server',
-    sources: ['src', 'embedded-mongo', 'adapters', 'tsconfig.json', 'tsconfig.build.json'],
+    sources: ['src', 'embedded-mongo/src', 'adapters', 'tsconfig.json', 'tsconfig.build.json'],
     command: ['tsc', '-p', 'tsconfig.build.json'],
   },
   {
@@ -40,8 +46,8 @@ const parts = [
 ]
 
 let failed = 0
-for (const { name, sources, command } of parts) {
-  const stamp = join(root, 'dist', `.${name}-built`)
+for (const { name, sources, command, output = 'dist' } of parts) {
+  const stamp = join(root, output, `.${name}-built`)
   const started = new Date()
   if (ifStale && existsSync(stamp) && newest(sources) < statSync(stamp).mtimeMs) continue
   const [tool, ...args] = command
@@ -61,7 +67,7 @@ for (const { name, sources, command } of parts) {
     failed = status ?? 1
     continue
   }
-  mkdirSync(join(root, 'dist'), { recursive: true })
+  mkdirSync(join(root, output), { recursive: true })
   writeFileSync(stamp, started.toISOString())
   // What was edited while it was being compiled may not be in the build.
   utimesSync(stamp, started, started)

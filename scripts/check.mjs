@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const steps = [
   ['types', ['tsc', '-p', 'tsconfig.json']],
+  ['types of the embedded store', ['tsc', '-p', 'embedded-mongo/tsconfig.json']],
   ['types of the pages', ['tsc', '-p', 'webauthn-page/tsconfig.json']],
   ['types of the dashboard', ['tsc', '-p', 'dashboard/tsconfig.json']],
   ['types of the service worker', ['tsc', '-p', 'dashboard/service-worker/tsconfig.json']],

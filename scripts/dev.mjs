@@ -14,6 +14,7 @@ if (status !== 0) process.exit(status ?? 1)
 // Each in a process group of its own: tsc runs a child that a signal to its parent alone would leave behind.
 const run = (command, ...args) => spawn(command, args, { cwd: root, stdio: 'inherit', detached: true })
 const watchers = [
+  run(tool('tsc'), '-p', 'embedded-mongo/tsconfig.build.json', '--watch', '--preserveWatchOutput'),
   run(tool('tsc'), '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'),
   run(tool('vite'), 'build', '--watch', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'),
   run(tool('vite'), 'build', '--watch', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'),

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { packagePath } from '../src/config/package-path.ts'
 
 const ROOT = packagePath('.')
-const ROOMS = ['src', 'embedded-mongo', 'adapters', 'webauthn-page', 'dashboard']
+const ROOMS = ['src', 'embedded-mongo/src', 'adapters', 'webauthn-page', 'dashboard']
 
 interface SourceFile {
   path: string
@@ -61,7 +61,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     may: /^(adapters|src\/(flow|domain))\//,
     types: /^src\/(http\/http-deps|config\/(slack|teams))\.ts$/,
   },
-  { room: /^embedded-mongo\//, may: /^embedded-mongo\// },
+  { room: /^embedded-mongo\//, may: /^embedded-mongo\/src\// },
   {
     room: /^webauthn-page\/kit\//,
     may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
@@ -89,7 +89,7 @@ describe('import rules', () => {
     const broken = files.flatMap((file) =>
       DOORS.filter(({ room }) => room.test(file.path)).flatMap(({ may, types }) =>
         file.imports
-          .filter(({ target }) => target.includes('/') && ROOMS.includes(target.split('/')[0] ?? ''))
+          .filter(({ target }) => ROOMS.some((room) => target.startsWith(`${room}/`)))
           .filter(({ target, typeOnly }) => !may.test(target) && !(typeOnly && types?.test(target)))
           .map(({ target }) => `${file.path} imports ${target}`),
       ),
@@ -130,7 +130,7 @@ describe('import rules', () => {
   it('lets only the composition root, the command line and the service reach the embedded store', () => {
     const reach = files
       .filter(({ path }) => path.startsWith('src/'))
-      .filter(({ imports }) => imports.some(({ target }) => target.startsWith('embedded-mongo/')))
+      .filter(({ imports }) => imports.some(({ target }) => /^embedded-mongo(\/|$)/.test(target)))
     expect(
       reach
         .map(({ path }) => path)
@@ -140,7 +140,10 @@ describe('import rules', () => {
 })
 
 describe('house numbers', () => {
-  const lengths = [...files, ...sourcesIn(join(ROOT, 'test'))]
+  const lengths = [
+    ...files,
+    ...['test', 'embedded-mongo/test'].flatMap((folder) => sourcesIn(join(ROOT, folder))),
+  ]
     .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
     .sort((a, b) => a.lines - b.lines)
   const at = (share: number) => lengths[Math.floor((lengths.length - 1) * share)]?.lines ?? 0

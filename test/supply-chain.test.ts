@@ -5,8 +5,11 @@ import { packagePath } from '../src/config/package-path.ts'
 
 const versions = z.record(z.string(), z.string())
 const manifest = z
-  .object({ dependencies: versions, devDependencies: versions })
+  .object({ dependencies: versions, devDependencies: versions, bundleDependencies: z.array(z.string()) })
   .parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8')))
+const store = z
+  .object({ peerDependencies: versions, devDependencies: versions })
+  .parse(JSON.parse(readFileSync(packagePath('embedded-mongo/package.json'), 'utf8')))
 const lock = z
   .object({
     packages: z.record(
@@ -30,7 +33,9 @@ describe('T87: supply chain', () => {
   })
 
   it('locks every package by a SHA-512 hash', () => {
-    const packages = Object.entries(lock.packages).filter(([path, { link }]) => path !== '' && link !== true)
+    const packages = Object.entries(lock.packages).filter(
+      ([path, { link }]) => path.startsWith('node_modules/') && link !== true,
+    )
     expect(packages.length).toBeGreaterThan(100)
     expect(
       packages.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path),
@@ -44,6 +49,14 @@ describe('T87: supply chain', () => {
     const locked = Object.keys(lock.packages)
     expect(wanted.length).toBeGreaterThan(20)
     expect(wanted.filter((name) => !locked.some((path) => path.endsWith(`node_modules/${name}`)))).toEqual([])
+  })
+
+  it('takes the embedded store from this repository, packed with the service and never from a registry', () => {
+    expect(lock.packages['node_modules/embedded-mongo']).toEqual({ link: true })
+    expect(manifest.bundleDependencies).toEqual(['embedded-mongo'])
+    const direct = { ...manifest.dependencies, ...manifest.devDependencies }
+    const own = Object.entries({ ...store.peerDependencies, ...store.devDependencies })
+    expect(own.filter(([name, version]) => direct[name] !== version)).toEqual([])
   })
 
   it('uses one MongoDB driver, the one of mongoose', () => {

@@ -1,4 +1,4 @@
-import { runStoreProcess } from '../../embedded-mongo/index.ts'
+import { runStoreProcess } from 'embedded-mongo'
 import { loadDataDir } from '../config/config.ts'
 
 /**

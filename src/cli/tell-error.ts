@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { StoreLockedError } from '../../embedded-mongo/index.ts'
+import { StoreLockedError } from 'embedded-mongo'
 import { redact } from '../compose/log.ts'
 import { DataDirInUseError } from '../compose/open-store.ts'
 import { ConfigError } from '../config/config.ts'

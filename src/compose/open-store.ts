@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findRunningStore, StoreLockedError, startEmbeddedStore } from '../../embedded-mongo/index.ts'
+import { findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import type { Config } from '../config/config.ts'
 
 /** A store to connect to. */

@@ -79,12 +79,16 @@ describe('.dockerignore', () => {
     '.git/config',
     'node_modules/express/index.js',
     'dist/src/main.js',
+    'embedded-mongo/dist/index.js',
     'test/config.test.ts',
+    'embedded-mongo/test/support.ts',
     'README.md',
   ])('keeps %s out, which the build does not need', (path) => expect(ignores(dockerignore, path)).toBe(true))
 
   it.each([
     'src/main.ts',
+    'embedded-mongo/src/index.ts',
+    'embedded-mongo/package.json',
     'bin/countersign.mjs',
     'deploy/healthcheck.mjs',
     'deploy/teams/color.png',
@@ -107,9 +111,17 @@ describe('what the Dockerfile builds', () => {
 
   it('holds the compiled service and its run-time packages, and neither sources nor tools', async () => {
     const app = join(image.root, 'app')
-    expect((await readdir(app)).sort()).toEqual(
-      ['LICENSE', 'bin', 'deploy', 'dist', 'node_modules', 'openapi.json', 'package.json'].sort(),
-    )
+    expect((await readdir(app)).sort()).toEqual([
+      'LICENSE',
+      'bin',
+      'deploy',
+      'dist',
+      'embedded-mongo',
+      'node_modules',
+      'openapi.json',
+      'package.json',
+    ])
+    expect((await readdir(join(app, 'embedded-mongo'))).sort()).toEqual(['dist', 'package.json'])
     expect(existsSync(join(app, 'dist/webauthn-page/index.html'))).toBe(true)
     const { dependencies, devDependencies } = JSON.parse(readFileSync(join(app, 'package.json'), 'utf8'))
     const installed = (name: string) => existsSync(join(app, 'node_modules', name))

@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { createServer, type Server, Socket } from 'node:net'
 import { serialize } from 'bson'
+import { Connection } from 'embedded-mongo/wire/connection'
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest'
-import { Connection } from '../../embedded-mongo/wire/connection.ts'
 import { connectStore } from '../../src/store/connect.ts'
 
 const sockets = new Set<Socket>()

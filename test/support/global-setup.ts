@@ -42,7 +42,7 @@ async function openTestStore(): Promise<{ uri: string; close: () => Promise<void
   const given = process.env.MONGODB_URI
   if (given !== undefined && given !== '') return { uri: given, close: async () => undefined }
   if (process.env.TEST_STORE === 'mongod') return openMongod()
-  const { startEmbeddedStore } = await import('../../embedded-mongo/index.ts')
+  const { startEmbeddedStore } = await import('embedded-mongo')
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-test-'))
   const store = await startEmbeddedStore({ dataDir })
   const close = async (): Promise<void> => {

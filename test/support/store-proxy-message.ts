@@ -1,5 +1,5 @@
 import { type Document, deserialize } from 'bson'
-import type { Frame } from '../../embedded-mongo/wire/frame-reader.ts'
+import type { Frame } from 'embedded-mongo/wire/frame-reader'
 
 const OP_MSG = 2013
 /** Header of 16 bytes, flags of 4, the kind byte of the first section. */

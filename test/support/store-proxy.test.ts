@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type EmbeddedStore, startEmbeddedStore } from 'embedded-mongo'
 import { type Collection, MongoClient } from 'mongodb'
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
-import { type EmbeddedStore, startEmbeddedStore } from '../../embedded-mongo/index.ts'
 import { type StoreProxy, startStoreProxy } from './store-proxy.ts'
 
 interface Item {

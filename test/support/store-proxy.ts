@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Document } from 'bson'
-import { type Frame, FrameReader } from '../../embedded-mongo/wire/frame-reader.ts'
+import { type Frame, FrameReader } from 'embedded-mongo/wire/frame-reader'
 import { isCommand, nameOf, readMessage } from './store-proxy-message.ts'
 
 /** A point at which the process behind a proxy dies. */

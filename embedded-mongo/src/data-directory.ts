@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+/** `sockaddr_un` ends at 104 bytes on macOS and 108 on Linux. */
+const MAX_SOCKET_PATH = 100
+
+/** What a running store says about itself in its lock file. */
+export interface LockNote {
+  pid: number
+  socketPath: string
+}
+
+/** Paths inside a data directory. */
+export interface StoreFiles {
+  directory: string
+  database: string
+  lock: string
+}
+
+export function storeFiles(dataDir: string): StoreFiles {
+  const directory = resolve(dataDir)
+  return { directory, database: join(directory, 'store.db'), lock: join(directory, 'store.lock') }
+}
+
+/**
+ * Makes the data directory (0700) and an empty database file (0600; SQLite gives its log files the
+ * same mode), and makes both entries durable.
+ */
+export function prepareDataDirectory(files: StoreFiles): void {
+  mkdirSync(files.directory, { recursive: true, mode: 0o700 })
+  // Not even opened if it exists: closing any descriptor of a file drops all POSIX locks this process
+  // holds on it, and another store of this process may be holding one.
+  if (!existsSync(files.database)) closeSync(openSync(files.database, 'a', 0o600))
+  if (process.platform === 'win32') return
+  const directory = openSync(files.directory, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
+
+/**
+ * Chooses where to listen. The socket lies in a directory of mode 0700, so nobody else can reach it even
+ * in the moment before its own mode is set. On Windows it is a named pipe with an unguessable name.
+ * `temporary` is a directory to remove when the store closes. Call this only while holding the lock.
+ */
+export function chooseSocketPath(files: StoreFiles): { socketPath: string; temporary?: string } {
+  if (process.platform === 'win32') {
+    // The driver takes an address for a socket path only if it ends in ".sock".
+    return { socketPath: `\\\\.\\pipe\\embedded-mongo-${randomBytes(16).toString('hex')}.sock` }
+  }
+  const directory = join(files.directory, 'run')
+  const socketPath = join(directory, 'store.sock')
+  if (Buffer.byteLength(socketPath) <= MAX_SOCKET_PATH) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    rmSync(socketPath, { force: true })
+    return { socketPath }
+  }
+  const temporary = mkdtempSync(join(shortTemporaryDirectory(), 'embedded-mongo-'))
+  return { socketPath: join(temporary, 'store.sock'), temporary }
+}
+
+function shortTemporaryDirectory(): string {
+  const usual = tmpdir()
+  return Buffer.byteLength(usual) + 40 <= MAX_SOCKET_PATH ? usual : '/tmp'
+}
+
+/** A note in place of the old one, never half of it: readers do not hold the lock. */
+export function writeLockNote(files: StoreFiles, note: LockNote): void {
+  const draft = `${files.lock}.${note.pid}`
+  writeFileSync(draft, `${JSON.stringify(note)}\n`, { mode: 0o600 })
+  renameSync(draft, files.lock)
+}
+
+/** The note of the store that holds, or held, this directory; undefined if there is none or it is unreadable. */
+export function readLockNote(files: StoreFiles): LockNote | undefined {
+  try {
+    const note: unknown = JSON.parse(readFileSync(files.lock, 'utf8'))
+    if (typeof note !== 'object' || note === null || !('pid' in note) || !('socketPath' in note))
+      return undefined
+    const { pid, socketPath } = note
+    return typeof pid === 'number' && typeof socketPath === 'string' ? { pid, socketPath } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The connection string of a store's socket, for the driver, mongoose and Agenda alike. */
+export function socketUri(socketPath: string): string {
+  return `mongodb://${encodeURIComponent(socketPath)}/?directConnection=true&retryWrites=false`
+}
+
+/** Whether something accepts connections on this path. A pid can be reused; an open socket cannot lie. */
+function answers(socketPath: string): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect({ path: socketPath })
+    socket.once('connect', () => {
+      socket.destroy()
+      done(true)
+    })
+    socket.once('error', () => done(false))
+  })
+}
+
+/** Another live process (or another store in this one) holds the data directory. */
+export class StoreLockedError extends Error {
+  readonly code = 'STORE_LOCKED'
+  /** The holder, or 0 if it has not said yet. */
+  readonly pid: number
+  readonly socketPath?: string
+
+  constructor(directory: string, holder?: { pid: number; socketPath: string }) {
+    super(
+      holder === undefined
+        ? `the data directory ${directory} is held by another store`
+        : `the data directory ${directory} is held by the store of process ${holder.pid}`,
+    )
+    this.name = 'StoreLockedError'
+    this.pid = holder?.pid ?? 0
+    if (holder !== undefined) this.socketPath = holder.socketPath
+  }
+}
+
+/** The store another process runs on a data directory. */
+interface RunningStore {
+  uri: string
+  pid: number
+}
+
+/**
+ * Finds the store that is serving `dataDir` now, so that a second process (the CLI beside a running
+ * service) can connect to it; undefined if none answers.
+ */
+export async function findRunningStore(dataDir: string): Promise<RunningStore | undefined> {
+  const note = readLockNote(storeFiles(dataDir))
+  if (note === undefined || !(await answers(note.socketPath))) return undefined
+  return { uri: socketUri(note.socketPath), pid: note.pid }
+}

@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { readLockNote, StoreLockedError, socketUri, storeFiles } from './data-directory.ts'
+import type { WorkerReport } from './store-worker.ts'
+
+export { findRunningStore, StoreLockedError } from './data-directory.ts'
+
+/** How long a holder that has the lock may take to say who it is. */
+const NOTE_POLLS = 10
+const NOTE_POLL_MS = 50
+
+/** A store running in a thread of this process. */
+export interface EmbeddedStore {
+  /** For the driver, mongoose and Agenda: the socket, `directConnection=true&retryWrites=false`. */
+  uri: string
+  socketPath: string
+  /** Resolves with the reason if the store's thread ever ends without having been asked to. */
+  failed: Promise<Error>
+  /** Makes everything durable, disconnects every client and frees the directory. Safe to call twice. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts the embedded store on a data directory (created if missing, mode 0700) in a worker thread.
+ * Worker threads load no TypeScript, so this works from the compiled package only.
+ * @throws StoreLockedError when another live process, or this one, already serves the directory;
+ *   Error when the directory or its file cannot be used
+ */
+export async function startEmbeddedStore(options: { dataDir: string }): Promise<EmbeddedStore> {
+  const worker = new Worker(new URL('./store-worker.js', import.meta.url), { workerData: options.dataDir })
+  const exited = new Promise<Error>((done) => {
+    worker.once('error', (error) => done(error instanceof Error ? error : new Error(String(error))))
+    worker.once('exit', (code) => done(new Error(`the embedded store's thread ended with code ${code}`)))
+  })
+  const report = await Promise.race([nextReport(worker), exited])
+  if (report instanceof Error) throw report
+  if (report.kind === 'locked') throw await lockedError(options.dataDir)
+  if (report.kind !== 'ready')
+    throw new Error(report.kind === 'failed' ? report.message : 'the store closed early')
+  let closing: Promise<void> | undefined
+  return {
+    uri: socketUri(report.socketPath),
+    socketPath: report.socketPath,
+    failed: exited.then((error) => (closing === undefined ? error : new Promise<Error>(() => undefined))),
+    close: () => {
+      closing ??= closeWorker(worker, exited)
+      return closing
+    },
+  }
+}
+
+/**
+ * Serves `dataDir` in the foreground, for a process that does nothing else, until `stop` is aborted; then closes
+ * cleanly. `onReady` learns where. Resolves once everything is on disk and the directory is free again.
+ * @throws StoreLockedError when another store holds the directory; Error when the store ends by itself
+ */
+export async function runStoreProcess(options: {
+  dataDir: string
+  stop: AbortSignal
+  onReady: (store: EmbeddedStore) => void
+}): Promise<void> {
+  const store = await startEmbeddedStore({ dataDir: options.dataDir })
+  // A worker thread with an open server keeps the process alive, so there is nothing else to wait for.
+  const stopped = new Promise<undefined>((done) => {
+    if (options.stop.aborted) done(undefined)
+    else options.stop.addEventListener('abort', () => done(undefined), { once: true })
+  })
+  options.onReady(store)
+  const failure = await Promise.race([stopped, store.failed])
+  if (failure !== undefined) throw failure
+  await store.close()
+}
+
+async function closeWorker(worker: Worker, exited: Promise<Error>): Promise<void> {
+  const answer = nextReport(worker)
+  worker.postMessage('close')
+  const report = await Promise.race([answer, exited])
+  await exited
+  if (report instanceof Error) throw report
+  if (report.kind === 'failed') throw new Error(report.message)
+}
+
+function nextReport(worker: Worker): Promise<WorkerReport> {
+  return new Promise((done) => {
+    worker.once('message', (report: WorkerReport) => done(report))
+  })
+}
+
+/** The holder writes its note a moment after it has taken the lock. */
+async function lockedError(dataDir: string): Promise<StoreLockedError> {
+  const files = storeFiles(dataDir)
+  for (let poll = 0; poll < NOTE_POLLS; poll += 1) {
+    const note = readLockNote(files)
+    if (note !== undefined) return new StoreLockedError(files.directory, note)
+    await delay(NOTE_POLL_MS)
+  }
+  return new StoreLockedError(files.directory)
+}

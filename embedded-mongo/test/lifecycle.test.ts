@@ -1,0 +1,267 @@
+import { once } from 'node:events'
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
+import { MongoClient } from 'mongodb'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { DurableFile, type Journal } from '../src/engine/durable-file.ts'
+import { spawnStore } from './store-child.ts'
+import { openStore, temporaryDirectory } from './support.ts'
+
+let dataDir: string
+const open: EmbeddedStore[] = []
+
+beforeEach(() => {
+  dataDir = temporaryDirectory()
+})
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+async function start(directory = dataDir): Promise<EmbeddedStore> {
+  const store = await startEmbeddedStore({ dataDir: directory })
+  open.push(store)
+  return store
+}
+
+async function withClient<T>(uri: string, work: (client: MongoClient) => Promise<T>): Promise<T> {
+  const client = new MongoClient(uri)
+  try {
+    return await work(client)
+  } finally {
+    await client.close()
+  }
+}
+
+async function lockedBy(starting: Promise<unknown>): Promise<StoreLockedError> {
+  const error: unknown = await starting.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof StoreLockedError) return error
+  throw new Error(`expected StoreLockedError, got ${String(error)}`)
+}
+
+describe('a store in a worker thread', () => {
+  it('serves, closes, and has everything after a restart: documents, indexes, order', async () => {
+    const first = await start()
+    await withClient(first.uri, async (client) => {
+      const items = client.db('app').collection('items')
+      await items.createIndex(
+        { code: 1 },
+        { unique: true, partialFilterExpression: { code: { $exists: true } } },
+      )
+      await items.createIndex({ at: 1 }, { expireAfterSeconds: 3600 })
+      await items.insertMany(Array.from({ length: 500 }, (_, i) => ({ n: i, code: `c${i}` })))
+      await items.updateMany({ n: { $lt: 10 } }, { $set: { seen: true } })
+      await items.deleteMany({ n: { $gte: 400 } })
+      await client.db('gone').collection('x').insertOne({ a: 1 })
+      await client.db('gone').dropDatabase()
+    })
+    await first.close()
+    expect(existsSync(first.socketPath)).toBe(false)
+    const second = await start()
+    await withClient(second.uri, async (client) => {
+      const items = client.db('app').collection('items')
+      const found = await items.find().toArray()
+      expect(found.map((item) => item.n)).toEqual(Array.from({ length: 400 }, (_, i) => i))
+      expect(await items.countDocuments({ seen: true })).toBe(10)
+      expect((await items.indexes()).map(({ name }) => name)).toEqual(['_id_', 'code_1', 'at_1'])
+      expect((await items.indexes())[2]).toEqual({
+        v: 2,
+        key: { at: 1 },
+        name: 'at_1',
+        expireAfterSeconds: 3600,
+      })
+      await expect(items.insertOne({ code: 'c7' })).rejects.toMatchObject({ code: 11000 })
+      expect(await client.db('gone').collection('x').countDocuments()).toBe(0)
+    })
+  })
+
+  it('has its socket where only its user can reach it, mode 0600 in a directory of 0700', async () => {
+    const store = await start()
+    expect(statSync(store.socketPath).mode & 0o777).toBe(0o600)
+    expect(statSync(dirname(store.socketPath)).mode & 0o777).toBe(0o700)
+    expect(statSync(join(dataDir, 'store.db')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(dataDir, 'store.lock')).mode & 0o777).toBe(0o600)
+    expect(store.uri).toBe(
+      `mongodb://${encodeURIComponent(join(dataDir, 'run/store.sock'))}/?directConnection=true&retryWrites=false`,
+    )
+  })
+
+  it('makes its data directory with mode 0700', async () => {
+    const fresh = join(dataDir, 'made/by/store')
+    await start(fresh)
+    expect(statSync(fresh).mode & 0o777).toBe(0o700)
+  })
+
+  it('listens in a short private directory when the data directory has a long path, and removes it', async () => {
+    const long = join(dataDir, 'd'.repeat(90))
+    mkdirSync(long)
+    const store = await start(long)
+    expect(Buffer.byteLength(store.socketPath)).toBeLessThan(100)
+    expect(statSync(dirname(store.socketPath)).mode & 0o777).toBe(0o700)
+    expect(statSync(store.socketPath).mode & 0o777).toBe(0o600)
+    expect(await findRunningStore(long)).toEqual({ uri: store.uri, pid: process.pid })
+    await withClient(store.uri, (client) => client.db('a').command({ ping: 1 }))
+    await store.close()
+    expect(existsSync(dirname(store.socketPath))).toBe(false)
+  })
+
+  it('closes twice without complaint, and while clients are connected', async () => {
+    const store = await start()
+    const client = new MongoClient(store.uri)
+    await client.db('a').collection('b').insertOne({ c: 1 })
+    await Promise.all([store.close(), store.close()])
+    await client.close()
+    expect(await findRunningStore(dataDir)).toBeUndefined()
+  })
+
+  it('refuses a file that is not a store, and leaves it as it was', async () => {
+    writeFileSync(join(dataDir, 'store.db'), 'this is a diary\n'.repeat(100))
+    await expect(startEmbeddedStore({ dataDir })).rejects.toThrow(/not a database/)
+    expect(statSync(join(dataDir, 'store.db')).size).toBe(1600)
+  })
+})
+
+describe('the lock', () => {
+  it('keeps a second store of the same process out, and says who holds it', async () => {
+    const store = await start()
+    const error = await lockedBy(startEmbeddedStore({ dataDir }))
+    expect(error).toMatchObject({ code: 'STORE_LOCKED', pid: process.pid, socketPath: store.socketPath })
+    expect(error.message).toBe(`the data directory ${dataDir} is held by the store of process ${process.pid}`)
+    await withClient(store.uri, (client) => client.db('a').command({ ping: 1 }))
+    // The failed attempt must not have cost the holder its lock either.
+    const other = await spawnStore(dataDir)
+    expect(other.said).toMatchObject({ code: 'STORE_LOCKED', pid: process.pid })
+    expect(await other.ended()).toBe(3)
+  })
+
+  it('keeps another process out while the holder lives, and lets it in once the holder was killed', async () => {
+    const holder = await spawnStore(dataDir)
+    const pid = holder.process.pid
+    const error = await lockedBy(startEmbeddedStore({ dataDir }))
+    expect(error).toMatchObject({ pid, socketPath: holder.said.socketPath })
+    const other = await spawnStore(dataDir)
+    expect(other.said).toMatchObject({ code: 'STORE_LOCKED', pid })
+    expect(await other.ended()).toBe(3)
+    await holder.end('SIGKILL')
+    const store = await start()
+    await withClient(store.uri, (client) => client.db('a').command({ ping: 1 }))
+    expect(await findRunningStore(dataDir)).toEqual({ uri: store.uri, pid: process.pid })
+  })
+
+  it('is not fooled by the note of a store that was killed', async () => {
+    const killed = await spawnStore(dataDir)
+    expect(await findRunningStore(dataDir)).toEqual({ uri: killed.said.uri, pid: killed.process.pid })
+    await killed.end('SIGKILL')
+    expect(existsSync(join(dataDir, 'store.lock'))).toBe(true)
+    expect(await findRunningStore(dataDir)).toBeUndefined()
+  })
+
+  it.each(['', '{', '[]', '{"pid":"1","socketPath":5}'])(
+    'takes %j in a lock file for no note',
+    async (text) => {
+      writeFileSync(join(dataDir, 'store.lock'), text)
+      expect(await findRunningStore(dataDir)).toBeUndefined()
+    },
+  )
+})
+
+describe('a store process', () => {
+  it('ends with 0 on SIGTERM with everything on disk, and serves several clients meanwhile', async () => {
+    const child = await spawnStore(dataDir)
+    const clients = [0, 1].map(() => new MongoClient(child.said.uri ?? ''))
+    await Promise.all(
+      clients.map((client, i) => client.db('a').collection<{ _id: number }>('b').insertOne({ _id: i })),
+    )
+    const exit = once(child.process, 'exit')
+    child.process.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+    await Promise.all(clients.map((client) => client.close()))
+    const again = await openStore(dataDir, { keep: true })
+    expect(await again.client.db('a').collection('b').countDocuments()).toBe(2)
+    await again.close()
+  })
+})
+
+describe('a disk that fails', () => {
+  it('is reported to every writer, and what was not made durable is not shown', async () => {
+    let broken: Error | undefined
+    const openFile = (path: string) => new FailingFile(path, () => broken)
+    const store = await openStore(dataDir, { keep: true, openFile })
+    const items = store.db.collection<{ _id: number }>('items')
+    await items.insertOne({ _id: 1 })
+    broken = new Error('disk gone')
+    const results = await Promise.allSettled([items.insertOne({ _id: 2 }), items.insertOne({ _id: 3 })])
+    for (const result of results) {
+      expect(result).toMatchObject({
+        status: 'rejected',
+        reason: {
+          code: 1,
+          codeName: 'InternalError',
+          errmsg: 'the write could not be made durable: disk gone',
+        },
+      })
+    }
+    broken = undefined
+    expect(await items.find().toArray()).toEqual([{ _id: 1 }])
+    await items.insertOne({ _id: 2 })
+    expect(await items.countDocuments()).toBe(2)
+    await store.close()
+  })
+
+  it('is told apart from a disk that is full', async () => {
+    const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+    const openFile = (path: string) => new FailingFile(path, () => full)
+    const store = await openStore(dataDir, { keep: true, openFile })
+    await expect(store.db.collection('items').insertOne({ a: 1 })).rejects.toMatchObject({
+      code: 14031,
+      codeName: 'OutOfDiskSpace',
+    })
+    await store.close()
+  })
+})
+
+describe('a defect of the store', () => {
+  it('is answered without details, and what it left half done is not kept', async () => {
+    const store = await openStore(dataDir, { keep: true })
+    const items = store.db.collection<{ _id: number }>('items')
+    await items.insertMany([{ _id: 1 }, { _id: 2 }])
+    const { engine } = store.server
+    const collection = engine.collection('test.items')
+    const [idIndex] = collection?.indexes ?? []
+    // The record is in no index, but will be in the collection: just the kind of state to be rid of.
+    Object.assign(idIndex ?? {}, {
+      add: () => {
+        throw new TypeError('secret detail')
+      },
+    })
+    await expect(items.insertOne({ _id: 3 })).rejects.toMatchObject({
+      code: 1,
+      codeName: 'InternalError',
+      errmsg: 'internal error (TypeError)',
+    })
+    expect(engine.collection('test.items')).not.toBe(collection)
+    await items.insertOne({ _id: 4 })
+    expect((await items.find().toArray()).map(({ _id }) => _id)).toEqual([1, 2, 4])
+    await store.close()
+  })
+})
+
+/** A file whose commits fail when told to. */
+class FailingFile extends DurableFile {
+  readonly #failure: () => Error | undefined
+
+  constructor(path: string, failure: () => Error | undefined) {
+    super(path)
+    this.#failure = failure
+  }
+
+  override commit(journal: Journal): void {
+    const failure = this.#failure()
+    if (failure !== undefined) throw failure
+    super.commit(journal)
+  }
+}

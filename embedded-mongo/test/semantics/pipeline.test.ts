@@ -1,0 +1,234 @@
+import { describe, expect, it } from 'vitest'
+import { compileExpression } from '../../src/semantics/expression.ts'
+import { compilePipeline } from '../../src/semantics/pipeline.ts'
+import { bson, doc, shown } from './bson-literals.ts'
+
+const now = new Date('2026-01-01T00:00:00Z')
+
+function evaluate(expression: unknown, document: object = {}): unknown {
+  return shown(compileExpression(bson(expression))({ root: doc(document), now }))
+}
+
+function run(stages: readonly object[], documents: readonly object[]): unknown {
+  return compilePipeline(stages.map(doc))(documents.map(doc), now).map(shown)
+}
+
+const long = (value: string): object => ({ $numberLong: value })
+const double = (value: string): object => ({ $numberDouble: value })
+const decimal = (value: string): object => ({ $numberDecimal: value })
+const date = (value: number): object => ({ $date: { $numberLong: String(value) } })
+
+describe('expressions', () => {
+  it.each<[unknown, object, unknown]>([
+    ['$a.b', { a: { b: 1 } }, 1],
+    ['$a.b', { a: [{ b: 1 }, { c: 2 }, 5, [{ b: 3 }]] }, [1, [3]]],
+    ['$$ROOT.a', { a: 1 }, 1],
+    ['$$CURRENT.a', { a: 1 }, 1],
+    ['$$NOW', {}, date(1767225600000)],
+    [{ $literal: '$a' }, {}, '$a'],
+    [{ x: '$a', y: '$b', z: 1 }, { a: 1 }, { x: 1, z: 1 }],
+    [['$a', '$b'], { a: 1 }, [1, null]],
+    [{ $eq: ['$a', null] }, {}, false],
+    [{ $gt: ['$a', null] }, {}, false],
+    [{ $lt: ['$a', null] }, {}, true],
+    [{ $lt: [1, 'x'] }, {}, true],
+    [{ $eq: [1, double('1.0')] }, {}, true],
+    [{ $ne: [1, 2] }, {}, true],
+    [{ $gte: ['$a', [1]] }, { a: [1, 2] }, true],
+    [{ $lte: [{ b: 1 }, { b: 2 }] }, {}, true],
+    [{ $and: [] }, {}, true],
+    [{ $or: [] }, {}, false],
+    [{ $and: [1, 'x', []] }, {}, true],
+    [{ $or: [0, null, '$missing', false] }, {}, false],
+    [{ $not: ['$a'] }, { a: 0 }, true],
+    [{ $not: '$a' }, { a: '' }, false],
+    [{ $add: [1, 2] }, {}, 3],
+    [{ $add: [] }, {}, 0],
+    [{ $add: [2147483647, 1] }, {}, long('2147483648')],
+    [{ $add: [long('9223372036854775807'), 1] }, {}, double('9223372036854775807')],
+    [{ $add: [double('0.1'), double('0.2'), double('0.3')] }, {}, double('0.6')],
+    [{ $add: [1, decimal('0.5')] }, {}, decimal('1.5')],
+    [{ $add: ['$a', 1] }, {}, null],
+    [{ $add: [date(1000), 500] }, {}, date(1500)],
+    [{ $add: [double('2.5'), date(0)] }, {}, date(3)],
+    [{ $subtract: [date(1500), date(1000)] }, {}, long('500')],
+    [{ $subtract: [date(1500), 500] }, {}, date(1000)],
+    [{ $subtract: ['$$NOW', 1000] }, {}, date(1767225599000)],
+    [{ $subtract: [1, double('0.5')] }, {}, double('0.5')],
+    [{ $subtract: [null, 1] }, {}, null],
+    [{ $ifNull: ['$a', '$b', 7] }, { b: null }, 7],
+    [{ $ifNull: ['$a', 7] }, { a: 0 }, 0],
+    [{ $size: '$a' }, { a: [1, 2] }, 2],
+    [{ $in: [2, '$a'] }, { a: [1, double('2.0')] }, true],
+    [{ $in: ['x', ['y']] }, {}, false],
+  ])('%j on %j', (expression, document, expected) => {
+    expect(evaluate(expression, document)).toEqual(shown(bson(expected)))
+  })
+
+  it.each<[unknown, number, string]>([
+    [{ $foo: 1 }, 168, "Unrecognized expression '$foo'"],
+    [{ $eq: [1, 2], $ne: [1, 2] }, 15983, 'must have exactly one field'],
+    [{ $eq: [1] }, 16020, 'takes exactly 2 arguments. 1 were passed in.'],
+    [{ $not: [1, 2] }, 16020, 'takes exactly 1 arguments'],
+    [{ $ifNull: [1] }, 1257300, 'needs at least two arguments'],
+    ['$', 16872, "'$' by itself"],
+    ['$a..b', 15998, 'may not be empty'],
+    ['$a.$b', 16410, "may not start with '$'"],
+    ['$$FOO', 17276, 'undefined variable: FOO'],
+    [{ a: 1, $b: 1 }, 16410, "may not start with '$'"],
+    [{ 'a.b': 1 }, 16412, "may not contain '.'"],
+  ])('refuses %j with code %i', (expression, code, message) => {
+    expect(() => compileExpression(bson(expression))).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining(message) }),
+    )
+  })
+
+  it.each<[unknown, number, string]>([
+    [{ $size: '$a' }, 17124, 'but was of type: missing'],
+    [{ $in: [1, '$a'] }, 40081, 'found: missing'],
+    [{ $add: [1, 'x'] }, 14, 'not string'],
+    [{ $add: [date(0), date(0)] }, 16612, 'only one date'],
+    [{ $subtract: [1, 'x'] }, 14, "can't $subtract string from int"],
+    [{ $add: [date(8.64e15), 1] }, 15, 'overflow'],
+  ])('fails on %j with code %i', (expression, code, message) => {
+    expect(() => evaluate(expression)).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining(message) }),
+    )
+  })
+})
+
+const orders = [
+  { _id: 1, k: 'x', n: 1 },
+  { _id: 2, k: 'y', n: 5 },
+  { _id: 3, k: 'x', n: long('2') },
+  { _id: 4, n: 'none' },
+]
+
+describe('pipelines', () => {
+  it.each<[string, object[], object[], object[]]>([
+    [
+      '$match, $sort, $skip and $limit',
+      [{ $match: { _id: { $gt: 1 } } }, { $sort: { _id: -1 } }, { $skip: 1 }, { $limit: 1 }],
+      orders,
+      [{ _id: 3, k: 'x', n: long('2') }],
+    ],
+    ['$count', [{ $match: { k: 'x' } }, { $count: 'total' }], orders, [{ total: 2 }]],
+    ['$count of nothing gives nothing', [{ $match: { k: 'z' } }, { $count: 'total' }], orders, []],
+    ['countDocuments', [{ $match: {} }, { $group: { _id: 1, n: { $sum: 1 } } }], orders, [{ _id: 1, n: 4 }]],
+    [
+      '$group by path; a missing path is null',
+      [{ $group: { _id: '$k', n: { $sum: '$n' } } }],
+      orders,
+      [
+        { _id: 'x', n: long('3') },
+        { _id: 'y', n: 5 },
+        { _id: null, n: 0 },
+      ],
+    ],
+    [
+      '$group by several',
+      [{ $group: { _id: { k: '$k' } } }, { $limit: 2 }],
+      orders,
+      [{ _id: { k: 'x' } }, { _id: { k: 'y' } }],
+    ],
+    [
+      '$group joins numbers of different types',
+      [{ $group: { _id: '$n', c: { $sum: 1 } } }],
+      [{ n: 1 }, { n: double('1.0') }],
+      [{ _id: 1, c: 2 }],
+    ],
+    [
+      '$min and $max skip null',
+      [{ $group: { _id: null, a: { $min: '$n' }, b: { $max: '$n' } } }],
+      [{ n: null }, { n: 3 }, { n: 1 }, {}],
+      [{ _id: null, a: 1, b: 3 }],
+    ],
+    [
+      '$min of nothing is null',
+      [{ $group: { _id: null, a: { $min: '$x' } } }],
+      orders,
+      [{ _id: null, a: null }],
+    ],
+    [
+      '$avg',
+      [{ $group: { _id: null, a: { $avg: '$n' } } }],
+      orders,
+      [{ _id: null, a: double('2.6666666666666665') }],
+    ],
+    [
+      '$avg of nothing is null',
+      [{ $group: { _id: null, a: { $avg: '$x' } } }],
+      orders,
+      [{ _id: null, a: null }],
+    ],
+    [
+      '$avg of decimals',
+      [{ $group: { _id: null, a: { $avg: '$n' } } }],
+      [{ n: decimal('1.0') }, { n: 2 }],
+      [{ _id: null, a: decimal('1.5') }],
+    ],
+    [
+      '$first and $last',
+      [{ $group: { _id: null, a: { $first: '$k' }, b: { $last: '$k' } } }],
+      orders,
+      [{ _id: null, a: 'x', b: null }],
+    ],
+    [
+      '$push skips missing values',
+      [{ $group: { _id: null, a: { $push: '$k' } } }],
+      orders,
+      [{ _id: null, a: ['x', 'y', 'x'] }],
+    ],
+    [
+      '$addToSet',
+      [{ $group: { _id: null, a: { $addToSet: '$k' } } }],
+      orders,
+      [{ _id: null, a: ['x', 'y'] }],
+    ],
+    [
+      '$sum overflows to double',
+      [{ $group: { _id: null, a: { $sum: '$n' } } }],
+      [{ n: long('9223372036854775807') }, { n: 1 }],
+      [{ _id: null, a: double('9223372036854775807') }],
+    ],
+    [
+      '$sum widens int32',
+      [{ $group: { _id: null, a: { $sum: '$n' } } }],
+      [{ n: 2147483647 }, { n: 1 }],
+      [{ _id: null, a: long('2147483648') }],
+    ],
+    ['$project', [{ $project: { _id: 0, key: '$k', n: 1 } }, { $limit: 1 }], orders, [{ n: 1, key: 'x' }]],
+  ])('%s', (_name, stages, documents, expected) => {
+    expect(run(stages, documents)).toEqual(expected.map((document) => shown(bson(document))))
+  })
+
+  it.each<[object, number, string]>([
+    [{ $lookup: {} }, 40324, "Unrecognized pipeline stage name: '$lookup'"],
+    [{}, 40323, 'exactly one field'],
+    [{ $match: {}, $limit: 1 }, 40323, 'exactly one field'],
+    [{ $match: 1 }, 15959, 'must be an expression in an object'],
+    [{ $limit: 0 }, 15958, 'the limit must be positive'],
+    [{ $limit: -1 }, 5107201, 'Expected a non-negative number'],
+    [{ $skip: 'x' }, 5107200, '$skip'],
+    [{ $sort: {} }, 15976, 'at least one sort key'],
+    [{ $sort: 1 }, 15973, 'must be an object'],
+    [{ $sort: { a: 3 } }, 15975, '1 (for ascending)'],
+    [{ $project: {} }, 51272, 'at least one field'],
+    [{ $project: { 'a.$': 1 } }, 31324, 'positional projection'],
+    [{ $project: { a: { $elemMatch: { b: 1 } } } }, 168, '$elemMatch'],
+    [{ $group: 1 }, 15947, 'in an object'],
+    [{ $group: { n: { $sum: 1 } } }, 15955, 'must include an _id'],
+    [{ $group: { _id: 1, n: 1 } }, 40234, "The field 'n' must be an accumulator object"],
+    [{ $group: { _id: 1, n: { $foo: 1 } } }, 15952, "unknown group operator '$foo'"],
+    [{ $group: { _id: 1, n: { $sum: 1, $avg: 1 } } }, 40238, 'must specify one accumulator'],
+    [{ $group: { _id: 1, n: { $sum: [1, 2] } } }, 40237, 'unary operator'],
+    [{ $group: { _id: 1, 'n.m': { $sum: 1 } } }, 40235, "cannot contain '.'"],
+    [{ $count: '' }, 40156, 'non-empty string'],
+    [{ $count: '$a' }, 40158, '$-prefixed'],
+    [{ $count: 'a.b' }, 40160, "cannot contain '.'"],
+  ])('refuses %j with code %i', (stage, code, message) => {
+    expect(() => compilePipeline([doc(stage)])).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining(message) }),
+    )
+  })
+})

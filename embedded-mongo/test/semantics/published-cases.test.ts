@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { EJSON } from 'bson'
+import { describe, expect, it } from 'vitest'
+import { compileCollation } from '../../src/semantics/collation.ts'
+import { compileFilter } from '../../src/semantics/filter.ts'
+import { MongoError } from '../../src/semantics/mongo-error.ts'
+import { compileProjection } from '../../src/semantics/projection.ts'
+import { sortDocuments } from '../../src/semantics/sort.ts'
+import { compileUpdate } from '../../src/semantics/update.ts'
+import type { BsonDocument, BsonValue } from '../../src/semantics/values.ts'
+import { doc } from './bson-literals.ts'
+
+interface Case {
+  readonly name: string
+  readonly filter?: object
+  readonly doc: object
+  readonly update?: object
+  readonly projection?: object
+  readonly arrayFilters?: readonly object[]
+  readonly collation?: object
+  readonly sort?: object
+  readonly values?: readonly object[]
+  readonly expectedOrder?: readonly { $numberInt: string }[]
+  readonly expected: unknown
+}
+
+const cases: Record<'match' | 'update' | 'project' | 'sort', Case[]> = JSON.parse(
+  readFileSync(new URL('../vectors/mongo-semantics/cases.json', import.meta.url), 'utf8'),
+)
+const now = new Date('2026-01-01T00:00:00Z')
+
+/** The cases write a value whose type is not asserted plainly: hex for an ObjectId, ISO time for a date. */
+function comparable(actual: BsonValue, expected: unknown): unknown {
+  if (typeof expected === 'string') {
+    if (actual instanceof Date) return actual.toISOString()
+    return actual !== null && typeof actual === 'object' && '_bsontype' in actual ? actual.toString() : actual
+  }
+  if (Array.isArray(expected) && Array.isArray(actual)) {
+    return actual.map((item, index) => comparable(item, expected[index]))
+  }
+  if (!(actual instanceof Map)) return JSON.parse(EJSON.stringify(actual, { relaxed: false }))
+  const fields = Array.from(actual, ([name, item]) => [name, comparable(item, Object(expected)[name])])
+  return Object.fromEntries(fields)
+}
+
+function assertOutcome(run: () => BsonDocument, expected: unknown): void {
+  if (expected === 'error') expect(run).toThrow(MongoError)
+  else {
+    const actual = comparable(run(), expected)
+    expect(actual).toEqual(expected)
+    // toEqual ignores field order, MongoDB does not.
+    expect(JSON.stringify(actual)).toBe(JSON.stringify(expected))
+  }
+}
+
+describe('the published MongoDB cases', () => {
+  it.each(cases.match)('match: $name', ({ filter = {}, doc: document, collation, expected }) => {
+    const run = (): boolean => {
+      const compiled = compileCollation(collation && doc(collation))
+      return compileFilter(doc(filter), { collation: compiled }).matches(doc(document), now)
+    }
+    if (expected === 'error') expect(run).toThrow(MongoError)
+    else expect(run()).toBe(expected)
+  })
+
+  it.each(cases.update)('update: $name', ({ filter, doc: document, update = {}, arrayFilters, expected }) => {
+    assertOutcome(() => {
+      const before = doc(document)
+      const options = arrayFilters ? { arrayFilters: arrayFilters.map(doc) } : {}
+      const { arrayIndex } = filter ? compileFilter(doc(filter)).matchDetail(before, now) : {}
+      const position = arrayIndex === undefined ? {} : { arrayIndex }
+      return compileUpdate(doc(update), options).apply(before, { now, insert: false, ...position }).doc
+    }, expected)
+  })
+
+  it.each(cases.project)('project: $name', ({ filter, doc: document, projection = {}, expected }) => {
+    assertOutcome(
+      () => compileProjection(doc(projection), filter && doc(filter), now)(doc(document)),
+      expected,
+    )
+  })
+
+  it.each(cases.sort)('sort: $name', ({ sort = {}, values = [], expectedOrder = [] }) => {
+    const documents = values.map(doc)
+    const sorted = sortDocuments(documents, doc(sort))
+    expect(sorted.map((document) => documents.indexOf(document))).toEqual(
+      expectedOrder.map(({ $numberInt }) => Number($numberInt)),
+    )
+  })
+})

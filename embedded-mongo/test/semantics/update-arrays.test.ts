@@ -1,0 +1,255 @@
+import { describe, expect, it } from 'vitest'
+import { compileCollation } from '../../src/semantics/collation.ts'
+import { compileUpdate } from '../../src/semantics/update.ts'
+import { applyUpdate, type Extra, now } from './apply-update.ts'
+import { bson, doc, shown } from './bson-literals.ts'
+
+const double = (value: string): object => ({ $numberDouble: value })
+
+describe('array operators', () => {
+  it.each<[string, object, object, object, Extra?]>([
+    ['$push makes an array', {}, { $push: { a: 1 } }, { a: [1] }],
+    ['$push of an array adds it whole', { a: [1] }, { $push: { a: [2, 3] } }, { a: [1, [2, 3]] }],
+    ['$push $each of nothing makes an array', {}, { $push: { a: { $each: [] } } }, { a: [] }],
+    [
+      '$push at a position',
+      { a: [1, 2] },
+      { $push: { a: { $each: [8, 9], $position: 1 } } },
+      { a: [1, 8, 9, 2] },
+    ],
+    [
+      '$push at a negative position',
+      { a: [1, 2] },
+      { $push: { a: { $each: [9], $position: -1 } } },
+      { a: [1, 9, 2] },
+    ],
+    [
+      '$push before the start',
+      { a: [1, 2] },
+      { $push: { a: { $each: [9], $position: -9 } } },
+      { a: [9, 1, 2] },
+    ],
+    ['$push behind the end', { a: [1] }, { $push: { a: { $each: [9], $position: 7 } } }, { a: [1, 9] }],
+    ['$push $slice 0', { a: [1] }, { $push: { a: { $each: [2], $slice: 0 } } }, { a: [] }],
+    ['$push $slice', { a: [1] }, { $push: { a: { $each: [2, 3], $slice: 2 } } }, { a: [1, 2] }],
+    [
+      '$push $slice of a double',
+      { a: [1] },
+      { $push: { a: { $each: [2, 3], $slice: double('1.0') } } },
+      { a: [1] },
+    ],
+    [
+      '$push $sort of values',
+      { a: [3, 'x'] },
+      { $push: { a: { $each: [1, null], $sort: 1 } } },
+      { a: [null, 1, 3, 'x'] },
+    ],
+    ['$push $sort descending', { a: [1] }, { $push: { a: { $each: [3, 2], $sort: -1 } } }, { a: [3, 2, 1] }],
+    [
+      '$push $sort by field, missing first',
+      { a: [{ s: 3 }, { t: 1 }] },
+      { $push: { a: { $each: [{ s: 1 }], $sort: { s: 1 } } } },
+      { a: [{ t: 1 }, { s: 1 }, { s: 3 }] },
+    ],
+    [
+      '$push $sort by nested and second field',
+      {
+        a: [
+          { s: { x: 1 }, t: 1 },
+          { s: { x: 1 }, t: 2 },
+        ],
+      },
+      { $push: { a: { $each: [{ s: { x: 0 } }], $sort: { 's.x': 1, t: -1 } } } },
+      { a: [{ s: { x: 0 } }, { s: { x: 1 }, t: 2 }, { s: { x: 1 }, t: 1 }] },
+    ],
+    [
+      '$push sorts before it slices',
+      { a: [1, 5] },
+      { $push: { a: { $each: [3], $sort: -1, $slice: 2 } } },
+      { a: [5, 3] },
+    ],
+    ['$addToSet makes an array', {}, { $addToSet: { a: 1 } }, { a: [1] }],
+    ['$addToSet ignores number types', { a: [1] }, { $addToSet: { a: double('1.0') } }, { a: [1] }],
+    [
+      '$addToSet $each drops duplicates',
+      { a: [1] },
+      { $addToSet: { a: { $each: [1, 2, 2, 3] } } },
+      { a: [1, 2, 3] },
+    ],
+    ['$addToSet of an array adds it whole', { a: [1] }, { $addToSet: { a: [1] } }, { a: [1, [1]] }],
+    [
+      '$addToSet and field order',
+      { a: [{ x: 1, y: 2 }] },
+      { $addToSet: { a: { y: 2, x: 1 } } },
+      {
+        a: [
+          { x: 1, y: 2 },
+          { y: 2, x: 1 },
+        ],
+      },
+    ],
+    ['$pull by value', { a: [1, 2, double('1.0')] }, { $pull: { a: 1 } }, { a: [2] }],
+    ['$pull by operator', { a: [1, 5, 9] }, { $pull: { a: { $gte: 5 } } }, { a: [1] }],
+    ['$pull by $in', { a: [1, 2, 3] }, { $pull: { a: { $in: [1, 3] } } }, { a: [2] }],
+    ['$pull by several operators', { a: [1, 5, 9] }, { $pull: { a: { $gt: 1, $lt: 9 } } }, { a: [1, 9] }],
+    [
+      '$pull by regex',
+      { a: ['ax', 'b', 1] },
+      { $pull: { a: { $regularExpression: { pattern: 'x', options: '' } } } },
+      { a: ['b', 1] },
+    ],
+    [
+      '$pull by fields with operators',
+      {
+        a: [
+          { b: 1, c: 1 },
+          { b: 5, c: 1 },
+        ],
+      },
+      { $pull: { a: { b: { $gt: 2 }, c: 1 } } },
+      { a: [{ b: 1, c: 1 }] },
+    ],
+    [
+      '$pull by $or',
+      { a: [{ b: 1 }, { c: 1 }, { d: 1 }] },
+      { $pull: { a: { $or: [{ b: 1 }, { c: 1 }] } } },
+      { a: [{ d: 1 }] },
+    ],
+    [
+      '$pull by $elemMatch in elements',
+      { a: [{ r: [1, 9] }, { r: [2] }] },
+      { $pull: { a: { r: { $elemMatch: { $gt: 5 } } } } },
+      { a: [{ r: [2] }] },
+    ],
+    [
+      '$pull of an array',
+      {
+        a: [
+          [1, 2],
+          [2, 1],
+        ],
+      },
+      { $pull: { a: [1, 2] } },
+      { a: [[2, 1]] },
+    ],
+    [
+      '$pull of an empty condition removes documents',
+      { a: [1, {}, { b: 1 }] },
+      { $pull: { a: {} } },
+      { a: [1] },
+    ],
+    ['$pull of null', { a: [null, 1] }, { $pull: { a: null } }, { a: [1] }],
+    ['$pull on a missing field', { b: 1 }, { $pull: { a: 1 } }, { b: 1 }],
+    ['$pull below a missing field', { b: 1 }, { $pull: { 'b.c': 1 } }, { b: 1 }],
+    ['$pullAll', { a: [1, 2, 3, 1] }, { $pullAll: { a: [1, 3] } }, { a: [2] }],
+    [
+      '$pullAll of documents',
+      { a: [{ x: 1, y: 1 }, { x: 1 }] },
+      { $pullAll: { a: [{ x: 1 }] } },
+      { a: [{ x: 1, y: 1 }] },
+    ],
+    ['$pop last', { a: [1, 2] }, { $pop: { a: 1 } }, { a: [1] }],
+    ['$pop first', { a: [1, 2] }, { $pop: { a: double('-1.0') } }, { a: [2] }],
+    ['$pop of an empty array', { a: [] }, { $pop: { a: 1 } }, { a: [] }],
+    ['$pop of a missing field', {}, { $pop: { a: 1 } }, {}],
+    [
+      '$ in an array of documents',
+      { a: [{ b: 1 }, { b: 2 }] },
+      { $set: { 'a.$.b': 9 } },
+      { a: [{ b: 1 }, { b: 9 }] },
+      { filter: { 'a.b': 2 } },
+    ],
+    [
+      '$ with $elemMatch',
+      {
+        a: [
+          { b: 1, c: 1 },
+          { b: 1, c: 2 },
+        ],
+      },
+      { $inc: { 'a.$.c': 5 } },
+      {
+        a: [
+          { b: 1, c: 1 },
+          { b: 1, c: 7 },
+        ],
+      },
+      { filter: { a: { $elemMatch: { b: 1, c: 2 } } } },
+    ],
+    [
+      '$unset of $ leaves null',
+      { a: [1, 2] },
+      { $unset: { 'a.$': '' } },
+      { a: [1, null] },
+      { filter: { a: 2 } },
+    ],
+    [
+      '$[] in $[]',
+      { a: [{ b: [1, 2] }, { b: [3] }] },
+      { $inc: { 'a.$[].b.$[]': 1 } },
+      { a: [{ b: [2, 3] }, { b: [4] }] },
+    ],
+    ['$[] of an empty array', { a: [] }, { $set: { 'a.$[]': 1 } }, { a: [] }],
+    [
+      '$[x] by value',
+      { a: [1, 5, 9] },
+      { $set: { 'a.$[x]': 0 } },
+      { a: [1, 0, 0] },
+      { arrayFilters: [{ x: { $gte: 5 } }] },
+    ],
+    [
+      '$[x] matching nothing',
+      { a: [1] },
+      { $set: { 'a.$[x]': 0 } },
+      { a: [1] },
+      { arrayFilters: [{ x: 7 }] },
+    ],
+    [
+      '$[x] by two conditions',
+      {
+        a: [
+          { b: 1, c: 1 },
+          { b: 1, c: 2 },
+        ],
+      },
+      { $set: { 'a.$[x].d': 0 } },
+      {
+        a: [
+          { b: 1, c: 1 },
+          { b: 1, c: 2, d: 0 },
+        ],
+      },
+      { arrayFilters: [{ 'x.b': 1, 'x.c': 2 }] },
+    ],
+    [
+      '$[x] with $or',
+      { a: [1, 2, 3] },
+      { $set: { 'a.$[x]': 0 } },
+      { a: [0, 2, 0] },
+      { arrayFilters: [{ $or: [{ x: 1 }, { x: 3 }] }] },
+    ],
+    [
+      '$[x] and $[y]',
+      { a: [{ b: [1, 2] }, { b: [1], k: 1 }] },
+      { $set: { 'a.$[x].b.$[y]': 0 } },
+      { a: [{ b: [1, 2] }, { b: [0], k: 1 }] },
+      { arrayFilters: [{ 'x.k': 1 }, { y: 1 }] },
+    ],
+    [
+      '$push into $[x]',
+      { a: [{ k: 1, l: [] }] },
+      { $push: { 'a.$[x].l': 1 } },
+      { a: [{ k: 1, l: [1] }] },
+      { arrayFilters: [{ 'x.k': 1 }] },
+    ],
+  ])('%s', (_name, document, change, expected, extra) => {
+    expect(shown(applyUpdate(document, change, extra).doc)).toEqual(shown(bson(expected)))
+  })
+
+  it('collate strings when asked', () => {
+    const collation = compileCollation(doc({ locale: 'en', strength: 2 }))
+    const change = compileUpdate(doc({ $addToSet: { a: 'X' }, $pull: { b: 'Y' } }), { collation })
+    const after = change.apply(doc({ a: ['x'], b: ['y', 'z'] }), { now, insert: false }).doc
+    expect(shown(after)).toEqual(shown(bson({ a: ['x'], b: ['z'] })))
+  })
+})

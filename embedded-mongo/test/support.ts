@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Db, MongoClient, MongoServerError } from 'mongodb'
+import { socketUri } from '../src/data-directory.ts'
+import type { StoreFile } from '../src/engine/store-engine.ts'
+import { type StoreServer, serveStore } from '../src/store-server.ts'
+
+export interface TestStore {
+  dataDir: string
+  server: StoreServer
+  client: MongoClient
+  db: Db
+  close(): Promise<void>
+}
+
+export function temporaryDirectory(): string {
+  return mkdtempSync(join(tmpdir(), 'embedded-mongo-'))
+}
+
+/** A store from source, in this thread, with a connected driver. */
+export async function openStore(
+  dataDir = temporaryDirectory(),
+  { keep = false, openFile }: { keep?: boolean; openFile?: (path: string) => StoreFile } = {},
+): Promise<TestStore> {
+  const server = await serveStore(dataDir, openFile)
+  const client = new MongoClient(socketUri(server.socketPath))
+  await client.connect()
+  return {
+    dataDir,
+    server,
+    client,
+    db: client.db('test'),
+    async close() {
+      await client.close()
+      await server.close()
+      if (!keep) rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The server error an operation ends with. */
+export async function refusal(operation: Promise<unknown>): Promise<MongoServerError> {
+  try {
+    await operation
+  } catch (error) {
+    if (error instanceof MongoServerError) return error
+    throw error
+  }
+  throw new Error('the operation was not refused')
+}
