@@ -1,7 +1,7 @@
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { VerifiedReceipt } from '../signing/verify.ts'
 import type { UnsignedVote } from '../signing/votes.ts'
-import { oneLine } from './table.ts'
+import { oneLine } from './terminal.ts'
 
 /**
  * What was signed, in words, and how far the action and context in `receipt`, the JSON it came in, were checked. `votes` are

@@ -1,26 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { runStoreProcess } from 'embedded-mongo'
 import { z } from 'zod'
+import { loadDataDir } from '../config/config.ts'
 import { packagePath } from '../config/package-path.ts'
 import { main } from '../main.ts'
-import { type AuditCheckOptions, runAuditCheck } from './audit-check.ts'
-import { type AuditListOptions, runAuditList } from './audit-list.ts'
-import { runConfirmUser } from './confirm-user.ts'
-import { type CreateKeyOptions, runCreateKey } from './create-key.ts'
-import { runDoctor } from './doctor/run-doctor.ts'
-import { runSlackDoctor } from './doctor/run-slack-doctor.ts'
-import { runTeamsDoctor } from './doctor/run-teams-doctor.ts'
-import { runInviteMember } from './invite-member.ts'
-import { type InviteOptions, runInviteUser } from './invite-user.ts'
-import { runListKeys } from './list-keys.ts'
-import { runListUsers } from './list-users.ts'
-import { runRevokeKey } from './revoke-key.ts'
+import { type CreateKeyOptions, runCreateKey, runListKeys, runRevokeKey } from './api-keys.ts'
+import { type AuditCheckOptions, type AuditListOptions, runAuditCheck, runAuditList } from './audit.ts'
+import { type ManifestOptions, type PackageOptions, runSlackManifest, runTeamsPackage } from './chat-apps.ts'
+import { runDoctor } from './doctor/doctor.ts'
+import { runSlackDoctor } from './doctor/slack.ts'
+import { runTeamsDoctor } from './doctor/teams.ts'
 import { type RotateOptions, runRotateKeys } from './rotate-keys.ts'
-import { runStore } from './run-store.ts'
-import { type ManifestOptions, runSlackManifest } from './slack-manifest.ts'
-import { type PackageOptions, runTeamsPackage } from './teams-package.ts'
-import { tell } from './tell.ts'
-import { terminal } from './terminal.ts'
+import { tell, terminal } from './terminal.ts'
+import { type InviteOptions, runConfirmUser, runInviteMember, runInviteUser, runListUsers } from './users.ts'
 import { runVerifyReceipt, type VerifyOptions } from './verify-receipt.ts'
 
 const JSON_OPTION = ['--json', 'answer for machines: JSON on stdout, errors as JSON on stderr'] as const
@@ -205,4 +198,19 @@ function addTeamsCommands(teams: Command): void {
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))
   return z.object({ version: z.string() }).parse(manifest).version
+}
+
+/**
+ * `countersign store`: the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. Its address is the
+ * first line on stdout. @throws StoreLockedError
+ */
+async function runStore(options: { json?: boolean }): Promise<void> {
+  const dataDir = loadDataDir()
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  const onReady = ({ uri }: { uri: string }): void => {
+    const line = options.json ? JSON.stringify({ mongodb_uri: uri, data_dir: dataDir }) : `MONGODB_URI=${uri}`
+    process.stdout.write(`${line}\n`)
+  }
+  await runStoreProcess({ dataDir, stop: stop.signal, onReady })
 }

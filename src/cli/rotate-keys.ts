@@ -1,8 +1,7 @@
 import { KEY_PURPOSES } from '../flow/keep-keys.ts'
 import type { KeyPurpose, SigningKey } from '../signing/keys.ts'
-import { usageError } from './cli-error.ts'
-import { table } from './table.ts'
-import type { CommandResult } from './tell.ts'
+import type { CommandResult } from './terminal.ts'
+import { table, usageError } from './terminal.ts'
 import { withService } from './with-service.ts'
 
 export interface RotateOptions {
@@ -12,7 +11,7 @@ export interface RotateOptions {
   json?: boolean
 }
 
-/** Published this long before it signs, so that whoever keeps the key set knows the new key in time. */
+/** Published this long before it signs, so that a verifier that keeps the key set knows the new key in time. */
 const DEFAULT_DELAY = '24h'
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const

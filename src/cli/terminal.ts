@@ -1,5 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { redact } from '../compose/log.ts'
 import { inEnvironment } from '../config/config.ts'
+import { visibleString } from '../domain/text.ts'
+import type { Log } from '../flow/ports.ts'
 
 /** What a command reads from and writes to. */
 export interface Terminal {
@@ -42,4 +45,82 @@ export async function runOn(on: Terminal | undefined, command: () => Promise<voi
   const run = () => current.run(store, command)
   await (on === undefined ? run() : inEnvironment(on.env, run))
   return store.exitCode
+}
+
+/** What a command found out. */
+export interface CommandResult {
+  /** For `--json`: one value on stdout. */
+  value: unknown
+  /** `value` is a list of unknown length: one line of JSON for each of its items. */
+  rows?: true
+  /** For people. */
+  text: string
+  /** The command worked, and its answer is no: exit code 1. */
+  failure?: { error: string; message: string }
+}
+
+/**
+ * Writes a result to stdout and sets the exit code. With `--json` a failure is also told on stderr as
+ * `{error, message}`, as every error is.
+ */
+export function tell(result: CommandResult, json: boolean | undefined): void {
+  terminal().stdout.write(json ? jsonText(result) : `${result.text}\n`)
+  if (result.failure === undefined) return
+  if (json) terminal().stderr.write(`${JSON.stringify(result.failure)}\n`)
+  setExitCode(EXIT.failed)
+}
+
+function jsonText({ value, rows }: CommandResult): string {
+  if (rows && Array.isArray(value)) return value.map((item) => `${JSON.stringify(item)}\n`).join('')
+  return `${JSON.stringify(value, null, 2)}\n`
+}
+
+/** Lines up columns. Cells may hold what others typed, so nothing in them reaches the terminal as a control character. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows].map((row) => row.map(oneLine))
+  const widths = head.map((_, column) => Math.max(...lines.map((row) => row[column]?.length ?? 0)))
+  return lines
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** One text on one line, with hidden and control characters shown by name. */
+export function oneLine(text: string): string {
+  return visibleString(text).replace(/[\n\t]+/g, ' ')
+}
+
+/** Exit codes: it worked, it did not, it was called wrongly. */
+export const EXIT = { ok: 0, failed: 1, usage: 2 } as const
+
+/** A failure of a command, told in words that say what to do. `code` is stable, for scripts. */
+export class CliError extends Error {
+  override readonly name = 'CliError'
+  readonly code: string
+  readonly exitCode: number
+
+  constructor(code: string, message: string, exitCode: number = EXIT.failed) {
+    super(message)
+    this.code = code
+    this.exitCode = exitCode
+  }
+}
+
+/** The command was called wrongly: exit code 2. */
+export function usageError(message: string): CliError {
+  return new CliError('usage', message, EXIT.usage)
+}
+
+/** What goes wrong on the side, on stderr; silent with `--json`, where stderr is for the error alone. */
+export function commandLog(json: boolean | undefined): Log {
+  const at = (label: string) => (fields: Record<string, unknown>, message: string) => {
+    const reason = fields.error instanceof Error ? `: ${fields.error.message}` : ''
+    if (!json) terminal().stderr.write(`${label}: ${redact(`${message}${reason}`)}\n`)
+  }
+  const ignore = () => undefined
+  return { debug: ignore, info: ignore, warn: at('warning'), error: at('error') }
 }

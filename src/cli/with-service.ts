@@ -1,8 +1,10 @@
 import { compose } from '../compose/compose.ts'
-import { loadConfig } from '../config/config.ts'
+import { hasStore } from '../compose/open-store.ts'
+import { type Config, loadConfig } from '../config/config.ts'
+import { checkCallerText, codePointLength } from '../domain/text.ts'
+import { normaliseEmail, type User } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import { commandLog } from './command-log.ts'
-import { loadForStore } from './load-for-store.ts'
+import { CliError, commandLog, usageError } from './terminal.ts'
 
 /**
  * Puts the service together, does the work and lets go again: on the store of a service that runs, else on the store itself.
@@ -23,4 +25,45 @@ export async function withService<Result>(
   } finally {
     await composition.close()
   }
+}
+
+/**
+ * The configuration, for a command about what a store holds. Beside a service with another `DATA_DIR` such a command would
+ * make an empty store of its own, and say that there is no user and that every record is in order.
+ * @throws CliError `no_store`, and what `loadConfig` throws
+ */
+export function loadForStore(): Config {
+  const config = loadConfig()
+  if (hasStore(config)) return config
+  const message = `There is no store in ${config.dataDir}. Set DATA_DIR to the directory of the service, or start the service here first: npm start`
+  throw new CliError('no_store', message)
+}
+
+/** The person with this address. @throws CliError */
+export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string): Promise<User> {
+  const email = checkEmail(address)
+  const user = await deps.users.findByEmail(email)
+  if (user === undefined)
+    throw new CliError(
+      'user_not_found',
+      `Nobody has the address ${email}; make an account with: countersign user invite ${email}`,
+    )
+  return user
+}
+
+/** The address in its one spelling. @throws CliError */
+export function checkEmail(address: string): string {
+  const email = normaliseEmail(address)
+  if (email === undefined) throw usageError(`${JSON.stringify(address)} is not an e-mail address.`)
+  return email
+}
+
+/** A name as the service takes it: one line of at most 80 characters, trimmed. @throws CliError */
+export function checkName(text: string): string {
+  const name = text.trim()
+  if (name === '') throw usageError('The name must not be empty.')
+  if (codePointLength(name) > 80) throw usageError('The name must not exceed 80 characters.')
+  if (!checkCallerText(name).ok || /[\n\t]/.test(name))
+    throw usageError('The name must be one line without control characters.')
+  return name
 }

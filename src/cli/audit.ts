@@ -1,0 +1,244 @@
+import { withTrail } from '../compose/inspect-store.ts'
+import {
+  AUDIT_TYPES,
+  type AuditActor,
+  type AuditEntry,
+  type AuditRecord,
+  type AuditType,
+} from '../domain/audit.ts'
+import type { TrailDeps } from '../flow/audit/check-states.ts'
+import { type CheckOptions, checkTrail, type Finding, type TrailReport } from '../flow/audit/check-trail.ts'
+import type { ChainHead } from '../signing/audit-chain.ts'
+import { type CommandResult, oneLine, table, terminal, usageError } from './terminal.ts'
+import { loadForStore } from './with-service.ts'
+
+export interface AuditCheckOptions {
+  expect?: string
+  json?: boolean
+}
+
+/** A line of progress for every so many records or documents. */
+const STEP = 20_000
+
+/**
+ * `countersign audit check`: recomputes every link of the trail and holds it against the states in the store. The answer
+ * is no (exit code 1) as soon as anything does not fit.
+ */
+export function runAuditCheck(options: AuditCheckOptions): Promise<CommandResult> {
+  const expect = options.expect === undefined ? {} : { expect: readHead(options.expect) }
+  const progress = options.json ? {} : { onProgress: tellProgress() }
+  return withTrail(loadForStore(), async (deps) => {
+    const report = await checkTrail(deps, { ...expect, ...progress })
+    const value = presentReport(report)
+    if (report.found === 0) return { value, text: describeReport(report) }
+    const message = advise(report)
+    return {
+      value,
+      text: [
+        describeReport(report),
+        '',
+        ...report.findings.map(tellFinding),
+        ...more(report),
+        '',
+        message,
+      ].join('\n'),
+      failure: { error: 'audit_trail_broken', message },
+    }
+  })
+}
+
+function presentReport({ head, firstBad, findings, found, ...counts }: TrailReport) {
+  return {
+    ok: found === 0,
+    head: headText(head),
+    ...counts,
+    first_bad: firstBad ?? null,
+    findings: findings.map((finding) => ({ ...finding, message: sentence(finding) })),
+    found,
+  }
+}
+
+function describeReport({ records, erased, documents, waiting, head, found, firstBad }: TrailReport): string {
+  const verdict =
+    found === 0
+      ? 'The audit trail holds: every record follows from the one before, and every state has its entry.'
+      : `THE AUDIT TRAIL DOES NOT HOLD${firstBad === undefined ? '' : ` from record ${firstBad} on`}.`
+  const rest = waiting === 0 ? '' : `; ${waiting} entries wait for a running service to append them`
+  return [
+    verdict,
+    `  Records    ${records}${erased === 0 ? '' : ` (${erased} erased)`}`,
+    `  Documents  ${documents}${rest}`,
+    `  Head       ${headText(head)}`,
+    ...(found === 0
+      ? ['Keep the head where nobody can write: --expect <head> finds a trail cut short or rewritten.']
+      : []),
+  ].join('\n')
+}
+
+function tellFinding(finding: Finding): string {
+  return `  ${oneLine(sentence(finding))}`
+}
+
+/** One sentence a finding; ids are whatever was written into the store. */
+function sentence(finding: Finding): string {
+  switch (finding.code) {
+    case 'gap':
+      return `Record ${finding.seq} is missing.`
+    case 'misnumbered':
+      return `Where record ${finding.seq} belongs lies one with the impossible number ${finding.id}.`
+    case 'changed':
+      return `Record ${finding.seq} was changed after it was written.`
+    case 'unlinked':
+      return `Record ${finding.seq} does not follow from the one before: it was exchanged, moved or inserted.`
+    case 'truncated':
+      return `Record ${finding.seq} and those behind it are missing: the trail was longer.`
+    case 'rewritten':
+      return `Record ${finding.seq} is not the one it was: it, or one before it, was written anew.`
+    case 'stray':
+      return `A document that is no record lies in the trail's collection: ${finding.id}.`
+    case 'not_told':
+      return `No entry ${finding.type} for ${finding.id} (${finding.collection}), though its state says so.`
+    case 'contradicted':
+      return `Record ${finding.seq} tells ${finding.type} of ${finding.id} (${finding.collection}), and its state does not.`
+    case 'vanished':
+      return `Record ${finding.seq} tells ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`
+  }
+}
+
+function more({ found, findings }: TrailReport): string[] {
+  return found > findings.length ? [`  … and ${found - findings.length} more.`] : []
+}
+
+/** What to do about it. */
+function advise({ firstBad }: TrailReport): string {
+  const trusted =
+    firstBad === undefined
+      ? 'The records themselves are whole, but the documents tell another story'
+      : firstBad <= 1
+        ? 'Trust no record'
+        : `Trust only records 1 to ${firstBad - 1}`
+  return `${trusted}. Copy the store before anything else writes to it, find out who could, and compare with a backup.`
+}
+
+function headText({ seq, hash }: ChainHead): string {
+  return `${seq}:${hash}`
+}
+
+/** Reads `<number>:<64 hex>`. @throws CliError */
+function readHead(text: string): ChainHead {
+  const match = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim())
+  if (match?.[1] === undefined || match[2] === undefined)
+    throw usageError('--expect takes a head as an earlier check printed it: <number>:<64 hex digits>.')
+  return { seq: Number(match[1]), hash: match[2] }
+}
+
+/** On stderr, so that the report stays alone on stdout. */
+function tellProgress(): NonNullable<CheckOptions['onProgress']> {
+  let told = 0
+  return (progress) => {
+    const [count, what] =
+      'records' in progress ? [progress.records, 'records'] : [progress.documents, 'documents']
+    if (count < told) told = 0
+    if (count - told < STEP) return
+    told = count
+    terminal().stderr.write(`${count} ${what} checked …\n`)
+  }
+}
+
+export interface AuditListOptions {
+  account?: string
+  type?: string
+  subject?: string
+  limit?: string
+  json?: boolean
+}
+
+const DEFAULT_LIMIT = 50
+const LONGEST = 10_000
+
+/** A record, or an entry that still waits to become one. */
+type Line = Partial<AuditRecord>
+
+/** `countersign audit list`: what happened, newest first. */
+export function runAuditList(options: AuditListOptions): Promise<CommandResult> {
+  const limit = readLimit(options.limit)
+  const filter = {
+    ...(options.account === undefined ? {} : { account_id: options.account }),
+    ...(options.type === undefined ? {} : { type: readType(options.type) }),
+    ...(options.subject === undefined ? {} : { subject: options.subject }),
+  }
+  return withTrail(loadForStore(), async (deps) => {
+    const waiting = await findWaiting(deps, filter)
+    const records = await deps.trail.list({ ...filter, limit })
+    const told = new Set(records.map(({ entry }) => entry?.eid))
+    const lines = [...waiting.filter(({ entry }) => !told.has(entry?.eid)), ...records].slice(0, limit)
+    return { value: lines.map(presentLine), rows: true, text: describeLines(lines, filter) }
+  })
+}
+
+/** Entries that no process has brought to the trail yet, as after a command while no service runs. */
+async function findWaiting(
+  { trail, survey }: TrailDeps,
+  filter: Partial<Pick<AuditEntry, 'account_id' | 'type' | 'subject'>>,
+): Promise<Line[]> {
+  const found = await survey.waiting(LONGEST)
+  const known = await trail.known(found.map(({ eid }) => eid))
+  return found
+    .filter((entry) => !known.has(entry.eid))
+    .filter((entry) => filter.account_id === undefined || entry.account_id === filter.account_id)
+    .filter((entry) => filter.type === undefined || entry.type === filter.type)
+    .filter((entry) => filter.subject === undefined || entry.subject === filter.subject)
+    .map((entry) => ({ entry }))
+}
+
+/** For programs: a record without its salt, which would let an erased entry be guessed. `seq` is null while it waits. */
+function presentLine({ seq, entry, content_sha256, hash }: Line) {
+  const hashes = seq === undefined ? {} : { content_sha256, hash }
+  if (entry === undefined) return { seq, erased: true, ...hashes }
+  return {
+    seq: seq ?? null,
+    id: entry.eid,
+    type: entry.type,
+    at: entry.at.toISOString(),
+    actor: entry.actor,
+    account_id: entry.account_id ?? null,
+    subject: entry.subject,
+    detail: entry.detail ?? {},
+    ...hashes,
+  }
+}
+
+function describeLines(lines: readonly Line[], filter: object): string {
+  if (lines.length > 0) return table(['NO.', 'TIME', 'WHAT', 'BY', 'ABOUT', 'DETAIL'], lines.map(row))
+  return Object.keys(filter).length === 0
+    ? 'Nothing has happened yet.'
+    : 'Nothing in the trail fits; leave out --account, --type or --subject to see more.'
+}
+
+function row({ seq, entry }: Line): string[] {
+  const place = seq === undefined ? 'waits' : String(seq)
+  if (entry === undefined) return [place, '', 'erased', '', '', '']
+  const detail = Object.entries(entry.detail ?? {}).map(([key, value]) => `${key}=${value}`)
+  return [place, entry.at.toISOString(), entry.type, actor(entry.actor), entry.subject, detail.join(' ')]
+}
+
+const UNNAMED: Partial<Record<AuditActor['kind'], string>> = { cli: 'command line', public: 'anybody' }
+
+function actor(by: AuditActor): string {
+  const name = 'id' in by ? by.id : (UNNAMED[by.kind] ?? by.kind)
+  return 'address' in by && by.address !== undefined ? `${name} from ${by.address}` : name
+}
+
+function readType(text: string): AuditType {
+  const type = AUDIT_TYPES.find((known) => known === text)
+  if (type === undefined)
+    throw usageError(`${JSON.stringify(text)} is no type; choose among ${AUDIT_TYPES.join(', ')}.`)
+  return type
+}
+
+function readLimit(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > LONGEST) throw usageError(`--limit takes a whole number from 1 to ${LONGEST}.`)
+  return limit
+}

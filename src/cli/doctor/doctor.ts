@@ -1,0 +1,203 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
+import { redact } from '../../compose/log.ts'
+import { hasStore, storeHolder } from '../../compose/open-store.ts'
+import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
+import { packagePath } from '../../config/package-path.ts'
+import { loadSecrets } from '../../config/secrets.ts'
+import { type CommandResult, commandLog } from '../terminal.ts'
+import { type Check, checkConfiguration, fail, ok, reasonOf, reportChecks, warn } from './checks.ts'
+
+/** `countersign doctor`: looks, changes nothing, and says what to do. */
+export async function runDoctor(): Promise<CommandResult> {
+  return reportChecks(await examine())
+}
+
+async function examine(): Promise<Check[]> {
+  const { config, checks } = checkConfiguration()
+  const always = [checkNode(), checkPages(), ...checks]
+  if (config === undefined) return always
+  return [
+    ...always,
+    await checkDataDir(config),
+    await checkSecrets(config),
+    ...(await checkStore(config)),
+    checkBaseUrl(config),
+    await checkAnswer(config),
+  ]
+}
+
+const manifestSchema = z.object({ engines: z.object({ node: z.string().regex(/^>=\d+\.\d+$/) }) })
+
+/** Is this Node new enough for the package? */
+export function checkNode(version: string = process.versions.node): Check {
+  const manifest: unknown = JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))
+  const wanted = manifestSchema.parse(manifest).engines.node.slice(2)
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [wantedMajor = 0, wantedMinor = 0] = wanted.split('.').map(Number)
+  const enough = major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
+  return enough
+    ? ok('Node.js', version)
+    : fail('Node.js', `${version} is too old`, `Install Node.js ${wanted} or newer.`)
+}
+
+/** Are the hosted pages and the interface document there? */
+function checkPages(): Check {
+  const parts = ['dist/webauthn-page/index.html', 'dist/dashboard/index.html', 'openapi.json']
+  const missing = parts.filter((path) => !existsSync(packagePath(path)))
+  return missing.length === 0
+    ? ok('Pages', 'built')
+    : fail('Pages', `missing: ${missing.join(', ')}`, 'Run: npm run build && npm run openapi')
+}
+
+/** Files that only the service's own user may read. */
+const PRIVATE_FILES = ['secrets.json', 'store.db', 'store.db-wal', 'store.lock']
+
+/** Who else on this machine can look into the data directory? */
+async function checkDataDir(config: Config): Promise<Check> {
+  const name = 'Data directory'
+  const mode = await modeOf(config.dataDir)
+  if (mode === undefined) return ok(name, `${config.dataDir} is made when it is needed`)
+  if (process.platform === 'win32') return ok(name, config.dataDir)
+  const open: string[] = []
+  for (const file of PRIVATE_FILES) {
+    const fileMode = await modeOf(join(config.dataDir, file))
+    if (fileMode !== undefined && (fileMode & 0o077) !== 0) open.push(file)
+  }
+  if (open.length > 0) {
+    const paths = open.map((file) => join(config.dataDir, file)).join(' ')
+    return fail(name, `others can read ${open.join(', ')}`, `Run: chmod 600 ${paths}`)
+  }
+  if ((mode & 0o077) !== 0)
+    return warn(name, `others can look into ${config.dataDir}`, `Run: chmod 700 ${config.dataDir}`)
+  return ok(name, `${config.dataDir} is private`)
+}
+
+/** Are the secrets there and strong? None is made here. */
+async function checkSecrets(config: Config): Promise<Check> {
+  const name = 'Secrets'
+  const missing = SECRET_NAMES.filter((secret) => config.secrets[secret] === undefined)
+  if (missing.length === 0) return ok(name, 'all from the environment')
+  const path = join(config.dataDir, 'secrets.json')
+  if ((await modeOf(path)) === undefined) return ok(name, `${path} is made at the first start`)
+  try {
+    await loadSecrets(config)
+    return ok(name, `${missing.length} of ${SECRET_NAMES.length} from ${path}`)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const fix = `Restore ${path} from a backup: with other secrets every key and passkey is void.`
+    return fail(name, error.problems.join('; '), fix)
+  }
+}
+
+async function modeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mode
+  } catch {
+    return undefined
+  }
+}
+
+/** Above this the service warns too (T75). */
+const SKEW_WARNING_MS = 2_000
+
+/** Does the store answer, is its clock ours, do the signing keys open? A store that does not exist yet is not made. */
+async function checkStore(config: Config): Promise<Check[]> {
+  if (!hasStore(config))
+    return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
+  try {
+    const report = await inspectStore(config, commandLog(true))
+    return [await reachable(config, report), clockCheck(report), keysCheck(report)]
+  } catch (error) {
+    const fix =
+      config.mongodbUri === undefined
+        ? `Look at ${config.dataDir}: is the disk full, is it somebody else's?`
+        : 'Check MONGODB_URI, and that the server runs and lets this user in.'
+    return [fail('Store', reasonOf(error), fix)]
+  }
+}
+
+async function reachable(config: Config, { replicaSet }: StoreReport): Promise<Check> {
+  if (config.mongodbUri === undefined) {
+    const holder = await storeHolder(config.dataDir)
+    const detail =
+      holder === undefined ? 'opens; nobody is using it' : `answers; process ${holder.pid} runs it`
+    if (!config.production) return ok('Store', `the embedded store ${detail}`)
+    const fix = 'For more than one machine set MONGODB_URI to a replica set.'
+    return warn('Store', `the embedded store ${detail}; it is meant for one machine`, fix)
+  }
+  if (replicaSet !== undefined) return ok('Store', `MONGODB_URI answers (replica set ${replicaSet})`)
+  if (!config.production) return ok('Store', 'MONGODB_URI answers')
+  return warn(
+    'Store',
+    'MONGODB_URI answers, but is no replica set',
+    'Use a replica set: one server can lose data.',
+  )
+}
+
+function clockCheck({ skewMs }: StoreReport): Check {
+  const seconds = (Math.abs(skewMs) / 1000).toFixed(1)
+  if (Math.abs(skewMs) <= SKEW_WARNING_MS) return ok('Clock', 'agrees with the store')
+  const detail = `this machine is ${seconds} s ${skewMs > 0 ? 'behind' : 'ahead of'} the store`
+  return warn('Clock', detail, 'Switch on time synchronisation (NTP) on both machines.')
+}
+
+function keysCheck({ keys }: StoreReport): Check {
+  const name = 'Signing keys'
+  if (keys instanceof Error) {
+    const fix = 'Set SEALING_KEY to the value these keys were sealed with.'
+    return fail(name, `cannot be opened: ${redact(keys.message)}`, fix)
+  }
+  const missing = keys.filter(({ active }) => active === undefined)
+  if (missing.length === keys.length && keys.every(({ next }) => next === undefined))
+    return ok(name, 'are made at the first start')
+  if (missing.length > 0) {
+    const purposes = missing.map(({ purpose }) => purpose)
+    const fix = `Run: ${purposes.map((purpose) => `countersign keys rotate --purpose ${purpose} --now`).join(' && ')}`
+    return fail(name, `none is active for ${purposes.join(', ')}`, fix)
+  }
+  const coming = keys.flatMap(({ purpose, next }) =>
+    next ? [`next ${purpose} key ${next.toISOString()}`] : [],
+  )
+  return ok(name, ['active for every purpose', ...coming].join('; '))
+}
+
+const TIMEOUT_MS = 5_000
+
+const readyAnswer = z.object({ status: z.literal('ready') })
+const brokenAnswer = z.object({ error: z.literal('unavailable') })
+
+/** Can BASE_URL be the address people and callers use? */
+function checkBaseUrl(config: Config): Check {
+  const name = 'BASE_URL'
+  const url = new URL(config.baseUrl)
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  if (url.hostname !== 'localhost') return ok(name, config.baseUrl)
+  if (port !== config.port) {
+    const fix = `Leave BASE_URL out, or set it to http://localhost:${config.port}.`
+    return warn(name, `${config.baseUrl} names another port than PORT (${config.port})`, fix)
+  }
+  return ok(name, `${config.baseUrl} (this machine only)`)
+}
+
+/** Does a service answer at BASE_URL, and is it this one? */
+async function checkAnswer(config: Config): Promise<Check> {
+  const name = 'Service'
+  const address = `${config.baseUrl}/readyz`
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const response = await fetch(address, { redirect: 'manual', signal })
+    const body: unknown = await response.json().catch(() => undefined)
+    if (response.status === 200 && readyAnswer.safeParse(body).success)
+      return ok(name, `answers at ${config.baseUrl} and is ready`)
+    if (response.status === 503 && brokenAnswer.safeParse(body).success)
+      return fail(name, 'answers, but its store does not', 'See the lines about the store, and its log.')
+    const fix = 'Let BASE_URL lead to this service: check the proxy, or choose another PORT.'
+    return fail(name, `something else answers at ${address} (${response.status})`, fix)
+  } catch {
+    return warn(name, `nobody answers at ${config.baseUrl}`, 'If it should run, start it: npm start')
+  }
+}

@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import { BOT_SCOPE } from '../../../adapters/teams/connector.ts'
+import { FetchFailure } from '../../../adapters/teams/fetch-json.ts'
+import { readTokenKeys } from '../../../adapters/teams/token-guard.ts'
+import { inspectConversations } from '../../compose/inspect-store.ts'
+import { hasStore } from '../../compose/open-store.ts'
+import type { Config } from '../../config/config.ts'
+import type { TeamsSettings } from '../../config/teams.ts'
+import type { CommandResult } from '../terminal.ts'
+import {
+  type Check,
+  checkConfiguration,
+  checkHttps,
+  checkUnsigned,
+  fail,
+  ok,
+  reasonOf,
+  reportChecks,
+  warn,
+} from './checks.ts'
+
+/** `countersign doctor teams`: asks Microsoft and our own address, changes nothing, and says what to do. */
+export async function runTeamsDoctor(): Promise<CommandResult> {
+  return reportChecks(await examine())
+}
+
+async function examine(): Promise<Check[]> {
+  const { config, checks } = checkConfiguration()
+  if (config === undefined) return checks
+  const { teams } = config
+  if (teams === undefined) {
+    const fix =
+      'Register the bot (docs/teams.md). Then set TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID.'
+    return [fail('Teams', 'not set up: no TEAMS_ variable is set', fix)]
+  }
+  return [
+    describe(teams),
+    ...(await checkMicrosoft(teams)),
+    ...(await checkReceiving(config, teams)),
+    await checkConversations(config, teams.tenantId),
+  ]
+}
+
+function describe({ appId, tenantId, unauthenticated }: TeamsSettings): Check {
+  if (!unauthenticated) return ok('Teams', `bot ${appId} in tenant ${tenantId}`)
+  const detail = 'TEAMS_ALLOW_UNAUTHENTICATED=1: anybody who reaches the service can speak as anybody'
+  return warn('Teams', detail, 'For test clients on this machine only. Unset it, and set TEAMS_APP_ID.')
+}
+
+async function checkMicrosoft(teams: TeamsSettings): Promise<Check[]> {
+  return teams.unauthenticated ? [] : Promise.all([checkSecret(teams), checkKeys(teams.openIdUrl)])
+}
+
+async function checkReceiving({ baseUrl }: Config, { unauthenticated }: TeamsSettings): Promise<Check[]> {
+  if (unauthenticated) return []
+  const secure = checkHttps('Teams', baseUrl, 'Set BASE_URL to the public https: address.')
+  const called = await checkUnsigned({
+    name: 'Messages',
+    platform: 'Teams',
+    address: `${baseUrl}/api/messages`,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ type: 'message', id: 'countersign-doctor', text: 'help' }),
+  })
+  return [secure, called]
+}
+
+const TIMEOUT_MS = 5_000
+const SECRET = 'Client secret'
+
+const tokenSchema = z.object({ access_token: z.string().min(1) })
+/** Microsoft's own numbers stand beside OAuth's code (https://learn.microsoft.com/entra/identity-platform/reference-error-codes). */
+const errorSchema = z.object({
+  error: z.string().optional().catch(undefined),
+  error_description: z.string().catch(''),
+  error_codes: z.array(z.number().int()).catch([]),
+})
+
+/** Does the tenant give the bot a token? The token is not used. */
+async function checkSecret(teams: TeamsSettings): Promise<Check> {
+  const { appId, appPassword, tenantId, loginUrl } = teams
+  const address = `${loginUrl}/${tenantId}/oauth2/v2.0/token`
+  const form = {
+    grant_type: 'client_credentials',
+    client_id: appId,
+    client_secret: appPassword,
+    scope: BOT_SCOPE,
+  }
+  const answer: { body: unknown } | undefined = await fetch(address, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams(form),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+    .then(async (response) => ({ body: await response.json().catch(() => undefined) }))
+    .catch(() => undefined)
+  if (answer === undefined) {
+    return fail(SECRET, `nobody answers at ${loginUrl}`, 'Let this machine reach it over https, directly.')
+  }
+  const { body } = answer
+  if (tokenSchema.safeParse(body).success) return ok(SECRET, 'the tenant gives the bot tokens')
+  const refused = errorSchema.safeParse(body)
+  if (!refused.success) {
+    const fix = 'Something else answers there: a proxy, or a wrong TEAMS_LOGIN_URL.'
+    return fail(SECRET, `what answers at ${loginUrl} is not Microsoft’s sign-in`, fix)
+  }
+  const code = codeOf(refused.data)
+  return fail(SECRET, `Microsoft refuses it: ${code}`, FIXES[code] ?? OTHERWISE)
+}
+
+/** It is printed to a terminal. */
+function codeOf({ error, error_description, error_codes }: z.infer<typeof errorSchema>): string {
+  const [, told] = /\bAADSTS(\d{1,10})\b/.exec(error_description) ?? []
+  const number = error_codes[0] ?? told
+  if (number !== undefined) return `AADSTS${number}`
+  return error !== undefined && /^[\w.]{1,60}$/.test(error) ? error : 'an unknown error'
+}
+
+const NEW_SECRET =
+  'Make a client secret under Certificates & secrets of the app registration, and set TEAMS_APP_PASSWORD to its value.'
+const ELSEWHERE = [
+  'Compare TEAMS_APP_ID and TEAMS_TENANT_ID with the Azure Bot’s page Configuration: its type must be Single Tenant,',
+  'and the app registration must be in that tenant.',
+].join('\n')
+const OTHERWISE =
+  'Compare all three TEAMS_ settings with the Azure Bot; look the code up at https://login.microsoftonline.com/error'
+
+const FIXES: Readonly<Record<string, string>> = {
+  AADSTS7000215: `${NEW_SECRET}\nIt is the value, shown once, not the secret’s id.`,
+  AADSTS7000222: `The secret has run out. ${NEW_SECRET}`,
+  AADSTS700016: ELSEWHERE,
+  AADSTS90002: ELSEWHERE,
+  AADSTS900023: ELSEWHERE,
+  AADSTS7000112: 'The app registration is disabled: enable it under Enterprise applications, Properties.',
+  invalid_client: NEW_SECRET,
+  unauthorized_client: ELSEWHERE,
+}
+
+const KEYS = 'Keys of Teams'
+const CHANNEL = 'msteams'
+
+/** Can we read the keys that activities are checked with? Without them every activity is refused. */
+async function checkKeys(openIdUrl: string): Promise<Check> {
+  try {
+    const keys = [...(await readTokenKeys(openIdUrl)).values()]
+    const endorsed = keys.filter(({ endorsements }) => endorsements.includes(CHANNEL))
+    if (endorsed.length > 0) return ok(KEYS, `${endorsed.length} of ${keys.length} are endorsed for Teams`)
+    const fix = `Something else answers at ${openIdUrl}: a proxy, or a wrong TEAMS_OPENID_URL.`
+    return fail(KEYS, `none of ${keys.length} is endorsed for Teams`, fix)
+  } catch (error) {
+    return fail(KEYS, whyNot(error), `Let this machine reach ${openIdUrl} directly.`)
+  }
+}
+
+function whyNot(error: unknown): string {
+  if (!(error instanceof FetchFailure)) return `cannot be read: ${reasonOf(error).slice(0, 200)}`
+  const { status, code } = error
+  // The code may be the other side's, and is printed to a terminal.
+  const shown = /^[\w.]{1,60}$/.test(code) ? code : 'an unknown error'
+  return status === 0 ? `cannot be reached (${shown})` : `cannot be read: status ${status} (${shown})`
+}
+
+const CONVERSATIONS = 'Conversations'
+
+const NOBODY = warn(
+  CONVERSATIONS,
+  'nobody has the app yet, as far as Teams has told',
+  [
+    'Upload what this writes, and install it for people: npx countersign teams package',
+    'If some have it: in Azure, the bot’s type must be Single Tenant, its messaging endpoint BASE_URL/api/messages,',
+    'and the channel Microsoft Teams must be on. Then have one of them write “help” to the app.',
+  ].join('\n'),
+)
+
+/** Whom can we write to? Teams tells when the app is installed and when a person writes to it. */
+async function checkConversations(config: Config, tenantId: string): Promise<Check> {
+  if (!hasStore(config)) return NOBODY
+  try {
+    const { people, channels } = await inspectConversations(config, tenantId)
+    if (people + channels === 0) return NOBODY
+    return ok(
+      CONVERSATIONS,
+      `${counted(people, 'person', 'people')}, ${counted(channels, 'channel', 'channels')}`,
+    )
+  } catch (error) {
+    return fail(CONVERSATIONS, reasonOf(error), 'Run: npx countersign doctor')
+  }
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`
+}

@@ -1,0 +1,189 @@
+import { MEMBER_ROLES, type Member } from '../domain/account.ts'
+import { Refusal } from '../domain/errors.ts'
+import { isId } from '../domain/identifier.ts'
+import { factorsOf, type User } from '../domain/user.ts'
+import type { FlowDeps } from '../flow/deps.ts'
+import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
+import { inviteUser, renewInvitation } from '../flow/people/invite-user.ts'
+import { vouchFor } from '../flow/people/vouch-for.ts'
+import { CliError, type CommandResult, table, usageError } from './terminal.ts'
+import { checkEmail, checkName, withService } from './with-service.ts'
+
+export interface InviteOptions {
+  name?: string
+  renew?: boolean
+  /** With `role`: into this account, as a member. */
+  account?: string
+  role?: string
+  json?: boolean
+}
+
+/** `countersign user invite`: a person with an account of their own and a one-time link; `--renew`: a new link only. */
+export function runInviteUser(address: string, options: InviteOptions): Promise<CommandResult> {
+  const email = checkEmail(address)
+  const name = options.name === undefined ? {} : { name: checkName(options.name) }
+  if (options.renew && options.name !== undefined)
+    throw usageError('--renew keeps the name; leave out --name.')
+  const invite = async (deps: FlowDeps): Promise<CommandResult> => {
+    const asked = options.renew
+      ? renewInvitation(deps, { email }, { kind: 'cli' })
+      : inviteUser(deps, { email, ...name }, { kind: 'cli' })
+    const { user, link } = await asked.catch((error: unknown) => {
+      throw whyNotInvited(error, email)
+    })
+    return {
+      value: { user_id: user.id, account_id: user.account_id, enroll_url: link.url },
+      text: linkText(
+        `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}, account ${user.account_id}).`,
+        SEND_LINK,
+        link,
+      ),
+    }
+  }
+  return withService(options.json, invite, { fresh: !options.renew })
+}
+
+function whyNotInvited(error: unknown, email: string): unknown {
+  if (!(error instanceof Refusal)) return error
+  if (error.code === 'email_taken')
+    return new CliError(error.code, `${email} exists already; for a new link add --renew.`)
+  if (error.code === 'not_found')
+    return new CliError(
+      'user_not_found',
+      `Nobody has the address ${email}; to invite them leave out --renew.`,
+    )
+  return error
+}
+
+/** `countersign user invite --account … --role …`: a member of an account, and the one-time link by which they join. */
+export function runInviteMember(address: string, options: InviteOptions): Promise<CommandResult> {
+  const email = checkEmail(address)
+  const name = options.name === undefined ? {} : { name: checkName(options.name) }
+  const { accountId, role } = readMembership(options)
+  return withService(options.json, async (deps) => {
+    const invite = inviteMemberByOperator(deps, accountId, { email, role, ...name })
+    const { user, link } = await invite.catch((error: unknown) => {
+      throw whyNotMember(error, { email, accountId })
+    })
+    const joins =
+      user.enrolled_at === null
+        ? SEND_LINK
+        : 'They have enrolled before: by this link, or in the dashboard, they sign in and accept.'
+    return {
+      value: { user_id: user.id, account_id: accountId, role, enroll_url: link.url },
+      text: linkText(`Invited ${user.email} (${user.id}) into account ${accountId} as ${role}.`, joins, link),
+    }
+  })
+}
+
+const SEND_LINK = 'Send them this one-time link; it is shown only now and lets whoever opens it first enrol:'
+
+function linkText(done: string, advice: string, link: { url: string; expires_at: Date }): string {
+  return [done, advice, '', `  ${link.url}`, '', `It is good until ${link.expires_at.toISOString()}.`].join(
+    '\n',
+  )
+}
+
+function readMembership({ account, role, renew }: InviteOptions): {
+  accountId: string
+  role: Member['role']
+} {
+  if (renew) throw usageError('--renew is for a link of their own; leave out --account and --role.')
+  if (account === undefined || role === undefined)
+    throw usageError('--account and --role go together: into which account, and as what.')
+  if (!isId('acc', account)) throw usageError(`${JSON.stringify(account)} is no account id (acc_…).`)
+  const known = MEMBER_ROLES.find((one) => one === role)
+  if (known === undefined)
+    throw usageError(`${JSON.stringify(role)} is no role; choose among ${MEMBER_ROLES.join(', ')}.`)
+  return { accountId: account, role: known }
+}
+
+function whyNotMember(error: unknown, about: { email: string; accountId: string }): unknown {
+  if (!(error instanceof Refusal)) return error
+  if (error.code === 'not_found')
+    return new CliError(
+      'account_not_found',
+      `There is no account ${about.accountId}; see: countersign user list`,
+    )
+  if (error.code === 'member_exists')
+    return new CliError(error.code, `${about.email} is in account ${about.accountId}, or invited, already.`)
+  return error
+}
+
+/** `countersign user confirm`: the operator vouches for the address of a person whom an owner invited. */
+export function runConfirmUser(address: string, options: { json?: boolean }): Promise<CommandResult> {
+  const email = checkEmail(address)
+  return withService(options.json, async (deps) => {
+    const user = await vouchFor(deps, email, { kind: 'cli' }).catch((error: unknown) => {
+      if (error instanceof Refusal && error.code === 'not_found')
+        throw new CliError('user_not_found', `Nobody has the address ${email}.`)
+      throw error
+    })
+    return {
+      value: { user_id: user.id, email: user.email, confirmed: true },
+      text: `${user.email} (${user.id}) is confirmed: the internal token and agents reach them by this address.`,
+    }
+  })
+}
+
+/** A person, with what they are in which account. */
+interface Person {
+  user: User
+  accounts: { id: string; role: string; state: 'active' | 'invited' }[]
+}
+
+/** `countersign user list`: every person, oldest first. */
+export function runListUsers(options: { json?: boolean }): Promise<CommandResult> {
+  return withService(options.json, async (deps) => {
+    const people: Person[] = []
+    for (const user of await deps.users.list()) people.push({ user, accounts: await rolesOf(deps, user) })
+    return {
+      value: { data: people.map(presentPerson), next_cursor: null },
+      text:
+        people.length === 0 ? 'Nobody yet. Invite somebody: countersign user invite <email>' : rows(people),
+    }
+  })
+}
+
+/** The account of their own first. */
+async function rolesOf(deps: Pick<FlowDeps, 'accounts'>, user: User): Promise<Person['accounts']> {
+  const found = await deps.accounts.ofPerson(user.id)
+  const joined = found.flatMap(({ id, members }) =>
+    members.filter(({ user_id }) => user_id === user.id).map(({ role, state }) => ({ id, role, state })),
+  )
+  return [{ id: user.account_id, role: 'owner', state: 'active' }, ...joined]
+}
+
+/** What the operator may see: never hashes, seeds or keys. */
+function presentPerson({ user, accounts }: Person) {
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    account_id: user.account_id,
+    approver: user.approver,
+    ...factorsOf(user),
+    created_at: user.created_at.toISOString(),
+    enrolled_at: user.enrolled_at?.toISOString() ?? null,
+    accounts,
+  }
+}
+
+function rows(people: Person[]): string {
+  const cells = people.map(({ user, accounts }) => [
+    user.email,
+    user.name,
+    factors(user),
+    user.id,
+    accounts
+      .map(({ id, role, state }) => `${id} ${role}${state === 'invited' ? ' (invited)' : ''}`)
+      .join(', '),
+  ])
+  return table(['E-MAIL', 'NAME', 'FACTORS', 'USER', 'ACCOUNTS'], cells)
+}
+
+function factors(user: User): string {
+  const { has_passkey, has_totp } = factorsOf(user)
+  const held = [has_passkey ? 'passkey' : '', has_totp ? 'totp' : ''].filter((name) => name !== '')
+  return held.length > 0 ? held.join(', ') : 'none yet'
+}
