@@ -156,3 +156,19 @@ export const MAX_DELEGATION_DAYS = 366
 export function standsIn(delegate: Delegate | undefined, now: Date): delegate is Delegate {
   return delegate !== undefined && delegate.starts_at <= now && now < delegate.ends_at
 }
+
+/** What needs a fresh proof by a factor the person has (T34). */
+export const STEP_UP_OPERATIONS = [
+  'passkey.add',
+  'passkey.remove',
+  'totp.add',
+  'totp.remove',
+  'backup_codes.renew',
+  'chat.link',
+  'chat.channel',
+  'policy.change',
+  'key.change',
+  'member.invite',
+  'member.change',
+  'delegate.change',
+] as const

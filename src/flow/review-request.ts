@@ -16,7 +16,7 @@ type ReviewDeps = Pick<
 >
 
 /** Somebody for whom a delegate acts. */
-export interface Principal {
+interface Principal {
   name: string
   approver: string
 }
@@ -101,7 +101,7 @@ async function whomNobodyReached(
 }
 
 /** A request in somebody's inbox. */
-export interface Waiting {
+interface Waiting {
   request: ApprovalRequest
   methods: ('passkey' | 'totp')[]
   onBehalfOf?: Principal

@@ -3,29 +3,13 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
 import { refusal } from '../../domain/errors.ts'
-import { factorsOf, type User, usablePasskeys } from '../../domain/user.ts'
+import { factorsOf, type STEP_UP_OPERATIONS, type User, usablePasskeys } from '../../domain/user.ts'
 import { drawChallenge, takeChallenge } from './challenge-book.ts'
 import { assertionOptions } from './passkey-options.ts'
 import type { PeopleDeps } from './people-deps.ts'
 import type { SignedIn } from './read-session.ts'
 import { verifyAssertion } from './verify-assertion.ts'
 import { verifyTotp } from './verify-totp.ts'
-
-/** What needs a fresh proof by a factor the person has (T34). */
-export const STEP_UP_OPERATIONS = [
-  'passkey.add',
-  'passkey.remove',
-  'totp.add',
-  'totp.remove',
-  'backup_codes.renew',
-  'chat.link',
-  'chat.channel',
-  'policy.change',
-  'key.change',
-  'member.invite',
-  'member.change',
-  'delegate.change',
-] as const
 
 export interface StepUp {
   operation: (typeof STEP_UP_OPERATIONS)[number]
@@ -111,6 +95,7 @@ export function checkOperation(user: User, { operation, target }: StepUp): void 
 }
 
 const MAX_PASSKEYS = 20
+
 const MAX_IDENTITIES = 10
 
 /** Operations on one thing: a proof for it counts for no other. */

@@ -26,7 +26,7 @@ export interface RequestLog extends DeliveryPage {
 }
 
 /** A card and the reference of the approver it is for; a channel's has none. */
-export interface LoggedCard {
+interface LoggedCard {
   card: Card
   approver?: string
 }

@@ -1,10 +1,13 @@
 import { z } from 'zod'
+import type { Account, Role } from '../../domain/account.ts'
 import { isId } from '../../domain/identifier.ts'
+import type { Month } from '../../domain/limits.ts'
 import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
-import type { AccountView } from '../../flow/account/view-account.ts'
+import type { User } from '../../domain/user.ts'
 import { presentQuorum, quorumField } from './decision.ts'
-import { policyAnswer, presentPolicy } from './policy.ts'
+import { type PolicyView, policyAnswer, presentPolicy } from './policy.ts'
 import {
+  type Answer,
   actionField,
   approverField,
   idField,
@@ -109,7 +112,21 @@ export const accountAnswer = z
   .meta({ id: 'Account' })
 
 /** An account, its quota and, for its owner, its policy. */
-export function presentAccount({ account, role, owner, used, month, policy }: AccountView) {
+export function presentAccount({
+  account,
+  role,
+  owner,
+  used,
+  month,
+  policy,
+}: {
+  account: Account
+  role: Role
+  owner: User
+  used: number
+  month: Month
+  policy?: PolicyView
+}): Answer<typeof accountAnswer> {
   return {
     id: account.id,
     name: account.name,
@@ -122,38 +139,34 @@ export function presentAccount({ account, role, owner, used, month, policy }: Ac
       month: month.name,
       resets_at: month.ends.toISOString(),
     },
-    ...(policy === undefined ? {} : { policy: presentPolicy(policy) }),
+    policy: policy && presentPolicy(policy),
   }
 }
 
 /** A request as the history lists it: neither context nor receipts. */
-export function presentHistoryRow(request: ApprovalRequest) {
+export function presentHistoryRow(request: ApprovalRequest): Answer<typeof historyRow> {
   const { decision } = request
   return {
     id: request.id,
     status: request.status,
-    ...(request.cancelled ? { cancelled: true } : {}),
+    cancelled: request.cancelled,
     action: request.action,
     high_impact: request.high_impact,
-    ...(request.sandbox ? { sandbox: true } : {}),
+    sandbox: request.sandbox || undefined,
     requested_by: {
       key_name: request.requested_by.key_name,
       account_name: request.requested_by.account_name,
     },
     created_at: request.created_at.toISOString(),
     expires_at: request.expires_at.toISOString(),
-    ...(decision === undefined
-      ? {}
-      : {
-          decided_at: decision.decided_at.toISOString(),
-          decision: {
-            id: decision.id,
-            decision: decision.decision,
-            method: decision.method,
-            approver: decision.approver,
-            ...(decision.delegate === undefined ? {} : { delegate: decision.delegate }),
-          },
-        }),
+    decided_at: decision?.decided_at.toISOString(),
+    decision: decision && {
+      id: decision.id,
+      decision: decision.decision,
+      method: decision.method,
+      approver: decision.approver,
+      delegate: decision.delegate,
+    },
     quorum: presentQuorum(request),
   }
 }

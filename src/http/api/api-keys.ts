@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
 import type { KeyPolicy } from '../../domain/policy.ts'
 import { approvers, quorum } from './policy.ts'
-import { idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
 import { givenName, shortName } from './shared/input.ts'
 import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
@@ -126,7 +126,7 @@ const webhookSecretAnswer = z
   .meta({ id: 'WebhookSecretAnswer' })
 
 /** Key record: never the hash. */
-export function presentKey(key: ApiKey) {
+export function presentKey(key: ApiKey): Answer<typeof keyAnswer> {
   return {
     id: key.id,
     name: key.name,
@@ -141,13 +141,13 @@ export function presentKey(key: ApiKey) {
   }
 }
 
-function presentKeyPolicy({ approvers, quorum, passkey_only, high_impact }: KeyPolicy) {
-  return {
-    ...(approvers === undefined ? {} : { approvers }),
-    ...(quorum === undefined ? {} : { quorum }),
-    ...(passkey_only === undefined ? {} : { passkey_only }),
-    ...(high_impact === undefined ? {} : { high_impact }),
-  }
+function presentKeyPolicy({
+  approvers,
+  quorum,
+  passkey_only,
+  high_impact,
+}: KeyPolicy): Answer<typeof keyPolicy> {
+  return { approvers, quorum, passkey_only, high_impact }
 }
 
 export const apiKeyOperations = operations('Account', {

@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
-import { actionField, contextField, contextOf, idField, sandboxMark, timeField } from './shared/fields.ts'
+import {
+  type Answer,
+  actionField,
+  contextField,
+  contextOf,
+  idField,
+  sandboxMark,
+  timeField,
+} from './shared/fields.ts'
 import { callerText, ttlSeconds } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
@@ -107,10 +115,10 @@ const sandboxCreatedAnswer = z
   })
 
 /** Create answer of a live key (interface, endpoint 1). */
-export function presentCreated(request: ApprovalRequest) {
+export function presentCreated(request: ApprovalRequest): Answer<typeof createdAnswer> {
   return {
     id: request.id,
-    status: request.status,
+    status: 'pending',
     action: request.action,
     metadata: contextOf(request),
     created_at: request.created_at.toISOString(),
@@ -119,10 +127,13 @@ export function presentCreated(request: ApprovalRequest) {
 }
 
 /** Create answer of a sandbox key: other names by the interface's own word. */
-export function presentSandboxCreated(request: ApprovalRequest, baseUrl: string) {
+export function presentSandboxCreated(
+  request: ApprovalRequest,
+  baseUrl: string,
+): Answer<typeof sandboxCreatedAnswer> {
   return {
     request_id: request.id,
-    status: request.status,
+    status: 'pending',
     sandbox: true,
     verify_url: `${baseUrl}/api/v1/approvals/${request.id}/verify`,
   }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
-import type { Reminder } from '../../flow/remind-approvers.ts'
 import { exampleBody, exampleCreated, exampleId } from './approvals-create.ts'
-import { decisionAnswer, presentDecision } from './decision.ts'
+import { decisionAnswer, decisionOf, presentDecision } from './decision.ts'
 import {
+  type Answer,
   actionField,
   contextField,
   contextOf,
@@ -126,44 +126,49 @@ const consumedAnswer = z
   .meta({ id: 'ConsumedApproval', description: 'In production, do not go ahead when `sandbox` is there.' })
 
 /** Read answer by status: a rejected one has no context and times, an expired one no context (interface, endpoint 2). */
-export function presentRequest(request: ApprovalRequest) {
-  const head = { id: request.id, status: request.status, action: request.action }
+export function presentRequest(request: ApprovalRequest): Answer<typeof requestAnswer> {
+  const { id, status, action } = request
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
-  const decided =
-    request.decision === undefined ? {} : { decision: presentDecision(request, request.decision) }
-  const used = request.consumed_at === undefined ? {} : { consumed_at: request.consumed_at.toISOString() }
-  const sandbox = request.sandbox ? { sandbox: true } : {}
-  switch (request.status) {
+  const sandbox = request.sandbox || undefined
+  switch (status) {
     case 'pending':
-      return { ...head, context: contextOf(request), ...times, ...sandbox }
-    case 'approved':
-      return { ...head, context: contextOf(request), ...times, ...decided, ...used, ...sandbox }
+      return { id, status, action, context: contextOf(request), ...times, sandbox }
+    case 'approved': {
+      const consumed_at = request.consumed_at?.toISOString()
+      const decision = presentDecision(request)
+      return { id, status, action, context: contextOf(request), ...times, decision, consumed_at, sandbox }
+    }
     case 'rejected':
-      return { ...head, ...decided, ...sandbox }
+      return { id, status, action, decision: presentDecision(request), sandbox }
     case 'expired':
-      return { ...head, ...times, ...(request.cancelled ? { cancelled: true } : {}), ...sandbox }
+      return { id, status, action, ...times, cancelled: request.cancelled, sandbox }
   }
 }
 
 /** Remind answer (interface, endpoint 3). */
-export function presentReminder(reminder: Reminder) {
+export function presentReminder(reminder: {
+  request: ApprovalRequest
+  pushSent: boolean
+  remindedAt: Date
+}): Answer<typeof reminderAnswer> {
   return {
     ok: true,
     request_id: reminder.request.id,
     push_sent: reminder.pushSent,
     reminded_at: reminder.remindedAt.toISOString(),
-    ...(reminder.request.sandbox ? { sandbox: true } : {}),
+    sandbox: reminder.request.sandbox || undefined,
   }
 }
 
-/** Consume answer: whoever acts on it must see that a dry-run is one. */
-export function presentConsumed(request: ApprovalRequest) {
+/** Consume answer: who acts on it must see that a dry-run is one. */
+export function presentConsumed(request: ApprovalRequest): Answer<typeof consumedAnswer> {
+  if (request.consumed_at === undefined) throw new Error(`${request.id} was not consumed`)
   return {
     request_id: request.id,
-    status: request.status,
-    decision_id: request.decision?.id,
-    consumed_at: request.consumed_at?.toISOString(),
-    ...(request.sandbox ? { sandbox: true } : {}),
+    status: 'approved',
+    decision_id: decisionOf(request).id,
+    consumed_at: request.consumed_at.toISOString(),
+    sandbox: request.sandbox || undefined,
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { AUDIT_TYPES, type AuditActor, type AuditEntry, type AuditRecord } from '../../domain/audit.ts'
-import { idField, pageOf, timeField } from './shared/fields.ts'
+import { AUDIT_TYPES, type AuditEntry, type AuditRecord } from '../../domain/audit.ts'
+import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
 import { accountParameter, pageQuery, searchParameter, timeParameter } from './shared/input.ts'
 import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
 
@@ -85,24 +85,21 @@ export const auditListAnswer = pageOf(auditAnswer)
   .meta({ id: 'AuditList' })
 
 /** A record as the account's owner sees it, every field by name. The salt stays inside: it would let an erased entry be guessed. */
-export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry) {
+export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry): Answer<typeof auditAnswer> {
+  const { actor } = entry
   return {
     seq,
     id: entry.eid,
     type: entry.type,
     at: entry.at.toISOString(),
-    actor: presentActor(entry.actor),
+    actor: {
+      kind: actor.kind,
+      id: 'id' in actor ? actor.id : undefined,
+      address: 'address' in actor ? actor.address : undefined,
+    },
     subject: entry.subject,
     detail: entry.detail ?? {},
     hash,
-  }
-}
-
-function presentActor(actor: AuditActor) {
-  return {
-    kind: actor.kind,
-    ...('id' in actor ? { id: actor.id } : {}),
-    ...('address' in actor && actor.address !== undefined ? { address: actor.address } : {}),
   }
 }
 

@@ -1,7 +1,15 @@
 import { z } from 'zod'
+import type { Refusal } from '../../domain/errors.ts'
 import { MAX_BATCH } from '../../domain/intent.ts'
-import { decidedAnswer, decisionBody, decisionOptionsAnswer, decisionOptionsBody } from './decisions.ts'
-import { approverField, idField, outcomeField, statusField } from './shared/fields.ts'
+import type { ApprovalRequest, Vote } from '../../domain/request.ts'
+import {
+  decidedAnswer,
+  decisionBody,
+  decisionOptionsAnswer,
+  decisionOptionsBody,
+  presentDecided,
+} from './decisions.ts'
+import { type Answer, approverField, idField, outcomeField, statusField } from './shared/fields.ts'
 import { operations, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { authenticationSchema, requestOptions } from './shared/proofs.ts'
 
@@ -104,6 +112,15 @@ const batchAnswer = z
   .meta({ id: 'BatchDecided' })
 
 const ids = [`req_${'7h3k9m2p5q8r1s4t6v0w2x5y8z'}`]
+
+/** An item that was decided, or lost to another decision while it was written. */
+export function presentBatchResult(
+  result: { request: ApprovalRequest } & ({ vote: Vote } | { refused: Refusal }),
+): Answer<typeof decidedAnswer> | Answer<typeof lostItem> {
+  if (!('refused' in result)) return presentDecided(result)
+  const { id, status } = result.request
+  return { id, status, error: { code: result.refused.code, message: result.refused.publicMessage } }
+}
 
 /** Exactly one proof belongs to a batch. */
 const provenBatch = batchBody

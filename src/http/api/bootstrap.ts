@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { BOOTSTRAP_MINUTES, type Bootstrap, POLL_SECONDS, showMatchingCode } from '../../domain/bootstrap.ts'
 import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
 import { normaliseEmail } from '../../domain/user.ts'
-import type { PollAnswer } from '../../flow/bootstrap/poll-bootstrap.ts'
-import { statusField, timeField } from './shared/fields.ts'
+import { type Answer, statusField, timeField } from './shared/fields.ts'
 import { operations } from './shared/operation.ts'
 
 const NAME_LENGTH = 60
@@ -82,12 +81,16 @@ const bootstrapStatusAnswer = z
   })
   .meta({ id: 'BootstrapStatus' })
 
-/** The answer to whoever begins; the same for an e-mail address that nobody has (T51). */
-export function presentStarted(bootstrapId: string, bootstrap: Bootstrap, baseUrl: string) {
+/** The answer to the start of one; the same for an e-mail address that belongs to no account (T51). */
+export function presentStarted(
+  bootstrapId: string,
+  bootstrap: Bootstrap,
+  baseUrl: string,
+): Answer<typeof startedAnswer> {
   const code = showMatchingCode(bootstrap.code)
   return {
     bootstrap_id: bootstrapId,
-    status: bootstrap.status,
+    status: 'pending',
     message:
       `Ask the owner of the account to confirm the code ${code}: signed in at ${baseUrl}/ they find this request, ` +
       `if the account exists. It ends in ${BOOTSTRAP_MINUTES} minutes; poll its status every ${POLL_SECONDS} seconds.`,
@@ -97,8 +100,14 @@ export function presentStarted(bootstrapId: string, bootstrap: Bootstrap, baseUr
 }
 
 /** The answer to a poll. Which of the others it is — wrong, late, second — is no news for strangers. */
-export function presentPoll({ status, api_key }: PollAnswer) {
-  return { status, ...(api_key === undefined ? {} : { api_key }) }
+export function presentPoll({
+  status,
+  api_key,
+}: {
+  status: Bootstrap['status']
+  api_key?: string
+}): Answer<typeof bootstrapStatusAnswer> {
+  return { status, api_key }
 }
 
 /** Request header of polls of a bootstrap (RFC 7636, section 4.5; in a header, since addresses are logged). */

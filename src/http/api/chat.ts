@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import type { AccountChannel } from '../../domain/account.ts'
-import { identityKey, type LinkedIdentity } from '../../domain/chat.ts'
-import type { ChatApps } from '../../flow/chat/manage-installations.ts'
-import type { ChatLink } from '../../flow/chat-ports.ts'
-import { idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
+import { type ChatIdentity, identityKey, type LinkedIdentity } from '../../domain/chat.ts'
+import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
 import { OWN_PAGE, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -138,7 +136,19 @@ const chatAppsAnswer = z
   .meta({ id: 'ChatApps' })
 
 /** What a one-time link is for; its token and the people behind it stay inside. */
-export function presentChatLink({ id, kind, identity, shown_as, expires_at }: ChatLink) {
+export function presentChatLink({
+  id,
+  kind,
+  identity,
+  shown_as,
+  expires_at,
+}: {
+  id: string
+  kind: 'link' | 'browser' | 'channel'
+  identity: Pick<ChatIdentity, 'platform'>
+  shown_as: { person: string; workspace: string; channel?: string }
+  expires_at: Date
+}): Answer<typeof chatLinkAnswer> {
   const { person, workspace, channel } = shown_as
   return {
     id,
@@ -146,36 +156,46 @@ export function presentChatLink({ id, kind, identity, shown_as, expires_at }: Ch
     platform: identity.platform,
     person,
     workspace,
-    ...(kind === 'channel' && channel !== undefined ? { channel } : {}),
+    channel: kind === 'channel' ? channel : undefined,
     expires_at: expires_at.toISOString(),
   }
 }
 
 /** A linked identity as its person sees it. */
-export function presentIdentity(identity: LinkedIdentity) {
+export function presentIdentity(identity: LinkedIdentity): Answer<typeof identityAnswer> {
   const { platform, tenant, shown_as, linked_at } = identity
   return {
     key: identityKey(identity),
     platform,
     tenant,
-    ...(shown_as === undefined ? {} : { person: shown_as.person, workspace: shown_as.workspace }),
+    person: shown_as?.person,
+    workspace: shown_as?.workspace,
     linked_at: linked_at.toISOString(),
   }
 }
 
 /** A channel as the account's owner sees it. */
-export function presentChannel({ platform, tenant, channel, name, workspace }: AccountChannel) {
-  return {
-    platform,
-    tenant,
-    channel,
-    ...(name === undefined ? {} : { name }),
-    ...(workspace === undefined ? {} : { workspace }),
-  }
+export function presentChannel({
+  platform,
+  tenant,
+  channel,
+  name,
+  workspace,
+}: AccountChannel): Answer<typeof channelAnswer> {
+  return { platform, tenant, channel, name, workspace }
 }
 
-/** How chat is set up for an account; never a token. */
-export function presentChatApps({ slack, teams }: ChatApps) {
+/** How one platform is set up for an account. */
+interface ChatSetup {
+  mode: 'one' | 'many'
+  workspaces: readonly { tenant: string; name?: string; installed_at?: Date }[]
+}
+
+/** How chat is set up for an account; never a token. A platform that this service does not have is undefined. */
+export function presentChatApps({
+  slack,
+  teams,
+}: Record<'slack' | 'teams', ChatSetup | undefined>): Answer<typeof chatAppsAnswer> {
   return {
     slack: {
       configured: slack !== undefined,

@@ -1,8 +1,15 @@
 import { z } from 'zod'
 import { SCOPES } from '../../domain/api-key.ts'
 import { type Bootstrap, WRONG_CODES } from '../../domain/bootstrap.ts'
-import type { ConsentReview } from '../../flow/bootstrap/review-consent.ts'
-import { approverField, idField, outcomeField, pageOf, statusField, timeField } from './shared/fields.ts'
+import {
+  type Answer,
+  approverField,
+  idField,
+  outcomeField,
+  pageOf,
+  statusField,
+  timeField,
+} from './shared/fields.ts'
 import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { authenticationSchema, requestOptions } from './shared/proofs.ts'
 
@@ -88,7 +95,7 @@ const consentOptionsAnswer = z
 const consentedAnswer = z.strictObject({ id: idField('bst'), status: statusField }).meta({ id: 'Consented' })
 
 /** A row of what waits for consent. Never the matching code: the owner must bring it from the caller. */
-export function presentWaitingConsent(bootstrap: Bootstrap) {
+export function presentWaitingConsent(bootstrap: Bootstrap): Answer<typeof waiting> {
   const { id, client_name, requester, scopes } = bootstrap
   return {
     id,
@@ -101,7 +108,15 @@ export function presentWaitingConsent(bootstrap: Bootstrap) {
 }
 
 /** Everything the owner sees before and after consent. */
-export function presentConsent({ bootstrap, methods, serverTime }: ConsentReview) {
+export function presentConsent({
+  bootstrap,
+  methods,
+  serverTime,
+}: {
+  bootstrap: Bootstrap
+  methods: ('passkey' | 'totp')[]
+  serverTime: Date
+}): Answer<typeof consentAnswer> {
   const { consent, collected } = bootstrap
   return {
     ...presentWaitingConsent(bootstrap),
@@ -109,18 +124,16 @@ export function presentConsent({ bootstrap, methods, serverTime }: ConsentReview
     server_time: serverTime.toISOString(),
     tries_left: WRONG_CODES - bootstrap.wrong_codes,
     methods,
-    ...(consent === undefined
-      ? {}
-      : { consent: { decision: consent.decision, method: consent.method, at: consent.at.toISOString() } }),
-    ...(collected === undefined
-      ? {}
-      : {
-          collected: {
-            at: collected.at.toISOString(),
-            ...(collected.address === undefined ? {} : { address: collected.address }),
-            ...(bootstrap.key_id === undefined ? {} : { key_id: bootstrap.key_id }),
-          },
-        }),
+    consent: consent && {
+      decision: consent.decision,
+      method: consent.method,
+      at: consent.at.toISOString(),
+    },
+    collected: collected && {
+      at: collected.at.toISOString(),
+      address: collected.address,
+      key_id: bootstrap.key_id,
+    },
   }
 }
 

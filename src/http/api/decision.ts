@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import type { SignedReceipt } from '../../domain/receipt.ts'
 import type { ApprovalRequest, Decision, Vote } from '../../domain/request.ts'
-import { toBase64Url } from '../../signing/encoding.ts'
+import { toBase64Url } from '../../signing/base64.ts'
 import {
+  type Answer,
   approverField,
   idField,
   keyIdField,
@@ -77,51 +79,54 @@ export const quorumField = z
   .strictObject({ needed: z.int().min(1), approved: z.int().min(0) })
   .meta({ description: 'How many must approve, and how many have.' })
 
-/** The decision; with a quorum above one also every vote. */
-export function presentDecision(request: ApprovalRequest, decision: Decision) {
+const encoder = new TextEncoder()
+
+/** The decision of a request that is decided; with a quorum above one also every vote. */
+export function presentDecision(request: ApprovalRequest): Answer<typeof decisionAnswer> {
+  const decision = decisionOf(request)
   const closing = request.votes.find((vote) => vote.decision_id === decision.id)
-  const votes = request.requirement.quorum > 1 ? { votes: request.votes.map(presentSignedVote) } : {}
+  if (closing === undefined) throw new Error(`${request.id} lacks the vote that closed it`)
   return {
     id: decision.id,
     decision: decision.decision,
     method: decision.method,
-    signed_payload: toBase64Url(Buffer.from(decision.receipt.canonical_payload, 'utf8')),
-    signature: decision.receipt.signature,
-    public_key_id: decision.receipt.public_key_id,
+    ...presentReceipt(decision.receipt),
     decided_at: decision.decided_at.toISOString(),
     approver: decision.approver,
-    ...(decision.delegate === undefined ? {} : { delegate: decision.delegate }),
+    delegate: decision.delegate,
     comment: decision.comment,
-    ...(closing === undefined ? {} : { intent: closing.intent_json }),
-    ...votes,
+    intent: closing.intent_json,
+    votes: request.requirement.quorum > 1 ? request.votes.map(presentSignedVote) : undefined,
   }
 }
 
+/** One write decides a request and sets its decision. @throws Error when it has none */
+export function decisionOf({ id, decision }: ApprovalRequest): Decision {
+  if (decision === undefined) throw new Error(`${id} is not decided`)
+  return decision
+}
+
+function presentReceipt({ canonical_payload, signature, public_key_id }: SignedReceipt) {
+  return { signed_payload: toBase64Url(encoder.encode(canonical_payload)), signature, public_key_id }
+}
+
 /** An approval of a rejected request has no receipt. */
-function presentSignedVote(vote: Vote) {
-  const signed =
-    vote.receipt === undefined
-      ? {}
-      : {
-          signed_payload: toBase64Url(Buffer.from(vote.receipt.canonical_payload, 'utf8')),
-          signature: vote.receipt.signature,
-          public_key_id: vote.receipt.public_key_id,
-        }
+function presentSignedVote(vote: Vote): Answer<typeof signedVote> {
   return {
     id: vote.decision_id,
     decision: vote.decision,
     method: vote.method,
-    ...signed,
+    ...(vote.receipt && presentReceipt(vote.receipt)),
     decided_at: vote.at.toISOString(),
     approver: vote.approver,
-    ...(vote.delegate === undefined ? {} : { delegate: vote.delegate }),
+    delegate: vote.delegate,
     comment: vote.comment,
     intent: vote.intent_json,
   }
 }
 
 /** How many must approve, and how many have. */
-export function presentQuorum({ requirement, votes }: ApprovalRequest) {
+export function presentQuorum({ requirement, votes }: ApprovalRequest): Answer<typeof quorumField> {
   const approved = votes.filter(({ decision }) => decision === 'approved')
   return {
     needed: requirement.quorum,

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import type { Vote } from '../../domain/request.ts'
+import type { ApprovalRequest, Vote } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
-import type { Review } from '../../flow/review-request.ts'
 import {
   commentField,
   decisionAnswer,
@@ -13,6 +12,7 @@ import {
 } from './decision.ts'
 import { askerAnswer, presentAsker, presentPrincipal, principalAnswer, votedMethods } from './inbox.ts'
 import {
+  type Answer,
   actionField,
   approverField,
   contextField,
@@ -44,7 +44,7 @@ export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'D
 /** `POST /api/v1/approvals/:id/decision`, without its proof, which has a schema of its own. */
 export const decisionBody = z.object({ decision: outcome, comment }).meta({ id: 'DecisionRequest' })
 
-const vote = z
+const voteAnswer = z
   .strictObject({
     approver: approverField,
     delegate: delegateField.optional(),
@@ -53,6 +53,16 @@ const vote = z
     at: timeField,
   })
   .meta({ id: 'Vote' })
+
+/** Codes of the checks before a decision. */
+const WHY_NOT = [
+  'not_found',
+  'not_pending',
+  'sandbox_request',
+  'already_voted',
+  'passkey_required',
+  'method_not_enrolled',
+] as const
 
 /** `GET /api/v1/approvals/:id/review`. */
 const reviewAnswer = z
@@ -74,23 +84,15 @@ const reviewAnswer = z
     approver: approverField.nullable(),
     on_behalf_of: principalAnswer.nullable(),
     may_decide: z.boolean(),
-    why_not: z
-      .enum([
-        'not_found',
-        'not_pending',
-        'sandbox_request',
-        'already_voted',
-        'passkey_required',
-        'method_not_enrolled',
-      ])
-      .optional()
-      .meta({ description: 'Why the signed-in person cannot decide.' }),
+    why_not: z.enum(WHY_NOT).optional().meta({ description: 'Why the signed-in person cannot decide.' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
     not_reachable: z.array(approverField).meta({
       description:
         'Approvers whom no configured chat platform could take a message to, while the request is pending. They can decide on this page all the same.',
     }),
-    votes: z.array(vote.extend({ mine: z.boolean(), comment: commentField }).meta({ id: 'ReviewedVote' })),
+    votes: z.array(
+      voteAnswer.extend({ mine: z.boolean(), comment: commentField }).meta({ id: 'ReviewedVote' }),
+    ),
     decision: decisionAnswer.optional(),
   })
   .meta({ id: 'Review', description: 'A request as one of its approvers sees it.' })
@@ -126,19 +128,35 @@ export const decidedAnswer = z
   .strictObject({
     id: idField('req'),
     status: statusField,
-    vote,
+    vote: voteAnswer,
     decision: decisionAnswer.optional().meta({ description: 'Once the request is decided.' }),
   })
   .meta({ id: 'Decided' })
 
+/** A request as one signed-in person may see it, with what they may do about it. */
+interface Review {
+  request: ApprovalRequest
+  mayDecide: boolean
+  /** Code of the first check that fails. */
+  whyNot?: string
+  methods: ('passkey' | 'totp')[]
+  onBehalfOf?: Pick<User, 'name' | 'approver'>
+  notReachable: string[]
+  keyRevoked: boolean
+  serverTime: Date
+}
+
 /** Everything the hosted page shows to one person, and nothing about other people but their references. */
-export function presentReview(review: Review, person: Pick<User, 'id' | 'approver'>) {
+export function presentReview(
+  review: Review,
+  person: Pick<User, 'id' | 'approver'>,
+): Answer<typeof reviewAnswer> {
   const { request } = review
   const mine = request.requirement.approvers.find((approver) => approver.user_id === person.id)
   return {
     id: request.id,
     status: request.status,
-    ...(request.cancelled ? { cancelled: true } : {}),
+    cancelled: request.cancelled,
     action: request.action,
     context: contextOf(request),
     context_json: request.context_json,
@@ -147,12 +165,12 @@ export function presentReview(review: Review, person: Pick<User, 'id' | 'approve
     expires_at: request.expires_at.toISOString(),
     server_time: review.serverTime.toISOString(),
     high_impact: request.high_impact,
-    ...(request.sandbox ? { sandbox: true } : {}),
+    sandbox: request.sandbox || undefined,
     requested_by: presentAsker(review),
     quorum: presentQuorum(request),
     approver: mine?.approver ?? null,
     may_decide: review.mayDecide,
-    ...(review.whyNot === undefined ? {} : { why_not: review.whyNot }),
+    why_not: WHY_NOT.find((code) => code === review.whyNot),
     methods: review.methods,
     on_behalf_of: presentPrincipal(review.onBehalfOf, person),
     not_reachable: review.notReachable,
@@ -161,16 +179,31 @@ export function presentReview(review: Review, person: Pick<User, 'id' | 'approve
       mine: vote.user_id === person.id,
       comment: vote.comment,
     })),
-    ...(request.decision === undefined ? {} : { decision: presentDecision(request, request.decision) }),
+    decision: request.decision && presentDecision(request),
+  }
+}
+
+/** What a vote did: to the request, and the decision once there is one. */
+export function presentDecided({
+  request,
+  vote,
+}: {
+  request: ApprovalRequest
+  vote: Vote
+}): Answer<typeof decidedAnswer> {
+  return {
+    id: request.id,
+    status: request.status,
+    vote: presentVote(vote),
+    decision: request.decision && presentDecision(request),
   }
 }
 
 /** A vote without its evidence and receipt. */
-export function presentVote(vote: Vote) {
-  const acted = vote.delegate === undefined ? {} : { delegate: vote.delegate }
+function presentVote(vote: Vote): Answer<typeof voteAnswer> {
   return {
     approver: vote.approver,
-    ...acted,
+    delegate: vote.delegate,
     decision: vote.decision,
     method: vote.method,
     at: vote.at.toISOString(),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import type { Card } from '../../domain/chat.ts'
 import { standingOf } from '../../domain/chat-retry.ts'
 import { EVENT_TYPES } from '../../domain/event.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
-import type { LoggedCard } from '../../flow/webhooks/delivery-log.ts'
-import { approverField, idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, approverField, idField, pageOf, timeField } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
 import { BAD_LIMIT, idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
@@ -81,13 +81,13 @@ const requestLogAnswer = pageOf(deliveryAnswer)
 const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })
 
 /** A delivery: never its body, and of its attempts only coarse classes (T7). */
-export function presentDelivery(delivery: Delivery) {
-  const { target, request_id } = delivery
+export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswer> {
+  const { target } = delivery
   return {
     id: delivery.id,
     target: target.kind,
-    ...(target.kind === 'webhook' ? { webhook_id: target.webhook_id } : {}),
-    ...(request_id === undefined ? {} : { request_id }),
+    webhook_id: target.kind === 'webhook' ? target.webhook_id : undefined,
+    request_id: delivery.request_id,
     event_id: delivery.event_id,
     event_type: delivery.event_type,
     url: delivery.url,
@@ -103,12 +103,19 @@ export function presentDelivery(delivery: Delivery) {
 }
 
 /** A card: whom it is for by reference, never who or where they are on the platform. */
-export function presentCard({ card, approver }: LoggedCard) {
+export function presentCard({
+  card,
+  approver,
+}: {
+  card: Card
+  approver?: string
+}): Answer<typeof cardAnswer> {
   return {
     id: card.id,
     platform: card.platform,
-    recipient: card.recipient.kind,
-    ...(approver === undefined ? {} : { approver }),
+    // Notices alone go to an identity, and those are about no request.
+    recipient: card.recipient.kind === 'channel' ? 'channel' : 'approver',
+    approver,
     state: standingOf(card),
     next_attempt_at: card.state === 'due' ? card.next_at.toISOString() : null,
     attempts: card.attempts.map(({ at, what, outcome, duration_ms }) => ({

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { givesFactor, type OpenEnrollment } from '../../flow/people/open-enrollment.ts'
+import type { Account, Member } from '../../domain/account.ts'
+import type { User } from '../../domain/user.ts'
 import { backupCodes, totpSetUpAnswer } from './factors.ts'
 import { badText, code, email, grantFields, signedIn } from './session.ts'
-import { idField, memberRoleField, timeField } from './shared/fields.ts'
+import { type Answer, idField, memberRoleField, timeField } from './shared/fields.ts'
 import { givenName } from './shared/input.ts'
 import { OWN_PAGE, operations } from './shared/operation.ts'
 import { creationOptionsAnswer, registrationSchema } from './shared/proofs.ts'
@@ -48,24 +49,27 @@ const enrollmentAnswer = z
   })
   .meta({ id: 'Enrollment' })
 
-/** What a link is for. One that enrols nobody tells of the person no more than its inviter said. */
-export function presentEnrollment({ enrollment, user, invitation }: OpenEnrollment) {
-  const enrolls = givesFactor(enrollment, user)
+/** An open link and, for an invitation, the person it is for and what they are asked to join. */
+interface OpenEnrollment {
+  enrollment: { kind: 'setup' | 'invite'; expires_at: Date }
+  user?: User
+  invitation?: { account: Account; member: Member }
+}
+
+/** What a link is for. @param enrolls does it give a factor? Else it tells of the person no more than its inviter said */
+export function presentEnrollment(
+  { enrollment, user, invitation }: OpenEnrollment,
+  enrolls: boolean,
+): Answer<typeof enrollmentAnswer> {
   const name = enrolls ? user?.name : invitation?.member.name
-  const joins =
-    invitation === undefined
-      ? {}
-      : {
-          account_id: invitation.account.id,
-          account_name: invitation.account.name,
-          role: invitation.member.role,
-        }
   return {
     kind: enrollment.kind,
     email: user?.email ?? null,
     name: name ?? null,
     expires_at: enrollment.expires_at.toISOString(),
-    ...joins,
+    account_id: invitation?.account.id,
+    account_name: invitation?.account.name,
+    role: invitation?.member.role,
     enrolled: !enrolls,
   }
 }

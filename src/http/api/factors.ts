@@ -1,10 +1,7 @@
-import { toString as drawQr } from 'qrcode'
 import { z } from 'zod'
-import { factorsOf, type Passkey, type User } from '../../domain/user.ts'
-import { STEP_UP_OPERATIONS } from '../../flow/people/step-up.ts'
-import type { TotpSetUp } from '../../flow/people/totp-code.ts'
+import { factorsOf, type Passkey, STEP_UP_OPERATIONS, type User } from '../../domain/user.ts'
 import { code } from './session.ts'
-import { idField, okAnswer, timeField } from './shared/fields.ts'
+import { type Answer, idField, okAnswer, timeField } from './shared/fields.ts'
 import { givenName } from './shared/input.ts'
 import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { creationOptionsAnswer, proofBody, registrationSchema, requestOptions } from './shared/proofs.ts'
@@ -76,7 +73,7 @@ const stepUpAnswer = z
   .meta({ id: 'StepUpOptions' })
 
 /** A passkey as its owner sees it. */
-export function presentPasskey(passkey: Passkey) {
+export function presentPasskey(passkey: Passkey): Answer<typeof passkeyAnswer> {
   return {
     id: passkey.id,
     name: passkey.name,
@@ -88,7 +85,7 @@ export function presentPasskey(passkey: Passkey) {
 }
 
 /** All factors of the person. */
-export function presentFactors(user: User) {
+export function presentFactors(user: User): Answer<typeof factorsAnswer> {
   return {
     passkeys: user.passkeys.map(presentPasskey),
     totp: {
@@ -97,12 +94,6 @@ export function presentFactors(user: User) {
     },
     backup_codes_left: user.backup_codes.length,
   }
-}
-
-/** A seed as it is shown, once; the picture is drawn here, so that the page needs no code for it. */
-export async function presentTotpSetUp(setUp: TotpSetUp) {
-  const qr_svg = await drawQr(setUp.otpauth_url, { type: 'svg', errorCorrectionLevel: 'M', margin: 2 })
-  return { secret: setUp.secret, otpauth_url: setUp.otpauth_url, qr_svg }
 }
 
 const proof = {

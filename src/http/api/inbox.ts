@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
-import type { Principal, Waiting } from '../../flow/review-request.ts'
 import { delegateField, presentQuorum, quorumField } from './decision.ts'
-import { actionField, approverField, idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, actionField, approverField, idField, pageOf, timeField } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
 import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
 
@@ -25,26 +25,40 @@ export const askerAnswer = z.strictObject({
     .meta({ description: 'The key was revoked after it asked; only while the request is pending.' }),
 })
 
-/** `GET /api/v1/me/pending`. */
-const pendingAnswer = pageOf(
-  z
-    .strictObject({
-      id: idField('req'),
-      action: actionField,
-      high_impact: z.boolean(),
-      requested_by: askerAnswer,
-      created_at: timeField,
-      expires_at: timeField,
-      on_behalf_of: principalAnswer.nullable(),
-      quorum: quorumField,
-      may_decide: z.boolean().meta({ description: 'False: the person lacks the factor it takes.' }),
-      methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
-    })
-    .meta({ id: 'PendingRequest' }),
-).meta({ id: 'PendingRequests' })
+const pendingRequest = z
+  .strictObject({
+    id: idField('req'),
+    action: actionField,
+    high_impact: z.boolean(),
+    requested_by: askerAnswer,
+    created_at: timeField,
+    expires_at: timeField,
+    on_behalf_of: principalAnswer.nullable(),
+    quorum: quorumField,
+    may_decide: z.boolean().meta({ description: 'False: the person lacks the factor it takes.' }),
+    methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
+  })
+  .meta({ id: 'PendingRequest' })
 
-/** A request in somebody's inbox: what it asks, and what they may do about it. */
-export function presentWaiting(waiting: Waiting, person: Pick<User, 'approver'>) {
+/** `GET /api/v1/me/pending`. */
+const pendingAnswer = pageOf(pendingRequest).meta({ id: 'PendingRequests' })
+
+/** A request as one of its approvers may see it. */
+interface Waiting {
+  request: ApprovalRequest
+  methods: ('passkey' | 'totp')[]
+  onBehalfOf?: Principal
+  keyRevoked: boolean
+}
+
+/** A person for whom a delegate acts. */
+type Principal = Pick<User, 'name' | 'approver'>
+
+/** A request in an inbox: what it asks, and what the person may do about it. */
+export function presentWaiting(
+  waiting: Waiting,
+  person: Pick<User, 'approver'>,
+): Answer<typeof pendingRequest> {
   const { request, methods, onBehalfOf } = waiting
   return {
     id: request.id,
@@ -55,19 +69,25 @@ export function presentWaiting(waiting: Waiting, person: Pick<User, 'approver'>)
     expires_at: request.expires_at.toISOString(),
     on_behalf_of: presentPrincipal(onBehalfOf, person),
     quorum: presentQuorum(request),
-    // What waits for somebody lacks their vote: only a factor can be missing.
+    // A request that waits for a person lacks their vote: only a factor can be missing.
     may_decide: methods.length > 0,
     methods,
   }
 }
 
-export function presentAsker({ request, keyRevoked }: Pick<Waiting, 'request' | 'keyRevoked'>) {
+export function presentAsker({
+  request,
+  keyRevoked,
+}: Pick<Waiting, 'request' | 'keyRevoked'>): Answer<typeof askerAnswer> {
   const { key_name, account_name } = request.requested_by
-  return { key_name, account_name, ...(keyRevoked ? { key_revoked: true } : {}) }
+  return { key_name, account_name, key_revoked: keyRevoked || undefined }
 }
 
-/** Somebody for whom the signed-in person acts; `delegate` is how a receipt's intent names the person. */
-export function presentPrincipal(principal: Principal | undefined, person: Pick<User, 'approver'>) {
+/** For whom the signed-in person acts; `delegate` is how a receipt's intent names the person. */
+export function presentPrincipal(
+  principal: Principal | undefined,
+  person: Pick<User, 'approver'>,
+): Answer<typeof principalAnswer> | null {
   if (principal === undefined) return null
   return { name: principal.name, approver: principal.approver, delegate: person.approver }
 }

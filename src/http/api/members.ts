@@ -1,9 +1,15 @@
 import { z } from 'zod'
-import { MEMBER_ROLES } from '../../domain/account.ts'
+import { MEMBER_ROLES, type Member } from '../../domain/account.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
-import type { EnrollmentLink } from '../../flow/people/enrollment-link.ts'
-import type { Colleague } from '../../flow/people/manage-members.ts'
-import { approverField, idField, okAnswer, pageOf, roleField, timeField } from './shared/fields.ts'
+import {
+  type Answer,
+  approverField,
+  idField,
+  okAnswer,
+  pageOf,
+  roleField,
+  timeField,
+} from './shared/fields.ts'
 import { givenName } from './shared/input.ts'
 import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofBody, proofSchema } from './shared/proofs.ts'
@@ -76,10 +82,16 @@ const linkAnswer = z.strictObject({ link }).meta({ id: 'NewMemberLink' })
 const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta({ id: 'ChangedMember' })
 
 /**
- * Somebody in an account, as its owner sees them. Of whoever has not accepted only what the owner said themself: anything
- * else would tell whether the person was known here before, and which receipts are theirs.
+ * A person in an account, as its owner sees them; without `member` the owner. Of a person who has not accepted only what the
+ * owner said themself: anything else would tell whether the person was known here before, and which receipts are theirs.
  */
-export function presentMember({ user, member }: Colleague) {
+export function presentMember({
+  user,
+  member,
+}: {
+  user: User
+  member?: Member
+}): Answer<typeof memberAnswer> {
   const head = { user_id: user.id, email: user.email }
   if (member === undefined) {
     const times = { invited_at: null, joined_at: null }
@@ -97,12 +109,13 @@ export function presentMember({ user, member }: Colleague) {
 }
 
 export function presentSelf(user: User) {
-  return { name: user.name, approver: user.approver, ...factorsOf(user) }
+  const { has_passkey, has_totp } = factorsOf(user)
+  return { name: user.name, approver: user.approver, has_passkey, has_totp }
 }
 
 /** A one-time link, shown this once. */
-export function presentLink(link: EnrollmentLink) {
-  return { url: link.url, expires_at: link.expires_at.toISOString() }
+export function presentLink({ url, expires_at }: { url: string; expires_at: Date }): Answer<typeof link> {
+  return { url, expires_at: expires_at.toISOString() }
 }
 
 const badProof = ['proof', 'must hold exactly one of passkey and totp'] as const

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { isId } from '../../domain/identifier.ts'
-import type { PolicyView } from '../../flow/people/read-policy.ts'
+import type { Policy } from '../../domain/policy.ts'
+import type { User } from '../../domain/user.ts'
 import { factors, person, presentSelf } from './members.ts'
-import { approverField } from './shared/fields.ts'
+import { type Answer, approverField } from './shared/fields.ts'
 import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -74,8 +75,17 @@ export const policyAnswer = z
   })
   .meta({ id: 'Policy' })
 
-/** The policy of an account, with the people it names; of who has left nothing that they changed since. */
-export function presentPolicy({ policy, approvers, reachable }: PolicyView) {
+/** The policy as its owner sees it. */
+export interface PolicyView {
+  policy: Policy
+  /** A person who is not `eligible` counts for nothing; one who is not `inside` has no part in the account at all. */
+  approvers: { user: User; eligible: boolean; inside: boolean }[]
+  /** Could a request that is made now be approved? */
+  reachable: boolean
+}
+
+/** The policy of an account, with the people it names; of a person who left nothing that they changed since. */
+export function presentPolicy({ policy, approvers, reachable }: PolicyView): Answer<typeof policyAnswer> {
   return {
     approvers: approvers.map(({ user, eligible, inside }) => ({
       user_id: user.id,

@@ -3,7 +3,7 @@ import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import { person } from './members.ts'
 import { userAnswer } from './session.ts'
-import { pageOf } from './shared/fields.ts'
+import { type Answer, pageOf } from './shared/fields.ts'
 import { givenName, ttlSeconds } from './shared/input.ts'
 import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
@@ -34,14 +34,16 @@ export const delegateBody = z
   })
   .meta({ id: 'SetDelegate' })
 
+const candidate = z.strictObject(person)
+
 /** `GET /api/v1/me/delegate/candidates`. */
-const candidatesAnswer = pageOf(z.strictObject(person)).meta({ id: 'DelegateCandidates' })
+const candidatesAnswer = pageOf(candidate).meta({ id: 'DelegateCandidates' })
 
 /** `PATCH /api/v1/me`, `PUT /api/v1/me/delegate`, `POST …/remove`. */
 export const profileAnswer = z.strictObject({ user: userAnswer }).meta({ id: 'Profile' })
 
-/** Somebody who could stand in for the person. */
-export function presentCandidate(user: User) {
+/** A person who could stand in. */
+export function presentCandidate(user: User): Answer<typeof candidate> {
   return { user_id: user.id, email: user.email, name: user.name }
 }
 

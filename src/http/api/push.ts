@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { PushDevice } from '../../domain/push.ts'
-import { idField, okAnswer, timeField } from './shared/fields.ts'
+import { type Answer, idField, okAnswer, timeField } from './shared/fields.ts'
 import { givenName } from './shared/input.ts'
 import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
@@ -71,7 +71,12 @@ const pushTestAnswer = z
   .meta({ id: 'PushTest' })
 
 /** A browser as its person sees it: never the subscription, whose three parts are its secrets. */
-export function presentPushDevice({ id, name, created_at, last_sent_at }: PushDevice) {
+export function presentPushDevice({
+  id,
+  name,
+  created_at,
+  last_sent_at,
+}: PushDevice): Answer<typeof deviceAnswer> {
   return {
     id,
     name,

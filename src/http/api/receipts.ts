@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import type { Verdict } from '../../flow/verify-receipt.ts'
+import type { RequestStatus } from '../../domain/request.ts'
 import {
+  type Answer,
   approverField,
   idField,
   keyIdField,
@@ -93,11 +94,23 @@ const jwksAnswer = z
     description: 'RFC 7517 key set. Old keys stay: old receipts verify for ever.',
   })
 
+/** What became of a verification; the kind of refusal by its `code`. */
+type Verdict =
+  | {
+      valid: true
+      payload: Answer<typeof payloadAnswer>
+      signature: string
+      publicKeyId: string
+      publicKey: string
+      at: Date
+    }
+  | { valid: false; status?: RequestStatus; error: string; code: string }
+
 /** Verify answer (interface, endpoint 4). */
-export function presentVerdict(verdict: Verdict) {
+export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
-    const status = verdict.status === undefined ? {} : { status: verdict.status }
-    return { valid: false, error: verdict.error, message: verdictSentence(verdict.code), ...status }
+    const { error, code, status } = verdict
+    return { valid: false, error, message: verdictSentence(code), status }
   }
   return {
     valid: true,
@@ -108,7 +121,7 @@ export function presentVerdict(verdict: Verdict) {
     public_key_id: verdict.publicKeyId,
     signature: verdict.signature,
     payload: verdict.payload,
-    ...(verdict.payload.sandbox ? { sandbox: true } : {}),
+    sandbox: verdict.payload.sandbox,
   }
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { factorsOf, type Session, type User } from '../../domain/user.ts'
-import type { Places } from '../../flow/people/places.ts'
-import type { StandIn } from '../../flow/people/set-delegate.ts'
+import type { Account, Member, Role } from '../../domain/account.ts'
+import { factorsOf, type User } from '../../domain/user.ts'
 import {
+  type Answer,
   approverField,
   idField,
   memberRoleField,
@@ -99,8 +99,16 @@ const othersEndedAnswer = z
   .strictObject({ ok: z.literal(true), ended: z.int().min(0).meta({ description: 'How many.' }) })
   .meta({ id: 'OtherSessionsEnded' })
 
+/** Who decides for a person for a while. */
+export interface StandIn {
+  user: User
+  starts_at: Date
+  ends_at: Date
+}
+
 /** The signed-in person: never hashes, seeds, keys or the user handle. */
-export function presentUser(user: User, standIn: StandIn | undefined) {
+export function presentUser(user: User, standIn: StandIn | undefined): Answer<typeof userAnswer> {
+  const { has_passkey, has_totp } = factorsOf(user)
   return {
     id: user.id,
     email: user.email,
@@ -108,18 +116,18 @@ export function presentUser(user: User, standIn: StandIn | undefined) {
     approver: user.approver,
     account_id: user.account_id,
     role: 'owner',
-    ...factorsOf(user),
+    has_passkey,
+    has_totp,
     default_ttl_seconds: user.default_ttl_seconds,
-    delegate: standIn === undefined ? null : presentStandIn(standIn),
-  }
-}
-
-function presentStandIn({ user, starts_at, ends_at }: StandIn) {
-  return {
-    email: user.email,
-    name: user.name,
-    starts_at: starts_at.toISOString(),
-    ends_at: ends_at.toISOString(),
+    delegate:
+      standIn === undefined
+        ? null
+        : {
+            email: standIn.user.email,
+            name: standIn.user.name,
+            starts_at: standIn.starts_at.toISOString(),
+            ends_at: standIn.ends_at.toISOString(),
+          },
   }
 }
 
@@ -127,7 +135,7 @@ function presentStandIn({ user, starts_at, ends_at }: StandIn) {
 export function presentGrant(
   grant: { token: string; expires_in: number; user: User },
   standIn: StandIn | undefined,
-) {
+): Answer<typeof sessionAnswer> {
   return {
     token: grant.token,
     token_type: 'Bearer',
@@ -137,7 +145,10 @@ export function presentGrant(
 }
 
 /** One of the person's sessions: where it was begun and when it was used, and nothing that could stand for it. */
-export function presentSession(session: Session, currentId: string) {
+export function presentSession(
+  session: { id: string; created_at: Date; last_seen_at: Date; expires_at: Date; user_agent: string },
+  currentId: string,
+): Answer<typeof ownSession> {
   return {
     id: session.id,
     current: session.id === currentId,
@@ -149,7 +160,16 @@ export function presentSession(session: Session, currentId: string) {
 }
 
 /** Where the signed-in person may look, and what they are asked to join. */
-export function presentPlaces({ accounts, invitations }: Places, userId: string) {
+export function presentPlaces(
+  {
+    accounts,
+    invitations,
+  }: {
+    accounts: { account: Account; role: Role }[]
+    invitations: { account: Account; member: Member }[]
+  },
+  userId: string,
+): Pick<Answer<typeof currentSessionAnswer>, 'accounts' | 'invitations'> {
   return {
     accounts: accounts.map(({ account, role }) => ({
       id: account.id,

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
-import type { Webhook } from '../../domain/webhook.ts'
-import type { ListedWebhook } from '../../flow/webhooks/delivery-log.ts'
+import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
-import { idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
 import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
 /** What a webhook can ask for: everything but the test, which comes when somebody asks for it. */
@@ -83,12 +82,13 @@ const listedWebhookAnswer = webhookAnswer
 const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'WebhookList' })
 
 /** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */
-export function presentWebhook(webhook: Webhook, now: Date) {
+export function presentWebhook(webhook: Webhook, now: Date): Answer<typeof webhookAnswer> {
   const until = webhook.previous_secret?.until
   return {
     id: webhook.id,
     url: webhook.url,
-    events: webhook.events.length === 0 ? SUBSCRIBABLE : webhook.events,
+    events:
+      webhook.events.length === 0 ? SUBSCRIBABLE : webhook.events.filter((type) => type !== 'webhook.test'),
     state: webhook.state,
     created_at: webhook.created_at.toISOString(),
     disabled_at: webhook.disabled_at?.toISOString() ?? null,
@@ -97,7 +97,10 @@ export function presentWebhook(webhook: Webhook, now: Date) {
 }
 
 /** As `presentWebhook`, with what became of the newest delivery. */
-export function presentListed({ webhook, last }: ListedWebhook, now: Date) {
+export function presentListed(
+  { webhook, last }: { webhook: Webhook; last?: Delivery },
+  now: Date,
+): Answer<typeof listedWebhookAnswer> {
   return { ...presentWebhook(webhook, now), last_delivery: last === undefined ? null : presentDelivery(last) }
 }
 

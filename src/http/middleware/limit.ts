@@ -1,7 +1,6 @@
 import type { RequestHandler, Response } from 'express'
 import { refusal } from '../../domain/errors.ts'
-import type { LimitBucket } from '../../domain/limits.ts'
-import { limitSubject } from '../../domain/limits.ts'
+import { type LimitBucket, limitSubject } from '../../domain/limits.ts'
 import type { LimitState, RateLimiter } from '../../flow/ports.ts'
 import { callerOf } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'

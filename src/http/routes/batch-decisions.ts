@@ -1,9 +1,7 @@
 import { type RequestHandler, Router } from 'express'
-import { type BatchResult, decideBatch } from '../../flow/batch/decide-batch.ts'
+import { decideBatch } from '../../flow/batch/decide-batch.ts'
 import { startBatch } from '../../flow/batch/start-batch.ts'
-import { batchBody, batchOptionsBody } from '../api/batch-decisions.ts'
-import { presentDecision } from '../api/decision.ts'
-import { presentVote } from '../api/decisions.ts'
+import { batchBody, batchOptionsBody, presentBatchResult } from '../api/batch-decisions.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -33,15 +31,6 @@ function decisions(deps: HttpDeps): RequestHandler {
     const address = clientAddress(request)
     const proof = readProof(request.body, address)
     const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })
-    response.json({ data: results.map(presentResult) })
+    response.json({ data: results.map(presentBatchResult) })
   }
-}
-
-function presentResult(result: BatchResult) {
-  const { request } = result
-  const head = { id: request.id, status: request.status }
-  if ('refused' in result)
-    return { ...head, error: { code: result.refused.code, message: result.refused.publicMessage } }
-  const decided = request.decision && { decision: presentDecision(request, request.decision) }
-  return { ...head, vote: presentVote(result.vote), ...decided }
 }

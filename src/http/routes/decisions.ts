@@ -2,8 +2,7 @@ import { type RequestHandler, Router } from 'express'
 import { decide } from '../../flow/decide.ts'
 import { startDecision } from '../../flow/prove-presence.ts'
 import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
-import { presentDecision } from '../api/decision.ts'
-import { decisionBody, decisionOptionsBody, presentReview, presentVote } from '../api/decisions.ts'
+import { decisionBody, decisionOptionsBody, presentDecided, presentReview } from '../api/decisions.ts'
 import { pendingQuery, presentWaiting } from '../api/inbox.ts'
 import { decodeCursor, encodeCursor } from '../cursor.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -65,15 +64,6 @@ function decision(deps: HttpDeps): RequestHandler<{ id: string }> {
       proof,
       address,
     }
-    const done = await decide(deps, user, input)
-    const decided = done.request.decision && {
-      decision: presentDecision(done.request, done.request.decision),
-    }
-    response.json({
-      id: done.request.id,
-      status: done.request.status,
-      vote: presentVote(done.vote),
-      ...decided,
-    })
+    response.json(presentDecided(await decide(deps, user, input)))
   }
 }

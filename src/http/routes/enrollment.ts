@@ -1,7 +1,7 @@
 import { type RequestHandler, Router } from 'express'
 import { enrollWithPasskey, startPasskeyEnrollment } from '../../flow/people/enroll-with-passkey.ts'
 import { enrollWithTotp, startTotpEnrollment } from '../../flow/people/enroll-with-totp.ts'
-import { openEnrollment } from '../../flow/people/open-enrollment.ts'
+import { givesFactor, openEnrollment } from '../../flow/people/open-enrollment.ts'
 import { standInOf } from '../../flow/people/set-delegate.ts'
 import {
   enrollmentOptionsBody,
@@ -10,7 +10,6 @@ import {
   presentEnrollment,
   totpEnrollmentBody,
 } from '../api/enrollment.ts'
-import { presentTotpSetUp } from '../api/factors.ts'
 import { presentGrant } from '../api/session.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -19,6 +18,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 import { signingInClient } from '../middleware/session.ts'
 import { parseBody } from '../parse.ts'
+import { presentTotpSetUp } from './me.ts'
 
 /** Signing up by a one-time link. The token comes in the body, never in the address. */
 export function enrollmentRoutes(deps: HttpDeps): Router {
@@ -35,7 +35,8 @@ export function enrollmentRoutes(deps: HttpDeps): Router {
 function lookUp(deps: HttpDeps): RequestHandler {
   return async (request, response) => {
     const { token } = parseBody(lookUpBody, request.body)
-    response.json(presentEnrollment(await openEnrollment(deps, token)))
+    const opened = await openEnrollment(deps, token)
+    response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
   }
 }
 

@@ -1,15 +1,18 @@
 import { type RequestHandler, Router } from 'express'
+import { toString as drawQr } from 'qrcode'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
+import type { TotpSetUp } from '../../flow/people/totp-code.ts'
 import {
   codeBody,
   newPasskeyBody,
   presentFactors,
   presentPasskey,
-  presentTotpSetUp,
   stepUpBody,
+  type totpSetUpAnswer,
 } from '../api/factors.ts'
+import type { Answer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import { setGrantCookies } from '../grant-cookies.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -111,4 +114,13 @@ function backupCodes(deps: HttpDeps): RequestHandler {
     setGrantCookies(response, deps, grant)
     response.status(201).json({ backup_codes })
   }
+}
+
+/** A seed as it is shown, once; the picture is drawn here, so that the page needs no code for it. */
+export async function presentTotpSetUp({
+  secret,
+  otpauth_url,
+}: TotpSetUp): Promise<Answer<typeof totpSetUpAnswer>> {
+  const qr_svg = await drawQr(otpauth_url, { type: 'svg', errorCorrectionLevel: 'M', margin: 2 })
+  return { secret, otpauth_url, qr_svg }
 }

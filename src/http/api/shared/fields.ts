@@ -70,6 +70,12 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
+/**
+ * What a presenter of that answer returns. What the schema does not list does not compile, nor does leaving out what it
+ * lists: what is not listed cannot leak. Optional fields may be undefined, which JSON leaves out.
+ */
+export type Answer<Schema extends z.ZodType> = z.input<Schema>
+
 /** `{"ok": true}`. */
 export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' })
 
@@ -91,7 +97,7 @@ export const errorAnswer = z
   })
   .meta({ id: 'Error', description: 'Every refusal has this form.' })
 
-/** The stored text is JSON of our own making, so parsing restores exactly what was signed. */
-export function contextOf(request: ApprovalRequest): unknown {
+/** The stored text is JSON of an object and of our own making, so parsing restores exactly what was signed. */
+export function contextOf(request: ApprovalRequest): Record<string, unknown> {
   return JSON.parse(request.context_json)
 }
