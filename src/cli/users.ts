@@ -5,7 +5,7 @@ import { factorsOf, type User } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
 import { inviteUser, renewInvitation } from '../flow/people/invite-user.ts'
-import { vouchFor } from '../flow/people/vouch-for.ts'
+import { vouchFor } from '../flow/people/person.ts'
 import { CliError, type CommandResult, table, usageError } from './terminal.ts'
 import { checkEmail, checkName, withService } from './with-service.ts'
 

@@ -5,9 +5,8 @@ import { invalidField, refusal } from '../domain/errors.ts'
 import { drawId, isId } from '../domain/identifier.ts'
 import { type KeyPolicy, policyFor } from '../domain/policy.ts'
 import type { FlowDeps } from './deps.ts'
-import { readPolicy } from './people/read-policy.ts'
-import type { SignedIn } from './people/read-session.ts'
-import { refuseDoubles } from './people/set-policy.ts'
+import { readPolicy, refuseDoubles } from './people/policy.ts'
+import type { SignedIn } from './people/sessions.ts'
 import { type Proof, proveFactor } from './people/step-up.ts'
 
 /** What is to be changed of a key; what is left out stays. `policy: null`: the account's alone holds again. */

@@ -2,7 +2,7 @@ import { BOOTSTRAP_DAYS } from '../domain/bootstrap.ts'
 import { PUSH_DAYS_AT_REST } from '../domain/push.ts'
 import { DAYS_AT_REST } from '../domain/webhook.ts'
 import type { FlowDeps } from './deps.ts'
-import { deleteOverSessions, type EndDeps } from './people/end-sessions.ts'
+import { deleteOverSessions, type EndDeps } from './people/sessions.ts'
 
 type CleanUpDeps = EndDeps &
   Pick<FlowDeps, 'quotas' | 'webhooks' | 'deliveries' | 'bootstraps' | 'pushes' | 'pushDevices'>

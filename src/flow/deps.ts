@@ -1,20 +1,27 @@
+import type { SessionTokens } from '../signing/session-token.ts'
+import type { AccountStore } from '../store/accounts.ts'
 import type { ApiKeyStore } from '../store/api-keys.ts'
+import type { AttemptStore } from '../store/attempts.ts'
+import type { AuditLog } from '../store/audit-inbox.ts'
 import type { BootstrapStore } from '../store/bootstraps.ts'
+import type { ChallengeStore } from '../store/challenges.ts'
 import type { ChangeSignal } from '../store/change-signal.ts'
+import type { EnrollmentStore } from '../store/enrollments.ts'
 import type { IdempotencyStore } from '../store/idempotency.ts'
 import type { InboxSignal } from '../store/inbox-signal.ts'
 import type { PlaceStore } from '../store/places.ts'
 import type { QuotaStore } from '../store/quotas.ts'
 import type { RequestHistory } from '../store/request-history.ts'
 import type { RequestStore } from '../store/requests.ts'
+import type { SessionStore } from '../store/sessions.ts'
+import type { UserStore } from '../store/users.ts'
 import type { VerificationLog } from './audit/verification-log.ts'
 import type { CardStore, ChatInstallationStore, ChatLinkStore, ChatPort, SeenStore } from './chat-ports.ts'
 import type { DeliveryStore, TargetUrls, TraceSource, WebhookSender, WebhookStore } from './delivery-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
-import type { PeopleDeps } from './people/people-deps.ts'
-import type { AuditTrail, Signer } from './ports.ts'
+import type { AuditTrail, Clock, Log, Random, Signer, Vault } from './ports.ts'
 import type { PushKeyKeeper } from './push/push-secrets.ts'
-import type { PushSender, PushStore } from './push-ports.ts'
+import type { PushDeviceStore, PushSender, PushStore } from './push-ports.ts'
 
 /** What flow knows of the configuration. */
 interface Settings {
@@ -23,6 +30,34 @@ interface Settings {
   production: boolean
   /** Milliseconds after which an attempt to send a webhook ends by itself. */
   attemptMs: number
+}
+
+/** The one place passkeys of this service belong to. Exactly one pair: lists would let an origin meet another's id (T32). */
+export interface RelyingParty {
+  /** BASE_URL's origin. */
+  origin: string
+  /** Its host name. */
+  rpId: string
+  /** What authenticators show. */
+  name: string
+}
+
+/** Everything the people part works with; each function names the part it needs by `Pick`. */
+export interface PeopleDeps {
+  users: UserStore
+  challenges: ChallengeStore
+  sessions: SessionStore
+  enrollments: EnrollmentStore
+  attempts: AttemptStore
+  accounts: AccountStore
+  pushDevices: PushDeviceStore
+  audit: AuditLog
+  vault: Vault
+  tokens: SessionTokens
+  clock: Clock
+  random: Random
+  log: Log
+  party: RelyingParty
 }
 
 /** Everything the verbs of this folder can ask for; each takes only the part it names. */

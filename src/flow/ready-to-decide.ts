@@ -4,7 +4,7 @@ import { isId } from '../domain/identifier.ts'
 import type { ApproverSnapshot } from '../domain/policy.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'
-import { deciderFor } from './people/stand-ins.ts'
+import { deciderFor } from './people/delegates.ts'
 import { settleRequest } from './settle-request.ts'
 
 /** A request that a person may decide now, and whose vote it would be: their own, or that of whom they stand in for. */

@@ -7,7 +7,7 @@ import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import type { ListPosition } from '../store/filters.ts'
 import type { FlowDeps } from './deps.ts'
-import { deciderFor, waiterFor } from './people/stand-ins.ts'
+import { deciderFor, waiterFor } from './people/delegates.ts'
 import { settleRequest } from './settle-request.ts'
 
 type ReviewDeps = Pick<

@@ -1,7 +1,7 @@
 import { refusal } from '../domain/errors.ts'
 import type { FlowDeps } from './deps.ts'
 import type { Patience } from './next-state.ts'
-import type { SignedIn } from './people/read-session.ts'
+import type { SignedIn } from './people/sessions.ts'
 
 /**
  * Yields whenever the person's inbox may have changed, the first time at once, until patience ends. Watching is no use of the

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { Refusal } from '../domain/errors.ts'
-import { readSession } from '../flow/people/read-session.ts'
+import { readSession } from '../flow/people/sessions.ts'
 import { html } from './docs/html.ts'
 import { DOCS_STYLE_PATH } from './docs/style.ts'
 import type { Edge, HttpDeps, Link, Notice } from './http-deps.ts'

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { SessionGrant } from '../flow/people/start-session.ts'
+import type { SessionGrant } from '../flow/people/sessions.ts'
 import { DEVICE_COOKIE_SECONDS, writeCookie } from './middleware/cookies.ts'
 
 /** Sets the cookies of a new session and, where this browser became a known one, of the device. */

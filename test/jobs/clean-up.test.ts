@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { cleanUp } from '../../src/flow/clean-up.ts'
-import { startSession } from '../../src/flow/people/start-session.ts'
+import { startSession } from '../../src/flow/people/sessions.ts'
 import { newRequester, useWorker, type Worker } from './worker.ts'
 
 /** The same worker at another time. */

@@ -11,7 +11,7 @@ import type { Caller } from '../../src/flow/authenticate-caller.ts'
 import type { ChatPort } from '../../src/flow/chat-ports.ts'
 import { createRequest } from '../../src/flow/create-request.ts'
 import { createApiKey } from '../../src/flow/manage-api-keys.ts'
-import { newPerson } from '../../src/flow/people/new-person.ts'
+import { newPerson } from '../../src/flow/people/person.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import { databaseUri, TEST_SECRETS } from '../support/service.ts'
 

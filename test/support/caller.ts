@@ -1,6 +1,6 @@
 import type { Scope } from '../../src/domain/api-key.ts'
 import type { User } from '../../src/domain/user.ts'
-import { startSession } from '../../src/flow/people/start-session.ts'
+import { startSession } from '../../src/flow/people/sessions.ts'
 import { addKey, addPerson } from './people.ts'
 import type { TestService } from './service.ts'
 

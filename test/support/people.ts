@@ -1,7 +1,6 @@
 import type { User } from '../../src/domain/user.ts'
 import { createApiKey } from '../../src/flow/manage-api-keys.ts'
-import { newPerson } from '../../src/flow/people/new-person.ts'
-import { personAudit } from '../../src/flow/people/people-audit.ts'
+import { newPerson, personAudit } from '../../src/flow/people/person.ts'
 import type { TestService } from './service.ts'
 
 /** A person with an account, as an invitation makes them, but without a factor. */

@@ -3,9 +3,8 @@ import { drawId } from '../../domain/identifier.ts'
 import { type Month, monthAt } from '../../domain/limits.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
-import { accessTo } from '../people/account-access.ts'
-import { changeAccount } from '../people/change-account.ts'
-import { type PolicyView, readPolicy } from '../people/read-policy.ts'
+import { accessTo, changeAccount } from '../people/accounts.ts'
+import { type PolicyView, readPolicy } from '../people/policy.ts'
 
 type ViewDeps = Pick<FlowDeps, 'accounts' | 'users' | 'quotas' | 'clock'>
 

@@ -1,8 +1,8 @@
 import type { AuditRecord } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { FlowDeps } from '../deps.ts'
-import { accessTo } from '../people/account-access.ts'
-import type { SignedIn } from '../people/read-session.ts'
+import { accessTo } from '../people/accounts.ts'
+import type { SignedIn } from '../people/sessions.ts'
 import { type AuditDeps, type AuditQuery, walkAudit } from './walk-audit.ts'
 
 /** Records read at once: what is held in memory, whatever the length of the trail. */

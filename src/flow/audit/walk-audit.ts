@@ -3,7 +3,7 @@ import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
 import { type AuditFilter, auditTest } from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
-import { accessTo } from '../people/account-access.ts'
+import { accessTo } from '../people/accounts.ts'
 
 export type AuditDeps = Pick<FlowDeps, 'accounts' | 'trail' | 'history'>
 

@@ -5,9 +5,9 @@ import { sha256Hex } from '../../signing/encoding.ts'
 import type { ShownItem } from '../../store/challenges.ts'
 import type { FlowDeps } from '../deps.ts'
 import { challengeId, claimedChallenge } from '../people/ceremony.ts'
-import type { SignedIn } from '../people/read-session.ts'
+import { verifyTotp } from '../people/codes.ts'
+import type { SignedIn } from '../people/sessions.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
-import { verifyTotp } from '../people/verify-totp.ts'
 import type { PresenceProof } from '../prove-presence.ts'
 
 /** A batch that was asked for, taken for good. */

@@ -2,7 +2,7 @@ import { type Decider, methodsFor, whoseVote, whyNot } from '../../domain/eligib
 import { type Refusal, type RefusalCode, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
-import { decidersFor } from '../people/stand-ins.ts'
+import { decidersFor } from '../people/delegates.ts'
 import type { ReadyToDecide } from '../ready-to-decide.ts'
 import { settleRequest } from '../settle-request.ts'
 

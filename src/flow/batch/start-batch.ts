@@ -10,7 +10,7 @@ import type { ShownItem } from '../../store/challenges.ts'
 import type { FlowDeps } from '../deps.ts'
 import { CHALLENGE_MS, challengeId } from '../people/ceremony.ts'
 import { assertionOptions } from '../people/passkey-options.ts'
-import type { SignedIn } from '../people/read-session.ts'
+import type { SignedIn } from '../people/sessions.ts'
 import { referencesOf, stateIntent } from '../state-intent.ts'
 import { allReady, type ReadyItem, readItems } from './read-items.ts'
 

@@ -11,7 +11,7 @@ import { drawId } from '../../domain/identifier.ts'
 import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { FlowDeps } from '../deps.ts'
-import { secondsUntil } from '../people/verify-totp.ts'
+import { secondsUntil } from '../people/codes.ts'
 import { bootstrapAudit, requestedEvent } from './bootstrap-trace.ts'
 
 type StartDeps = Pick<

@@ -7,9 +7,8 @@ import { factorsOf, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { ChatLink, ShownIdentity } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
-import { changeUser } from '../people/change-user.ts'
-import { drawDevice, withDevice } from '../people/device.ts'
-import { personAudit } from '../people/people-audit.ts'
+import { changeUser, personAudit } from '../people/person.ts'
+import { drawDevice, withDevice } from '../people/sign-in.ts'
 import { type ChatAnswer, type ChatSpeaker, notices } from './chat-answer.ts'
 
 const LINK_MS = 10 * 60_000

@@ -6,7 +6,7 @@ import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
-import { partIn } from '../people/stand-ins.ts'
+import { partIn } from '../people/delegates.ts'
 import { viewCard, viewConsent } from './view-card.ts'
 
 /** What a card is about. */

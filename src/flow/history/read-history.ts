@@ -6,7 +6,7 @@ import type { User } from '../../domain/user.ts'
 import type { ListPosition } from '../../store/filters.ts'
 import type { HistoryFilter, HistoryPage, RequestOutline } from '../../store/request-history.ts'
 import type { FlowDeps } from '../deps.ts'
-import { accessTo } from '../people/account-access.ts'
+import { accessTo } from '../people/accounts.ts'
 import { settleRequest } from '../settle-request.ts'
 
 type HistoryDeps = Pick<

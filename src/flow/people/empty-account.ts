@@ -11,8 +11,8 @@ import type { FlowDeps } from '../deps.ts'
 import { revokeApiKey } from '../manage-api-keys.ts'
 import type { Owner } from '../webhooks/manage-webhooks.ts'
 import { deleteWebhook } from '../webhooks/manage-webhooks.ts'
-import { changeAccount } from './change-account.ts'
-import { memberAudit } from './member-audit.ts'
+import { changeAccount } from './accounts.ts'
+import { memberAudit } from './members.ts'
 
 export type EmptyDeps = Pick<
   FlowDeps,

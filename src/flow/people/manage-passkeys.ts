@@ -1,13 +1,12 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { nextFactorEpoch, type Passkey } from '../../domain/user.ts'
-import { drawChallenge, takeChallenge } from './challenge-book.ts'
-import { changeUser } from './change-user.ts'
+import type { PeopleDeps } from '../deps.ts'
+import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { registrationOptions } from './passkey-options.ts'
-import { personAudit } from './people-audit.ts'
-import type { PeopleDeps } from './people-deps.ts'
-import type { SignedIn } from './read-session.ts'
+import { changeUser, personAudit } from './person.ts'
 import { registerPasskey } from './register-passkey.ts'
-import { type Client, renewSession, type SessionGrant } from './start-session.ts'
+import type { SignedIn } from './sessions.ts'
+import { type Client, renewSession, type SessionGrant } from './sessions.ts'
 import { checkOperation, type Proof, proveFactor } from './step-up.ts'
 
 /**

@@ -1,18 +1,22 @@
 import { refusal } from '../../domain/errors.ts'
 import { nextFactorEpoch } from '../../domain/user.ts'
-import { drawBackupCodes } from './backup-codes.ts'
+import type { PeopleDeps } from '../deps.ts'
 import { SERVICE_NAME } from './ceremony.ts'
-import { changeUser } from './change-user.ts'
-import { drawDevice, withDevice } from './device.ts'
-import { confirmedTotp } from './enroll-with-totp.ts'
-import type { EnrollmentGrant } from './finish-enrollment.ts'
-import { personAudit } from './people-audit.ts'
-import type { PeopleDeps } from './people-deps.ts'
-import type { SignedIn } from './read-session.ts'
-import { type Client, renewSession, type SessionGrant } from './start-session.ts'
+import {
+  confirmedTotp,
+  describeSeed,
+  drawBackupCodes,
+  isCodeShaped,
+  matchTotp,
+  newTotpSeed,
+  type TotpSetUp,
+  totpAad,
+} from './codes.ts'
+import type { EnrollmentGrant } from './enroll.ts'
+import { changeUser, personAudit } from './person.ts'
+import { type Client, renewSession, type SessionGrant, type SignedIn } from './sessions.ts'
+import { drawDevice, withDevice } from './sign-in.ts'
 import { checkOperation, type Proof, proveFactor } from './step-up.ts'
-import { describeSeed, isCodeShaped, matchTotp, newTotpSeed, type TotpSetUp } from './totp-code.ts'
-import { totpAad } from './verify-totp.ts'
 
 /** How long a shown seed waits for its first code. */
 const PENDING_MS = 10 * 60_000

@@ -7,7 +7,8 @@ import {
 } from '@simplewebauthn/server'
 import { isTransport, type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
 import { fromBase64Url } from '../../signing/encoding.ts'
-import { CHALLENGE_MS, type RelyingParty } from './ceremony.ts'
+import type { RelyingParty } from '../deps.ts'
+import { CHALLENGE_MS } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS } from './passkey-key.ts'
 
 /** Options for an assertion by this person: exactly their usable passkeys, user verification required. */

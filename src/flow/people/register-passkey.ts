@@ -1,10 +1,12 @@
-import type { RegistrationResponseJSON } from '@simplewebauthn/server'
+import { type RegistrationResponseJSON, verifyRegistrationResponse } from '@simplewebauthn/server'
+import { decodeAttestationObject } from '@simplewebauthn/server/helpers'
 import { refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { Passkey } from '../../domain/user.ts'
-import { CeremonyError } from './ceremony.ts'
-import { checkRegistration } from './check-registration.ts'
-import type { PeopleDeps } from './people-deps.ts'
+import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
+import type { PeopleDeps, RelyingParty } from '../deps.ts'
+import { CeremonyError, checkClientData } from './ceremony.ts'
+import { ALLOWED_ALGORITHMS, readPasskeyKey } from './passkey-key.ts'
 
 type RegisterDeps = Pick<PeopleDeps, 'users' | 'party' | 'clock' | 'random' | 'log'>
 
@@ -30,4 +32,94 @@ export async function registerPasskey(
     created_at: deps.clock.now(),
     last_used_at: null,
   }
+}
+
+/** What a new passkey is, before it has a name and an id of ours. */
+type CheckedRegistration = Pick<
+  Passkey,
+  | 'credential_id'
+  | 'public_key'
+  | 'algorithm'
+  | 'counter'
+  | 'transports'
+  | 'backup_eligible'
+  | 'synced'
+  | 'suspended_at'
+>
+
+/** WebAuthn L3 §4: a credential id has at most 1023 bytes. */
+const MAX_CREDENTIAL_ID = 1023
+
+/**
+ * Verifies a registration by WebAuthn L3 §7.1: our origin and relying party, present and verified person, an allowed key.
+ * @throws CeremonyError with the reason, for the log
+ */
+export async function checkRegistration(
+  party: RelyingParty,
+  input: { response: RegistrationResponseJSON; expectedChallenge: Uint8Array },
+): Promise<CheckedRegistration> {
+  const { response, expectedChallenge } = input
+  checkClientData(response.response.clientDataJSON, {
+    type: 'webauthn.create',
+    challenge: expectedChallenge,
+    origin: party.origin,
+  })
+  checkAttestation(response)
+  const info = await verifyByLibrary(party, response, expectedChallenge)
+  const { credential } = info
+  // The library reads the credential from the authenticator data and does not compare it with the name in the response.
+  if (response.rawId !== response.id || response.id !== credential.id)
+    throw new CeremonyError('id, rawId and credential id differ')
+  if (fromBase64Url(credential.id).length > MAX_CREDENTIAL_ID)
+    throw new CeremonyError('the credential id is too long')
+  return {
+    credential_id: credential.id,
+    public_key: toBase64Url(credential.publicKey),
+    algorithm: readPasskeyKey(credential.publicKey).algorithm,
+    counter: credential.counter,
+    transports: [...new Set(response.response.transports ?? [])],
+    backup_eligible: info.credentialDeviceType === 'multiDevice',
+    synced: info.credentialBackedUp,
+    suspended_at: null,
+  }
+}
+
+/**
+ * We ask for no attestation, so clients answer `none`, or `packed` signed by the credential itself. Certificates are
+ * refused unread: nothing here relies on them, and checking a chain would fetch addresses named inside it.
+ */
+function checkAttestation(response: RegistrationResponseJSON): void {
+  let format: unknown
+  let certificates: unknown
+  try {
+    const attestation = decodeAttestationObject(
+      Uint8Array.from(fromBase64Url(response.response.attestationObject)),
+    )
+    format = attestation.get('fmt')
+    certificates = attestation.get('attStmt').get('x5c')
+  } catch (cause) {
+    throw new CeremonyError('the attestation object cannot be read', { cause })
+  }
+  if (format !== 'none' && (format !== 'packed' || certificates !== undefined))
+    throw new CeremonyError('the attestation format is not accepted')
+}
+
+async function verifyByLibrary(
+  party: RelyingParty,
+  response: RegistrationResponseJSON,
+  challenge: Uint8Array,
+) {
+  const result = await verifyRegistrationResponse({
+    response,
+    expectedChallenge: toBase64Url(challenge),
+    expectedOrigin: party.origin,
+    expectedRPID: party.rpId,
+    requireUserPresence: true,
+    requireUserVerification: true,
+    supportedAlgorithmIDs: [...ALLOWED_ALGORITHMS],
+  }).catch((cause: unknown) => {
+    throw new CeremonyError(cause instanceof Error ? cause.message : 'the response cannot be read', { cause })
+  })
+  if (!result.verified) throw new CeremonyError('the attestation is wrong')
+  return result.registrationInfo
 }

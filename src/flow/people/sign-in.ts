@@ -1,25 +1,138 @@
-import { refusal } from '../../domain/errors.ts'
-import type { User } from '../../domain/user.ts'
-import { endOneSession } from './end-sessions.ts'
-import type { PeopleDeps } from './people-deps.ts'
-import { type Client, type SessionGrant, startSession } from './start-session.ts'
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/server'
+import { Refusal, refusal } from '../../domain/errors.ts'
+import { normaliseEmail, type User } from '../../domain/user.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
+import type { PeopleDeps } from '../deps.ts'
+import { drawChallenge, takeChallenge } from './ceremony.ts'
+import { backupCodeHash, secondsUntil, verifyTotp } from './codes.ts'
+import { discoverableOptions } from './passkey-options.ts'
+import { personAudit } from './person.ts'
+import { type Client, endOneSession, type SessionGrant, startSession } from './sessions.ts'
+import { verifyAssertion } from './verify-assertion.ts'
+
+/** Options for signing in: nobody is named, so nothing is told about who exists. */
+export async function startPasskeySignIn(
+  deps: PeopleDeps,
+): Promise<{ options: PublicKeyCredentialRequestOptionsJSON }> {
+  const challenge = await drawChallenge(deps, { purpose: 'sign-in' })
+  return { options: await discoverableOptions({ challenge, rpId: deps.party.rpId }) }
+}
+
+/**
+ * Signs in with a discoverable passkey, on any browser.
+ * @throws Refusal `challenge_invalid`, `sign_in_failed` (an unknown passkey and a bad signature answer alike)
+ */
+export async function signInWithPasskey(
+  deps: PeopleDeps,
+  response: AuthenticationResponseJSON,
+  client: Client,
+): Promise<SessionGrant> {
+  const { expectedChallenge } = await takeChallenge(deps, response, 'sign-in')
+  const user = await deps.users.findByCredential(response.id)
+  if (user === undefined) throw refusal('sign_in_failed')
+  await verifyAssertion(deps, { user, response, expectedChallenge, discoverable: true }).catch(asFailed)
+  return signIn(deps, user, client, 'passkey')
+}
 
 type SignInDeps = Parameters<typeof startSession>[0] & Pick<PeopleDeps, 'users'>
 
 /**
- * Starts a session for somebody who has proved a factor of `user`, as it was read then. One that is begun beside a change of
+ * Starts a session for a person who has proved a factor of `user`, as it was read then. One that is begun beside a change of
  * factors is worth nothing (`factor_epoch`); so it is ended at once, and its browser told (T23).
  * @throws Refusal `sign_in_failed` when the factors changed in between
  */
-export async function signIn(
-  deps: SignInDeps,
-  user: User,
-  client: Client,
-  how: string,
-): Promise<SessionGrant> {
+async function signIn(deps: SignInDeps, user: User, client: Client, how: string): Promise<SessionGrant> {
   const grant = await startSession(deps, user, client, how)
   const now = await deps.users.find(user.id)
   if (now !== undefined && now.factor_epoch === user.factor_epoch) return grant
   await endOneSession(deps, grant, client.address, 'factor_changed')
   throw refusal('sign_in_failed')
+}
+
+/** A passkey or code that was refused: before sign-in the answer does not say which part was wrong. */
+function asFailed(error: unknown): never {
+  const vague = ['passkey_refused', 'totp_refused', 'method_not_enrolled']
+  if (error instanceof Refusal && vague.includes(error.code)) throw refusal('sign_in_failed')
+  throw error
+}
+
+/** E-mail and code as typed, and the device cookie's token. */
+interface CodeSignIn {
+  email: string
+  code: string
+  device: string | undefined
+}
+
+const BACKUP_LIMIT = 10
+const BACKUP_WINDOW_SECONDS = 15 * 60
+
+/**
+ * Signs in with a time-based code, on a browser that was enrolled before.
+ * @throws Refusal `unknown_browser`, `sign_in_failed`, `totp_locked`, `totp_disabled`
+ */
+export async function signInWithTotp(
+  deps: PeopleDeps,
+  input: CodeSignIn,
+  client: Client,
+): Promise<SessionGrant> {
+  const user = await personOnThisBrowser(deps, input)
+  await verifyTotp(deps, { user, code: input.code, address: client.address }).catch(asFailed)
+  return signIn(deps, user, client, 'totp')
+}
+
+/**
+ * Signs in with one of the backup codes, on a browser that was enrolled before; the code is gone afterwards.
+ * @throws Refusal `unknown_browser`, `sign_in_failed`, `totp_locked`
+ */
+export async function signInWithBackupCode(
+  deps: PeopleDeps,
+  input: CodeSignIn,
+  client: Client,
+): Promise<SessionGrant> {
+  const user = await personOnThisBrowser(deps, input)
+  const { count, ends } = await deps.attempts.take(`backup-code:${user.id}`, BACKUP_WINDOW_SECONDS)
+  if (count > BACKUP_LIMIT)
+    throw refusal('totp_locked', { retry_after: secondsUntil(ends, deps.clock.now()) })
+  const hash = backupCodeHash(deps, user.id, input.code)
+  const entry = personAudit(deps, 'factor.backup_code_used', user, { address: client.address })
+  if (hash === undefined || !(await deps.users.takeBackupCode(user.id, hash, entry)))
+    throw refusal('sign_in_failed')
+  return signIn(deps, user, client, 'backup_code')
+}
+
+/**
+ * Whose browser it is decides first: a stranger learns nothing about who exists, and can neither guess nor lock anybody
+ * out (T15, T27). On a known browser an unknown e-mail, somebody else's, and a wrong code answer alike.
+ */
+async function personOnThisBrowser(deps: PeopleDeps, input: CodeSignIn): Promise<User> {
+  const owner =
+    input.device === undefined
+      ? undefined
+      : await deps.users.findByDevice(deps.vault.hash('device', input.device))
+  if (owner === undefined) throw refusal('unknown_browser')
+  if (normaliseEmail(input.email) !== owner.email) throw refusal('sign_in_failed')
+  return owner
+}
+
+/** Browsers remembered per person; the oldest goes. */
+const MAX_DEVICES = 20
+
+/**
+ * A token that makes this browser a known one: only there do codes sign in, so that a phished code alone opens nothing
+ * (T15). Always a fresh token: one that was planted before must not become known.
+ */
+export function drawDevice(deps: Pick<PeopleDeps, 'random' | 'vault' | 'clock'>): {
+  token: string
+  entry: User['devices'][number]
+} {
+  const token = toBase64Url(deps.random.bytes(32))
+  return { token, entry: { hash: deps.vault.hash('device', token), created_at: deps.clock.now() } }
+}
+
+/** The person's browsers with one more. */
+export function withDevice(devices: User['devices'], entry: User['devices'][number]): User['devices'] {
+  return [...devices, entry].slice(-MAX_DEVICES)
 }

@@ -4,12 +4,12 @@ import type {
 } from '@simplewebauthn/server'
 import { refusal } from '../../domain/errors.ts'
 import { factorsOf, type STEP_UP_OPERATIONS, type User, usablePasskeys } from '../../domain/user.ts'
-import { drawChallenge, takeChallenge } from './challenge-book.ts'
+import type { PeopleDeps } from '../deps.ts'
+import { drawChallenge, takeChallenge } from './ceremony.ts'
+import { verifyTotp } from './codes.ts'
 import { assertionOptions } from './passkey-options.ts'
-import type { PeopleDeps } from './people-deps.ts'
-import type { SignedIn } from './read-session.ts'
+import type { SignedIn } from './sessions.ts'
 import { verifyAssertion } from './verify-assertion.ts'
-import { verifyTotp } from './verify-totp.ts'
 
 export interface StepUp {
   operation: (typeof STEP_UP_OPERATIONS)[number]

@@ -1,8 +1,14 @@
+import { createHash } from 'node:crypto'
+import { type AuthenticationResponseJSON, verifyAuthenticationResponse } from '@simplewebauthn/server'
 import { refusal } from '../../domain/errors.ts'
-import { CeremonyError } from './ceremony.ts'
-import { type AssertionInput, type CheckedAssertion, checkAssertion } from './check-assertion.ts'
-import { personAudit } from './people-audit.ts'
-import type { PeopleDeps } from './people-deps.ts'
+import type { Evidence } from '../../domain/request.ts'
+import { type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
+import { verifySignature } from '../../signing/ed25519.ts'
+import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
+import type { PeopleDeps, RelyingParty } from '../deps.ts'
+import { CeremonyError, checkClientData } from './ceremony.ts'
+import { readPasskeyKey } from './passkey-key.ts'
+import { personAudit } from './person.ts'
 
 type VerifyAssertionDeps = Pick<PeopleDeps, 'users' | 'party' | 'clock' | 'random' | 'log'>
 
@@ -40,4 +46,111 @@ async function book(deps: VerifyAssertionDeps, { user }: AssertionInput, checked
   }
   const use = { userId: user.id, credentialId: passkey.credential_id, counter, synced, at }
   if (!(await deps.users.usePasskey(use))) throw new CeremonyError('another use was ahead')
+}
+
+/** What a genuine assertion tells. */
+interface CheckedAssertion {
+  passkey: Passkey
+  evidence: Extract<Evidence, { type: 'passkey' }>
+  /** The authenticator's signature counter; 0 when it keeps none. */
+  counter: number
+  /** Is the passkey backed up by now? */
+  synced: boolean
+}
+
+interface AssertionInput {
+  user: User
+  response: AuthenticationResponseJSON
+  expectedChallenge: Uint8Array
+  /** Sign-in without a name: the user handle is then the only link to the person, so it must be there. */
+  discoverable?: boolean
+}
+
+/**
+ * Verifies an assertion by WebAuthn L3 §7.2 against this one person and this one origin, except for the counter, which
+ * only the store can compare (`verifyAssertion`). The library leaves to us: crossOrigin, the credential's id, the user
+ * handle, the constant BE flag and the replay of challenges.
+ * @throws CeremonyError with the reason, for the log
+ */
+export async function checkAssertion(party: RelyingParty, input: AssertionInput): Promise<CheckedAssertion> {
+  const { user, response, expectedChallenge } = input
+  const passkey = usablePasskeys(user).find((candidate) => candidate.credential_id === response.id)
+  if (passkey === undefined) throw new CeremonyError('the passkey is not one of this person')
+  if (response.rawId !== response.id) throw new CeremonyError('id and rawId differ')
+  checkUserHandle(user, response.response.userHandle, input.discoverable === true)
+  checkClientData(response.response.clientDataJSON, {
+    type: 'webauthn.get',
+    challenge: expectedChallenge,
+    origin: party.origin,
+  })
+  const info = await verifyByLibrary(party, passkey, response, expectedChallenge)
+  checkStrictly(passkey, response)
+  if (!info.userVerified) throw new CeremonyError('the user was not verified')
+  if ((info.credentialDeviceType === 'multiDevice') !== passkey.backup_eligible)
+    throw new CeremonyError('the backup eligibility changed')
+  return {
+    passkey,
+    counter: info.newCounter,
+    synced: info.credentialBackedUp,
+    evidence: evidenceOf(passkey, response),
+  }
+}
+
+function checkUserHandle(user: User, handle: string | undefined, required: boolean): void {
+  if (handle === undefined || handle === '') {
+    if (required) throw new CeremonyError('the user handle is missing')
+    return
+  }
+  if (handle !== user.user_handle) throw new CeremonyError('the user handle is of another person')
+}
+
+/** Called with counter 0: the library would throw on a regress before it has checked the signature, and anybody could then suspend a passkey. */
+async function verifyByLibrary(
+  party: RelyingParty,
+  passkey: Passkey,
+  response: AuthenticationResponseJSON,
+  challenge: Uint8Array,
+) {
+  const result = await verifyAuthenticationResponse({
+    response,
+    expectedChallenge: toBase64Url(challenge),
+    expectedOrigin: party.origin,
+    expectedRPID: party.rpId,
+    credential: {
+      id: passkey.credential_id,
+      publicKey: Uint8Array.from(fromBase64Url(passkey.public_key)),
+      counter: 0,
+    },
+    // Checked by the caller, after the signature, so that the log tells a weak ceremony from a forged one.
+    requireUserVerification: false,
+  }).catch((cause: unknown) => {
+    throw new CeremonyError(cause instanceof Error ? cause.message : 'the response cannot be read', { cause })
+  })
+  if (!result.verified) throw new CeremonyError('the signature is wrong')
+  return result.authenticationInfo
+}
+
+/** The key's algorithm must still be an allowed one; Ed25519 must also satisfy the strict verifier, so that every later verifier agrees. */
+function checkStrictly(passkey: Passkey, { response }: AuthenticationResponseJSON): void {
+  const key = readPasskeyKey(fromBase64Url(passkey.public_key))
+  if (key.algorithm !== passkey.algorithm) throw new CeremonyError('the algorithm is another')
+  if (key.ed25519 === undefined) return
+  const clientDataHash = createHash('sha256').update(fromBase64Url(response.clientDataJSON)).digest()
+  const message = Buffer.concat([fromBase64Url(response.authenticatorData), clientDataHash])
+  if (!verifySignature(key.ed25519, message, fromBase64Url(response.signature)))
+    throw new CeremonyError('the Ed25519 signature is not strict')
+}
+
+function evidenceOf(
+  passkey: Passkey,
+  { response }: AuthenticationResponseJSON,
+): CheckedAssertion['evidence'] {
+  return {
+    type: 'passkey',
+    credential_id: passkey.credential_id,
+    public_key: passkey.public_key,
+    client_data_json: response.clientDataJSON,
+    authenticator_data: response.authenticatorData,
+    signature: response.signature,
+  }
 }

@@ -1,13 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { refusal } from '../../domain/errors.ts'
-import type { PeopleDeps } from '../../flow/people/people-deps.ts'
+import type { PeopleDeps } from '../../flow/deps.ts'
+import type { Client } from '../../flow/people/sessions.ts'
 import {
   readSession,
   type SessionCredential,
   type SessionUse,
   type SignedIn,
-} from '../../flow/people/read-session.ts'
-import type { Client } from '../../flow/people/start-session.ts'
+} from '../../flow/people/sessions.ts'
 import { bearerToken } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'

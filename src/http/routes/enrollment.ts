@@ -1,8 +1,13 @@
 import { type RequestHandler, Router } from 'express'
-import { enrollWithPasskey, startPasskeyEnrollment } from '../../flow/people/enroll-with-passkey.ts'
-import { enrollWithTotp, startTotpEnrollment } from '../../flow/people/enroll-with-totp.ts'
-import { givesFactor, openEnrollment } from '../../flow/people/open-enrollment.ts'
-import { standInOf } from '../../flow/people/set-delegate.ts'
+import { standInOf } from '../../flow/people/delegates.ts'
+import {
+  enrollWithPasskey,
+  enrollWithTotp,
+  givesFactor,
+  openEnrollment,
+  startPasskeyEnrollment,
+  startTotpEnrollment,
+} from '../../flow/people/enroll.ts'
 import {
   enrollmentOptionsBody,
   lookUpBody,

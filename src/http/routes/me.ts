@@ -1,9 +1,9 @@
 import { type RequestHandler, Router } from 'express'
 import { toString as drawQr } from 'qrcode'
+import type { TotpSetUp } from '../../flow/people/codes.ts'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
-import type { TotpSetUp } from '../../flow/people/totp-code.ts'
 import {
   codeBody,
   newPasskeyBody,

@@ -1,12 +1,7 @@
 import { type RequestHandler, Router } from 'express'
-import { accessTo } from '../../flow/people/account-access.ts'
+import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/people/invite-member.ts'
-import {
-  changeMemberRole,
-  listMembers,
-  removeMember,
-  renewMemberLink,
-} from '../../flow/people/manage-members.ts'
+import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
 import { memberRoleBody, newMemberBody, presentLink, presentMember } from '../api/members.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import type { HttpDeps } from '../http-deps.ts'

@@ -1,5 +1,5 @@
 import { type RequestHandler, Router } from 'express'
-import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/people/answer-invitation.ts'
+import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/people/members.ts'
 import { acceptanceBody } from '../api/members.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'

@@ -1,5 +1,5 @@
 import { type RequestHandler, Router } from 'express'
-import { endOtherSessions, endOwnSession, listSessions } from '../../flow/people/manage-sessions.ts'
+import { endOtherSessions, endOwnSession, listSessions } from '../../flow/people/sessions.ts'
 import { presentSession } from '../api/session.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { writeCookie } from '../middleware/cookies.ts'

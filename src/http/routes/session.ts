@@ -1,9 +1,13 @@
 import { type RequestHandler, Router } from 'express'
-import { placesOf } from '../../flow/people/places.ts'
-import { endSession, refreshSession } from '../../flow/people/read-session.ts'
-import { standInOf } from '../../flow/people/set-delegate.ts'
-import { signInWithBackupCode, signInWithTotp } from '../../flow/people/sign-in-with-code.ts'
-import { signInWithPasskey, startPasskeySignIn } from '../../flow/people/sign-in-with-passkey.ts'
+import { placesOf } from '../../flow/people/accounts.ts'
+import { standInOf } from '../../flow/people/delegates.ts'
+import { endSession, refreshSession } from '../../flow/people/sessions.ts'
+import {
+  signInWithBackupCode,
+  signInWithPasskey,
+  signInWithTotp,
+  startPasskeySignIn,
+} from '../../flow/people/sign-in.ts'
 import {
   codeSignInBody,
   passkeySignInBody,

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
-import { newPerson } from '../../../src/flow/people/new-person.ts'
+import { newPerson } from '../../../src/flow/people/person.ts'
 import { vote } from '../../flow/chat/card-setting.ts'
 import { newRequester, useWorker, type Worker } from '../../jobs/worker.ts'
 import { asMembers } from '../../support/members.ts'

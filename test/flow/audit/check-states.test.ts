@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { WITNESSES } from '../../../src/flow/audit/witnesses.ts'
-import { deleteOverSessions } from '../../../src/flow/people/end-sessions.ts'
+import { deleteOverSessions } from '../../../src/flow/people/sessions.ts'
 import { createStateSurvey } from '../../../src/store/state-survey.ts'
 import { alter, decidedId, lapse, newCaller, stored } from '../../support/caller.ts'
 import { assertWith, codeAt, expectStatus, passkeyProof } from '../../support/enrolled.ts'

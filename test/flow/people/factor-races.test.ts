@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { removePasskey } from '../../../src/flow/people/manage-passkeys.ts'
 import { addTotp, startAddingTotp } from '../../../src/flow/people/manage-totp.ts'
-import type { SignedIn } from '../../../src/flow/people/read-session.ts'
+import type { SignedIn } from '../../../src/flow/people/sessions.ts'
 import type { StepUp } from '../../../src/flow/people/step-up.ts'
 import { startStepUp } from '../../../src/flow/people/step-up.ts'
 import {

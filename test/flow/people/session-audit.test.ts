@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
-import { deleteOverSessions } from '../../../src/flow/people/end-sessions.ts'
+import { deleteOverSessions } from '../../../src/flow/people/sessions.ts'
 import { auditOf } from '../../support/audit.ts'
 import { stored } from '../../support/caller.ts'
 import {

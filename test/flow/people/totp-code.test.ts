@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { isCodeShaped, matchTotp } from '../../../src/flow/people/totp-code.ts'
+import { isCodeShaped, matchTotp } from '../../../src/flow/people/codes.ts'
 
 interface Vector {
   time: number

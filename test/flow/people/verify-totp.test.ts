@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
-import type { PeopleDeps } from '../../../src/flow/people/people-deps.ts'
-import { verifyTotp } from '../../../src/flow/people/verify-totp.ts'
+import type { PeopleDeps } from '../../../src/flow/deps.ts'
+import { verifyTotp } from '../../../src/flow/people/codes.ts'
 import { codeAt, enrolWithTotp, wrongCodeAt } from '../../support/enrolled.ts'
 import { startService, type TestService } from '../../support/service.ts'
 

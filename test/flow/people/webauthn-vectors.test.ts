@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { decodeAttestationObject, parseAuthenticatorData } from '@simplewebauthn/server/helpers'
 import { describe, expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
-import { checkAssertion } from '../../../src/flow/people/check-assertion.ts'
-import { checkRegistration } from '../../../src/flow/people/check-registration.ts'
+import { checkRegistration } from '../../../src/flow/people/register-passkey.ts'
+import { checkAssertion } from '../../../src/flow/people/verify-assertion.ts'
 
 type Hex = Record<'challenge' | 'clientDataJSON', string>
 interface Vector {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startSession } from '../../../src/flow/people/start-session.ts'
+import { startSession } from '../../../src/flow/people/sessions.ts'
 import { ownSessionsAnswer } from '../../../src/http/api/session.ts'
 import { alter, newCaller, send, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
-import { vouchFor } from '../../../src/flow/people/vouch-for.ts'
+import { vouchFor } from '../../../src/flow/people/person.ts'
 import { send, stored } from '../../support/caller.ts'
 import { expectStatus } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'

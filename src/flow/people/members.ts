@@ -1,12 +1,12 @@
 import type { Account, Member } from '../../domain/account.ts'
-import type { AuditActor } from '../../domain/audit.ts'
-import { refusal } from '../../domain/errors.ts'
+import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
+import { Refusal, refusal } from '../../domain/errors.ts'
+import { drawId, isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
-import { changeAccount } from './change-account.ts'
-import { type EnrollmentLink, issueMemberLink } from './enrollment-link.ts'
-import { memberAudit } from './member-audit.ts'
-import type { PeopleDeps } from './people-deps.ts'
-import type { SignedIn } from './read-session.ts'
+import type { FlowDeps, PeopleDeps } from '../deps.ts'
+import { changeAccount } from './accounts.ts'
+import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
+import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
 /** Somebody in an account. Without `member` it is the owner. */
@@ -98,7 +98,7 @@ export async function removeMember(
 }
 
 /** Ends the open links by which the person was invited there. */
-export function endInvitation(
+function endInvitation(
   deps: Pick<PeopleDeps, 'enrollments'>,
   accountId: string,
   userId: string,
@@ -116,7 +116,7 @@ interface MemberChange {
  * One write on one member. @param decide undefined: it is so already
  * @throws Refusal `not_found` when the account has nobody of that id, and those of `decide`
  */
-export function changeMember(
+function changeMember(
   deps: Pick<PeopleDeps, 'accounts' | 'random' | 'clock'>,
   { accountId, userId }: { accountId: string; userId: string },
   actor: AuditActor,
@@ -153,4 +153,105 @@ function memberOf(account: Account, userId: string): Member {
   const member = account.members.find(({ user_id }) => user_id === userId)
   if (member === undefined) throw refusal('not_found')
   return member
+}
+
+type AnswerDeps = Pick<PeopleDeps, 'accounts' | 'enrollments' | 'vault' | 'random' | 'clock'>
+
+/** The person who answers, and from where. */
+interface Answering {
+  userId: string
+  address: string
+}
+
+/**
+ * The invited person becomes a member; accepting twice is one acceptance. It takes the token of that account's own link: no
+ * address here is proven, so somebody who took `bob@example.com` before Bob did must not get what another owner offers Bob
+ * by handing him a link.
+ * @throws Refusal `not_found`: unknown accounts, and those that have not invited the person, answer alike;
+ * `enrollment_invalid` without a link of theirs that is open
+ */
+export async function acceptInvitation(
+  deps: AnswerDeps,
+  accountId: string,
+  who: Answering,
+  token: string,
+): Promise<void> {
+  const account = isId('acc', accountId) ? await deps.accounts.find(accountId) : undefined
+  const member = memberIn(account, who.userId)
+  if (member === undefined) throw refusal('not_found')
+  if (member.state === 'active') return
+  const link = await deps.enrollments.find(deps.vault.hash('enrollment', token))
+  if (link?.account_id !== accountId || link.user_id !== who.userId) throw refusal('enrollment_invalid')
+  await join(deps, accountId, who)
+}
+
+function memberIn(account: Account | undefined, userId: string): Member | undefined {
+  return account?.members.find((member) => member.user_id === userId)
+}
+
+async function join(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+  await answer(deps, accountId, who, (member) => {
+    if (member.state === 'active') return undefined
+    return { type: 'member.joined', as: joined(member, deps.clock.now()) }
+  })
+  await endInvitation(deps, accountId, who.userId)
+}
+
+/** @throws Refusal `not_found` as `acceptInvitation`, and for members */
+export async function declineInvitation(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+  await answer(deps, accountId, who, (member) => {
+    if (member.state !== 'invited') throw refusal('not_found')
+    return { type: 'member.declined' }
+  })
+  await endInvitation(deps, accountId, who.userId)
+}
+
+/** A member goes; an owner cannot leave their own account. @throws Refusal `not_found` for everybody but members */
+export async function leaveAccount(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+  await answer(deps, accountId, who, (member) => {
+    if (member.state !== 'active') throw refusal('not_found')
+    return { type: 'member.left' }
+  })
+}
+
+/** Enrolling by the link of an invitation is its acceptance; one that was taken back meanwhile is none. */
+export async function joinByEnrolling(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+  try {
+    await join(deps, accountId, who)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
+  }
+}
+
+async function answer(
+  deps: AnswerDeps,
+  accountId: string,
+  { userId, address }: Answering,
+  decide: Parameters<typeof changeMember>[3],
+): Promise<void> {
+  if (!isId('acc', accountId)) throw refusal('not_found')
+  await changeMember(deps, { accountId, userId }, { kind: 'user', id: userId, address }, decide)
+}
+
+/** From now on the person goes by their own name. */
+function joined({ name: _called, ...member }: Member, at: Date): Member {
+  return { ...member, state: 'active', joined_at: at }
+}
+
+/**
+ * An entry of the account's trail about somebody in it; it travels in the account's document. What an owner changes about
+ * somebody who has not accepted is marked `invited`: it is no matter of theirs yet.
+ */
+export function memberAudit(
+  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  type: AuditType & `member.${string}`,
+  account: Pick<Account, 'id'>,
+  { user_id, role, state }: Pick<Member, 'user_id' | 'role' | 'state'>,
+  actor: AuditActor,
+): AuditEntry {
+  const at = deps.clock.now()
+  const early = state === 'invited' && (type === 'member.changed' || type === 'member.removed')
+  const detail = { role, ...(early ? { invited: true } : {}) }
+  const about = { account_id: account.id, subject: user_id, detail }
+  return { eid: drawId(deps, 'evt'), type, at, actor, ...about }
 }

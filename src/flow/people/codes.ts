@@ -1,9 +1,10 @@
+import { generateURI, ScureBase32Plugin, verifySync } from 'otplib'
 import { refusal } from '../../domain/errors.ts'
 import { limitSubject } from '../../domain/limits.ts'
 import type { Totp, User } from '../../domain/user.ts'
-import { personAudit } from './people-audit.ts'
-import type { PeopleDeps } from './people-deps.ts'
-import { isCodeShaped, matchTotp } from './totp-code.ts'
+import type { PeopleDeps } from '../deps.ts'
+import type { Random } from '../ports.ts'
+import { personAudit } from './person.ts'
 
 type VerifyTotpDeps = Pick<PeopleDeps, 'users' | 'attempts' | 'vault' | 'clock' | 'random' | 'log'>
 
@@ -84,7 +85,103 @@ async function reportLock(
   deps.log.warn({ user_id: user.id, failures: tried.failures }, disabled ? 'codes disabled' : 'codes locked')
 }
 
+/** Codes as they start: the first one is used up already (T25). */
+export function confirmedTotp(sealedSeed: string, step: number, at: Date): Totp {
+  return {
+    sealed_seed: sealedSeed,
+    confirmed_at: at,
+    last_step: step,
+    failures: 0,
+    locked_until: null,
+    locks: 0,
+    disabled_at: null,
+  }
+}
+
 /** Whole seconds, at least one. */
 export function secondsUntil(end: Date, now: Date): number {
   return Math.max(1, Math.ceil((end.getTime() - now.getTime()) / 1000))
+}
+
+/** RFC 6238 with what every authenticator app assumes: HMAC-SHA-1, 30 s, 6 digits. */
+const PERIOD_SECONDS = 30
+
+/** 160 bits, the length of the hash (RFC 4226 section 4, R6). */
+const SEED_BYTES = 20
+
+/** Exactly six ASCII digits. The library throws on anything else, and full-width digits must not count (T29). */
+export function isCodeShaped(code: unknown): code is string {
+  return typeof code === 'string' && /^[0-9]{6}$/.test(code)
+}
+
+/**
+ * The time step whose code this is: the current one or the one before (RFC 6238 section 5.2), never a future one.
+ * @returns undefined for a wrong or ill-formed code
+ */
+export function matchTotp(seed: Uint8Array, code: string, at: Date): number | undefined {
+  if (!isCodeShaped(code)) return undefined
+  const result = verifySync({
+    secret: Uint8Array.from(seed),
+    token: code,
+    epoch: Math.floor(at.getTime() / 1000),
+    epochTolerance: [PERIOD_SECONDS, 0],
+    period: PERIOD_SECONDS,
+  })
+  return result.valid && 'timeStep' in result ? result.timeStep : undefined
+}
+
+/** A new seed. */
+export function newTotpSeed(random: Random): Uint8Array {
+  return random.bytes(SEED_BYTES)
+}
+
+/** What an authenticator app needs, as text to type and as a link to scan. Shown once. */
+export interface TotpSetUp {
+  /** Base32 without padding. */
+  secret: string
+  otpauth_url: string
+}
+
+/** Describes a seed for the authenticator app of this person. */
+export function describeSeed(seed: Uint8Array, issuer: string, email: User['email']): TotpSetUp {
+  const secret = new ScureBase32Plugin().encode(seed, { padding: false })
+  return { secret, otpauth_url: generateURI({ issuer, label: email, secret }) }
+}
+
+/** Crockford base 32: no I, L, O or U, so that a handwritten code can be read back. */
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+const COUNT = 10
+const LENGTH = 10
+
+/** Ten fresh codes of 50 bits, `XXXXX-XXXXX`, and their keyed hashes. The codes are shown once. */
+export function drawBackupCodes(
+  deps: Pick<PeopleDeps, 'random' | 'vault'>,
+  userId: string,
+): { codes: string[]; hashes: string[] } {
+  const plain = Array.from({ length: COUNT }, () =>
+    Array.from(deps.random.bytes(LENGTH), (byte) => ALPHABET.charAt(byte & 31)).join(''),
+  )
+  return {
+    codes: plain.map((code) => `${code.slice(0, 5)}-${code.slice(5)}`),
+    hashes: plain.map((code) => hashOf(deps, userId, code)),
+  }
+}
+
+/**
+ * Keyed hash of a code as typed: case, hyphens, spaces and Crockford's look-alikes do not matter.
+ * @returns undefined when it is not shaped like a code
+ */
+export function backupCodeHash(
+  deps: Pick<PeopleDeps, 'vault'>,
+  userId: string,
+  typed: string,
+): string | undefined {
+  const code = typed.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
+  return /^[0-9A-HJKMNP-TV-Z]{10}$/.test(code) ? hashOf(deps, userId, code) : undefined
+}
+
+/** The person's id goes in, so that equal codes of two people have different hashes. */
+function hashOf(deps: Pick<PeopleDeps, 'vault'>, userId: string, code: string): string {
+  return deps.vault.hash('backup-code', `${userId}:${code}`)
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { MEMBER_ROLES, type Permission } from '../../../src/domain/account.ts'
-import { accessTo } from '../../../src/flow/people/account-access.ts'
-import { newPerson } from '../../../src/flow/people/new-person.ts'
+import { accessTo } from '../../../src/flow/people/accounts.ts'
+import { newPerson } from '../../../src/flow/people/person.ts'
 import { asMembers } from '../../support/members.ts'
 import { useService } from '../../support/service.ts'
 

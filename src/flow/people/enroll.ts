@@ -1,0 +1,279 @@
+import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import type { Account, Member } from '../../domain/account.ts'
+import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
+import { drawId } from '../../domain/identifier.ts'
+import { isVouchedFor, nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
+import type { Enrollment } from '../../store/enrollments.ts'
+import type { UserChange } from '../../store/users.ts'
+import type { PeopleDeps } from '../deps.ts'
+import { removeAllDevices } from '../push/manage-devices.ts'
+import { drawChallenge, SERVICE_NAME, takeChallenge } from './ceremony.ts'
+import {
+  confirmedTotp,
+  describeSeed,
+  drawBackupCodes,
+  isCodeShaped,
+  matchTotp,
+  newTotpSeed,
+  type TotpSetUp,
+  totpAad,
+} from './codes.ts'
+import { type EmptyDeps, emptyAccount } from './empty-account.ts'
+import { joinByEnrolling } from './members.ts'
+import { registrationOptions } from './passkey-options.ts'
+import { changeUser, drawUserHandle, newPerson, personAudit } from './person.ts'
+import { registerPasskey } from './register-passkey.ts'
+import { type Client, endAllSessions, type SessionGrant, startSession } from './sessions.ts'
+import { drawDevice, withDevice } from './sign-in.ts'
+
+/** An open link and, for an invitation, the person it is for. */
+export interface OpenEnrollment {
+  enrollment: Enrollment
+  user?: User
+  /** What the person is asked to join. */
+  invitation?: { account: Account; member: Member }
+}
+
+/** A first session, and the token that makes this browser a known one. */
+export interface EnrollmentGrant extends SessionGrant {
+  device: string
+}
+
+/** What enrolling works with: whoever enrols instead of another also gets an account that is theirs alone. */
+type EnrollDeps = PeopleDeps & EmptyDeps
+
+type EnrollmentDeps = Pick<PeopleDeps, 'enrollments' | 'users' | 'accounts' | 'vault'>
+
+/**
+ * Finds the link of a token. A set-up link is worth nothing once anybody exists, an invitation to an account once it was
+ * answered or taken back.
+ * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired answer alike
+ */
+export async function openEnrollment(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
+  const enrollment = await deps.enrollments.find(deps.vault.hash('enrollment', token))
+  if (enrollment === undefined) throw refusal('enrollment_invalid')
+  if (enrollment.kind === 'setup') {
+    if ((await deps.users.count()) > 0) throw refusal('enrollment_invalid')
+    return { enrollment }
+  }
+  const user = enrollment.user_id === undefined ? undefined : await deps.users.find(enrollment.user_id)
+  if (user === undefined) throw refusal('enrollment_invalid')
+  if (enrollment.account_id === undefined) return { enrollment, user }
+  const account = await deps.accounts.find(enrollment.account_id)
+  const member = account?.members.find(({ user_id }) => user_id === user.id)
+  if (account === undefined || member?.state !== 'invited') throw refusal('enrollment_invalid')
+  return { enrollment, user, invitation: { account, member } }
+}
+
+/** As `openEnrollment`, for a link that shall give its person a factor. @throws Refusal `enrollment_invalid` for one that must not */
+export async function openForEnrolling(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
+  const open = await openEnrollment(deps, token)
+  if (!givesFactor(open.enrollment, open.user)) throw refusal('enrollment_invalid')
+  return open
+}
+
+/**
+ * May somebody enrol a factor by this link? By the set-up link and the operator's own always. By an invitation to an account
+ * only whoever has no factor, and from an owner only whom that same owner's invitation made: anybody may invite any address,
+ * and would otherwise take over whoever has it.
+ */
+export function givesFactor(
+  { account_id, by_operator }: Pick<Enrollment, 'account_id' | 'by_operator'>,
+  user: Pick<User, 'enrolled_at' | 'invited_by_account'> | undefined,
+): boolean {
+  if (account_id === undefined || user === undefined) return true
+  return user.enrolled_at === null && (by_operator === true || user.invited_by_account === account_id)
+}
+
+/** Who enrols: the invited person, or what the first owner typed. @throws Refusal `<field> required`, `invalid_field`, `email_taken` */
+async function profileFor(
+  deps: EnrollmentDeps,
+  { user }: OpenEnrollment,
+  typed: { email?: string | undefined; name?: string | undefined },
+): Promise<{ email: string; name: string }> {
+  if (user !== undefined) return { email: user.email, name: user.name }
+  if (typed.email === undefined) throw fieldRequired('email')
+  if (typed.name === undefined) throw fieldRequired('name')
+  const email = normaliseEmail(typed.email)
+  if (email === undefined) throw invalidField('email', 'is not an e-mail address')
+  if ((await deps.users.findByEmail(email)) !== undefined) throw refusal('email_taken')
+  return { email, name: typed.name }
+}
+
+/**
+ * Starts the registration under a link. For the first owner e-mail and name are fixed here, with the challenge.
+ * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
+ */
+export async function startPasskeyEnrollment(
+  deps: PeopleDeps,
+  input: { token: string; email?: string | undefined; name?: string | undefined },
+): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
+  const open = await openForEnrolling(deps, input.token)
+  const typed = await profileFor(deps, open, input)
+  const profile = { ...typed, user_handle: open.user?.user_handle ?? drawUserHandle(deps) }
+  const subject = open.enrollment.id
+  const challenge = await drawChallenge(deps, { purpose: 'enroll', subject, profile })
+  const existing = open.user?.passkeys ?? []
+  return { options: await registrationOptions({ party: deps.party, challenge, person: profile, existing }) }
+}
+
+/**
+ * Finishes it: the person has a passkey and is signed in.
+ * @throws Refusal `enrollment_invalid`, `challenge_invalid`, `passkey_refused`, `passkey_exists`, `email_taken`
+ */
+export async function enrollWithPasskey(
+  deps: EnrollDeps,
+  input: { token: string; passkey_name: string; credential: RegistrationResponseJSON },
+  client: Client,
+): Promise<EnrollmentGrant> {
+  const open = await openForEnrolling(deps, input.token)
+  const subject = open.enrollment.id
+  const { expectedChallenge, challenge } = await takeChallenge(deps, input.credential, 'enroll', { subject })
+  if (challenge.profile === undefined) throw refusal('challenge_invalid')
+  const passkey = await registerPasskey(deps, {
+    name: input.passkey_name,
+    response: input.credential,
+    expectedChallenge,
+  })
+  const change = (user: { passkeys: (typeof passkey)[] }) => ({ passkeys: [...user.passkeys, passkey] })
+  return finishEnrollment(deps, open, challenge.profile, { method: 'passkey', change }, client)
+}
+
+/**
+ * Draws a seed under a link and shows it; it counts only after one right code (T28).
+ * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
+ */
+export async function startTotpEnrollment(
+  deps: PeopleDeps,
+  input: { token: string; email?: string | undefined; name?: string | undefined },
+): Promise<TotpSetUp> {
+  const open = await openForEnrolling(deps, input.token)
+  const profile = await profileFor(deps, open, input)
+  const user_id = open.user?.id ?? drawId(deps, 'usr')
+  const seed = newTotpSeed(deps.random)
+  const sealed_seed = deps.vault.seal(seed, totpAad(user_id))
+  await deps.enrollments.setPending(open.enrollment.id, { ...profile, user_id, sealed_seed })
+  return describeSeed(seed, SERVICE_NAME, profile.email)
+}
+
+/**
+ * Finishes it with the first code. Five wrong ones end the link.
+ * @returns also ten backup codes, shown once
+ * @throws Refusal `enrollment_invalid`, `totp_not_started`, `totp_refused`, `email_taken`
+ */
+export async function enrollWithTotp(
+  deps: EnrollDeps,
+  input: { token: string; code: string },
+  client: Client,
+): Promise<EnrollmentGrant & { backup_codes: string[] }> {
+  const open = await openForEnrolling(deps, input.token)
+  const { pending } = open.enrollment
+  if (pending === undefined) throw refusal('totp_not_started')
+  if (!isCodeShaped(input.code)) throw refusal('totp_refused')
+  if (!(await deps.enrollments.takeTry(open.enrollment.id))) throw refusal('enrollment_invalid')
+  const now = deps.clock.now()
+  const step = matchTotp(deps.vault.open(pending.sealed_seed, totpAad(pending.user_id)), input.code, now)
+  if (step === undefined) throw refusal('totp_refused')
+  const backup = drawBackupCodes(deps, pending.user_id)
+  const totp = confirmedTotp(pending.sealed_seed, step, now)
+  const owner = { email: pending.email, name: pending.name, id: pending.user_id }
+  const change = () => ({ totp, totp_pending: null, backup_codes: backup.hashes })
+  const grant = await finishEnrollment(deps, open, owner, { method: 'totp', change }, client)
+  return { ...grant, backup_codes: backup.codes }
+}
+
+/** The first owner, as fixed when the ceremony began. */
+interface NewOwner {
+  email: string
+  name: string
+  id?: string
+  user_handle?: string
+}
+
+/**
+ * Uses the link up and stores the person's new factor; signs in on a browser that codes may sign in on from now on.
+ * The link goes first: were it last, two parallel enrolments by one link could both succeed. Sessions the person had end,
+ * and so do notifications: a renewed invitation is how somebody gets rid of whoever slipped in (T23). Enrolling by an
+ * invitation to an account accepts it; should the service stop before, the person is asked again when they sign in.
+ * @param factor what to store, given what the person has
+ * @throws Refusal `enrollment_invalid` when somebody else was faster, also with another set-up link
+ */
+export async function finishEnrollment(
+  deps: EnrollDeps,
+  { enrollment, user }: OpenEnrollment,
+  owner: NewOwner | undefined,
+  factor: { method: 'passkey' | 'totp'; change: (user: User) => UserChange },
+  client: Client,
+): Promise<EnrollmentGrant> {
+  if (!(await deps.enrollments.consume(enrollment.id))) throw refusal('enrollment_invalid')
+  const device = drawDevice(deps)
+  const plan = (person: User) => {
+    // Asked again of what is written on: by another link the person may have enrolled in between.
+    if (user !== undefined && !givesFactor(enrollment, person)) throw refusal('enrollment_invalid')
+    const anew = user !== undefined && replaces(enrollment, person)
+    const before = anew ? { ...person, ...NOTHING } : person
+    const more = { address: client.address }
+    const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
+    return {
+      fields: {
+        ...(anew ? { ...NOTHING, totp: null, totp_pending: null, delegate: null } : {}),
+        ...factor.change(before),
+        devices: withDevice(before.devices, device.entry),
+        ...nextFactorEpoch(person),
+        ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
+      },
+      audit: [
+        personAudit(deps, 'user.enrolled', person, {
+          ...more,
+          detail: { method: factor.method, ...(anew && person.enrolled_at !== null ? { anew } : {}) },
+        }),
+        personAudit(deps, added, person, more),
+      ],
+    }
+  }
+  const enrolled =
+    user === undefined ? await insertOwner(deps, owner, plan) : await changeUser(deps, user.id, plan)
+  if (user !== undefined) {
+    await endAllSessions(deps, user, client.address, 'enrolled_anew')
+    await removeAllDevices(deps, user, client.address, 'enrolled_anew')
+    if (replaces(enrollment, enrolled)) await takeOver(deps, enrolled, client.address)
+  }
+  const { account_id } = enrollment
+  const joining = { userId: enrolled.id, address: client.address }
+  if (account_id !== undefined) await joinByEnrolling(deps, account_id, joining)
+  deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
+  return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
+}
+
+/** The operator vouches for whom they hand the link to, not for whoever enrolled under that address before. */
+function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): boolean {
+  return account_id === undefined && !isVouchedFor(person)
+}
+
+/**
+ * What who had the address before set up in its account would read along, or ask. Only then does the address count for the
+ * person: should the service stop before, nothing reaches them by it, and another link of the operator begins anew.
+ */
+async function takeOver(deps: EnrollDeps, person: User, address: string): Promise<void> {
+  await emptyAccount(deps, person, address)
+  await changeUser(deps, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
+}
+
+/** What somebody who enrols instead of another begins with. */
+const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
+
+async function insertOwner(
+  deps: PeopleDeps,
+  owner: NewOwner | undefined,
+  plan: (person: User) => { fields: UserChange; audit: User['audit'] },
+): Promise<User> {
+  if (owner === undefined) throw refusal('enrollment_invalid')
+  const { user, account } = newPerson(deps, owner)
+  const { fields, audit } = plan(user)
+  const { totp, totp_pending: _none, delegate: _nobody, invited_by_account: _no, ...plain } = fields
+  const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
+  // The account first: a person without one would count as "somebody exists" and end the set-up for good.
+  await deps.accounts.insert(account)
+  await deps.users.insert(enrolled)
+  return enrolled
+}

@@ -1,0 +1,141 @@
+import { type Account, DEFAULT_MONTHLY_QUOTA } from '../../domain/account.ts'
+import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
+import { refusal } from '../../domain/errors.ts'
+import { drawId, ID_BYTES, newId } from '../../domain/identifier.ts'
+import { DEFAULT_POLICY } from '../../domain/policy.ts'
+import { DEFAULT_TTL_SECONDS, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
+import type { UserChange } from '../../store/users.ts'
+import type { PeopleDeps } from '../deps.ts'
+
+/** A user handle tells an authenticator nothing about the person (WebAuthn L3 §14.6.1). */
+export function drawUserHandle(deps: Pick<PeopleDeps, 'random'>): string {
+  return toBase64Url(deps.random.bytes(32))
+}
+
+/** A person and the account of their own, as they are first stored: no factors yet. */
+export function newPerson(
+  deps: Pick<PeopleDeps, 'random' | 'clock' | 'vault'>,
+  facts: { email: string; name: string; id?: string; user_handle?: string } & Partial<
+    Pick<User, 'home_account_id' | 'invited_by_account'>
+  >,
+): { user: User; account: Account } {
+  const id = facts.id ?? drawId(deps, 'usr')
+  const account_id = drawId(deps, 'acc')
+  const created_at = deps.clock.now()
+  return {
+    account: {
+      id: account_id,
+      owner_id: id,
+      name: facts.name,
+      policy: { ...DEFAULT_POLICY },
+      channels: [],
+      members: [],
+      monthly_quota: DEFAULT_MONTHLY_QUOTA,
+      created_at,
+      version: 0,
+    },
+    user: {
+      id,
+      email: facts.email,
+      name: facts.name,
+      account_id,
+      ...(facts.home_account_id === undefined ? {} : { home_account_id: facts.home_account_id }),
+      ...(facts.invited_by_account === undefined ? {} : { invited_by_account: facts.invited_by_account }),
+      approver: deps.vault.hash('approver', id).slice(0, 16),
+      user_handle: facts.user_handle ?? drawUserHandle(deps),
+      default_ttl_seconds: DEFAULT_TTL_SECONDS,
+      passkeys: [],
+      backup_codes: [],
+      devices: [],
+      chat: [],
+      created_at,
+      enrolled_at: null,
+      version: 0,
+      audit: [],
+    },
+  }
+}
+
+/** Makes an audit entry about a person; by the person, unless somebody else is named. */
+export function personAudit(
+  deps: Pick<PeopleDeps, 'random' | 'clock'>,
+  type: AuditType,
+  user: Pick<User, 'id'> & Partial<Pick<User, 'account_id'>>,
+  more: { actor?: AuditActor; address?: string; subject?: string; detail?: AuditEntry['detail'] } = {},
+): AuditEntry {
+  const self: AuditActor = {
+    kind: 'user',
+    id: user.id,
+    ...(more.address === undefined ? {} : { address: more.address }),
+  }
+  return {
+    eid: newId('evt', deps.random.bytes(ID_BYTES)),
+    type,
+    at: deps.clock.now(),
+    actor: more.actor ?? self,
+    ...(user.account_id === undefined ? {} : { account_id: user.account_id }),
+    subject: more.subject ?? user.id,
+    ...(more.detail === undefined ? {} : { detail: more.detail }),
+  }
+}
+
+/** Lost races in a row before giving up. */
+const MAX_ATTEMPTS = 16
+
+/**
+ * Changes a person by one conditional write, decided anew on fresh data whenever somebody else was faster.
+ * @param plan what to write; its refusals pass through
+ * @throws Refusal `unavailable` after too many lost races, `not_found` when the person is gone
+ */
+export async function changeUser(
+  deps: Pick<PeopleDeps, 'users'>,
+  userId: string,
+  plan: (user: User) => { fields: UserChange; audit: AuditEntry[] },
+): Promise<User> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const user = await deps.users.find(userId)
+    if (user === undefined) throw refusal('not_found')
+    const { fields, audit } = plan(user)
+    const changed = await deps.users.change(userId, user.version, fields, audit)
+    if (changed !== undefined) return changed
+  }
+  throw refusal('unavailable')
+}
+
+/** What people may change of themself without a proof: nothing that says who decides. */
+type ProfileChange = Partial<Pick<User, 'name' | 'default_ttl_seconds'>>
+
+/** Writes what is given; nothing given, nothing written. */
+export async function changeProfile(
+  deps: Pick<PeopleDeps, 'users' | 'random' | 'clock'>,
+  person: User,
+  change: ProfileChange,
+  address: string,
+): Promise<User> {
+  if (Object.keys(change).length === 0) return person
+  return changeUser(deps, person.id, (user) => ({
+    fields: change,
+    audit: [personAudit(deps, 'user.changed', user, { address, detail: { ...change } })],
+  }))
+}
+
+/**
+ * The operator's word that whoever enrolled under this address is that person: from now on the internal token and agents that
+ * ask for a key reach them by it.
+ * @throws Refusal `not_found`
+ */
+export async function vouchFor(
+  deps: Pick<PeopleDeps, 'users' | 'random' | 'clock'>,
+  address: string,
+  actor: AuditActor,
+): Promise<User> {
+  const email = normaliseEmail(address)
+  const user = email === undefined ? undefined : await deps.users.findByEmail(email)
+  if (user === undefined) throw refusal('not_found')
+  if (isVouchedFor(user)) return user
+  return changeUser(deps, user.id, (person) => ({
+    fields: { invited_by_account: null },
+    audit: [personAudit(deps, 'user.changed', person, { actor, detail: { confirmed: true } })],
+  }))
+}

@@ -1,0 +1,238 @@
+import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
+import { refusal } from '../../domain/errors.ts'
+import { drawId, isId } from '../../domain/identifier.ts'
+import type { Session, User } from '../../domain/user.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
+import type { PeopleDeps } from '../deps.ts'
+import { personAudit } from './person.ts'
+
+/** Who is signed in. */
+export interface SignedIn {
+  session: Session
+  user: User
+}
+
+/** Where a request came from. */
+export interface Client {
+  address: string
+  user_agent: string
+  /** The session the browser had before, if any: signing in ends it, so that a planted id never becomes a signed-in one (T23). */
+  previous?: SignedIn
+}
+
+/** A session as its browser gets it: the cookie's token and the JWT exist nowhere else. */
+export interface SessionGrant {
+  session: Session
+  user: User
+  cookie: string
+  token: string
+  /** Seconds of the JWT. */
+  expires_in: number
+}
+
+type SessionDeps = Pick<PeopleDeps, 'sessions' | 'vault' | 'tokens' | 'clock' | 'random'>
+
+/** 30 days from sign-in, whatever happens in between. */
+const SESSION_MS = 30 * 86_400_000
+
+/** Signs a person in: always a new id and a new cookie (T23). `how` is for the trail. */
+export async function startSession(
+  deps: SessionDeps,
+  user: User,
+  client: Client,
+  how: string,
+): Promise<SessionGrant> {
+  if (client.previous !== undefined) await endOneSession(deps, client.previous, client.address, 'replaced')
+  const expiresAt = new Date(deps.clock.now().getTime() + SESSION_MS)
+  return openSession(deps, user, client, expiresAt, how)
+}
+
+/**
+ * After a factor changed: every session of the person ends and this browser gets a new one with the old time limit, so
+ * that nobody who had slipped in stays (T23).
+ */
+export async function renewSession(
+  deps: SessionDeps,
+  user: User,
+  old: Session,
+  client: Client,
+): Promise<SessionGrant> {
+  await endAllSessions(deps, user, client.address, 'factor_changed')
+  return openSession(deps, user, client, old.expires_at, 'renewal')
+}
+
+async function openSession(
+  deps: SessionDeps,
+  user: User,
+  client: Client,
+  expiresAt: Date,
+  method: string,
+): Promise<SessionGrant> {
+  const now = deps.clock.now()
+  const cookie = toBase64Url(deps.random.bytes(32))
+  const session: Session = {
+    id: drawId(deps, 'ses'),
+    token_hash: deps.vault.hash('session', cookie),
+    user_id: user.id,
+    account_id: user.account_id,
+    created_at: now,
+    last_seen_at: now,
+    expires_at: expiresAt,
+    user_agent: client.user_agent.slice(0, 200),
+    ...(user.factor_epoch === undefined ? {} : { factor_epoch: user.factor_epoch }),
+  }
+  const about = { address: client.address, subject: session.id, detail: { method } }
+  await deps.sessions.insert(session, personAudit(deps, 'session.created', user, about))
+  return { session, user, cookie, ...(await deps.tokens.issue(session, now)) }
+}
+
+/** What a request shows: the cookie's token, or a bearer token. */
+export type SessionCredential = { cookie: string } | { bearer: string }
+
+/** A page that looks again by itself is no sign of a person: it must not keep a forgotten session alive (T23). */
+export type SessionUse = 'counts' | 'polled'
+
+type ReadSessionDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'>
+
+/** Finds the live session of a credential and notes its use. A JWT counts only while its session lives (T56). */
+export async function readSession(
+  deps: ReadSessionDeps,
+  credential: SessionCredential,
+  use: SessionUse = 'counts',
+): Promise<SignedIn | undefined> {
+  const now = deps.clock.now()
+  const session = await findSession(deps, credential, now)
+  const user = session && (await deps.users.find(session.user_id))
+  if (session === undefined || user === undefined) return undefined
+  // A change of factors ends all sessions by its own write; ending each is for the trail, and may have been cut off.
+  if ((session.factor_epoch ?? 0) !== (user.factor_epoch ?? 0)) return undefined
+  if (use === 'counts') await deps.sessions.touch(session.id, now)
+  return { session, user }
+}
+
+async function findSession(
+  deps: ReadSessionDeps,
+  credential: SessionCredential,
+  now: Date,
+): Promise<Session | undefined> {
+  if ('cookie' in credential)
+    return deps.sessions.findByToken(deps.vault.hash('session', credential.cookie), now)
+  const named = await deps.tokens.verify(credential.bearer, now)
+  const session = named && (await deps.sessions.findLive(named.session_id, now))
+  return session?.user_id === named?.user_id ? session : undefined
+}
+
+/** A new JWT for a session that lives. */
+export function refreshSession(
+  deps: Pick<PeopleDeps, 'tokens' | 'clock'>,
+  { session }: SignedIn,
+): Promise<{ token: string; expires_in: number }> {
+  return deps.tokens.issue(session, deps.clock.now())
+}
+
+/** Signs out: the session ends on the server, so that its cookie and its JWTs are worth nothing at once. */
+export function endSession(deps: EndDeps, who: SignedIn, address: string): Promise<boolean> {
+  return endOneSession(deps, who, address, 'signed_out')
+}
+
+export type EndDeps = Pick<PeopleDeps, 'sessions' | 'clock' | 'random'>
+
+/**
+ * Why a session ended, for the trail. `replaced`: its browser signed in anew; `revoked`: its person ended it from the list of
+ * their sessions; `lapsed`: idle, or past its limit.
+ */
+type EndReason = 'signed_out' | 'revoked' | 'replaced' | 'factor_changed' | 'enrolled_anew' | 'lapsed'
+
+/** Sessions looked at in one go. */
+const BATCH = 200
+
+/** Ends one session on the word of whoever holds it. @returns false when it was over already */
+export function endOneSession(
+  deps: EndDeps,
+  { session, user }: { session: Session; user: User },
+  address: string,
+  reason: EndReason,
+): Promise<boolean> {
+  const entry = endedEntry(deps, session, { kind: 'user', id: user.id, address }, reason)
+  return deps.sessions.end(session.id, entry.at, entry)
+}
+
+/** Ends every session of the person, on all browsers. */
+export async function endAllSessions(
+  deps: EndDeps,
+  user: User,
+  address: string,
+  reason: EndReason,
+): Promise<void> {
+  const actor = { kind: 'user', id: user.id, address } as const
+  await deps.sessions.endAllOf(user.id, deps.clock.now(), (session) =>
+    endedEntry(deps, session, actor, reason),
+  )
+}
+
+/**
+ * Ends sessions that lapsed, so that the trail tells of their end, and deletes those whose end it has. For a clean-up now
+ * and then; a lapsed session is worth nothing before it, too.
+ */
+export async function deleteOverSessions(deps: EndDeps): Promise<{ ended: number; deleted: number }> {
+  const now = deps.clock.now()
+  let ended = 0
+  for (;;) {
+    const lapsed = await deps.sessions.lapsed(now, BATCH)
+    const done = await Promise.all(
+      lapsed.map((session) => {
+        const entry = endedEntry(deps, session, { kind: 'service' }, 'lapsed')
+        return deps.sessions.endLapsed(session.id, now, entry)
+      }),
+    )
+    ended += done.filter(Boolean).length
+    if (lapsed.length < BATCH) break
+  }
+  return { ended, deleted: await deps.sessions.deleteEnded() }
+}
+
+function endedEntry(deps: EndDeps, session: Session, actor: AuditActor, reason: EndReason): AuditEntry {
+  const { user_id: id, account_id } = session
+  const owner = { id, ...(account_id === undefined ? {} : { account_id }) }
+  return personAudit(deps, 'session.ended', owner, { actor, subject: session.id, detail: { reason } })
+}
+
+/** Sessions listed at most; of more the latest used are shown. */
+const LISTED = 100
+
+/** The person's live sessions, the latest used first; the one that asks is always among them. */
+export async function listSessions(deps: EndDeps, { session, user }: SignedIn): Promise<Session[]> {
+  const found = await deps.sessions.liveOf(user.id, deps.clock.now(), LISTED)
+  return found.some(({ id }) => id === session.id) ? found : [...found.slice(0, LISTED - 1), session]
+}
+
+/**
+ * Ends one session of the person at once, for its cookie and its JWTs.
+ * @throws Refusal `not_found` for malformed, unknown, foreign and ended ones alike (T55)
+ */
+export async function endOwnSession(
+  deps: EndDeps,
+  { user }: SignedIn,
+  id: string,
+  address: string,
+): Promise<void> {
+  const session = isId('ses', id) ? await deps.sessions.findLive(id, deps.clock.now()) : undefined
+  if (session === undefined || session.user_id !== user.id) throw refusal('not_found')
+  if (!(await endOneSession(deps, { session, user }, address, 'revoked'))) throw refusal('not_found')
+}
+
+/** Ends every session of the person but the one that asks. @returns how many */
+export async function endOtherSessions(deps: EndDeps, who: SignedIn, address: string): Promise<number> {
+  const { user } = who
+  let ended = 0
+  for (;;) {
+    // One more than a batch: the one that asks stays among them.
+    const found = await deps.sessions.liveOf(user.id, deps.clock.now(), BATCH + 1)
+    const others = found.filter(({ id }) => id !== who.session.id)
+    const done = await Promise.all(
+      others.map((session) => endOneSession(deps, { session, user }, address, 'revoked')),
+    )
+    ended += done.filter(Boolean).length
+    if (found.length <= BATCH) return ended
+  }
+}
