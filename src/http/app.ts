@@ -1,40 +1,25 @@
-import express, { type Express } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import { createEdge } from './edge.ts'
 import { errorResponse, unknownPath } from './error-response.ts'
 import type { HttpDeps } from './http-deps.ts'
-import { literalPath } from './middleware/literal-path.ts'
-import { logRequests } from './middleware/log-requests.ts'
-import { noStore } from './middleware/no-store.ts'
-import { requestId } from './middleware/request-id.ts'
-import { securityHeaders } from './middleware/security-headers.ts'
-import { accountViewRoutes } from './routes/account-view.ts'
-import { apiKeyRoutes } from './routes/api-keys.ts'
+import { logRequests, requestId } from './middleware/log-requests.ts'
+import { noStore, securityHeaders } from './middleware/security-headers.ts'
+import { accountViewRoutes } from './routes/account.ts'
+import { apiKeyRoutes, webhookSecretRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
-import { batchDecisionRoutes } from './routes/batch-decisions.ts'
-import { bootstrapRoutes } from './routes/bootstrap.ts'
-import { chatRoutes } from './routes/chat.ts'
-import { chatLinkRoutes } from './routes/chat-links.ts'
-import { consentRoutes } from './routes/consents.ts'
-import { decisionRoutes } from './routes/decisions.ts'
-import { deliveryRoutes } from './routes/deliveries.ts'
+import { bootstrapRoutes, consentRoutes } from './routes/bootstrap.ts'
+import { chatLinkRoutes, chatRoutes } from './routes/chat.ts'
+import { batchDecisionRoutes, decisionRoutes, inboxEventRoutes } from './routes/decisions.ts'
 import { enrollmentRoutes } from './routes/enrollment.ts'
-import { healthRoutes } from './routes/health.ts'
-import { inboxEventRoutes } from './routes/inbox-events.ts'
-import { meRoutes } from './routes/me.ts'
-import { memberRoutes } from './routes/members.ts'
-import { membershipRoutes } from './routes/memberships.ts'
-import { openapiRoutes } from './routes/openapi.ts'
-import { ownSessionRoutes } from './routes/own-sessions.ts'
-import { pageRoutes } from './routes/pages.ts'
-import { policyRoutes } from './routes/policy.ts'
-import { profileRoutes } from './routes/profile.ts'
+import { membershipRoutes, meRoutes, profileRoutes } from './routes/me.ts'
+import { memberRoutes, policyRoutes } from './routes/members.ts'
+import { pageRoutes, serviceWorkerRoutes } from './routes/pages.ts'
 import { pushRoutes } from './routes/push.ts'
-import { serviceWorkerRoutes } from './routes/service-worker.ts'
-import { sessionRoutes } from './routes/session.ts'
-import { verificationRoutes } from './routes/verification.ts'
-import { webhookSecretRoutes } from './routes/webhook-secret.ts'
-import { webhookRoutes } from './routes/webhooks.ts'
+import { verificationRoutes } from './routes/receipts.ts'
+import { healthRoutes, openapiRoutes } from './routes/service.ts'
+import { ownSessionRoutes, sessionRoutes } from './routes/session.ts'
+import { deliveryRoutes, webhookRoutes } from './routes/webhooks.ts'
 
 /** The whole HTTP surface, one line a mount, in the order in which requests meet it. */
 export function createHttpApp(deps: HttpDeps): Express {
@@ -81,4 +66,20 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use(unknownPath)
   app.use(errorResponse(deps))
   return app
+}
+
+/** A path that is no percent-encoding (`%zz`) is read letter by letter: routes then meet it as any other malformed id (T68). */
+const literalPath: RequestHandler = (request, _response, next) => {
+  const [path = '', ...query] = request.url.split('?')
+  if (!isDecodable(path)) request.url = [path.replaceAll('%', '%25'), ...query].join('?')
+  next()
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,8 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
 import { Refusal, refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
-import { loggedPath } from './middleware/log-requests.ts'
-import { requestIdOf } from './middleware/request-id.ts'
+import { loggedPath, requestIdOf } from './middleware/log-requests.ts'
 
 /** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id, or 503; details go to the log. */
 export function errorResponse({

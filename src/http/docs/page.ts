@@ -1,8 +1,17 @@
-import { type OpenApi, readDocument } from './document.ts'
-import { type Html, html } from './html.ts'
-import { operationView, type Placed, schemeName } from './operation-view.ts'
-import { inline, prose } from './prose.ts'
-import { schemaView } from './schema-view.ts'
+import {
+  type Answer,
+  type Media,
+  nameOfRef,
+  type OpenApi,
+  type Operation,
+  type Parameter,
+  readDocument,
+  resolveAnswer,
+  resolveParameter,
+  resolveSchema,
+  type SchemaNode,
+} from './document.ts'
+import { type Html, html, inline, jsonBlock, prose } from './html.ts'
 
 /** The interface as a page for people: no script, the same for everybody. @param styleHref address of the stylesheet */
 export function renderDocs(json: unknown, styleHref: string): string {
@@ -88,4 +97,143 @@ function schemasView(openapi: OpenApi): Html {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** One operation with its place. */
+interface Placed {
+  method: string
+  path: string
+  operation: Operation
+}
+
+/** Everything about one operation. */
+function operationView(openapi: OpenApi, { method, path, operation }: Placed): Html {
+  const { operationId: id, summary, description, security, requestBody, responses } = operation
+  const parameters = (operation.parameters ?? []).map((named) => resolveParameter(openapi, named))
+  const body = requestBody === undefined ? undefined : Object.values(requestBody.content)[0]
+  return html`<article class="operation" id="${id}">
+<h3><a class="anchor" href="#${id}">${summary}</a></h3>
+<p class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></p>
+${description === undefined ? undefined : prose(description)}
+${security === undefined ? undefined : html`<p class="access"><strong>Who:</strong> ${accessOf(security)}</p>`}
+${parameters.length === 0 ? undefined : html`<h4>Parameters</h4><dl class="fields">${parameters.map((parameter) => fieldView(parameter.name, { ...parameter.schema, description: describeParameter(parameter) }, parameter.required ?? false))}</dl>`}
+${body === undefined ? undefined : html`<h4>Body</h4>${mediaView(openapi, body)}`}
+<h4>Answers</h4>
+${Object.entries(responses).map(([status, answer]) => answerView(openapi, status, resolveAnswer(openapi, answer)))}
+</article>`
+}
+
+function describeParameter({ in: place, schema }: Parameter): string {
+  return `In the ${place}. ${schema.description ?? ''}`.trim()
+}
+
+/** Refusals all have one form, so only their codes are listed. */
+function answerView(openapi: OpenApi, status: string, answer: Answer): Html {
+  const media = Object.values(answer.content ?? {})[0]
+  const refused = media?.schema?.$ref !== undefined && nameOfRef(media.schema.$ref) === 'Error'
+  const names = Object.keys(answer.headers ?? {})
+  return html`<section class="answer"><h5><span class="status s${status.charAt(0)}">${status}</span></h5><div>${prose(answer.description)}${names.length === 0 ? undefined : html`<p class="facts">headers ${names.map((name) => html`<code>${name}</code> `)}</p>`}${media === undefined || refused ? undefined : mediaView(openapi, media)}</div></section>`
+}
+
+function mediaView(openapi: OpenApi, media: Media): Html {
+  const named = media.schema?.$ref
+  const examples = media.example === undefined ? media.examples : { example: { value: media.example } }
+  return html`${named === undefined ? undefined : html`<p class="type"><a href="#schema-${nameOfRef(named)}">${nameOfRef(named)}</a></p>`}${media.schema === undefined ? undefined : schemaView(openapi, media.schema)}${Object.entries(examples ?? {}).map(([name, { value }]) => html`<p class="caption">${name.replaceAll('_', ' ')}</p>${jsonBlock(value)}`)}`
+}
+
+function accessOf(security: NonNullable<Operation['security']>): Html {
+  if (security.length === 0) return html`anybody`
+  const ways = security.map((way) =>
+    Object.entries(way).map(([scheme, scopes], index) => {
+      const scoped = scopes.length > 0 ? html` with scope <code>${scopes.join(' ')}</code>` : undefined
+      return html`${index > 0 ? ' with ' : ''}<a href="#security-${scheme}">${schemeName(scheme)}</a>${scoped}`
+    }),
+  )
+  return html`${ways.map((way, index) => html`${index > 0 ? ', or ' : ''}${way}`)}`
+}
+
+/** `apiKey` → `API key`. */
+function schemeName(scheme: string): string {
+  return scheme.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/^api\b/, 'API')
+}
+
+/** Long paths may break after a slash. */
+function breakable(path: string): Html[] {
+  return path.split(/(?<=\/)/).map((part) => html`${part}<wbr>`)
+}
+
+/** Beyond this, nested fields are named by their type only. */
+const MAX_DEPTH = 5
+
+/** The fields of a schema, or what it consists of when it has none. A named schema is shown open. */
+function schemaView(openapi: OpenApi, given: SchemaNode): Html {
+  const schema = resolveSchema(openapi, given)
+  if (schema.properties !== undefined) return fieldsOf(schema, 1)
+  if (schema.anyOf !== undefined)
+    return html`<p class="type">One of:</p><ul>${schema.anyOf.map((part) => html`<li>${typeOf(part)}${note(openapi, part)}</li>`)}</ul>`
+  return html`<p class="type">${typeOf(schema)}</p>`
+}
+
+function note(openapi: OpenApi, schema: SchemaNode): Html | undefined {
+  const { description } = resolveSchema(openapi, schema)
+  return description === undefined ? undefined : html` — ${inline(description)}`
+}
+
+function fieldsOf(schema: SchemaNode, depth: number): Html {
+  const required = new Set(schema.required)
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) =>
+    fieldView(name, field, required.has(name), depth),
+  )
+  return html`<dl class="fields">${rows}</dl>`
+}
+
+/** One field or parameter: name, type, whether it must be there, what it means, what holds for it. */
+function fieldView(name: string, schema: SchemaNode, required: boolean, depth = 1): Html {
+  const inner = innerOf(schema)
+  const nested = inner.properties !== undefined && depth < MAX_DEPTH ? fieldsOf(inner, depth + 1) : undefined
+  const facts = factsOf(schema)
+  return html`<dt><code>${name}</code> <span class="type">${typeOf(schema)}</span>${required ? undefined : html` <span class="optional">optional</span>`}</dt>
+<dd>${schema.description === undefined ? undefined : html`<p>${inline(schema.description)}</p>`}${facts.length > 0 ? html`<p class="facts">${facts}</p>` : undefined}${nested}</dd>`
+}
+
+/** The object inside a list or a nullable field. */
+function innerOf(schema: SchemaNode): SchemaNode {
+  if (schema.items !== undefined) return innerOf(schema.items)
+  const real = schema.anyOf?.filter((part) => part.type !== 'null')
+  return real?.length === 1 && real[0] !== undefined ? innerOf(real[0]) : schema
+}
+
+function typeOf(schema: SchemaNode): Html {
+  if (schema.$ref !== undefined) {
+    const name = nameOfRef(schema.$ref)
+    return html`<a href="#schema-${name}">${name}</a>`
+  }
+  if (schema.anyOf !== undefined)
+    return html`${schema.anyOf.map((part, index) => html`${index > 0 ? ' or ' : ''}${typeOf(part)}`)}`
+  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`
+  if (schema.enum !== undefined)
+    return html`${schema.enum.map((value, index) => html`${index > 0 ? ' | ' : ''}<code>${JSON.stringify(value)}</code>`)}`
+  if (schema.items !== undefined) return html`list of ${typeOf(schema.items)}`
+  const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? 'any value']
+  return html`${types.join(' or ')}${schema.format === undefined ? undefined : ` (${schema.format})`}`
+}
+
+function factsOf(schema: SchemaNode): Html[] {
+  const known: [string, unknown][] = [
+    ['at least', schema.minimum],
+    ['at most', schema.maximum],
+    ['characters at most', schema.maxLength],
+    ['entries at least', schema.minItems],
+    ['entries at most', schema.maxItems],
+    ['if left out', schema.default],
+    // An example says the same more plainly.
+    ['pattern', schema.example === undefined ? schema.pattern : undefined],
+    ['example', schema.example],
+  ]
+  return known
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([name, value]) =>
+        html`<span>${name} <code>${typeof value === 'string' ? value : JSON.stringify(value)}</code></span> `,
+    )
 }

@@ -8,7 +8,7 @@ import {
   type CallerDeps,
 } from '../../flow/authenticate-caller.ts'
 import { clientAddress } from './client-address.ts'
-import { lookAgainAfterBody } from './look-again.ts'
+import { lookAgainAfterBody } from './json-body.ts'
 
 const callers = new WeakMap<Response, Caller>()
 

@@ -1,5 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
+import type { SessionGrant } from '../../flow/people/sessions.ts'
 
 /** Cookies of this service: who is signed in, and whether codes may sign in on this browser. */
 export type CookieKind = 'session' | 'device'
@@ -44,4 +45,17 @@ export function writeCookie(
     sameSite: 'lax',
   })
   response.append('Set-Cookie', cookie)
+}
+
+/** Sets the cookies of a new session and, where this browser became a known one, of the device. */
+export function setGrantCookies(
+  response: Response,
+  { settings, clock }: { settings: { baseUrl: string }; clock: { now(): Date } },
+  grant: SessionGrant & { device?: string },
+): void {
+  const left = grant.session.expires_at.getTime() - clock.now().getTime()
+  const seconds = Math.max(1, Math.floor(left / 1000))
+  writeCookie(response, 'session', settings.baseUrl, grant.cookie, seconds)
+  if (grant.device !== undefined)
+    writeCookie(response, 'device', settings.baseUrl, grant.device, DEVICE_COOKIE_SECONDS)
 }

@@ -1,7 +1,6 @@
-import express, { type RequestHandler } from 'express'
+import express, { type Request, type RequestHandler, type Response } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { guardJson } from './guard-json.ts'
-import { lookAgain } from './look-again.ts'
 
 const BODY_LIMIT = '64kb'
 
@@ -37,8 +36,25 @@ const guard: RequestHandler = (request, _response, next) => {
   next()
 }
 
+const looks = new WeakMap<Response, () => Promise<void>>()
+
+/**
+ * Who is let in is asked before the body is read, so that strangers' bodies are not. A client can hold its body back until
+ * the service cuts it off; what was true of its session or key at the head may not be at the end (T23, T54).
+ * @param look asks again, and throws the refusal if the answer is another
+ */
+export function lookAgainAfterBody(request: Request, response: Response, look: () => Promise<void>): void {
+  if (!request.complete) looks.set(response, look)
+}
+
+/** Once the body is there: a caller who sent it late is checked again. */
+const lookAgain: RequestHandler = async (_request, response, next) => {
+  await looks.get(response)?.()
+  next()
+}
+
 /**
  * Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64).
- * Whoever was let in before it came is asked for again if it came late.
+ * A caller who was let in before the body came is checked again if it came late.
  */
 export const jsonBody: RequestHandler[] = [requireJsonType, read, guard, lookAgain]

@@ -1,7 +1,7 @@
-import type { RequestHandler } from 'express'
+import { randomUUID } from 'node:crypto'
+import type { RequestHandler, Response } from 'express'
 import type { Log } from '../../flow/ports.ts'
 import { clientAddress } from './client-address.ts'
-import { requestIdOf } from './request-id.ts'
 
 /** The path for the log: without the one secret that the interface puts into an address, in whatever coding it comes. */
 export function loggedPath(path: string): string {
@@ -32,4 +32,17 @@ export function logRequests(log: Log): RequestHandler {
     })
     next()
   }
+}
+
+const HEADER = 'X-Request-Id'
+
+/** Gives every answer an id of our own making, for the caller to quote and the log to be searched by. */
+export const requestId: RequestHandler = (_request, response, next) => {
+  response.setHeader(HEADER, randomUUID())
+  next()
+}
+
+/** The id given to this answer. */
+export function requestIdOf(response: Response): string {
+  return String(response.getHeader(HEADER) ?? '')
 }

@@ -48,3 +48,9 @@ const permissions: RequestHandler = (_request, response, next) => {
   )
   next()
 }
+
+/** Answers of the API are for the one who asked, now. */
+export const noStore: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store')
+  next()
+}

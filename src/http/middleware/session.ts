@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import type { PeopleDeps } from '../../flow/deps.ts'
 import type { Client } from '../../flow/people/sessions.ts'
@@ -8,11 +8,11 @@ import {
   type SessionUse,
   type SignedIn,
 } from '../../flow/people/sessions.ts'
+import type { Owner } from '../../flow/webhooks/manage-webhooks.ts'
 import { bearerToken } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'
-import { refuseForeignOrigin } from './csrf.ts'
-import { lookAgainAfterBody } from './look-again.ts'
+import { lookAgainAfterBody } from './json-body.ts'
 
 type SessionHttpDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'> & {
   settings: { baseUrl: string }
@@ -85,4 +85,56 @@ function credentialOf(request: Request, baseUrl: string): SessionCredential | un
   }
   const cookie = readCookie(request, 'session', baseUrl)
   return cookie === undefined ? undefined : { cookie }
+}
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Refuses what another site made a browser send (T22). A request that rides on a cookie must be JSON (forms cannot send
+ * that) and name our own origin; a missing `Origin` is refused too, since browsers send it with every such request.
+ * @param byCookie does a cookie of ours come along?
+ * @throws Refusal `csrf_refused`
+ */
+function refuseForeignOrigin(request: Request, baseUrl: string, byCookie: boolean): void {
+  if (SAFE_METHODS.has(request.method)) return
+  const origin = request.get('Origin')
+  if (origin !== undefined && origin !== baseUrl) throw refusal('csrf_refused')
+  if (request.get('Sec-Fetch-Site') === 'cross-site') throw refusal('csrf_refused')
+  if (byCookie && (origin === undefined || !isJson(request))) throw refusal('csrf_refused')
+}
+
+/** The check for routes that are open to everybody: sign-in and enrolment. */
+export function sameOrigin({ settings }: { settings: { baseUrl: string } }): RequestHandler {
+  return (request, _response, next) => {
+    const kinds = ['session', 'device'] as const
+    const byCookie = kinds.some((kind) => readCookie(request, kind, settings.baseUrl) !== undefined)
+    refuseForeignOrigin(request, settings.baseUrl, byCookie)
+    next()
+  }
+}
+
+function isJson(request: Request): boolean {
+  const type = request.get('Content-Type')?.split(';', 1)[0]
+  return type?.trim().toLowerCase() === 'application/json'
+}
+
+/** Runs the steps, and ends there, for a JWT or, without an `Authorization` header, a session cookie; others go on. */
+export function whenSession<Params extends Record<string, string>>(
+  baseUrl: string,
+  steps: RequestHandler<Params>[],
+): RequestHandler<Params> {
+  const inner = Router({ mergeParams: true }).use<Params>(steps)
+  return (request, response, next) => {
+    const bare = request.get('Authorization') === undefined
+    const byCookie = bare && readCookie(request, 'session', baseUrl) !== undefined
+    if (byCookie || /^[^.]+\.[^.]+\.[^.]+$/.test(bearerToken(request))) inner(request, response, next)
+    else next()
+  }
+}
+
+/** The signed-in person as the owner of their account. Only behind `requireSession`. */
+export function ownerOf(request: Request, response: Response): Owner {
+  const { user } = sessionOf(response)
+  const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
+  return { accountId: user.account_id, actor }
 }

@@ -3,12 +3,13 @@ import { fieldRequired } from '../../domain/errors.ts'
 import { changeApiKey } from '../../flow/change-api-key.ts'
 import { createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { changeKeyBody, newKeyBody, presentKey } from '../api/api-keys.ts'
+import { parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByPerson } from '../middleware/limit.ts'
-import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { limitByKey, limitByPerson } from '../middleware/limit.ts'
+import { requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 
 /** An owner's API keys: list, create, change, revoke. Sessions only, never an API key: a key must not make keys. */
 export function apiKeyRoutes(deps: HttpDeps): Router {
@@ -62,5 +63,38 @@ function revoke(deps: HttpDeps): RequestHandler<{ id: string }> {
     const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
     const key = await revokeApiKey(deps, request.params.id, user.account_id, actor)
     response.json({ ok: true, key: presentKey(key) })
+  }
+}
+
+/** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
+export function webhookSecretRoutes(deps: HttpDeps): Router {
+  const router = Router()
+  const forSession = [requireSession(deps), secretsOfAccount(deps)]
+  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
+  // An API key is answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
+  router.get('/', whenSession(deps.settings.baseUrl, forSession), forKey)
+  return router
+}
+
+function secretOfKey(deps: HttpDeps): RequestHandler {
+  return (_request, response) => {
+    const { key } = callerOf(response)
+    const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
+    response.json({ webhook_signing_secret })
+  }
+}
+
+function secretsOfAccount(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const live = (await deps.apiKeys.list(sessionOf(response).user.account_id)).filter(
+      (key) => key.revoked_at === null,
+    )
+    const keys = live.map((key) => ({
+      id: key.id,
+      name: key.name,
+      key_prefix: key.key_prefix,
+      webhook_signing_secret: deps.vault.webhookSecret(key.id, key.secret_version),
+    }))
+    response.json({ keys })
   }
 }

@@ -1,6 +1,7 @@
 import { type RequestHandler, Router } from 'express'
 import { invalidField } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
 import { cancelRequest } from '../../flow/cancel-request.ts'
 import { consumeRequest } from '../../flow/consume-request.ts'
 import { createRequest, findMade, refuseBlankAction, refuseSandboxFields } from '../../flow/create-request.ts'
@@ -8,6 +9,7 @@ import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
 import { runOnce } from '../../flow/run-once.ts'
 import { waitForDecision } from '../../flow/wait-for-decision.ts'
+import { watchRequest } from '../../flow/watch-request.ts'
 import {
   consumeBody,
   listQuery,
@@ -17,14 +19,12 @@ import {
   waitQuery,
 } from '../api/approvals.ts'
 import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
-import { clientGone } from '../client-gone.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
+import { decodeCursor, encodeCursor, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey } from '../middleware/limit.ts'
-import { parseBody } from '../parse.ts'
-import { streamEvents } from './approval-events.ts'
 
 /** The callers' side of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
@@ -127,5 +127,69 @@ function consume(deps: HttpDeps): RequestHandler<{ id: string }> {
   return async (request, response) => {
     const use = parseBody(consumeBody, request.body)
     response.json(presentConsumed(await consumeRequest(deps, callerOf(response), request.params.id, use)))
+  }
+}
+
+/** A stream ends after an hour at the latest; clients come back by themselves. */
+const STREAM_MS = 3_600_000
+
+/** `GET /:id/events`: the request as server-sent events, from now until it is decided, withdrawn or expired. */
+function streamEvents(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const caller = callerOf(response)
+    const giveBack = deps.waitSlots.take(caller.key.id)
+    const gone = clientGone(response)
+    const until = new Date(deps.clock.now().getTime() + STREAM_MS)
+    const states = watchRequest(deps, caller, request.params.id, { until, signal: gone })
+    try {
+      const first = await states.next()
+      if (first.done) return
+      if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
+      else {
+        const events = openEventStream(response)
+        if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
+        events.end()
+      }
+    } finally {
+      await states.return()
+      giveBack()
+    }
+  }
+}
+
+/** A client that has the final state and comes back all the same must stop: 204 tells an EventSource to. */
+function isSettledFor({ status, version }: ApprovalRequest, lastEventId: string | undefined): boolean {
+  return status !== 'pending' && lastEventId === String(version)
+}
+
+async function sendAll(
+  deps: HttpDeps,
+  events: EventStream,
+  first: ApprovalRequest,
+  later: AsyncIterable<ApprovalRequest>,
+): Promise<void> {
+  const show = statusSender(events)
+  let { status } = first
+  try {
+    await show(first)
+    for await (const state of later) {
+      await show(state)
+      status = state.status
+    }
+    if (status === 'pending' && deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
+  } catch (error) {
+    await events.send({ event: 'error', data: errorEventData(deps, error) })
+  }
+}
+
+/** Sends a state only when it looks different from the one before. */
+function statusSender(events: EventStream): (request: ApprovalRequest) => Promise<void> {
+  let shown = ''
+  return async (request) => {
+    const data = presentRequest(request)
+    const text = JSON.stringify(data)
+    if (text === shown) return
+    shown = text
+    await events.send({ event: 'status', id: String(request.version), data })
   }
 }

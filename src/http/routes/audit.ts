@@ -1,18 +1,17 @@
-import { type RequestHandler, Router } from 'express'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type RequestHandler, type Response, Router } from 'express'
 import type { AuditRecord } from '../../domain/audit.ts'
-import { Refusal } from '../../domain/errors.ts'
+import { invalidField, Refusal } from '../../domain/errors.ts'
 import { exportAudit } from '../../flow/audit/export-audit.ts'
 import { nameParties } from '../../flow/audit/name-parties.ts'
 import { readAudit } from '../../flow/audit/read-audit.ts'
-import { isByTime } from '../../flow/audit/walk-audit.ts'
+import { type AuditPosition, isByTime } from '../../flow/audit/walk-audit.ts'
 import { auditExportQuery, auditQuery, presentAudit } from '../api/audit.ts'
-import { decodeAuditCursor, encodeAuditCursor } from '../audit-cursor.ts'
-import { EXPORT_FORMATS, type ExportFormat } from '../audit-export.ts'
+import { given, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { given, parseBody } from '../parse.ts'
-import { sendFile } from '../send-file.ts'
 
 /** The audit trail as people may see it: of an account they belong to, page by page or as a file. */
 export function auditRoutes(deps: HttpDeps): Router {
@@ -75,4 +74,129 @@ async function* piecesOf(
 
 function shown(record: AuditRecord) {
   return record.entry === undefined ? [] : [presentAudit(record, record.entry)]
+}
+
+type Shown = ReturnType<typeof presentAudit>
+
+/** How a trail is written to a file. */
+interface ExportFormat {
+  type: string
+  extension: string
+  /** What stands before all entries. */
+  head: string
+  /** One entry. */
+  line(shown: Shown): string
+}
+
+const COLUMNS = [
+  'seq',
+  'id',
+  'type',
+  'at',
+  'actor_kind',
+  'actor_id',
+  'actor_address',
+  'subject',
+  'detail',
+  'hash',
+] as const
+
+function cellsOf({ seq, id, type, at, actor, subject, detail, hash }: Shown): (string | number)[] {
+  const { kind, id: actorId = '', address = '' } = actor
+  return [seq, id, type, at, kind, actorId, address, subject, JSON.stringify(detail), hash]
+}
+
+/** The formats of `GET /api/v1/account/audit/export`. */
+const EXPORT_FORMATS: Readonly<Record<'ndjson' | 'csv', ExportFormat>> = {
+  ndjson: {
+    type: 'application/x-ndjson; charset=utf-8',
+    extension: 'ndjson',
+    head: '',
+    // JSON has no line breaks outside of texts, and escapes them there.
+    line: (shown) => `${JSON.stringify(shown)}\n`,
+  },
+  csv: {
+    type: 'text/csv; charset=utf-8; header=present',
+    extension: 'csv',
+    head: csvLine(COLUMNS),
+    line: (shown) => csvLine(cellsOf(shown)),
+  },
+}
+
+/** Spreadsheets take a cell that begins like this for a formula, some also in the wide forms of East Asian typing. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
+
+/** One line of a CSV file (RFC 4180). No cell can begin a formula: an apostrophe before it makes a spreadsheet take it as text. */
+function csvLine(cells: readonly (string | number)[]): string {
+  return `${cells.map(csvCell).join(',')}\r\n`
+}
+
+/** Numbers of ours are safe as they are. */
+function csvCell(value: string | number): string {
+  if (typeof value === 'number') return String(value)
+  const text = FORMULA.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** Position after this record, as opaque text; with its time where records come in the order of time. */
+function encodeAuditCursor({ seq, at }: AuditPosition): string {
+  const text = at === undefined ? String(seq) : `${seq}.${at.getTime()}`
+  return Buffer.from(text).toString('base64url')
+}
+
+/**
+ * @param byTime do the records come in the order of time?
+ * @throws Refusal `invalid_field` for anything `encodeAuditCursor` did not make for such a list
+ */
+function decodeAuditCursor(text: string, byTime: boolean): AuditPosition {
+  const plain = Buffer.from(text, 'base64url').toString('latin1')
+  const [, digits, time] = /^([1-9][0-9]{0,15})(?:\.([0-9]{1,16}))?$/.exec(plain) ?? []
+  const at = time === undefined ? {} : { at: new Date(Number(time)) }
+  const position = { seq: Number(digits), ...at }
+  const known = Number.isSafeInteger(position.seq) && !Number.isNaN(at.at?.getTime() ?? 0)
+  if (!known || (time !== undefined) !== byTime || encodeAuditCursor(position) !== text)
+    throw invalidField('cursor', 'must be the next_cursor of an earlier page')
+  return position
+}
+
+/** A reader who takes nothing for this long is cut off, so that nobody holds a file open for ever (T67). */
+const STALL_MS = 60_000
+
+/** What the client is told of the file. */
+interface FileFacts {
+  /** Media type. */
+  type: string
+  /** Ours: letters, digits, hyphens and dots. */
+  name: string
+}
+
+/**
+ * Sends a file while it is being made: the next piece is made when the client has taken the one before, and none any more
+ * once the client is gone. What fails on the way cuts the connection, so that no part passes for the whole.
+ * @throws what `pieces` throws; nothing when the client went away
+ */
+async function sendFile(
+  response: Response,
+  { type, name }: FileFacts,
+  pieces: AsyncIterable<string>,
+): Promise<void> {
+  response.setHeader('Content-Type', type)
+  response.setHeader('Content-Disposition', `attachment; filename="${name}"`)
+  response.setHeader('X-Accel-Buffering', 'no')
+  if (response.req.method === 'HEAD') {
+    response.end()
+    return
+  }
+  response.setTimeout(STALL_MS, () => response.destroy())
+  try {
+    await pipeline(Readable.from(pieces, { highWaterMark: 1 }), response)
+  } catch (error) {
+    if (!isGone(error)) throw error
+  } finally {
+    response.setTimeout(0)
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }

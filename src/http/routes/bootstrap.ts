@@ -1,13 +1,17 @@
-import { type RequestHandler, Router } from 'express'
+import { type Request, type RequestHandler, Router } from 'express'
+import { type ConsentInput, giveConsent, startConsent } from '../../flow/bootstrap/give-consent.ts'
 import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
+import { reviewConsent, waitingConsents } from '../../flow/bootstrap/review-consent.ts'
 import { noteCollection } from '../../flow/bootstrap/settle-bootstrap.ts'
 import { startBootstrap } from '../../flow/bootstrap/start-bootstrap.ts'
 import { bootstrapBody, presentPoll, presentStarted } from '../api/bootstrap.ts'
+import { consentBody, presentConsent, presentWaitingConsent } from '../api/consents.ts'
+import { parseBody, readProof } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByAddress } from '../middleware/limit.ts'
-import { parseBody } from '../parse.ts'
+import { limitByAddress, limitByPerson } from '../middleware/limit.ts'
+import { requireSession, sessionOf } from '../middleware/session.ts'
 
 /** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everybody; a person decides. */
 export function bootstrapRoutes(deps: HttpDeps): Router {
@@ -49,4 +53,49 @@ function status(deps: HttpDeps): RequestHandler<{ id: string }> {
       deps.log.warn({ error, bootstrap: polled.bootstrap.id }, 'a collected key was not noted yet'),
     )
   }
+}
+
+/** The owner's side of bootstraps: see who asks for a key, consent or refuse. Sessions only: a key must not make keys. */
+export function consentRoutes(deps: HttpDeps): Router {
+  const polled = requireSession(deps, 'polled')
+  const decider = [requireSession(deps), limitByPerson(deps, 'person')]
+  const router = Router()
+  router.get('/', polled, list(deps))
+  router.get('/:id', polled, review(deps))
+  router.post('/:id/decision/options', decider, jsonBody, options(deps))
+  router.post('/:id/decision', decider, jsonBody, decision(deps))
+  return router
+}
+
+function list(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const waiting = await waitingConsents(deps, sessionOf(response).user)
+    response.json({ data: waiting.map(presentWaitingConsent), next_cursor: null })
+  }
+}
+
+function review(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    response.json(presentConsent(await reviewConsent(deps, sessionOf(response).user, request.params.id)))
+  }
+}
+
+function options(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    response.json(await startConsent(deps, sessionOf(response).user, consentOf(request)))
+  }
+}
+
+function decision(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const input = consentOf(request)
+    const proof = readProof(request.body, input.address)
+    const { id, status } = await giveConsent(deps, sessionOf(response).user, input, proof)
+    response.json({ id, status })
+  }
+}
+
+function consentOf(request: Request<{ id: string }>): ConsentInput {
+  const { decision, code } = parseBody(consentBody, request.body)
+  return { id: request.params.id, decision, code, address: clientAddress(request) }
 }

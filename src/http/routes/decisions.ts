@@ -1,16 +1,20 @@
 import { type RequestHandler, Router } from 'express'
+import { decideBatch } from '../../flow/batch/decide-batch.ts'
+import { startBatch } from '../../flow/batch/start-batch.ts'
 import { decide } from '../../flow/decide.ts'
 import { startDecision } from '../../flow/prove-presence.ts'
 import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
+import { watchInbox } from '../../flow/watch-inbox.ts'
+import { batchBody, batchOptionsBody, presentBatchResult } from '../api/batch-decisions.ts'
 import { decisionBody, decisionOptionsBody, presentDecided, presentReview } from '../api/decisions.ts'
 import { pendingQuery, presentWaiting } from '../api/inbox.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
+import { decodeCursor, encodeCursor, parseBody, readProof } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody, readProof } from '../parse.ts'
 
 /** The approver's side: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
 export function decisionRoutes(deps: HttpDeps): Router {
@@ -65,5 +69,62 @@ function decision(deps: HttpDeps): RequestHandler<{ id: string }> {
       address,
     }
     response.json(presentDecided(await decide(deps, user, input)))
+  }
+}
+
+/** A stream ends after a quarter of an hour, as long as a session JWT is good; clients come back by themselves. */
+const STREAM_MS = 900_000
+
+/** `GET /api/v1/me/pending/events`: tells a signed-in person whenever what waits for them may have changed. */
+export function inboxEventRoutes(deps: HttpDeps): Router {
+  const router = Router()
+  router.get('/', requireSession(deps, 'polled'), stream(deps))
+  return router
+}
+
+function stream(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const who = sessionOf(response)
+    const giveBack = deps.inboxSlots.take(who.user.id)
+    const gone = clientGone(response)
+    const until = new Date(deps.clock.now().getTime() + STREAM_MS)
+    const events = openEventStream(response)
+    try {
+      if (request.method === 'HEAD') return
+      const changes = watchInbox(deps, who, { until, signal: gone })
+      for await (const event of changes) await events.send({ event, data: {} })
+      if (deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
+    } catch (error) {
+      await events.send({ event: 'error', data: errorEventData(deps, error) })
+    } finally {
+      events.end()
+      giveBack()
+    }
+  }
+}
+
+/** Many decisions under one gesture. Sessions only; to the limiter a batch is one request. */
+export function batchDecisionRoutes(deps: HttpDeps): Router {
+  const decider = [requireSession(deps), limitByPerson(deps, 'person')]
+  const router = Router()
+  router.post('/decisions/options', decider, jsonBody, batchOptions(deps))
+  router.post('/decisions', decider, jsonBody, batchDecisions(deps))
+  return router
+}
+
+function batchOptions(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { items } = parseBody(batchOptionsBody, request.body)
+    response.json(await startBatch(deps, sessionOf(response), items))
+  }
+}
+
+function batchDecisions(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { batch_id: batchId, comment } = parseBody(batchBody, request.body)
+    const address = clientAddress(request)
+    const proof = readProof(request.body, address)
+    const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })
+    response.json({ data: results.map(presentBatchResult) })
   }
 }

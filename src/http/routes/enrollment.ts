@@ -16,13 +16,12 @@ import {
   totpEnrollmentBody,
 } from '../api/enrollment.ts'
 import { presentGrant } from '../api/session.ts'
-import { setGrantCookies } from '../grant-cookies.ts'
+import { parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
-import { sameOrigin } from '../middleware/csrf.ts'
+import { setGrantCookies } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress } from '../middleware/limit.ts'
-import { signingInClient } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { sameOrigin, signingInClient } from '../middleware/session.ts'
 import { presentTotpSetUp } from './me.ts'
 
 /** Signing up by a one-time link. The token comes in the body, never in the address. */

@@ -1,8 +1,12 @@
 import { type RequestHandler, Router } from 'express'
 import { toString as drawQr } from 'qrcode'
+import type { User } from '../../domain/user.ts'
 import type { TotpSetUp } from '../../flow/people/codes.ts'
+import { delegateCandidates, removeDelegate, setDelegate, standInOf } from '../../flow/people/delegates.ts'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
+import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/people/members.ts'
+import { changeProfile } from '../../flow/people/person.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
 import {
   codeBody,
@@ -12,14 +16,18 @@ import {
   stepUpBody,
   type totpSetUpAnswer,
 } from '../api/factors.ts'
+import { acceptanceBody } from '../api/members.ts'
+import { delegateBody, presentCandidate, profileBody } from '../api/profile.ts'
+import { presentUser } from '../api/session.ts'
 import type { Answer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
-import { setGrantCookies } from '../grant-cookies.ts'
+import { parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { clientAddress } from '../middleware/client-address.ts'
+import { setGrantCookies } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
 
 /** A person's own factors. Every change needs a fresh proof, ends the person's other sessions and renews this one. */
 export function meRoutes(deps: HttpDeps): Router {
@@ -123,4 +131,81 @@ export async function presentTotpSetUp({
 }: TotpSetUp): Promise<Answer<typeof totpSetUpAnswer>> {
   const qr_svg = await drawQr(otpauth_url, { type: 'svg', errorCorrectionLevel: 'M', margin: 2 })
   return { secret, otpauth_url, qr_svg }
+}
+
+/** How a person is called, how long their requests wait, and who decides for them. */
+export function profileRoutes(deps: HttpDeps): Router {
+  const person = [requireSession(deps), limitByPerson(deps, 'person')]
+  const router = Router()
+  router.patch('/', person, jsonBody, change(deps))
+  router.get('/delegate/candidates', person, candidates(deps))
+  router.put('/delegate', person, jsonBody, setStandIn(deps))
+  router.post('/delegate/remove', person, jsonBody, removeStandIn(deps))
+  return router
+}
+
+function change(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { name, default_ttl_seconds } = parseBody(profileBody, request.body)
+    const wanted = {
+      ...(name === undefined ? {} : { name }),
+      ...(default_ttl_seconds === undefined ? {} : { default_ttl_seconds }),
+    }
+    const { user } = sessionOf(response)
+    response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
+  }
+}
+
+function candidates(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const found = await delegateCandidates(deps, sessionOf(response).user)
+    response.json({ data: found.map(presentCandidate), next_cursor: null })
+  }
+}
+
+function setStandIn(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { proof, ...delegate } = parseBody(delegateBody, request.body)
+    const who = sessionOf(response)
+    const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
+    response.json(await answer(deps, changed))
+  }
+}
+
+function removeStandIn(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { user } = sessionOf(response)
+    response.json(await answer(deps, await removeDelegate(deps, user, clientAddress(request))))
+  }
+}
+
+async function answer(deps: HttpDeps, user: User) {
+  return { user: presentUser(user, await standInOf(deps, user)) }
+}
+
+/** What a person says to joining other people's accounts. */
+export function membershipRoutes(deps: HttpDeps): Router {
+  const person = [requireSession(deps), limitByPerson(deps, 'person'), ...jsonBody]
+  const router = Router()
+  router.post('/invitations/:id/accept', person, accept(deps))
+  router.post('/invitations/:id/decline', person, say(deps, declineInvitation))
+  router.post('/memberships/:id/leave', person, say(deps, leaveAccount))
+  return router
+}
+
+function accept(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const { token } = parseBody(acceptanceBody, request.body)
+    const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
+    await acceptInvitation(deps, request.params.id, who, token)
+    response.json({ ok: true })
+  }
+}
+
+function say(deps: HttpDeps, answer: typeof declineInvitation): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
+    await answer(deps, request.params.id, who)
+    response.json({ ok: true })
+  }
 }

@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
-import { preferredCoding } from '../content-coding.ts'
 import type { HttpDeps } from '../http-deps.ts'
-import { oneLoopbackName } from '../middleware/one-loopback-name.ts'
 import { allowServiceWorker } from '../middleware/security-headers.ts'
 
 /** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
@@ -107,5 +105,103 @@ function afterSending(response: Response, next: NextFunction): (error?: Error) =
     if (status !== 412 && status !== 416) return next(error)
     for (const header of OF_THE_FILE) response.removeHeader(header)
     response.status(status).end()
+  }
+}
+
+/** What a phone needs to put the dashboard on its home screen: iPhones show notifications to such apps alone. */
+const MANIFEST = {
+  name: 'Countersign',
+  short_name: 'Countersign',
+  id: '/',
+  start_url: '/',
+  scope: '/',
+  display: 'standalone',
+}
+
+/**
+ * The script that shows pushes, under one name for ever: browsers ask again for exactly this address, at each visit and
+ * after a day at most, so it must never be kept.
+ */
+export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>): Router {
+  const router = Router()
+  const file = join(workerDir, 'sw.js')
+  router.get('/sw.js', (_request, response, next) => {
+    response.sendFile(
+      file,
+      {
+        cacheControl: false,
+        headers: {
+          'Cache-Control': 'no-cache',
+          'Content-Type': 'text/javascript; charset=utf-8',
+          'Service-Worker-Allowed': '/',
+        },
+      },
+      (error?: Error) => error && next(error),
+    )
+  })
+  router.get('/manifest.webmanifest', (_request, response) => {
+    response.setHeader('Cache-Control', 'no-cache')
+    response.type('application/manifest+json').send(JSON.stringify(MANIFEST))
+  })
+  return router
+}
+
+/** How a built asset can be sent; `ending` is what its file has after the asset's own name. */
+interface ContentCoding {
+  name: 'br' | 'gzip' | 'identity'
+  ending: string
+}
+
+const IDENTITY: ContentCoding = { name: 'identity', ending: '' }
+/** Smallest first: where the client does not mind, the first wins. */
+const CODINGS: readonly ContentCoding[] = [
+  { name: 'br', ending: '.br' },
+  { name: 'gzip', ending: '.gz' },
+  IDENTITY,
+]
+
+/**
+ * The coding the client weighs highest in its `Accept-Encoding` (RFC 9110, section 12.5.3). Without the header, or when
+ * it allows none of ours, the plain file: every client can read that.
+ */
+function preferredCoding(acceptEncoding = ''): ContentCoding {
+  const weights = new Map(acceptEncoding.split(',').map(weighted))
+  const weight = ({ name }: ContentCoding): number => weights.get(name) ?? weights.get('*') ?? 0
+  const [best = IDENTITY] = CODINGS.toSorted((one, other) => weight(other) - weight(one))
+  return weight(best) > 0 ? best : IDENTITY
+}
+
+/** `gzip;q=0.5` as name and weight; a weight that is none counts as 0. */
+function weighted(item: string): [name: string, weight: number] {
+  const [name = '', parameter] = item.split(';', 2)
+  const quality = parameter === undefined ? 1 : Number(/^\s*q=([01](?:\.\d{0,3})?)\s*$/i.exec(parameter)?.[1])
+  return [name.trim().toLowerCase(), quality >= 0 && quality <= 1 ? quality : 0]
+}
+
+/** Other names of this machine, as a `Host` header spells them. */
+const LOOPBACK_ADDRESS = /^(?:127\.0\.0\.1|\[::1\])(:\d+)?$/
+
+interface LoopbackDeps {
+  settings: { baseUrl: string }
+  /** The proxies that stand in front: how many, or which; 0 for none. */
+  trustProxy: number | readonly string[]
+}
+
+/**
+ * Leads a page that was opened by a loopback address to the same page at `localhost`: passkeys and cookies are bound to
+ * that name (WebAuthn section 5.1.3, step 8), so nothing could be done where the visitor is. Only where the service itself
+ * is called `localhost`, on the same port, and not behind a proxy: one that names us by our address would lead in circles.
+ */
+function oneLoopbackName({ settings, trustProxy }: LoopbackDeps): RequestHandler {
+  const { hostname, host, origin } = new URL(settings.baseUrl)
+  const port = host.slice(hostname.length)
+  return (request, response, next) => {
+    const found = LOOPBACK_ADDRESS.exec(request.get('Host') ?? '')
+    if (hostname !== 'localhost' || found === null || (found[1] ?? '') !== port) return next()
+    if (trustProxy !== 0 || request.get('X-Forwarded-For') !== undefined) return next()
+    // Nothing but a path: `GET http://host/account` is well-formed, too (RFC 9112 section 3.2.2).
+    if (!request.originalUrl.startsWith('/')) return next()
+    response.setHeader('Cache-Control', 'no-store')
+    response.redirect(307, `${origin}${request.originalUrl}`)
   }
 }

@@ -6,12 +6,12 @@ import {
   testPushDevice,
 } from '../../flow/push/manage-devices.ts'
 import { newPushDeviceBody, presentPushDevice } from '../api/push.ts'
+import { parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
 
 /** A person's browsers that show notifications. */
 export function pushRoutes(deps: HttpDeps): Router {

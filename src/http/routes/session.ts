@@ -1,7 +1,13 @@
 import { type RequestHandler, Router } from 'express'
 import { placesOf } from '../../flow/people/accounts.ts'
 import { standInOf } from '../../flow/people/delegates.ts'
-import { endSession, refreshSession } from '../../flow/people/sessions.ts'
+import {
+  endOtherSessions,
+  endOwnSession,
+  endSession,
+  listSessions,
+  refreshSession,
+} from '../../flow/people/sessions.ts'
 import {
   signInWithBackupCode,
   signInWithPasskey,
@@ -13,16 +19,22 @@ import {
   passkeySignInBody,
   presentGrant,
   presentPlaces,
+  presentSession,
   presentUser,
 } from '../api/session.ts'
-import { setGrantCookies } from '../grant-cookies.ts'
+import { parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
-import { readCookie, writeCookie } from '../middleware/cookies.ts'
-import { sameOrigin } from '../middleware/csrf.ts'
+import { readCookie, setGrantCookies, writeCookie } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByAddress } from '../middleware/limit.ts'
-import { clientOf, requireCookie, requireSession, sessionOf, signingInClient } from '../middleware/session.ts'
-import { parseBody } from '../parse.ts'
+import { limitByAddress, limitByPerson } from '../middleware/limit.ts'
+import {
+  clientOf,
+  requireCookie,
+  requireSession,
+  sameOrigin,
+  sessionOf,
+  signingInClient,
+} from '../middleware/session.ts'
 
 /** Signing in and out. */
 export function sessionRoutes(deps: HttpDeps): Router {
@@ -89,5 +101,42 @@ function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): RequestHandler {
     const grant = await signIn(deps, { email, code, device }, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
     response.json(presentGrant(grant, await standInOf(deps, grant.user)))
+  }
+}
+
+/** Where a person is signed in, and the end of that. Ending takes a right away, so it needs no proof. */
+export function ownSessionRoutes(deps: HttpDeps): Router {
+  const person = [requireSession(deps), limitByPerson(deps, 'person')]
+  const router = Router()
+  router.get('/', person, list(deps))
+  router.post('/end-others', person, endOthers(deps))
+  router.post('/:id/end', person, endOne(deps))
+  return router
+}
+
+function list(deps: HttpDeps): RequestHandler {
+  return async (_request, response) => {
+    const who = sessionOf(response)
+    const sessions = await listSessions(deps, who)
+    response.json({
+      data: sessions.map((session) => presentSession(session, who.session.id)),
+      next_cursor: null,
+    })
+  }
+}
+
+function endOthers(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
+    response.json({ ok: true, ended })
+  }
+}
+
+function endOne(deps: HttpDeps): RequestHandler<{ id: string }> {
+  return async (request, response) => {
+    const who = sessionOf(response)
+    await endOwnSession(deps, who, request.params.id, clientOf(request).address)
+    if (request.params.id === who.session.id) writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
+    response.json({ ok: true })
   }
 }

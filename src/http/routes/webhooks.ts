@@ -1,5 +1,16 @@
-import { type RequestHandler, Router } from 'express'
-import { listWebhooks, readWebhook, readWebhookLog } from '../../flow/webhooks/delivery-log.ts'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
+import {
+  type DeliveryPage,
+  listWebhooks,
+  type PageQuery,
+  type RequestLog,
+  readCallbackLog,
+  readDeadLetters,
+  readRequestLog,
+  readWebhook,
+  readWebhookLog,
+  replayDelivery,
+} from '../../flow/webhooks/delivery-log.ts'
 import {
   createTestFire,
   createWebhook,
@@ -7,15 +18,14 @@ import {
   enableWebhook,
   rotateWebhook,
 } from '../../flow/webhooks/manage-webhooks.ts'
-import { presentDelivery } from '../api/deliveries.ts'
+import { deliveryQuery, presentCard, presentDelivery } from '../api/deliveries.ts'
 import { newWebhookBody, presentListed, presentWebhook } from '../api/webhooks.ts'
-import { readDeliveryPage, sendDeliveries } from '../delivery-page.ts'
+import { decodeCursor, encodeCursor, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByPerson } from '../middleware/limit.ts'
-import { requireSession, sessionOf } from '../middleware/session.ts'
-import { ownerOf } from '../owner-of.ts'
-import { parseBody } from '../parse.ts'
+import { limitByKey, limitByPerson } from '../middleware/limit.ts'
+import { ownerOf, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 
 type WithId = RequestHandler<{ id: string }>
 
@@ -88,5 +98,77 @@ function log(deps: HttpDeps): WithId {
     const { account_id } = sessionOf(response).user
     const page = readDeliveryPage(request)
     sendDeliveries(response, await readWebhookLog(deps, account_id, request.params.id, page))
+  }
+}
+
+/**
+ * What became of the news about a request: for the key that made it, its callback and its cards in chat; for the account's
+ * owner, what webhooks were told as well. And another round for a delivery that rests.
+ */
+export function deliveryRoutes(deps: HttpDeps): Router {
+  const owner = [requireSession(deps), limitByPerson(deps, 'person')]
+  const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
+  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [...owner, requestLog(deps)])
+  const router = Router()
+  router.get('/approvals/:id/deliveries', forOwner, reads, callbackLog(deps))
+  router.get('/account/dead-letters', owner, deadLetters(deps))
+  router.post('/deliveries/:id/replay', owner, replay(deps))
+  return router
+}
+
+function requestLog(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const { account_id } = sessionOf(response).user
+    const page = readDeliveryPage(request)
+    sendRequestLog(response, await readRequestLog(deps, account_id, request.params.id, page))
+  }
+}
+
+function callbackLog(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    readDeliveryPage(request)
+    sendRequestLog(response, await readCallbackLog(deps, callerOf(response), request.params.id))
+  }
+}
+
+function deadLetters(deps: HttpDeps): RequestHandler {
+  return async (request, response) => {
+    const { account_id } = sessionOf(response).user
+    sendDeliveries(response, await readDeadLetters(deps, account_id, readDeliveryPage(request)))
+  }
+}
+
+function replay(deps: HttpDeps): WithId {
+  return async (request, response) => {
+    const delivery = await replayDelivery(deps, ownerOf(request, response), request.params.id)
+    response.json(presentDelivery(delivery))
+  }
+}
+
+/** Which page is asked for. @throws Refusal `invalid_field` */
+function readDeliveryPage(request: Request): PageQuery {
+  const { limit, cursor } = parseBody(deliveryQuery, request.query)
+  return { limit, ...(cursor === undefined ? {} : { before: decodeCursor(cursor, 'dlv') }) }
+}
+
+/** Answers with a page of a delivery log. */
+function sendDeliveries(response: Response, page: DeliveryPage): void {
+  response.json(presentPage(page))
+}
+
+/** Answers with a page of the log of a request, and its cards. */
+function sendRequestLog(response: Response, log: RequestLog): void {
+  response.json({
+    ...presentPage(log),
+    cards: log.cards.map(presentCard),
+    quiet: log.quiet.map(({ approver, until }) => ({ approver, until: until.toISOString() })),
+  })
+}
+
+function presentPage({ deliveries, more }: DeliveryPage) {
+  const last = deliveries.at(-1)
+  return {
+    data: deliveries.map(presentDelivery),
+    next_cursor: more && last ? encodeCursor(last) : null,
   }
 }

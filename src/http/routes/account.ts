@@ -8,13 +8,12 @@ import {
   presentAccount,
   presentHistoryRow,
 } from '../api/account.ts'
-import { decodeCursor, encodeCursor } from '../cursor.ts'
+import { decodeCursor, encodeCursor, given, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-import { given, parseBody } from '../parse.ts'
 
 /** An account and its requests, for everybody in it as far as their role goes; its name for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
