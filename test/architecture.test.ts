@@ -57,6 +57,11 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     types: /^src\/flow\/((delivery|push)-)?ports\.ts$/,
   },
   {
+    room: /^adapters\/shared\//,
+    may: /^(adapters\/shared|src\/domain)\//,
+    types: /^src\/flow\//,
+  },
+  {
     room: /^adapters\//,
     may: /^(adapters|src\/(flow|domain))\//,
     types: /^src\/(http\/http-deps|config\/(slack|teams))\.ts$/,

@@ -1,3 +1,5 @@
+import type { types } from '@slack/bolt'
+
 /**
  * What Slack accepts in one message, in UTF-16 units and pieces (docs.slack.dev, "Block Kit"). Renderer and tests read
  * the same table; who breaks one gets `invalid_blocks` and the person sees nothing at all.
@@ -34,3 +36,16 @@ export const MESSAGE_BUDGET = {
   /** Characters of the blocks as JSON. */
   json: 12_000,
 } as const
+
+/** Is it within what Slack takes in one message, all blocks together? */
+export function fits(blocks: types.KnownBlock[]): boolean {
+  return JSON.stringify(blocks).length <= MESSAGE_BUDGET.json && textLength(blocks) <= MESSAGE_BUDGET.text
+}
+
+/** Characters of every `text` and `fallback` in the blocks. */
+function textLength(value: object): number {
+  return Object.entries(value).reduce((sum, [name, inner]: [string, unknown]) => {
+    if (typeof inner === 'object' && inner !== null) return sum + textLength(inner)
+    return typeof inner === 'string' && (name === 'text' || name === 'fallback') ? sum + inner.length : sum
+  }, 0)
+}

@@ -5,10 +5,10 @@ import type { ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
 import { removeInstallation } from '../../src/flow/chat/manage-installations.ts'
 import { findSubject } from '../../src/flow/chat/show-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { ACTION_IDS } from './action-buttons.ts'
-import { OPEN_LINK_ID, renderAnswer } from './answer-blocks.ts'
-import { unescapeText } from './escape.ts'
+import { OPEN_LINK_ID, renderAnswer } from './answers.ts'
+import { ACTION_IDS } from './cards.ts'
 import { readIncoming } from './incoming.ts'
+import { unescapeText } from './rich-text.ts'
 import type { SlackApp } from './slack-app.ts'
 
 /** Everything that somebody can do in Slack. What is not here is answered by `Answering`. */

@@ -1,19 +1,29 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { CardView } from '../../src/domain/card-view.ts'
+import {
+  type ConsentView,
+  isConsentView,
+  isMovedView,
+  isNoticeView,
+  type MovedView,
+  type NoticeView,
+} from '../../src/domain/card-view.ts'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
-import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
-import { isMovedView, type MovedView } from '../../src/domain/moved-view.ts'
-import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
 import type { ChatAddress, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
-import { renderCard } from './blocks.ts'
-import { plainConsent, renderConsent } from './consent-blocks.ts'
-import { renderMoved } from './moved-blocks.ts'
-import { plainNotice, renderNotice } from './notice-blocks.ts'
-import { plainCard, plainReply } from './plain-card.ts'
+import {
+  plainCard,
+  plainConsent,
+  plainNotice,
+  plainReply,
+  renderCard,
+  renderConsent,
+  renderMoved,
+  renderNotice,
+  renderReply,
+} from './cards.ts'
 import { SLACK_RATES, type SlackRates } from './rates.ts'
-import { renderReply } from './reply-blocks.ts'
 import type { SlackMessage } from './rich-text.ts'
 import { createWebCalls, type WebCalls, type WebOutcome } from './web-calls.ts'
 import { isBadMessage } from './web-client.ts'

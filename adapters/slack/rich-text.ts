@@ -1,6 +1,6 @@
 import type { types } from '@slack/bolt'
-import { type CardPart, type Piece, utcMoment } from '../../src/domain/card-parts.ts'
-import { cutText } from '../../src/domain/cut-text.ts'
+import { cutText, plainName } from '../../src/domain/cut-text.ts'
+import { type CardPart, type Piece, utcMoment } from '../shared/card-parts.ts'
 import { SLACK_LIMITS } from './limits.ts'
 
 export type Inline = types.RichTextText | types.RichTextDate | types.RichTextLink | types.RichTextUserMention
@@ -107,4 +107,24 @@ export function note(text: string): types.ContextBlock {
 /** Only for our own constant words; `emoji: false` for whoever forgets that. */
 export function plain(text: string): types.PlainTextElement {
   return { type: 'plain_text', text, emoji: false }
+}
+
+/** Slack's three control characters as it wants them in `mrkdwn` and in the top-level `text` (docs.slack.dev, "Formatting message text"). */
+export function escapeMrkdwn(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+const ESCAPED: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' }
+
+/** What somebody typed, from what Slack made of these three characters; once, so that typed `&lt;` stays `&lt;`. */
+export function unescapeText(text: string): string {
+  return text.replace(/&(?:amp|lt|gt);/g, (escaped) => ESCAPED[escaped] ?? escaped)
+}
+
+/**
+ * A name for the top-level `text`, which notifications show and where markup cannot be switched off: no mention, link,
+ * emoji, code or bold text can be made of it (T41). Leave a blank after it.
+ */
+export function fallbackName(name: string): string {
+  return escapeMrkdwn(plainName(name))
 }

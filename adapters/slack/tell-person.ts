@@ -1,7 +1,7 @@
 import type { types } from '@slack/bolt'
 import type { ChatAnswer } from '../../src/flow/chat/chat-answer.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { renderAnswer } from './answer-blocks.ts'
+import { renderAnswer } from './answers.ts'
 import type { Incoming } from './incoming.ts'
 import { plain, type SlackMessage } from './rich-text.ts'
 import type { Workspaces } from './workspaces.ts'

@@ -3,7 +3,7 @@ import { answerCommand } from '../../src/flow/chat/answer-command.ts'
 import type { ChatAnswer, ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
 import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { renderAnswer } from './answer-card.ts'
+import { renderAnswer } from './answers.ts'
 import type { BotAddress, BotCalls, BotCommand, BotMessage, SentMessage } from './bot-port.ts'
 import type { Conversations } from './conversations.ts'
 

@@ -9,11 +9,10 @@ import { viewConsent } from '../../src/flow/chat/view-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { partIn } from '../../src/flow/people/delegates.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
-import { VERBS } from './actions.ts'
 import type { BotClick } from './bot-port.ts'
-import { renderCard, renderDetails } from './card.ts'
-import { renderConsent } from './consent-card.ts'
+import { renderCard, renderConsent, renderDetails } from './cards.ts'
 import type { TeamsMessage } from './elements.ts'
+import { VERBS } from './elements.ts'
 
 /** What a press comes to: the request as the presser may see it, or why not. */
 export type PressAnswer = { message: TeamsMessage; card: Card | undefined } | { words: string }

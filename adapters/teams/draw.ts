@@ -1,14 +1,17 @@
-import { type CardPart, type Piece, utcMoment } from '../../src/domain/card-parts.ts'
 import { plainName } from '../../src/domain/cut-text.ts'
+import { type CardPart, type Piece, utcMoment } from '../shared/card-parts.ts'
 import type {
   Action,
   CardElement,
   Container,
+  ExecuteAction,
+  OpenUrlAction,
   RichTextBlock,
   Spacing,
   TeamsMessage,
   TextBlock,
   TextRun,
+  Verb,
 } from './elements.ts'
 import { CARD_BUDGET, TEAMS_LIMITS } from './limits.ts'
 
@@ -83,7 +86,7 @@ export function note(text: string, spacing: Spacing = 'Small'): RichTextBlock {
 }
 
 /** Grounds for our own words; the frame of the caller's has its own. */
-export type Ground = Exclude<Container['style'], 'emphasis'>
+type Ground = Exclude<Container['style'], 'emphasis'>
 
 /** Our own statements on a ground that stands out; the words say everything that the colour says. */
 export function band(style: Ground, lines: readonly Piece[][]): Container[] {
@@ -95,6 +98,11 @@ export function band(style: Ground, lines: readonly Piece[][]): Container[] {
 export function titled(text: string, style: Ground | undefined): CardElement {
   const title = heading(text)
   return style === undefined ? title : { type: 'Container', style, spacing: 'None', items: [title] }
+}
+
+/** The first line a little below what stands above, with a rule between. */
+export function apartFromAbove([first, ...rest]: CardElement[]): CardElement[] {
+  return first?.type === 'RichTextBlock' ? [{ ...first, spacing: 'Medium', separator: true }, ...rest] : rest
 }
 
 /** Where a frame ends: what is longer, or has lines of its own, might pass for the rows below it. */
@@ -153,4 +161,14 @@ export function fits(drawn: TeamsMessage): boolean {
 export function summaryName(name: string): string {
   const brackets: Record<string, string> = { '[': '(', ']': ')', '<': '‹', '>': '›', '&': '+' }
   return plainText(plainName(name).replace(/[[\]<>&]/g, (bracket) => brackets[bracket] ?? ''))
+}
+
+export function openUrl(title: string, url: string, more: Partial<OpenUrlAction> = {}): OpenUrlAction {
+  return { type: 'Action.OpenUrl', title, url, ...more }
+}
+
+/** A button that asks the bot. */
+export function execute(title: string, verb: Verb, request_id: string): ExecuteAction {
+  const fallback = { type: 'Action.Submit' as const, title, data: { verb, request_id } }
+  return { type: 'Action.Execute', title, verb, data: { request_id }, fallback }
 }

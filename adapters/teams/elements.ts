@@ -1,4 +1,27 @@
-import type { ExecuteAction, OpenUrlAction } from './actions.ts'
+/** What `Action.Execute` and, on old clients, `Action.Submit` tell the bot. Neither decides anything (T46). */
+export const VERBS = { refresh: 'countersign.refresh', details: 'countersign.details' } as const
+
+export type Verb = (typeof VERBS)[keyof typeof VERBS]
+
+/** Opens the browser; the bot never hears of it. */
+export interface OpenUrlAction {
+  type: 'Action.OpenUrl'
+  title: string
+  url: string
+  /** A colour beside the word, where the client has one. */
+  style?: 'positive' | 'destructive'
+  /** Read out by screen readers; since 1.5, ignored by others. */
+  tooltip?: string
+}
+
+/** Asks the bot (since 1.4); clients that do not know it send `fallback` as a message whose `value` is the data. */
+export interface ExecuteAction {
+  type: 'Action.Execute'
+  title: string
+  verb: Verb
+  data: { request_id: string }
+  fallback: { type: 'Action.Submit'; title: string; data: { verb: Verb; request_id: string } }
+}
 
 export type Action = OpenUrlAction | ExecuteAction
 export type Spacing = 'None' | 'Small' | 'Default' | 'Medium'

@@ -1,19 +1,20 @@
 import type { TeamsSettings } from '../../src/config/teams.ts'
 import type { CardView } from '../../src/domain/card-view.ts'
+import {
+  type ConsentView,
+  isConsentView,
+  isMovedView,
+  isNoticeView,
+  type MovedView,
+  type NoticeView,
+} from '../../src/domain/card-view.ts'
 import type { MessageRef } from '../../src/domain/chat.ts'
-import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
-import { isMovedView, type MovedView } from '../../src/domain/moved-view.ts'
-import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage } from './bot-port.ts'
-import { renderCard, smallView } from './card.ts'
-import { renderConsent } from './consent-card.ts'
+import { renderCard, renderConsent, renderMoved, renderNotice, renderReply, smallView } from './cards.ts'
 import type { Conversations } from './conversations.ts'
 import { readPlace, writePlace } from './conversations.ts'
-import { renderMoved } from './moved-card.ts'
-import { renderNotice } from './notice-card.ts'
-import { renderReply } from './reply-card.ts'
 
 type Failed = ChatOutcome<never> & { ok: false }
 

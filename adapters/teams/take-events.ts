@@ -1,10 +1,10 @@
 import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { VERBS } from './actions.ts'
-import { renderAnswer } from './answer-card.ts'
 import { type AnsweringParts, answerMessage, NOTICES, say } from './answer-message.ts'
 import { answerPress, PRESS_WORDS } from './answer-press.ts'
+import { renderAnswer } from './answers.ts'
 import type { BotClick, BotEvents, BotSource, ClickAnswer } from './bot-port.ts'
+import { VERBS } from './elements.ts'
 
 /** Teams gives up on a pressed button after a few seconds. */
 const PRESS_MS = 1_800

@@ -1,3 +1,5 @@
+import type { Scope } from './api-key.ts'
+import type { FactorNotice } from './factor-notice.ts'
 import type { Outcome } from './receipt.ts'
 
 /** What became of the request, as a card says it. */
@@ -93,3 +95,83 @@ export type ReplyView =
       automatic: boolean
       details: string
     }
+
+/** What became of an agent's request for a key, as a card says it. */
+export type ConsentStatus =
+  | { kind: 'pending' }
+  | { kind: 'approved'; at: Date; method: string }
+  | {
+      kind: 'rejected'
+      /** Absent when wrong codes did it. */
+      by_owner?: { at: Date; method: string }
+    }
+  | { kind: 'expired' }
+  | {
+      kind: 'collected'
+      at: Date
+      /** Address of whoever has the key now. */
+      address?: string
+    }
+
+/**
+ * What a card tells the owner of an agent that asks for a key. The matching code is not in it: the owner must bring it from
+ * the agent's own screen to the page. A card that showed it would let a stranger's request pass by copying, and comparing
+ * two texts that stand side by side is what people wave through.
+ */
+export interface ConsentView {
+  kind: 'consent'
+  /** `bst_…`, under the name that all cards have for what they are about. */
+  request_id: string
+  version: number
+  audience: 'approver'
+  status: ConsentStatus
+  /** Visible form; the caller's own word, and shown as unverified. */
+  client_name: string
+  /** Our sentence about letters that pass for others. It quotes the name. */
+  look_alike?: string
+  scopes: Scope[]
+  requested_from: string
+  created_at: Date
+  expires_at: Date
+  /** As on cards of requests. */
+  invite_to_link?: true
+  /** `<BASE_URL>/b/<id>`: no secret in it. */
+  links: { details: string }
+}
+
+/** Tells it from the other cards. */
+export function isConsentView(view: object): view is ConsentView {
+  return 'kind' in view && view.kind === 'consent'
+}
+
+/**
+ * What stays of a card in a chat that is not, or no longer, the approver's: our words alone. Whoever reads that chat learns
+ * nothing more about the request (T37).
+ */
+export interface MovedView {
+  kind: 'moved'
+}
+
+/** Tells it from the other cards. */
+export function isMovedView(view: object): view is MovedView {
+  return 'kind' in view && view.kind === 'moved'
+}
+
+/**
+ * What a direct message tells a person of a change of their factors or rights (T34). It is posted once and never edited:
+ * what happened stays true.
+ */
+export interface NoticeView {
+  kind: 'notice'
+  /** `evt_…` of the entry, under the name that all messages have for what they are about. */
+  request_id: string
+  version: 1
+  notice: FactorNotice
+  /** `<BASE_URL>/account`: what to do if it was somebody else. */
+  links: { details: string }
+}
+
+/** Tells it from the other cards. */
+export function isNoticeView(view: object): view is NoticeView {
+  return 'kind' in view && view.kind === 'notice'
+}

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../domain/audit.ts'
-import type { CardView, ReplyView } from '../domain/card-view.ts'
+import type { CardView, ConsentView, MovedView, NoticeView, ReplyView } from '../domain/card-view.ts'
 import type {
   Card,
   CardAttempt,
@@ -9,9 +9,6 @@ import type {
   ChatPlatform,
   MessageRef,
 } from '../domain/chat.ts'
-import type { ConsentView } from '../domain/consent-view.ts'
-import type { MovedView } from '../domain/moved-view.ts'
-import type { NoticeView } from '../domain/notice-view.ts'
 
 /** What became of one call to a platform. */
 export type ChatOutcome<T> =

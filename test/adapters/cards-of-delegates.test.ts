@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { renderCard as renderSlack } from '../../adapters/slack/blocks.ts'
-import { renderCard as renderTeams } from '../../adapters/teams/card.ts'
+import { renderCard as renderSlack } from '../../adapters/slack/cards.ts'
+import { renderCard as renderTeams } from '../../adapters/teams/cards.ts'
 import type { CardView } from '../../src/domain/card-view.ts'
 import type { ApprovalRequest, Vote } from '../../src/domain/request.ts'
 import { type CardAudience, viewCard } from '../../src/flow/chat/view-card.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { renderCard as slackCard } from '../../adapters/slack/blocks.ts'
-import { renderCard as teamsCard } from '../../adapters/teams/card.ts'
+import { renderCard as slackCard } from '../../adapters/slack/cards.ts'
+import { renderCard as teamsCard } from '../../adapters/teams/cards.ts'
 import { SIX_VIEWS } from './card-samples.ts'
 import { drawBlocks, pageOf } from './draw-blocks.ts'
 import { cardPage } from './draw-card.ts'

@@ -1,9 +1,13 @@
 import { vi } from 'vitest'
 import type { CardView, ReplyView } from '../../src/domain/card-view.ts'
+import {
+  type ConsentView,
+  isConsentView,
+  isMovedView,
+  isNoticeView,
+  type NoticeView,
+} from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
-import { type ConsentView, isConsentView } from '../../src/domain/consent-view.ts'
-import { isMovedView } from '../../src/domain/moved-view.ts'
-import { isNoticeView, type NoticeView } from '../../src/domain/notice-view.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 
 /** A message as people on the platform see it, with everything it ever showed. */

@@ -1,4 +1,4 @@
-import type { NoticeView } from '../../src/domain/notice-view.ts'
+import type { NoticeView } from '../../src/domain/card-view.ts'
 
 /** A passkey that was added. */
 export const SAMPLE_NOTICE: NoticeView = {

@@ -1,7 +1,7 @@
 import type { Bootstrap } from '../../domain/bootstrap.ts'
 import type { CardView, ReplyView } from '../../domain/card-view.ts'
+import { type ConsentView, isConsentView } from '../../domain/card-view.ts'
 import type { Card, CardReply } from '../../domain/chat.ts'
-import { type ConsentView, isConsentView } from '../../domain/consent-view.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'

@@ -1,6 +1,12 @@
 import type { Bootstrap } from '../../domain/bootstrap.ts'
-import type { CardFinding, CardRow, CardStatus, CardView } from '../../domain/card-view.ts'
-import type { ConsentStatus, ConsentView } from '../../domain/consent-view.ts'
+import type {
+  CardFinding,
+  CardRow,
+  CardStatus,
+  CardView,
+  ConsentStatus,
+  ConsentView,
+} from '../../domain/card-view.ts'
 import { type ApprovalRequest, CONTEXT_KEYS } from '../../domain/request.ts'
 import { hasHidden, visibleString } from '../../domain/text.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'

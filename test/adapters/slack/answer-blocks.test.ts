@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { OPEN_LINK_ID, renderAnswer } from '../../../adapters/slack/answer-blocks.ts'
+import { OPEN_LINK_ID, renderAnswer } from '../../../adapters/slack/answers.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import type { ChatAnswer, PendingRow } from '../../../src/flow/chat/chat-answer.ts'
 import { buttonsOf, placedTexts, shownText } from '../../support/block-parts.ts'

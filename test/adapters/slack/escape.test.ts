@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { escapeMrkdwn, fallbackName } from '../../../adapters/slack/escape.ts'
+import { escapeMrkdwn, fallbackName } from '../../../adapters/slack/rich-text.ts'
 
 describe('escaping', () => {
   it('takes Slack its three control characters', () => {

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renderCard } from '../../../adapters/slack/blocks.ts'
-import { renderReply } from '../../../adapters/slack/reply-blocks.ts'
+import { renderCard, renderReply } from '../../../adapters/slack/cards.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import { anyRequest } from '../../support/any-request.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { plainNotice, renderNotice } from '../../../adapters/slack/notice-blocks.ts'
+import { plainNotice, renderNotice } from '../../../adapters/slack/cards.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { checkMessage } from '../../support/check-blocks.ts'
 import { HOSTILE_NOTICE, SAMPLE_NOTICE } from '../../support/notice-samples.ts'

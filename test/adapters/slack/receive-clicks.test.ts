@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ACTION_IDS } from '../../../adapters/slack/action-buttons.ts'
-import { OPEN_LINK_ID } from '../../../adapters/slack/answer-blocks.ts'
+import { OPEN_LINK_ID } from '../../../adapters/slack/answers.ts'
+import { ACTION_IDS } from '../../../adapters/slack/cards.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { ask, decideByPasskey } from '../../support/live.ts'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { unescapeText } from '../../../adapters/slack/escape.ts'
+import { unescapeText } from '../../../adapters/slack/rich-text.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { checkMessage } from '../../support/check-blocks.ts'
 import { addPerson } from '../../support/people.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ACTION_IDS } from '../../../adapters/slack/action-buttons.ts'
+import { ACTION_IDS } from '../../../adapters/slack/cards.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { begin, consent, stored } from '../../support/bootstraps.ts'
 import { type BothChats, inSlack, startBothChats, untilCardsRest } from '../../support/both-chats.ts'

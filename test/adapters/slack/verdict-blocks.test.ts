@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { renderVerdict } from '../../../adapters/slack/verdict-blocks.ts'
+import { renderVerdict } from '../../../adapters/slack/answers.ts'
 import { viewPastedReceipt, viewVerdict } from '../../../src/flow/chat/verdict.ts'
 import type { Verdict } from '../../../src/flow/verify-receipt.ts'
 import { refuse } from '../../../src/signing/receipt-error.ts'

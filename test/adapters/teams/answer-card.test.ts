@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renderAnswer } from '../../../adapters/teams/answer-card.ts'
+import { renderAnswer } from '../../../adapters/teams/answers.ts'
 import { TEAMS_LIMITS } from '../../../adapters/teams/limits.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import type { ChatAnswer, PendingRow } from '../../../src/flow/chat/chat-answer.ts'

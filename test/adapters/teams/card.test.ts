@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { VERBS } from '../../../adapters/teams/actions.ts'
-import { renderCard, renderDetails } from '../../../adapters/teams/card.ts'
+import { renderCard, renderDetails } from '../../../adapters/teams/cards.ts'
+import { VERBS } from '../../../adapters/teams/elements.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import { cardLines, cardText } from '../../support/card-lines.ts'
 import {

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renderCard, renderDetails } from '../../../adapters/teams/card.ts'
-import { renderReply } from '../../../adapters/teams/reply-card.ts'
+import { renderCard, renderDetails, renderReply } from '../../../adapters/teams/cards.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import { anyRequest } from '../../support/any-request.ts'

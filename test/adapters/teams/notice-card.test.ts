@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { renderNotice } from '../../../adapters/teams/notice-card.ts'
+import { renderNotice } from '../../../adapters/teams/cards.ts'
 import { cardText } from '../../support/card-lines.ts'
 import { checkCard } from '../../support/check-card.ts'
 import { HOSTILE_NOTICE, SAMPLE_NOTICE } from '../../support/notice-samples.ts'

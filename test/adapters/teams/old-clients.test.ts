@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { renderCard, renderDetails } from '../../../adapters/teams/card.ts'
+import { renderCard, renderDetails } from '../../../adapters/teams/cards.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import { cardText } from '../../support/card-lines.ts'
 import { decidedRequest, SIX_VIEWS, sampleRequest, TO_ANA } from '../../support/card-samples.ts'

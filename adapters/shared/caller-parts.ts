@@ -1,3 +1,5 @@
+import type { CardFinding, CardRow, CardView } from '../../src/domain/card-view.ts'
+import { cutText, fairShares, more } from '../../src/domain/cut-text.ts'
 import {
   bold,
   type CardPart,
@@ -9,8 +11,6 @@ import {
   quote,
   words,
 } from './card-parts.ts'
-import type { CardFinding, CardRow, CardView } from './card-view.ts'
-import { cutText, fairShares, more } from './cut-text.ts'
 
 /** Slack's limit for a text; a longer value would bury the others anyway. */
 const PIECE_LENGTH = 3000
@@ -23,6 +23,20 @@ export interface BoxSize {
   characters: number
   rows: number
   findings: number
+}
+
+/** Draws the first of these sizes that fits, or the last one. */
+export function largestThatFits<Drawn>(
+  [first, ...smaller]: readonly [BoxSize, ...BoxSize[]],
+  draw: (size: BoxSize) => Drawn,
+  fits: (drawn: Drawn) => boolean,
+): Drawn {
+  let drawn = draw(first)
+  for (const size of smaller) {
+    if (fits(drawn)) break
+    drawn = draw(size)
+  }
+  return drawn
 }
 
 /** Of what the action leaves, this much is kept for the fields the interface names, so that others cannot crowd them out. */

@@ -60,3 +60,29 @@ export function preformatted(text: string): CardPart {
 export function utcMoment(at: Date): string {
   return `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
+
+/** A card as both platforms draw it: our heading, the parts, a link, our notes. */
+export interface CardDocument {
+  /** Our words, with their sign. A line below a card has none. */
+  heading?: string
+  /** What the heading means, where the platform has coloured grounds; the words say all that the colour says. */
+  tone?: Tone
+  parts: CardPart[]
+  link?: CardLink
+  /** Our own words, small. */
+  notes: string[]
+  /** For notifications and clients that draw no card: our words, nothing that the caller wrote (T41). */
+  summary: string
+}
+
+export type Tone = 'good' | 'attention' | 'warning'
+
+/** Opens a page of ours. Following it decides nothing (T46). */
+export interface CardLink {
+  title: string
+  url: string
+  /** The page, for screen readers: `the consent page`. */
+  opens?: string
+  /** Where the platform has both: a button for what there is to do, else the last line, in the same block or below it. */
+  shown: 'button' | 'line' | 'below'
+}

@@ -1,10 +1,28 @@
+import type { ConsentStatus, ConsentView, NoticeView } from '../../src/domain/card-view.ts'
+import {
+  NOTICE_ADVICE,
+  noticeHeading,
+  noticeMore,
+  noticeName,
+  timeWords,
+} from '../../src/domain/factor-notice.ts'
 import { framed } from './caller-parts.ts'
-import { bold, type CardPart, code, italic, moment, ours, type Piece, words } from './card-parts.ts'
-import { durationWords, methodWord } from './card-words.ts'
-import type { ConsentStatus, ConsentView } from './consent-view.ts'
+import {
+  bold,
+  type CardDocument,
+  type CardPart,
+  code,
+  italic,
+  moment,
+  ours,
+  type Piece,
+  type Tone,
+  words,
+} from './card-parts.ts'
+import { durationWords, methodWord } from './request-card.ts'
 
 /** Signs beside the words, never instead of them. */
-export const CONSENT_SIGNS: Record<ConsentStatus['kind'], string> = {
+const SIGNS: Record<ConsentStatus['kind'], string> = {
   pending: '🔑',
   approved: '✅',
   rejected: '❌',
@@ -12,8 +30,37 @@ export const CONSENT_SIGNS: Record<ConsentStatus['kind'], string> = {
   collected: '🔑',
 }
 
-/** The first line of the card: the words of the hosted page. */
-export function consentHeading({ status }: ConsentView): string {
+const TONES: Partial<Record<ConsentStatus['kind'], Tone>> = {
+  approved: 'good',
+  rejected: 'attention',
+  collected: 'warning',
+}
+
+/**
+ * The card of an agent that asks for a key. As long as there is something to decide, its one button opens the consent page.
+ * @param chat name of the platform, and how its people are invited to say who they are
+ */
+export function consentDocument(view: ConsentView, chat: { name: string; invitation: string }): CardDocument {
+  const open = view.status.kind === 'pending'
+  const heading = consentHeading(view)
+  const tone = TONES[view.status.kind]
+  return {
+    heading: `${SIGNS[view.status.kind]} ${heading}`,
+    ...(tone === undefined ? {} : { tone }),
+    parts: consentParts(view),
+    link: {
+      title: consentLink(view),
+      url: view.links.details,
+      opens: 'the consent page',
+      shown: open ? 'button' : 'below',
+    },
+    notes: [consentAdvice(view, chat.name), ...(open && view.invite_to_link ? [chat.invitation] : [])],
+    summary: open ? 'Somebody asks for an API key of your account.' : `${heading}.`,
+  }
+}
+
+/** The words of the hosted page. */
+function consentHeading({ status }: ConsentView): string {
   switch (status.kind) {
     case 'pending':
       return 'Give this caller an API key?'
@@ -28,15 +75,8 @@ export function consentHeading({ status }: ConsentView): string {
   }
 }
 
-/** What notifications and screen readers say first: our words, nothing that the caller wrote (T41). */
-export function consentSummary(view: ConsentView): string {
-  return view.status.kind === 'pending'
-    ? 'Somebody asks for an API key of your account.'
-    : `${consentHeading(view)}.`
-}
-
 /** How the link says what it opens: a click decides nothing. */
-export function consentLink({ status }: ConsentView): string {
+function consentLink({ status }: ConsentView): string {
   if (status.kind === 'pending') return 'Look and decide…'
   return status.kind === 'collected' ? 'See who collected it' : 'Details on the consent page'
 }
@@ -44,7 +84,7 @@ export function consentLink({ status }: ConsentView): string {
 const NAME_LENGTH = 200
 
 /** Below the lines of ours stands the caller's name in its frame, and nothing else that they wrote (T44). */
-export function consentParts(view: ConsentView): CardPart[] {
+function consentParts(view: ConsentView): CardPart[] {
   const warning =
     view.look_alike === undefined ? [] : [[bold('⚠️ Look-alike letters. '), words(view.look_alike)]]
   return [
@@ -55,7 +95,7 @@ export function consentParts(view: ConsentView): CardPart[] {
 }
 
 /** What to mind, as long as there is something to decide. */
-export function consentAdvice({ status, request_id }: ConsentView, platform: string): string {
+function consentAdvice({ status, request_id }: ConsentView, platform: string): string {
   if (status.kind !== 'pending') return request_id
   return `Approve only if you started this agent and it shows you a code; the consent page asks for it. Nothing is decided in ${platform}. ${request_id}`
 }
@@ -99,3 +139,34 @@ const SCOPE_WORDS: Record<ConsentView['scopes'][number], string> = {
   'approval:read': 'read what became of them',
   'approval:verify': 'verify receipts',
 }
+
+/** A change of a person's factors. */
+export function noticeDocument({ notice, links }: NoticeView): CardDocument {
+  const heading = noticeHeading(notice)
+  return {
+    heading: `🔐 ${heading}`,
+    tone: 'warning',
+    parts: [ours(...noticeLines(notice))],
+    link: { title: 'Open my account', url: links.details, opens: 'your account page', shown: 'line' },
+    notes: [],
+    summary: `${heading}. ${NOTICE_ADVICE}`,
+  }
+}
+
+/** What others named stands at the end of its line (T43). */
+function noticeLines(notice: NoticeView['notice']): Piece[][] {
+  const { at, address, by_other, name } = notice
+  const more = noticeMore(notice)
+  return [
+    ...(name === undefined ? [] : [[bold('Name: '), code(noticeName(name))]]),
+    [bold('When: '), words(timeWords(at))],
+    ...(address === undefined ? [] : [[bold('From: '), code(address)]]),
+    ...(by_other ? [[words('Somebody else did it.')]] : []),
+    ...(more === undefined ? [] : [[words(more)]]),
+    [words(NOTICE_ADVICE)],
+  ]
+}
+
+export const MOVED_HEADING = 'Not shown here any more'
+export const MOVED_SENTENCE =
+  'This chat account is not linked to the person who is asked. If that should be you, link it again.'

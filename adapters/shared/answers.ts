@@ -1,0 +1,214 @@
+import { more, shortLine } from '../../src/domain/cut-text.ts'
+import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
+import type { ReceiptFactsView, VerdictView } from '../../src/flow/chat/verdict.ts'
+import { framed } from './caller-parts.ts'
+import {
+  bold,
+  type CardDocument,
+  type CardPart,
+  code,
+  italic,
+  moment,
+  ours,
+  type Piece,
+  type Tone,
+  words,
+} from './card-parts.ts'
+import { methodWord } from './request-card.ts'
+
+const ASKED_LENGTH = 100
+const NAME_LENGTH = 100
+const PERSON_LENGTH = 200
+
+const SIGNS: Record<VerdictView['kind'], string> = {
+  approved: '✅',
+  rejected: '❌',
+  sandbox: '🧪',
+  invalid: '⛔',
+  pending: '⏳',
+  expired: '⌛',
+  withdrawn: '↩️',
+  unknown: '❔',
+}
+
+const TONES: Partial<Record<VerdictView['kind'], Tone>> = {
+  approved: 'good',
+  rejected: 'attention',
+  invalid: 'attention',
+  sandbox: 'warning',
+}
+
+/** The answer to `verify`. Holds nothing that a caller wrote, so a whole channel may see it. */
+export function verdictDocument(view: VerdictView): CardDocument {
+  const { kind, heading, sentence, facts } = view
+  const tone = TONES[kind]
+  return {
+    heading: `${SIGNS[kind]} ${heading}`,
+    ...(tone === undefined ? {} : { tone }),
+    parts: [ours(...verdictLines(view))],
+    ...(facts === undefined
+      ? {}
+      : { link: { title: 'Check this receipt publicly', url: facts.public_check, shown: 'line' } }),
+    notes: [],
+    summary: `${heading}. ${kind === 'invalid' ? 'The receipt does not hold.' : sentence}`,
+  }
+}
+
+function verdictLines({ sentence, key_revoked_at, facts, asked }: VerdictView): Piece[][] {
+  return [
+    [bold(sentence)],
+    ...(key_revoked_at === undefined ? [] : [revoked(key_revoked_at)]),
+    ...(facts === undefined ? [] : factLines(facts)),
+    [bold('Asked about: '), code(shortLine(asked, ASKED_LENGTH) || 'nothing')],
+  ]
+}
+
+function factLines(facts: ReceiptFactsView): Piece[][] {
+  return [
+    [bold('Decision: '), words(facts.decision === 'approved' ? 'Approved' : 'Rejected')],
+    [bold('Method: '), words(methodWord(facts.method))],
+    [bold('Decided: '), moment(facts.decided_at)],
+    [bold('Approver: '), code(facts.approver), words(' (a reference, not a name)')],
+    [bold('Action and context: '), words(facts.checked)],
+    [bold('Request: '), code(facts.request_id)],
+    [bold('Receipt: '), code(facts.decision_id)],
+    [bold('Signed by key: '), code(facts.key_id)],
+  ]
+}
+
+function revoked(at: Date): Piece[] {
+  return [
+    bold('⚠️ Caution. '),
+    words('The key was revoked: '),
+    moment(at),
+    words('. A thief could have back-dated this receipt; look for other evidence.'),
+  ]
+}
+
+type Answer<Kind extends ChatAnswer['kind']> = ChatAnswer & { kind: Kind }
+
+/** What a one-time link is for, in our words. */
+interface LinkWords {
+  heading: string
+  does: string
+  button: string
+  advice: string
+}
+
+/** The words around a one-time link, and how long it works; `platform` is its name for people. */
+export function linkWords(
+  { purpose, expires_at }: Answer<'link'>,
+  platform: string,
+  now: Date,
+): LinkWords & { lines: Piece[][]; summary: string } {
+  const known = LINKS[purpose]
+  const heading = purpose === 'link' ? `Link your ${platform} identity` : known.heading
+  const left = timeLeft(expires_at, now)
+  const lines = [
+    [words(known.does)],
+    [bold('Works once, for '), bold(left), words(' · until '), moment(expires_at)],
+  ]
+  return { ...known, heading, lines, summary: `${heading}: a link for you alone, for ${left}.` }
+}
+
+const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
+  link: {
+    heading: 'Link your identity',
+    does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
+    button: 'Link my identity…',
+    advice: 'For you alone. Never share this link: whoever confirms it would pass for you here.',
+  },
+  browser: {
+    heading: 'Make a browser known',
+    does: 'Open this link in the browser that should be known. Signing in there still takes your e-mail and a code.',
+    button: 'Make this browser known…',
+    advice: 'For you alone. Never share this link: it would make a stranger’s browser known as yours.',
+  },
+  channel: {
+    heading: 'Have this channel told of requests',
+    does: 'Open this link in a browser and sign in as the owner of the account. The channel then sees action, requester and outcome of every request, never the context.',
+    button: 'Connect this channel…',
+    advice: 'For you alone. Never share this link.',
+  },
+}
+
+const MINUTE_MS = 60_000
+
+/** In whole minutes; clocks differ, so never less than one. */
+function timeLeft(end: Date, now: Date): string {
+  const minutes = Math.max(1, Math.round((end.getTime() - now.getTime()) / MINUTE_MS))
+  return minutes === 1 ? 'one minute' : `${minutes} minutes`
+}
+
+/** The first line of the answer to `pending`. */
+export function pendingHeading(answer: Answer<'pending'>): string {
+  const total = answer.rows.length + answer.more
+  if (total === 0) return waitingAgents(answer) ?? 'Nothing waits for your decision'
+  return total === 1 ? 'One request waits for you' : `${total} requests wait for you`
+}
+
+/** How many agents wait for a key, without a full stop. @returns undefined when none does */
+export function waitingAgents({ agents = 0 }: Answer<'pending'>): string | undefined {
+  if (agents === 0) return undefined
+  return agents === 1
+    ? 'One agent waits for a key of your account'
+    : `${agents} agents wait for a key of your account`
+}
+
+/** Of a request that waits, below its first line: our words and the key's name, then the action in the caller's frame. */
+export function pendingRow(row: PendingRow, length: number): { lines: Piece[][]; action: CardPart[] } {
+  const lines = [
+    ...(row.high_impact ? [[bold('⚠️ High impact')]] : []),
+    [bold('API key: '), words(shortLine(row.requested_by, NAME_LENGTH) || 'no name')],
+    [bold('Requested action'), italic(' · written by the caller')],
+  ]
+  return { lines, action: framed(row.action, length) }
+}
+
+/** Of the requests that wait, those that are not shown. */
+export function leftOutWords(count: number): string {
+  return `${more(count, 'request', 'requests')}, not shown here.`
+}
+
+/** Characters of each action: the most that fits is taken; rows are left out only when even the least does not. */
+const ACTION_LENGTHS = [300, 150, 80] as const
+const LEAST = 80
+
+/** Draws as much as fits of at most `most` rows, at least one. */
+export function fitPending<Drawn>(
+  most: number,
+  draw: (count: number, length: number) => Drawn,
+  fits: (drawn: Drawn) => boolean,
+): Drawn {
+  const length = ACTION_LENGTHS.find((one) => fits(draw(most, one))) ?? LEAST
+  let count = most
+  while (count > 1 && !fits(draw(count, length))) count -= 1
+  return draw(count, length)
+}
+
+/** Signs beside the words of a notice, never instead of them. */
+const NOTICE_SIGNS: Record<Answer<'notice'>['tone'], string> = {
+  done: '✅',
+  refused: '⛔',
+  problem: '⚠️',
+}
+
+/** Our words alone. */
+export function noticeAnswer({ tone, heading, sentence }: Answer<'notice'>): CardDocument {
+  return {
+    heading: `${NOTICE_SIGNS[tone]} ${heading}`,
+    parts: [ours([words(sentence)])],
+    notes: [],
+    summary: `${heading}. ${sentence}`,
+  }
+}
+
+/** The first line of the list of commands. */
+export function helpHeading({ unknown }: Answer<'help'>, platform: string): string {
+  return unknown ? 'Countersign does not know this command' : `Countersign in ${platform}`
+}
+
+/** Who the speaker is, if they are linked. */
+export function helpSpeaker({ linked_as }: Answer<'help'>): Piece[] | undefined {
+  return linked_as === undefined ? undefined : [bold('You are '), words(shortLine(linked_as, PERSON_LENGTH))]
+}

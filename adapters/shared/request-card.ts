@@ -1,0 +1,262 @@
+import type { CardStatus, CardView, ReplyView } from '../../src/domain/card-view.ts'
+import { shortLine } from '../../src/domain/cut-text.ts'
+import { framed } from './caller-parts.ts'
+import {
+  bold,
+  type CardDocument,
+  type CardLink,
+  type CardPart,
+  code,
+  italic,
+  moment,
+  ours,
+  type Piece,
+  type Tone,
+  words,
+} from './card-parts.ts'
+
+/** Signs beside the words, never instead of them. */
+const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
+  pending: '⏳',
+  approved: '✅',
+  rejected: '❌',
+  expired: '⌛',
+  withdrawn: '↩️',
+}
+
+/** The first line of a card. An open request asks its question, a closed one begins with the sign of what it was. */
+export function cardHeading(view: CardView): string {
+  const words = headingWords(view)
+  return view.status.kind === 'pending' ? words : `${STATUS_SIGNS[view.status.kind]} ${words}`
+}
+
+const TONES: Partial<Record<CardStatus['kind'], Tone>> = { approved: 'good', rejected: 'attention' }
+
+export function cardTone({ status }: CardView): Tone | undefined {
+  return TONES[status.kind]
+}
+
+/** The words of the hosted page. */
+function headingWords({ status, voted, voted_by, audience, sandbox }: CardView): string {
+  switch (status.kind) {
+    case 'pending':
+      if (voted_by !== undefined) return 'This vote is cast. Waiting for others'
+      if (voted !== undefined) return `You ${voted}. Waiting for others`
+      return audience === 'approver' && !sandbox ? 'Approve or reject this action?' : 'Waiting for a decision'
+    case 'approved':
+      return 'Approved'
+    case 'rejected':
+      return 'Rejected'
+    case 'expired':
+      return 'Expired without a decision'
+    case 'withdrawn':
+      return 'Withdrawn by the caller'
+  }
+}
+
+/** What notifications and screen readers say first: our words, nothing that the caller wrote (T41). */
+export function cardSummary(view: CardView): string {
+  if (view.status.kind !== 'pending' || view.voted !== undefined) return `${headingWords(view)}.`
+  return 'A request waits for a decision on the approval page.'
+}
+
+/** The same with who asks. @param plain makes a name harmless where the platform draws notifications */
+export function cardNotification(view: CardView, plain: (name: string) => string): string {
+  const { key_name, account_name } = view.requested_by
+  return `${cardSummary(view)} API key: ${plain(key_name)} · Account: ${plain(account_name)}`
+}
+
+/**
+ * The links to the hosted page, where the decision is made: a click in a chat decides nothing (T46). There are none for a
+ * person who voted already, in a channel and on a dry run, which only get to look at it.
+ */
+export function decisionLinks({ status, audience, voted, sandbox, links }: CardView): CardLink[] {
+  if (status.kind !== 'pending' || audience !== 'approver' || voted !== undefined || sandbox) return []
+  const shown = { opens: 'the approval page', shown: 'button' } as const
+  return [
+    { title: 'Approve…', url: links.approve, ...shown },
+    { title: 'Reject…', url: links.reject, ...shown },
+  ]
+}
+
+/** How far the approvals are. Undefined where the heading says it all. */
+function quorumWords({ status, quorum: { approved, needed } }: CardView): string | undefined {
+  if (status.kind !== 'pending') {
+    return needed > 1 ? `${approved} of ${needed} needed approvals were given.` : undefined
+  }
+  if (needed === 1) return 'One approval is needed. One rejection rejects.'
+  return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
+}
+
+/** How people call a way of proving presence. */
+export function methodWord(method: string): string {
+  return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method
+}
+
+/** "3 d", "1 h 5 min", "40 s": whole units, the two largest, never negative. */
+export function durationWords(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000))
+  const parts: [number, string][] = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor((seconds % 86_400) / 3600), 'h'],
+    [Math.floor((seconds % 3600) / 60), 'min'],
+    [seconds % 60, 's'],
+  ]
+  const first = parts.findIndex(([count]) => count > 0)
+  if (first < 0) return '0 s'
+  return parts
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ')
+}
+
+const COMMENT_LENGTH = 2000
+const NAME_LENGTH = 200
+
+/**
+ * The service's own statements about the request, as lines: badges, who asks, what became of it, what to mind when reading.
+ * Never inside the caller's frame (T44).
+ */
+export interface HeadParts {
+  badges: Piece[][]
+  lines: Piece[][]
+  warnings: Piece[][]
+  /** What the approver wrote, framed. */
+  comment: CardPart[]
+}
+
+/** What a card says in our own words. */
+export function headParts(view: CardView): HeadParts {
+  const open = view.status.kind === 'pending'
+  return {
+    badges: badges(view),
+    lines: open ? [...askerLines(view), ...statusLines(view)] : [...statusLines(view), ...askerLines(view)],
+    warnings: textWarnings(view),
+    comment: commentParts(view.status),
+  }
+}
+
+function askerLines({ requested_by: { key_name, account_name }, ...view }: CardView): Piece[][] {
+  return [
+    ...nameLines('On behalf of: ', view.on_behalf_of),
+    ...nameLines('Vote by: ', view.voted_by),
+    [bold('API key: '), words(shortLine(key_name, NAME_LENGTH) || 'no name')],
+    [bold('Account: '), words(shortLine(account_name, NAME_LENGTH) || 'no name')],
+  ]
+}
+
+function nameLines(label: string, name: string | undefined): Piece[][] {
+  return name === undefined ? [] : [[bold(label), words(shortLine(name, NAME_LENGTH) || 'no name')]]
+}
+
+function badges(view: CardView): Piece[][] {
+  return [
+    ...(view.high_impact ? [[bold('⚠️ High impact')]] : []),
+    ...(view.sandbox ? [[bold('🧪 Sandbox: a dry run')]] : []),
+  ]
+}
+
+function statusLines(view: CardView): Piece[][] {
+  const progress = quorumWords(view)
+  return [...timeLines(view), ...(progress === undefined ? [] : [[bold('Approvals: '), words(progress)]])]
+}
+
+function timeLines({ status, created_at, expires_at }: CardView): Piece[][] {
+  switch (status.kind) {
+    case 'pending': {
+      const time = durationWords(expires_at.getTime() - created_at.getTime())
+      return [[bold('Open until: '), moment(expires_at), words(` · ${time} to decide`)]]
+    }
+    case 'approved':
+    case 'rejected':
+      return decisionLines(status)
+    case 'expired':
+      return [[bold('Open until: '), moment(expires_at)]]
+    case 'withdrawn':
+      return [[words('There is nothing to decide any more.')]]
+  }
+}
+
+/** Who, how, when and the receipt's id; also the body of the line below a card. */
+function decisionLines(status: CardStatus & { kind: 'approved' | 'rejected' }): Piece[][] {
+  const who = status.by_you ? 'You' : status.by_name
+  return [
+    ...nameLines('Decided by: ', who),
+    ...nameLines('On behalf of: ', status.for_name),
+    [bold('Approver: '), code(status.by)],
+    [bold('Method: '), words(methodWord(status.method))],
+    [bold('Decided: '), moment(status.at)],
+    [bold('Receipt: '), code(status.decision_id)],
+  ]
+}
+
+function commentParts(status: CardStatus): CardPart[] {
+  if ((status.kind !== 'approved' && status.kind !== 'rejected') || status.comment === null) return []
+  return [ours([bold('Comment of the approver')]), ...framed(status.comment, COMMENT_LENGTH)]
+}
+
+function textWarnings({ hidden_characters, look_alike }: CardView): Piece[][] {
+  return [
+    ...(hidden_characters
+      ? [
+          [
+            bold('⚠️ Hidden characters. '),
+            words(
+              'What the caller wrote holds characters that are normally invisible; they are shown in brackets.',
+            ),
+          ],
+        ]
+      : []),
+    ...(look_alike === undefined ? [] : [[bold('⚠️ Look-alike letters. '), words(look_alike)]]),
+  ]
+}
+
+const ACTION_LENGTH = 300
+const ACTION_TITLE = [bold('Requested action'), italic(' · written by the caller')]
+
+/** Where a line is read. */
+interface ReplyPlace {
+  /** How the command is called on the platform. */
+  verify: string
+  /** It stands among the cards of other requests, not below its own: then it says what was decided. */
+  apart: boolean
+}
+
+/** A line below a card: the decision with the receipt's id, or a reminder. */
+export function replyDocument(view: ReplyView, place: ReplyPlace): CardDocument {
+  return view.kind === 'decided' ? decided(view, place) : reminder(view)
+}
+
+function decided(
+  { status, action, details }: ReplyView & { kind: 'decided' },
+  { verify, apart }: ReplyPlace,
+): CardDocument {
+  const word = status.kind === 'approved' ? 'Approved' : 'Rejected'
+  const title = [bold(`${STATUS_SIGNS[status.kind]} ${word}`)]
+  const about = [ours(title, ACTION_TITLE), ...framed(action, ACTION_LENGTH)]
+  const check = [words('Anybody can check it: '), code(`${verify} ${status.decision_id}`)]
+  const lines = [...decisionLines(status), check]
+  return {
+    parts: apart ? [...about, ours(...lines)] : [ours(title, ...lines)],
+    link: { title: 'Details on the approval page', url: details, shown: 'line' },
+    notes: [],
+    summary: `${word}. Receipt ${status.decision_id}`,
+  }
+}
+
+function reminder(view: ReplyView & { kind: 'reminder' }): CardDocument {
+  const { action, expires_at, automatic, details } = view
+  const heading = 'Reminder: a request waits for your decision'
+  const by = automatic ? 'sent by Countersign' : 'the caller asks again'
+  const parts = [
+    ours(
+      [bold(`🔔 ${heading}`), italic(` · ${by}`)],
+      [bold('Open until: '), moment(expires_at)],
+      ACTION_TITLE,
+    ),
+    ...framed(action, ACTION_LENGTH),
+  ]
+  const link = { title: 'Open the approval page', url: details, shown: 'line' } as const
+  return { parts, link, notes: [], summary: `${heading}, ${by}.` }
+}

@@ -1,0 +1,151 @@
+import type { types } from '@slack/bolt'
+import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
+import type { VerdictView } from '../../src/flow/chat/verdict.ts'
+import {
+  fitPending,
+  helpHeading,
+  helpSpeaker,
+  leftOutWords,
+  linkWords,
+  noticeAnswer,
+  pendingHeading,
+  pendingRow,
+  verdictDocument,
+  waitingAgents,
+} from '../shared/answers.ts'
+import { drawDocument } from './cards.ts'
+import { fits } from './limits.ts'
+import {
+  bold,
+  code,
+  drawLines,
+  drawParts,
+  header,
+  type Inline,
+  italic,
+  link,
+  moment,
+  note,
+  type Part,
+  plain,
+  richText,
+  type SlackMessage,
+  section,
+  words,
+} from './rich-text.ts'
+
+/** The button of a one-time link; Slack reports the click, and it changes nothing. */
+export const OPEN_LINK_ID = 'countersign_open_link'
+
+/** Draws what we answer to a command; pure. `sharedBy`: the Slack user id of the person who shows a verdict to a channel. */
+export function renderAnswer(
+  answer: ChatAnswer,
+  { now, sharedBy }: { now: Date; sharedBy?: string | undefined },
+): SlackMessage {
+  switch (answer.kind) {
+    case 'verdict':
+      return renderVerdict(answer.view, { sharedBy })
+    case 'help':
+      return renderHelp(answer)
+    case 'link':
+      return renderLink(answer, now)
+    case 'pending':
+      return renderPending(answer)
+    case 'notice':
+      return drawDocument(noticeAnswer(answer))
+  }
+}
+
+/** Draws the answer to `/verify`; pure. */
+export function renderVerdict(
+  view: VerdictView,
+  { sharedBy }: { sharedBy?: string | undefined } = {},
+): SlackMessage {
+  const by: Part[] =
+    sharedBy === undefined ? [] : [section([bold('Shown by: '), { type: 'user', user_id: sharedBy }])]
+  return drawDocument(verdictDocument(view), by)
+}
+
+function renderHelp(answer: ChatAnswer & { kind: 'help' }): SlackMessage {
+  const { unknown, commands } = answer
+  const heading = helpHeading(answer, 'Slack')
+  const speaker = helpSpeaker(answer)
+  const [who = []] =
+    speaker === undefined
+      ? [[words('You are not linked yet: type '), code('/countersign link'), words('.')]]
+      : drawLines([speaker])
+  const lines = commands.map(({ usage, does }): Inline[] => [
+    code(usage.startsWith('verify') ? `/${usage}` : `/countersign ${usage}`),
+    words(` ${does}`),
+  ])
+  return {
+    blocks: [
+      header(unknown ? `❔ ${heading}` : heading),
+      richText([section(who), section(...lines)]),
+      note('Nothing is decided in Slack: decisions are made on the approval page.'),
+    ],
+    text: unknown ? `${heading}. /countersign help tells what there is.` : heading,
+  }
+}
+
+function renderLink(answer: ChatAnswer & { kind: 'link' }, now: Date): SlackMessage {
+  const { heading, lines, button, advice, summary } = linkWords(answer, 'Slack', now)
+  const open: types.Button = {
+    type: 'button',
+    action_id: OPEN_LINK_ID,
+    text: plain(button),
+    url: answer.url,
+    style: 'primary',
+  }
+  return {
+    blocks: [
+      header(heading),
+      richText([section(...drawLines(lines), [bold(`⚠️ ${advice}`)])]),
+      { type: 'actions', elements: [open] },
+    ],
+    text: summary,
+  }
+}
+
+/** What waits for the reader, within Slack's limits. What is left out is counted. */
+function renderPending(answer: ChatAnswer & { kind: 'pending' }): SlackMessage {
+  const { rows, more, open } = answer
+  const heading = pendingHeading(answer)
+  const agents = waitingAgents(answer)
+  if (rows.length === 0) {
+    const blocks = agents === undefined ? [header(`✅ ${heading}`)] : onlyAgents(heading, open)
+    return { blocks, text: heading }
+  }
+  const draw = (count: number, length: number): types.KnownBlock[] => [
+    header(`⏳ ${heading}`),
+    richText([
+      ...rows.slice(0, count).flatMap((row, index) => rowParts(row, index, length)),
+      ...(agents === undefined ? [] : [section([words(`🔑 ${agents}. `), link('Your inbox', open)])]),
+      ...tail(rows.length - count + more, open),
+    ]),
+  ]
+  return { blocks: fitPending(rows.length, draw, fits), text: heading }
+}
+
+function rowParts(row: PendingRow, index: number, length: number): Part[] {
+  const { lines, action } = pendingRow(row, length)
+  const first = [
+    bold(`${index + 1}. `),
+    link('Open the approval page', row.url),
+    words(' · open until '),
+    moment(row.expires_at),
+  ]
+  return [section(first, ...drawLines(lines)), ...drawParts(action)]
+}
+
+function onlyAgents(heading: string, open: string): types.KnownBlock[] {
+  return [
+    header(`🔑 ${heading}`),
+    richText([section([words('Look and decide in '), link('your inbox', open)])]),
+  ]
+}
+
+function tail(left: number, open: string): Part[] {
+  const said = left === 0 ? [] : [italic(`${leftOutWords(left)} `)]
+  return [section([...said, link('All that waits for you', open)])]
+}

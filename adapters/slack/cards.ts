@@ -1,0 +1,198 @@
+import type { types } from '@slack/bolt'
+import type { CardView, ConsentView, NoticeView, ReplyView } from '../../src/domain/card-view.ts'
+import { type BoxSize, callerParts, largestThatFits } from '../shared/caller-parts.ts'
+import { type CardDocument, type CardLink, ours } from '../shared/card-parts.ts'
+import {
+  cardHeading,
+  cardNotification,
+  cardSummary,
+  decisionLinks,
+  headParts,
+  replyDocument,
+} from '../shared/request-card.ts'
+import { consentDocument, MOVED_HEADING, MOVED_SENTENCE, noticeDocument } from '../shared/small-cards.ts'
+import { fits } from './limits.ts'
+import {
+  drawParts,
+  escapeMrkdwn,
+  fallbackName,
+  header,
+  link,
+  note,
+  type Part,
+  plain,
+  richText,
+  type SlackMessage,
+  section,
+} from './rich-text.ts'
+
+/** Slack reports a click on a link button as well: the receiver acknowledges these and does nothing (T46). */
+export const ACTION_IDS = {
+  approve: 'countersign_approve',
+  reject: 'countersign_reject',
+  details: 'countersign_details',
+} as const
+
+export const ACTIONS_BLOCK_ID = 'countersign_actions'
+
+/** The most that fits is taken: escaping makes some texts longer than others, and every row costs besides its text. */
+const BOX_SIZES = [
+  { characters: 6000, rows: 20, findings: 8 },
+  { characters: 5000, rows: 14, findings: 6 },
+  { characters: 4500, rows: 9, findings: 3 },
+  { characters: 3000, rows: 9, findings: 3 },
+  { characters: 2000, rows: 8, findings: 3 },
+  { characters: 1000, rows: 6, findings: 2 },
+] as const
+
+const CHAT = {
+  name: 'Slack',
+  invitation:
+    'You were found by your e-mail address. Type /countersign link to tell Countersign who you are in this workspace.',
+}
+
+/**
+ * Draws a card as Slack blocks; pure, and never over a limit of Slack's. What does not fit is counted on the card and is
+ * on the approval page. The sender sets `unfurl_links: false` and `unfurl_media: false`.
+ */
+export function renderCard(view: CardView): SlackMessage {
+  const blocks = largestThatFits(BOX_SIZES, (size) => cardBlocks(view, size), fits)
+  return { blocks, text: cardNotification(view, fallbackName) }
+}
+
+/** An open request begins with what to mind when reading it, a closed one with what it was. */
+function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
+  const { badges, lines, warnings, comment } = headParts(view)
+  const head = richText(drawParts([ours(...badges, ...lines, ...warnings), ...comment]))
+  const heading = header(cardHeading(view))
+  const box = callerBox(view, size)
+  if (view.status.kind === 'pending') {
+    return [
+      heading,
+      head,
+      { type: 'divider' },
+      ...box,
+      actionButtons(view),
+      note(`Nothing is decided in Slack: the buttons open the approval page. ${view.request_id}`),
+      ...(view.invite_to_link ? [note(CHAT.invitation)] : []),
+    ]
+  }
+  return [
+    heading,
+    ...box,
+    head,
+    richText([section([link('Details on the approval page', view.links.details)])]),
+    note(view.request_id),
+  ]
+}
+
+/** Everything the caller wrote, between a line of ours that names its author and one that ends it (T44). */
+function callerBox(view: CardView, size: BoxSize): types.KnownBlock[] {
+  const { action, details, end } = callerParts(view, size)
+  return [
+    richText(drawParts(action)),
+    ...(details.length > 0 ? [richText(drawParts(details))] : []),
+    ...(end === undefined ? [] : [note(end)]),
+  ]
+}
+
+/** The links to the hosted page as buttons: a click in Slack decides nothing. `Details` is always there. */
+function actionButtons(view: CardView): types.ActionsBlock {
+  const [approve, reject] = decisionLinks(view)
+  const { details: url } = view.links
+  return actions(
+    ...(approve === undefined ? [] : [linkButton(ACTION_IDS.approve, approve, 'primary')]),
+    ...(reject === undefined ? [] : [linkButton(ACTION_IDS.reject, reject, 'danger')]),
+    linkButton(ACTION_IDS.details, { title: 'Details', url, opens: 'the approval page' }),
+  )
+}
+
+function actions(...elements: types.Button[]): types.ActionsBlock {
+  return { type: 'actions', block_id: ACTIONS_BLOCK_ID, elements }
+}
+
+function linkButton(
+  action_id: string,
+  { title, url, opens }: Pick<CardLink, 'title' | 'url' | 'opens'>,
+  style?: 'primary' | 'danger',
+): types.Button {
+  return {
+    type: 'button',
+    action_id,
+    text: plain(title),
+    url,
+    accessibility_label: `${title.replace('…', '')}: opens ${opens}`,
+    ...(style === undefined ? {} : { style }),
+  }
+}
+
+/** Draws the card of an agent that asks for a key; pure, and always within Slack's limits: a name has 60 characters. */
+export function renderConsent(view: ConsentView): SlackMessage {
+  return drawDocument(consentDocument(view, CHAT))
+}
+
+/** Draws a change of a person's factors; pure, and always within Slack's limits. */
+export function renderNotice(view: NoticeView): SlackMessage {
+  return drawDocument(noticeDocument(view))
+}
+
+/** What stays of a card in a chat that is not the approver's; pure. */
+export function renderMoved(): SlackMessage {
+  return drawDocument({
+    heading: MOVED_HEADING,
+    parts: [ours([{ kind: 'words', text: MOVED_SENTENCE }])],
+    notes: [],
+    summary: `${MOVED_HEADING}. ${MOVED_SENTENCE}`,
+  })
+}
+
+/** Draws a line for the thread under a card: the decision with the receipt's id, or a reminder. Pure. */
+export function renderReply(view: ReplyView): SlackMessage {
+  return drawDocument(replyDocument(view, { verify: '/verify', apart: false }))
+}
+
+/** Draws what has no size to choose. `below`: lines of ours that only Slack has, above the link. */
+export function drawDocument(
+  { heading, parts, link: opened, notes, summary }: CardDocument,
+  below: Part[] = [],
+): SlackMessage {
+  const line = opened === undefined ? [] : [section([link(opened.title, opened.url)])]
+  return {
+    blocks: [
+      ...(heading === undefined ? [] : [header(heading)]),
+      richText([...drawParts(parts), ...below, ...(opened?.shown === 'line' ? line : [])]),
+      ...(opened?.shown === 'button' ? [actions(linkButton(ACTION_IDS.details, opened, 'primary'))] : []),
+      ...(opened?.shown === 'below' ? [richText(line)] : []),
+      ...notes.map(note),
+    ],
+    text: escapeMrkdwn(summary),
+  }
+}
+
+/**
+ * What is posted when Slack refuses the blocks: a line of our own words and the link, so that approvers do not wait for a
+ * card that never comes. Nothing the caller wrote is in it.
+ */
+export function plainCard(view: CardView): string {
+  return `${cardSummary(view)} ${linked(view.links.details, 'Open the approval page')} ${view.request_id}`
+}
+
+/** The same for an agent that asks for a key. */
+export function plainConsent(view: ConsentView): string {
+  const { summary } = consentDocument(view, CHAT)
+  return `${summary} ${linked(view.links.details, 'Open the consent page')} ${view.request_id}`
+}
+
+/** The same for a change of a person's factors. */
+export function plainNotice(view: NoticeView): string {
+  return `${noticeDocument(view).summary} ${linked(view.links.details, 'Open my account')}`
+}
+
+/** The same for a line under a card. */
+export function plainReply(view: ReplyView): string {
+  return `${renderReply(view).text} ${linked(view.details, 'Open the approval page')}`
+}
+
+function linked(url: string, title: string): string {
+  return `<${escapeMrkdwn(url)}|${title}>`
+}
