@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { packagePath } from '../src/config/package-path.ts'
 
 const ROOT = packagePath('.')
@@ -11,6 +12,20 @@ interface SourceFile {
   text: string
   imports: { target: string; typeOnly: boolean }[]
 }
+
+const packageSchema = z.object({
+  name: z.string(),
+  workspaces: z.array(z.string()).default([]),
+  exports: z.record(z.string(), z.object({ source: z.string() })).default({}),
+})
+
+/** Every name under which a package of this repository can be imported, and the source that stands behind it. */
+const WORKSPACE_SOURCES = new Map(
+  readPackage('.').workspaces.flatMap((folder) => {
+    const { name, exports } = readPackage(folder)
+    return Object.entries(exports).map(([path, { source }]) => [join(name, path), join(folder, source)])
+  }),
+)
 
 const files = ROOMS.flatMap((room) => sourcesIn(join(ROOT, room)))
 
@@ -112,6 +127,19 @@ describe('import rules', () => {
     expect(broken).toEqual([])
   })
 
+  it('has no circle of imports, types included', () => {
+    let left = files
+    for (let before = Number.POSITIVE_INFINITY; left.length < before; ) {
+      before = left.length
+      const paths = new Set(left.map(({ path }) => path))
+      const imported = new Set(left.flatMap(({ imports }) => imports.map(({ target }) => target)))
+      left = left.filter(
+        ({ path, imports }) => imported.has(path) && imports.some(({ target }) => paths.has(target)),
+      )
+    }
+    expect(left.map(({ path }) => path)).toEqual([])
+  })
+
   it('keeps domain free of packages, Node and the clock', () => {
     const domain = files.filter(({ path }) => path.startsWith('src/domain/'))
     const outside = domain.flatMap((file) => file.imports.filter(({ target }) => !target.startsWith('src/')))
@@ -163,6 +191,10 @@ describe('house numbers', () => {
   })
 })
 
+function readPackage(folder: string): z.infer<typeof packageSchema> {
+  return packageSchema.parse(JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')))
+}
+
 function linesOf({ text }: SourceFile): number {
   return text.split('\n').length - 1
 }
@@ -181,18 +213,20 @@ function sourcesIn(folder: string): SourceFile[] {
 
 function readSource(absolute: string): SourceFile {
   const text = readFileSync(absolute, 'utf8')
-  const statements = code(text).matchAll(
-    /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm,
+  const plain = code(text)
+  const statements = plain.matchAll(
+    /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm,
   )
-  const imports = [...statements].map((match) => ({
-    target: resolveImport(absolute, match[2] ?? match[3] ?? ''),
-    typeOnly: match[1] !== undefined,
+  const imports = [...statements].map(([, type, from, bare, dynamic]) => ({
+    target: resolveImport(absolute, from ?? bare ?? dynamic ?? ''),
+    typeOnly: type !== undefined,
   }))
   return { path: relative(ROOT, absolute), text, imports }
 }
 
 function resolveImport(from: string, target: string): string {
-  return target.startsWith('.') ? relative(ROOT, resolve(dirname(from), target)) : target
+  if (target.startsWith('.')) return relative(ROOT, resolve(dirname(from), target))
+  return WORKSPACE_SOURCES.get(target) ?? target
 }
 
 function code(text: string): string {

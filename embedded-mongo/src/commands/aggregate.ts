@@ -1,5 +1,5 @@
 import { encodeBson } from '../bson-writer.ts'
-import type { StoreRecord } from '../engine/collection.ts'
+import type { StoreRecord } from '../engine/store-record.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { compilePipeline } from '../semantics/pipeline.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'

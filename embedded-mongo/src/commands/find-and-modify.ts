@@ -1,5 +1,6 @@
 import { Int32 } from 'bson'
-import type { Collection, StoreRecord } from '../engine/collection.ts'
+import type { Collection } from '../engine/collection.ts'
+import type { StoreRecord } from '../engine/store-record.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { compileProjection } from '../semantics/projection.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'

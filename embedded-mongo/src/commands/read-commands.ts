@@ -1,7 +1,7 @@
 import { Int32, Long } from 'bson'
 import { decodeBson } from '../bson-reader.ts'
 import { encodeBson } from '../bson-writer.ts'
-import type { StoreRecord } from '../engine/collection.ts'
+import type { StoreRecord } from '../engine/store-record.ts'
 import { valuesAtPath } from '../semantics/field-paths.ts'
 import { encodeValue } from '../semantics/key-encoding.ts'
 import { MongoError } from '../semantics/mongo-error.ts'

@@ -1,6 +1,7 @@
-import type { Collection, StoreRecord } from '../engine/collection.ts'
+import type { Collection } from '../engine/collection.ts'
 import type { CollectionIndex } from '../engine/collection-index.ts'
 import { choosePlan, type Plan } from '../engine/planner.ts'
+import type { StoreRecord } from '../engine/store-record.ts'
 import { compileCollation } from '../semantics/collation.ts'
 import { type CompiledFilter, compileFilter } from '../semantics/filter.ts'
 import { conjuncts } from '../semantics/filter-tree.ts'

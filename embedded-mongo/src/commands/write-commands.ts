@@ -1,5 +1,6 @@
 import { Int32, ObjectId } from 'bson'
-import type { Collection, StoreRecord } from '../engine/collection.ts'
+import type { Collection } from '../engine/collection.ts'
+import type { StoreRecord } from '../engine/store-record.ts'
 import { compileCollation } from '../semantics/collation.ts'
 import { typeNameOf } from '../semantics/describe-value.ts'
 import type { CompiledFilter } from '../semantics/filter.ts'

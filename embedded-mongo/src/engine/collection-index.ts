@@ -5,8 +5,8 @@ import { indexEntries, indexKeys } from '../semantics/index-keys.ts'
 import { type IndexSpec, parseIndexSpec } from '../semantics/index-spec.ts'
 import { duplicateKeyError, MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
-import type { StoreRecord } from './collection.ts'
 import { SortedEntries } from './sorted-entries.ts'
+import type { StoreRecord } from './store-record.ts'
 
 /** One index of a collection: its description and its entries, in key order. */
 export class CollectionIndex {

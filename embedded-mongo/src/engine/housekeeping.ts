@@ -1,8 +1,8 @@
 import { compileFilter } from '../semantics/filter.ts'
 import { indexRanges } from '../semantics/index-ranges.ts'
-import type { StoreRecord } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import type { StoreEngine } from './store-engine.ts'
+import type { StoreRecord } from './store-record.ts'
 
 /** How often MongoDB's TTL monitor runs, too. */
 const INTERVAL_MS = 60_000

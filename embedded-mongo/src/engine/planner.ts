@@ -2,9 +2,10 @@ import type { CompiledFilter } from '../semantics/filter.ts'
 import { indexRanges } from '../semantics/index-ranges.ts'
 import { parseSort } from '../semantics/sort.ts'
 import type { BsonDocument } from '../semantics/values.ts'
-import type { Collection, StoreRecord } from './collection.ts'
+import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import type { KeyRange } from './sorted-entries.ts'
+import type { StoreRecord } from './store-record.ts'
 
 /** What is to be found. `hint` restricts the choice to one index. */
 export interface Question {

@@ -1,9 +1,10 @@
 import { decodeBson } from '../bson-reader.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { Collection, type CollectionHost, DecodedRecords } from './collection.ts'
+import { Collection, type CollectionHost } from './collection.ts'
 import { CollectionIndex } from './collection-index.ts'
 import { Cursors } from './cursors.ts'
 import { type DurableFile, Journal } from './durable-file.ts'
+import { DecodedRecords } from './store-record.ts'
 
 /** What the engine keeps its documents in. */
 export type StoreFile = Pick<DurableFile, 'collections' | 'documents' | 'commit' | 'close'>

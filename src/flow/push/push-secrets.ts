@@ -1,10 +1,13 @@
 import { drawId } from '../../domain/identifier.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
-import type { FlowDeps } from '../deps.ts'
-import type { Vault } from '../ports.ts'
+import type { Clock, Log, Random, Vault } from '../ports.ts'
 import type { PushKeyStore, PushSender, SealedPushKey, VapidKeys } from '../push-ports.ts'
 
-type KeyDeps = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & {
+interface KeyDeps {
+  vault: Vault
+  clock: Clock
+  random: Random
+  log: Log
   store: PushKeyStore
   sender: Pick<PushSender, 'newKeys'>
 }
