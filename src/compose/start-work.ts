@@ -1,26 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
-import { type CardUpdater, createCardUpdater } from '../flow/chat/update-cards.ts'
+import { createCardLoop } from '../flow/chat/send-cards.ts'
 import { createRelay, type Relay } from '../flow/delivery/relay-traces.ts'
-import { createDispatcher, type Dispatcher } from '../flow/delivery/send-deliveries.ts'
+import { createDeliveryLoop } from '../flow/delivery/send-deliveries.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import { createPushLoop, type PushLoop } from '../flow/push/send-pushes.ts'
-import { cleanUpSweep } from '../jobs/clean-up.ts'
-import { deliverSweep } from '../jobs/deliver.ts'
-import { expireSweep } from '../jobs/expire.ts'
-import { relaySweep } from '../jobs/relay.ts'
-import { remindSweep } from '../jobs/remind.ts'
+import { createPushLoop } from '../flow/push/send-pushes.ts'
 import { createJobs, type Jobs } from '../jobs/start-jobs.ts'
-import type { Sweeps } from '../jobs/sweep.ts'
-import { wakeSoon } from '../jobs/wake-soon.ts'
+import { createSweeps, type SendLoops } from '../jobs/sweeps.ts'
 import type { Composition } from './compose.ts'
 
 /** What the service does besides answering requests. */
 export interface Work {
   relay: Relay
-  dispatcher: Dispatcher
-  updater: CardUpdater
-  pushLoop: PushLoop
+  loops: SendLoops
   jobs: Jobs
   /**
    * Takes up nothing more, finishes what is under way and carries on what that leaves. When that takes 10 s longer than an
@@ -30,18 +22,13 @@ export interface Work {
 }
 
 /** Attempts of one process under way at once, and of these to one host and for one account (T8, T9). */
-const ATTEMPTS = 64
-const ATTEMPTS_PER_HOST = 4
-const ATTEMPTS_PER_ACCOUNT = ATTEMPTS / 2
+const DELIVERIES = { total: 64, perHost: 4, perAccount: 32 }
 
 /** Pushes of one process being sent at once. Browsers share few push services, so one host may have more of them. */
 const PUSHES = { total: 32, perHost: 16, perAccount: 16 }
 
-/** Cards of one process being sent at once; each recipient has one at a time. */
-const CARDS = 32
-
-/** Longer than the calls for one card take one after the other. */
-const CARD_LEASE_MS = 60_000
+/** Cards of one process being sent at once, each recipient has one at a time; longer than the calls for one card take together. */
+const CARDS = { total: 32, leaseMs: 60_000 }
 
 /** How much longer than an attempt its lease lasts. */
 const LEASE_MARGIN_MS = 20_000
@@ -58,70 +45,42 @@ export async function startWork(
   { deps, connection, onTrace }: Pick<Composition, 'deps' | 'connection' | 'onTrace'>,
 ): Promise<Work> {
   const leaseMs = config.callbackTimeoutMs + LEASE_MARGIN_MS
-  const limits = {
-    total: ATTEMPTS,
-    perHost: ATTEMPTS_PER_HOST,
-    perAccount: ATTEMPTS_PER_ACCOUNT,
-    leaseMs,
-  }
   if (connection.db === undefined) throw new Error('the store is not connected')
   const jobs = createJobs(connection.db, deps)
-  const send = (): void => {
-    dispatcher.wake()
-    pushLoop.wake()
+  const loops = {
+    deliveries: createDeliveryLoop(deps, { ...DELIVERIES, leaseMs }),
+    pushes: createPushLoop(deps, { ...PUSHES, leaseMs }),
+    cards: createCardLoop(deps, CARDS),
   }
-  const soon = wakeSoon(jobs.wakeups, send, deps.clock)
-  const dispatcher = createDispatcher(deps, soon, limits)
-  const updater = createCardUpdater(deps, jobs.wakeups, { total: CARDS, leaseMs: CARD_LEASE_MS })
-  const pushLoop = createPushLoop(deps, soon, { ...PUSHES, leaseMs })
   const relay = createRelay(deps, {
-    deliveries: () => dispatcher.wake(),
-    cards: () => updater.wake(),
-    pushes: () => pushLoop.wake(),
+    deliveries: loops.deliveries.wake,
+    cards: loops.cards.wake,
+    pushes: loops.pushes.wake,
   })
-  onTrace((what) => (what === 'cards' ? updater.wake() : relay.nudge()))
+  onTrace((what) => (what === 'cards' ? loops.cards.wake() : relay.nudge()))
   // What an earlier process left behind.
   relay.nudge()
-  send()
-  updater.wake()
+  for (const loop of Object.values(loops)) loop.wake()
+  const drain = () => Promise.all(Object.values(loops).map((loop) => loop.drain()))
   const stop = async (): Promise<void> => {
     await jobs.stop()
-    await Promise.all([dispatcher.drain(), updater.drain(), pushLoop.drain()])
+    await drain()
     await relay.run()
     onTrace(() => undefined)
-    await jobs.flush()
   }
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()
     deps.pusher.close()
-    await within(GIVE_BACK_MS, Promise.allSettled([stopping, dispatcher.drain(), pushLoop.drain()]))
+    await within(GIVE_BACK_MS, Promise.allSettled([stopping, loops.deliveries.drain(), loops.pushes.drain()]))
   }
   const ending = () => stopInTime(stop(), giveBack, config, deps)
-  const work = { relay, dispatcher, updater, pushLoop, jobs, stop: ending }
+  const work = { relay, loops, jobs, stop: ending }
   try {
-    await jobs.start(sweepsOf(deps, work))
+    await jobs.start(createSweeps(deps, relay, loops))
     return work
   } catch (error) {
     await work.stop()
     throw error
-  }
-}
-
-function sweepsOf(
-  deps: FlowDeps,
-  { relay, dispatcher, updater, pushLoop }: Pick<Work, 'relay' | 'dispatcher' | 'updater' | 'pushLoop'>,
-): Sweeps {
-  const platforms = deps.chats.map(({ platform }) => platform)
-  const sendDeliveries = { wake: dispatcher.wake, nextDue: () => deps.deliveries.nextDue() }
-  const sendPushes = { wake: pushLoop.wake, nextDue: () => deps.pushes.nextDue() }
-  const sendCards = { wake: updater.wake, nextDue: () => deps.cards.nextDue(platforms) }
-  return {
-    relay: relaySweep(relay),
-    // Without a platform cards cost nothing, not even a look.
-    deliver: deliverSweep([sendDeliveries, sendPushes, ...(platforms.length === 0 ? [] : [sendCards])]),
-    expire: expireSweep(deps),
-    remind: remindSweep(deps),
-    'clean-up': cleanUpSweep(deps),
   }
 }
 

@@ -1,14 +1,5 @@
-import type { AuditEntry } from '../domain/audit.ts'
 import type { CardView, ConsentView, MovedView, NoticeView, ReplyView } from '../domain/card-view.ts'
-import type {
-  Card,
-  CardAttempt,
-  CardReply,
-  ChatChannel,
-  ChatIdentity,
-  ChatPlatform,
-  MessageRef,
-} from '../domain/chat.ts'
+import type { ChatChannel, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
 
 /** What became of one call to a platform. */
 export type ChatOutcome<T> =
@@ -60,77 +51,6 @@ export interface ChatPort {
   post(to: ChatAddress, view: CardView | ConsentView | NoticeView): Promise<ChatOutcome<MessageRef>>
   update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
-}
-
-/** What the cards of a request are told. */
-export interface CardNews {
-  request_id: string
-  /** They should show this version; absent when nothing changed that a card shows. */
-  version?: number
-  /** Lines to be said once under every card; known ones are not queued again. */
-  replies: Omit<CardReply, 'state'>[]
-  /** People under whose cards no reminder is said. */
-  unreminded?: readonly string[]
-  at: Date
-}
-
-/** How an attempt at a card ends in the store. */
-export interface CardResult {
-  state: Exclude<Card['state'], 'leased'>
-  next_at: Date
-  /** When it is due instead, if it was told something new since the claim. */
-  again_at: Date
-  /** `Card.news` as it was claimed. */
-  news: number
-  tries: number
-  /** The version that the message shows now. */
-  shown: number
-  /** It was posted or edited just now: doubts about what it shows are over. */
-  certain: boolean
-  message?: MessageRef
-  posted_at?: Date
-  /** Ids of replies that were said, or need not be said any more. */
-  said: string[]
-  dropped: string[]
-  attempts: CardAttempt[]
-  audit: AuditEntry[]
-}
-
-/** A card on which somebody has a lease. `interrupted`: an earlier attempt never reported back. */
-export interface ClaimedCard {
-  card: Card
-  interrupted: boolean
-}
-
-export interface CardStore {
-  /** Those whose {request, platform, recipient} exists already are left out. */
-  insertNew(cards: readonly Card[]): Promise<void>
-  /**
-   * Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes due what has
-   * something to do. Doing it again changes nothing.
-   */
-  follow(news: readonly CardNews[]): Promise<void>
-  /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
-  claim(query: {
-    now: Date
-    leaseEnds: Date
-    platforms: readonly ChatPlatform[]
-    /** `laneOf` cards that must wait: somebody is at another one, or the platform asked for patience. */
-    busyLanes: readonly string[]
-  }): Promise<ClaimedCard | undefined>
-  /**
-   * Writes what became of the claimed attempt; what was told something new meanwhile is due again.
-   * @returns the state written; undefined when the claim is no longer the newest
-   */
-  finish(id: string, claim: number, result: CardResult): Promise<Card['state'] | undefined>
-  /** The message may show an older version than `shown` says: has it edited again. */
-  doubt(id: string, at: Date): Promise<void>
-  /** The cards of these requests in that lane (`laneOf`) are posted or edited once more: their recipient changed. */
-  renew(requestIds: readonly string[], lane: string, at: Date): Promise<void>
-  find(id: string): Promise<Card | undefined>
-  /** Oldest first. */
-  ofRequest(requestId: string): Promise<Card[]>
-  nextDue(platforms: readonly ChatPlatform[]): Promise<Date | undefined>
 }
 
 /** How the platform itself names somebody, for people to recognise. Never safe markup, never proof of anything. */

@@ -2,8 +2,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { CallbackOutbox } from '../domain/request.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
-import type { Attempt, Delivery, Webhook } from '../domain/webhook.ts'
-import type { ListPosition } from '../store/filters.ts'
+import type { Webhook } from '../domain/webhook.ts'
 
 /** What a document's writes left to be carried on: told to webhooks, copied to the audit trail. */
 export interface Trace {
@@ -25,57 +24,6 @@ export interface TraceSource {
   due(limit: number, after?: string): Promise<Trace[]>
   /** Empties each trace to which nothing was added since it was read; the others stay due. */
   settle(traces: readonly Trace[]): Promise<void>
-}
-
-/** How an attempt ends in the store. */
-export interface DeliveryResult {
-  state: Delivery['state']
-  next_at: Date
-  tries: number
-  attempts: Attempt[]
-  events: OutboxEvent[]
-  audit: AuditEntry[]
-}
-
-export interface DeliveryStore {
-  /** Those whose {event, target} exists already are left out. */
-  insertNew(deliveries: readonly Delivery[]): Promise<void>
-  find(id: string): Promise<Delivery | undefined>
-  /**
-   * Takes the delivery that is due longest, or whose lease ended, until `leaseEnds`. `interrupted` tells that an earlier
-   * attempt never reported back.
-   */
-  claim(query: {
-    now: Date
-    leaseEnds: Date
-    /** Hosts that have enough attempts under way. */
-    busyHosts: readonly string[]
-    /** Accounts that have enough attempts under way. */
-    busyAccounts: readonly string[]
-  }): Promise<{ delivery: Delivery; interrupted: boolean } | undefined>
-  /** Takes this one, if it is due. */
-  claimOne(id: string, now: Date, leaseEnds: Date): Promise<Delivery | undefined>
-  /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest. */
-  finish(id: string, claim: number, result: DeliveryResult): Promise<boolean>
-  /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account. */
-  replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined>
-  /**
-   * Deletes some that came to rest before that time; never one whose trace still waits.
-   * @returns how many, at most `limit`
-   */
-  deleteRested(before: Date, limit: number): Promise<number>
-  /** When the next delivery is due or its lease ends. */
-  nextDue(): Promise<Date | undefined>
-  /** Newest first. */
-  list(query: {
-    account_id: string
-    webhook_id?: string
-    request_id?: string
-    /** Only those that were given up, and no tests: a test has one try and is not sent again. */
-    given_up?: true
-    limit: number
-    before?: ListPosition
-  }): Promise<Delivery[]>
 }
 
 export interface WebhookStore {
@@ -131,9 +79,4 @@ export interface WebhookSender {
 export interface TargetUrls {
   /** `href`: the parsed form, the only one that is stored and used. `problem`: what is wrong, for `invalid_field`. */
   read(text: string): { href: string; host: string } | { problem: string }
-}
-
-/** Asks the scheduler to wake a sweep at that time. Losing it costs time, never a duty. */
-export interface Wakeups {
-  at(sweep: 'deliver', time: Date): void
 }

@@ -1,6 +1,5 @@
 import type { AuditEntry } from '../domain/audit.ts'
-import type { Push, PushDevice, PushSubscription } from '../domain/push.ts'
-import type { Attempt } from '../domain/webhook.ts'
+import type { PushDevice, PushSubscription } from '../domain/push.ts'
 import type { AttemptOutcome } from './delivery-ports.ts'
 
 /** The service's P-256 key pair for Web Push (VAPID, RFC 8292), base64url: a point of 65 bytes, a scalar of 32. */
@@ -61,33 +60,4 @@ export interface PushDeviceStore {
   noteSent(id: string, at: Date): Promise<void>
   /** Deletes removed ones whose traces were carried on. @returns how many */
   deleteRemoved(): Promise<number>
-}
-
-/** How an attempt ends in the store. */
-export interface PushResult {
-  state: Exclude<Push['state'], 'leased'>
-  next_at: Date
-  tries: number
-  attempts: Attempt[]
-  audit: AuditEntry[]
-}
-
-export interface PushStore {
-  /** Those whose {event, device} exists already are left out. */
-  insertNew(pushes: readonly Push[]): Promise<void>
-  find(id: string): Promise<Push | undefined>
-  /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
-  claim(query: {
-    now: Date
-    leaseEnds: Date
-    busyHosts: readonly string[]
-    busyAccounts: readonly string[]
-  }): Promise<{ push: Push; interrupted: boolean } | undefined>
-  /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest. */
-  finish(id: string, claim: number, result: PushResult): Promise<boolean>
-  /** All that tell of this event. */
-  ofEvent(eventId: string): Promise<Push[]>
-  nextDue(): Promise<Date | undefined>
-  /** Deletes some that came to rest before that time and whose traces were carried on. @returns how many */
-  deleteRested(before: Date, limit: number): Promise<number>
 }

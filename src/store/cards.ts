@@ -1,10 +1,21 @@
 import mongoose, { Schema } from 'mongoose'
-import { CARD_ATTEMPTS_KEPT, type Card, laneOf, REPLIES_KEPT } from '../domain/chat.ts'
-import type { CardNews, CardResult, CardStore } from '../flow/chat-ports.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import {
+  CARD_ATTEMPTS_KEPT,
+  type Card,
+  type CardAttempt,
+  type CardReply,
+  type ChatPlatform,
+  laneOf,
+  type MessageRef,
+  REPLIES_KEPT,
+} from '../domain/chat.ts'
 import { auditFields } from './audit-fields.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { OLDEST_FIRST } from './filters.ts'
 import { noticeFields } from './notice-fields.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { type Claimed, createQueue, type Lease, makeQueue, noneOf } from './queue.ts'
+import { type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -38,7 +49,6 @@ const cardSchema = new Schema<CardDocument>(
     notice: noticeFields,
     /** With the request's id the name under which a card exists once. */
     lane: text,
-    state: text,
     wanted: number,
     shown: number,
     message: messageFields,
@@ -46,9 +56,6 @@ const cardSchema = new Schema<CardDocument>(
     stale: Boolean,
     replies: { type: [replyFields], required: true },
     news: number,
-    next_at: date,
-    tries: number,
-    claim: number,
     attempts: { type: [attemptFields], required: true },
     created_at: date,
     audit: { type: [auditFields], required: true },
@@ -56,39 +63,118 @@ const cardSchema = new Schema<CardDocument>(
   STRICT_SCHEMA,
 )
 cardSchema.index({ request_id: 1, lane: 1 }, { unique: true })
-cardSchema.index(
-  { next_at: 1 },
-  { partialFilterExpression: { state: { $in: ['due', 'leased'] } }, name: 'open_by_time' },
-)
-carryTraces(cardSchema)
+makeQueue(cardSchema, 'open_by_time')
 
-const OPEN = trusted({ $in: ['due', 'leased'] as const })
 const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
 const BEHIND = trusted({ $lt: ['$shown', '$wanted'] })
 
-/** Cards on mongoose: claims as in deliveries, a lease with a number (T82). Every write is one conditional write. */
-export function createCardStore(connection: StoreConnection, nudge: Nudge = noNudge): CardStore {
+/** What the cards of a request are told. */
+export interface CardNews {
+  request_id: string
+  /** They should show this version; absent when nothing changed that a card shows. */
+  version?: number
+  /** Lines to be said once under every card; known ones are not queued again. */
+  replies: Omit<CardReply, 'state'>[]
+  /** People under whose cards no reminder is said. */
+  unreminded?: readonly string[]
+  at: Date
+}
+
+/** How an attempt at a card ends in the store. */
+export interface CardResult {
+  state: Exclude<Card['state'], 'leased'>
+  next_at: Date
+  /** When it is due instead, if it was told something new since the claim. */
+  again_at: Date
+  /** `Card.news` as it was claimed. */
+  news: number
+  tries: number
+  /** The version that the message shows now. */
+  shown: number
+  /** It was posted or edited just now: doubts about what it shows are over. */
+  certain: boolean
+  message?: MessageRef
+  posted_at?: Date
+  /** Ids of replies that were said, or need not be said any more. */
+  said: string[]
+  dropped: string[]
+  attempts: CardAttempt[]
+  audit: AuditEntry[]
+}
+
+export interface CardClaim extends Lease {
+  platforms: readonly ChatPlatform[]
+  /** `laneOf` cards that must wait: an attempt is at another one, or the platform asked for patience. */
+  busyLanes: readonly string[]
+}
+
+/** A card that this process has claimed. */
+export type ClaimedCard = Claimed<Card>
+
+export type CardStore = ReturnType<typeof createCardStore>
+
+/** Cards on mongoose: a queue whose documents are told news, and come back to it. */
+export function createCardStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
+  const queue = createQueue(connection, 'Card', fromDocument)
   return {
-    insertNew: (cards) => insertNew(model, cards),
     ...reads(model),
-    async follow(news) {
-      // One after the other, in this order: what a card is told counts before anybody looks whether it has to wake.
-      const writes = news.flatMap(followWrites)
-      if (writes.length > 0) await model.bulkWrite(writes, { ordered: true })
-    },
-    claim: (query) => claim(model, query),
-    async finish(id, holder, result) {
+    ...news(model, nudge),
+    /** Those whose {request, platform, recipient} exists already are left out. */
+    insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
+    /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
+    claim: ({ platforms, busyLanes, ...lease }: CardClaim) =>
+      queue.claim(lease, { ...onPlatforms(platforms), ...noneOf('lane', busyLanes) }),
+    /**
+     * Writes what became of the claimed attempt; what was told something new meanwhile is due again.
+     * @returns the state written; undefined when the claim is no longer the newest
+     */
+    async finish(id: string, holder: number, result: CardResult): Promise<Card['state'] | undefined> {
       const state = await finish(model, id, holder, result)
       if (state !== undefined && result.audit.length > 0) nudge()
       return state
     },
-    async doubt(id, at) {
+    nextDue: (platforms: readonly ChatPlatform[]) => queue.nextDue(onPlatforms(platforms)),
+  }
+}
+
+function onPlatforms(platforms: readonly ChatPlatform[]) {
+  return { platform: trusted({ $in: [...platforms] }) }
+}
+
+function reads(model: CardModel) {
+  return {
+    async find(id: string): Promise<Card | undefined> {
+      const found = await model.findById(id).lean<CardDocument>()
+      return found === null ? undefined : fromDocument(found)
+    },
+    /** Oldest first. */
+    async ofRequest(requestId: string): Promise<Card[]> {
+      const query = model.find({ request_id: String(requestId) }).sort(OLDEST_FIRST)
+      return (await query.lean<CardDocument[]>()).map(fromDocument)
+    },
+  }
+}
+
+function news(model: CardModel, nudge: Nudge) {
+  return {
+    /**
+     * Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes due what has
+     * something to do. Doing it again changes nothing.
+     */
+    async follow(all: readonly CardNews[]): Promise<void> {
+      // One after the other, in this order: what a card is told counts before a look whether it has to wake.
+      const writes = all.flatMap(followWrites)
+      if (writes.length > 0) await model.bulkWrite(writes, { ordered: true })
+    },
+    /** The message may show an older version than `shown` says: has it edited again. */
+    async doubt(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
       await model.updateOne({ _id: id, state: RESTING }, { $set: { state: 'due', next_at: at } })
       nudge('cards')
     },
-    async renew(requestIds, lane, at) {
+    /** The cards of these requests in that lane (`laneOf`) are posted or edited once more: their recipient changed. */
+    async renew(requestIds: readonly string[], lane: string, at: Date): Promise<void> {
       const cards = { request_id: trusted({ $in: [...requestIds] }), lane: String(lane) }
       await model.updateMany(cards, { $set: { stale: true }, $inc: { news: 1 } })
       await model.updateMany({ ...cards, state: RESTING }, { $set: { state: 'due', next_at: at, tries: 0 } })
@@ -97,39 +183,7 @@ export function createCardStore(connection: StoreConnection, nudge: Nudge = noNu
   }
 }
 
-function reads(model: CardModel): Pick<CardStore, 'find' | 'ofRequest' | 'nextDue'> {
-  return {
-    find: async (id) => toCard(await model.findById(id).lean<CardDocument>()),
-    async ofRequest(requestId) {
-      const query = model.find({ request_id: String(requestId) }).sort({ created_at: 1, _id: 1 })
-      return (await query.lean<CardDocument[]>()).map(fromDocument)
-    },
-    async nextDue(platforms) {
-      const open = { state: OPEN, platform: trusted({ $in: [...platforms] }) }
-      const query = model.findOne(open, { next_at: 1 }).sort({ next_at: 1 })
-      return (await query.lean<Pick<CardDocument, 'next_at'>>())?.next_at
-    },
-  }
-}
-
-async function claim(model: CardModel, query: Parameters<CardStore['claim']>[0]) {
-  const { now, leaseEnds, platforms, busyLanes } = query
-  const due = {
-    state: OPEN,
-    next_at: trusted({ $lte: now }),
-    platform: trusted({ $in: [...platforms] }),
-    ...(busyLanes.length === 0 ? {} : { lane: trusted({ $nin: [...busyLanes] }) }),
-  }
-  const lease = { $set: { state: 'leased', next_at: leaseEnds }, $inc: { claim: 1 } } as const
-  // The state before tells whether the attempt before this one ever reported back.
-  const options = { sort: { next_at: 1 }, returnDocument: 'before' } as const
-  const before = toCard(await model.findOneAndUpdate(due, lease, options).lean<CardDocument>())
-  if (before === undefined) return undefined
-  const card: Card = { ...before, state: 'leased', next_at: leaseEnds, claim: before.claim + 1 }
-  return { card, interrupted: before.state === 'leased' }
-}
-
-/** First what wakes nobody, then waking: a card that is told between the two is under way or waiting, and so looks again. */
+/** First what wakes no card, then waking: a card that is told between the two is under way or waiting, and so looks again. */
 function followWrites({ request_id, version, replies, unreminded = [], at }: CardNews): CardWrites {
   const told = { $inc: { news: 1 } }
   const raise =
@@ -195,24 +249,10 @@ function finished(result: CardResult, state: Card['state'], next_at: Date) {
   return traced({ $set: set, $push: { attempts } }, result.audit)
 }
 
-async function insertNew(model: CardModel, cards: readonly Card[]): Promise<void> {
-  if (cards.length === 0) return
-  try {
-    await model.insertMany(cards.map(toDocument), { ordered: false })
-  } catch (error) {
-    // Another process carried the same trace, or an earlier attempt of ours did: the rest was inserted all the same.
-    if (!isDuplicateKey(error)) throw error
-  }
-}
-
 function toDocument({ id, ...rest }: Card): CardDocument {
   return { _id: id, ...rest, lane: laneOf(rest), ...tokenOf(rest) }
 }
 
 function fromDocument({ _id, lane: _lane, relay: _relay, ...rest }: CardDocument): Card {
   return { id: _id, ...rest }
-}
-
-function toCard(document: CardDocument | null): Card | undefined {
-  return document === null ? undefined : fromDocument(document)
 }

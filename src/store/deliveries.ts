@@ -1,22 +1,29 @@
 import mongoose, { Schema } from 'mongoose'
-import { ATTEMPTS_KEPT, type Delivery } from '../domain/webhook.ts'
-import type { DeliveryStore } from '../flow/delivery-ports.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import { ATTEMPTS_KEPT, type Attempt, type Delivery } from '../domain/webhook.ts'
 import { auditFields, outboxFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
+import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
+import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
+import { type Nudge, noNudge, type Relayed, traced } from './trace.ts'
 
 const { trusted } = mongoose
 
 type DeliveryDocument = Omit<Delivery, 'id'> & { _id: string; target_key: string } & Relayed
-type DeliveryModel = mongoose.Model<DeliveryDocument>
 
 const text = { type: String, required: true } as const
 const date = { type: Date, required: true } as const
-const number = { type: Number, required: true } as const
 const part = { _id: false, strict: 'throw' } as const
 
 const targetFields = new Schema(
   { kind: text, request_id: String, api_key_id: String, webhook_id: String },
+  part,
+)
+
+/** One attempt in the log of a delivery or a push. */
+export const attemptFields = new Schema(
+  { at: date, outcome: text, duration_ms: { type: Number, required: true } },
   part,
 )
 
@@ -33,30 +40,19 @@ const deliverySchema = new Schema<DeliveryDocument>(
     url: text,
     host: text,
     body: text,
-    state: text,
-    next_at: date,
-    tries: number,
-    claim: number,
-    attempts: {
-      type: [new Schema({ at: date, outcome: text, duration_ms: number }, part)],
-      required: true,
-    },
+    attempts: { type: [attemptFields], required: true },
     created_at: date,
     outbox: { type: [outboxFields], required: true },
     audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )
+const RESTING = ['delivered', 'dead', 'dropped'] as const
+
 deliverySchema.index({ event_id: 1, target_key: 1 }, { unique: true })
 // Host and account, so that a claim passes over the backlog of busy ones without reading their documents.
-deliverySchema.index(
-  { next_at: 1, host: 1, account_id: 1 },
-  { partialFilterExpression: { state: { $in: ['due', 'leased'] } }, name: 'open_by_time_and_receiver' },
-)
-deliverySchema.index(
-  { state: 1, next_at: 1 },
-  { partialFilterExpression: { state: { $in: ['delivered', 'dead', 'dropped'] } }, name: 'resting_by_time' },
-)
+makeQueue(deliverySchema, 'open_by_time_and_receiver', ['host', 'account_id'])
+indexResting(deliverySchema, RESTING)
 deliverySchema.index({ target_key: 1, account_id: 1, created_at: -1, _id: -1 })
 // Not sparse: a sparse compound index holds every document that has any of its fields, here all of them.
 deliverySchema.index(
@@ -67,129 +63,86 @@ deliverySchema.index(
   { account_id: 1, created_at: -1, _id: -1 },
   { partialFilterExpression: { state: 'dead' }, name: 'dead_by_account' },
 )
-carryTraces(deliverySchema)
 
-const OPEN = trusted({ $in: ['due', 'leased'] as const })
 const NO_TEST = trusted({ $ne: 'webhook.test' as const })
-const RESTING = trusted({ $in: ['delivered', 'dead', 'dropped'] as const })
 
-/** Deliveries on mongoose: a claim is a lease with a number, so a worker that was too slow can write nothing (T82). */
-export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = noNudge): DeliveryStore {
+/** What a claim of deliveries or pushes leaves out: hosts and accounts that have enough attempts under way. */
+export interface Busy {
+  busyHosts: readonly string[]
+  busyAccounts: readonly string[]
+}
+
+/** How an attempt ends in the store. */
+export interface DeliveryResult {
+  state: Delivery['state']
+  next_at: Date
+  tries: number
+  attempts: Attempt[]
+  events: OutboxEvent[]
+  audit: AuditEntry[]
+}
+
+export interface DeliveryQuery {
+  account_id: string
+  webhook_id?: string
+  request_id?: string
+  /** Only those that were given up, and no tests: a test has one try and is not sent again. */
+  given_up?: true
+  limit: number
+  before?: ListPosition
+}
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>
+
+/** Deliveries on mongoose: a queue with a log. */
+export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')
-  const collection = connection.collection<DeliveryDocument>(model.collection.name)
+  const queue = createQueue(connection, 'Delivery', fromDocument)
   return {
-    insertNew: (deliveries) => insertNew(collection, deliveries),
-    ...reads(model),
-    ...claims(model),
-    async finish(id, claim, result) {
+    /** Those whose {event, target} exists already are left out. */
+    insertNew: (deliveries: readonly Delivery[]) => queue.insertNew(deliveries.map(toDocument)),
+    async find(id: string): Promise<Delivery | undefined> {
+      return toDelivery(await model.findById(id).lean<DeliveryDocument>())
+    },
+    /** Takes the delivery that is due longest, or whose lease ended, until `leaseEnds`. */
+    claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy) =>
+      queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
+    /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
+    async finish(id: string, claim: number, result: DeliveryResult): Promise<boolean> {
       const set = { state: result.state, next_at: result.next_at, tries: result.tries }
       const push = { attempts: { $each: result.attempts, $slice: -ATTEMPTS_KEPT } }
-      const update = traced({ $set: set, $push: push }, result.audit, result.events)
-      const { matchedCount } = await model.updateOne({ _id: id, claim, state: 'leased' }, update)
-      if (matchedCount === 1) nudge()
-      return matchedCount === 1
+      const kept = await queue.finish(
+        id,
+        claim,
+        traced({ $set: set, $push: push }, result.audit, result.events),
+      )
+      if (kept) nudge()
+      return kept
     },
-    async replay(id, accountId, at, audit) {
-      const resting = { _id: id, account_id: accountId, state: RESTING }
+    /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account */
+    async replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined> {
+      const resting = { _id: id, account_id: accountId, state: trusted({ $in: RESTING }) }
       const update = traced({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
       const query = model.findOneAndUpdate(resting, update, { returnDocument: 'after' })
       const replayed = toDelivery(await query.lean<DeliveryDocument>())
       if (replayed !== undefined) nudge()
       return replayed
     },
-    async deleteRested(before, limit) {
-      const rested = { state: RESTING, next_at: trusted({ $lt: before }), relay: null }
-      const found = await model.find(rested, { _id: 1 }).limit(limit).lean<{ _id: string }[]>()
-      if (found.length === 0) return 0
-      const ids = trusted({ $in: found.map(({ _id }) => _id) })
-      // The conditions once more: one of them may have been replayed meanwhile.
-      return (await model.deleteMany({ ...rested, _id: ids })).deletedCount
-    },
-  }
-}
-
-function reads(model: DeliveryModel): Pick<DeliveryStore, 'find' | 'nextDue' | 'list'> {
-  return {
-    find: async (id) => toDelivery(await model.findById(id).lean<DeliveryDocument>()),
-    async nextDue() {
-      const [first] = await model
-        .find({ state: OPEN }, { next_at: 1 })
-        .sort({ next_at: 1 })
-        .limit(1)
-        .lean<{ next_at: Date }[]>()
-      return first?.next_at
-    },
-    async list({ account_id, webhook_id, request_id, given_up, limit, before }) {
+    nextDue: () => queue.nextDue(),
+    deleteRested: (before: Date, limit: number) => queue.deleteRested(RESTING, before, limit),
+    /** Newest first. */
+    async list({ account_id, webhook_id, request_id, given_up, limit, before }: DeliveryQuery) {
       const filter = {
         account_id,
         ...(webhook_id === undefined ? {} : { target_key: webhook_id }),
         ...(request_id === undefined ? {} : { request_id }),
         ...(given_up === true ? { state: 'dead' as const, event_type: NO_TEST } : {}),
-        ...(before === undefined
-          ? {}
-          : {
-              $or: [
-                { created_at: trusted({ $lt: before.created_at }) },
-                { created_at: before.created_at, _id: trusted({ $lt: before.id }) },
-              ],
-            }),
+        ...beforePosition(before),
       }
-      const newestFirst = { created_at: -1, _id: -1 } as const
-      const found = await model.find(filter).sort(newestFirst).limit(limit).lean<DeliveryDocument[]>()
+      const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<DeliveryDocument[]>()
       return found.map(fromDocument)
     },
   }
-}
-
-function claims(model: DeliveryModel): Pick<DeliveryStore, 'claim' | 'claimOne'> {
-  const lease = (leaseEnds: Date) => ({ $set: { state: 'leased', next_at: leaseEnds }, $inc: { claim: 1 } })
-  return {
-    async claim({ now, leaseEnds, busyHosts, busyAccounts }) {
-      const due = {
-        state: OPEN,
-        next_at: trusted({ $lte: now }),
-        ...(busyHosts.length === 0 ? {} : { host: trusted({ $nin: [...busyHosts] }) }),
-        ...(busyAccounts.length === 0 ? {} : { account_id: trusted({ $nin: [...busyAccounts] }) }),
-      }
-      // The state before tells whether the attempt before this one ever reported back.
-      const query = model.findOneAndUpdate(due, lease(leaseEnds), {
-        sort: { next_at: 1 },
-        returnDocument: 'before',
-      })
-      const before = toDelivery(await query.lean<DeliveryDocument>())
-      if (before === undefined) return undefined
-      const delivery: Delivery = { ...before, state: 'leased', next_at: leaseEnds, claim: before.claim + 1 }
-      return { delivery, interrupted: before.state === 'leased' }
-    },
-    async claimOne(id, now, leaseEnds) {
-      const due = { _id: id, state: 'due', next_at: trusted({ $lte: now }) } as const
-      const query = model.findOneAndUpdate(due, lease(leaseEnds), { returnDocument: 'after' })
-      return toDelivery(await query.lean<DeliveryDocument>())
-    },
-  }
-}
-
-/**
- * Past mongoose, whose unordered insert leaves invalid documents out without a word: what is left out here would be a
- * delivery that nobody makes.
- */
-async function insertNew(
-  collection: mongoose.mongo.Collection<DeliveryDocument>,
-  deliveries: readonly Delivery[],
-): Promise<void> {
-  if (deliveries.length === 0) return
-  try {
-    await collection.insertMany(deliveries.map(toDocument), { ordered: false })
-  } catch (error) {
-    if (!isOnlyDuplicates(error)) throw error
-  }
-}
-
-/** Another process carried the same trace, or an earlier attempt of ours did: the rest was inserted all the same. */
-function isOnlyDuplicates(error: unknown): boolean {
-  if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) return false
-  const failures = [error.writeErrors].flat()
-  return failures.every(({ code }) => code === 11000) && error.result.getWriteConcernError() === undefined
 }
 
 function toDocument({ id, ...rest }: Delivery): DeliveryDocument {

@@ -18,7 +18,7 @@ async function setUp(options: Parameters<typeof useWorker>[0] = {}) {
 async function settled(worker: Worker): Promise<void> {
   await vi.waitFor(
     async () => {
-      const jobs = await worker.stored('jobs').find({ 'data.once': null }).toArray()
+      const jobs = await worker.stored('jobs').find({}).toArray()
       expect(jobs).toHaveLength(5)
       expect(jobs.filter(({ nextRunAt, lockedAt }) => nextRunAt === null || lockedAt !== null)).toEqual([])
     },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type Card, laneOf } from '../../src/domain/chat.ts'
-import type { CardNews, CardResult } from '../../src/flow/chat-ports.ts'
+import type { CardNews, CardResult } from '../../src/store/cards.ts'
 import { startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -83,9 +83,9 @@ it('claims what is due longest, on a platform that is served, in a lane that is 
   const other = { kind: 'approver', user_id: 'usr_b' } as const
   await store().insertNew([card(3), card(2, { platform: 'teams' }), card(4, { recipient: other }), card(9)])
   const first = await claim(5)
-  expect(first).toMatchObject({ card: { id: 'crd_3', claim: 1, next_at: at(65) }, interrupted: false })
-  expect((await claim(20, ['slack:approver:usr_a']))?.card.id).toBe('crd_4')
-  expect((await claim(20))?.card.id).toBe('crd_9')
+  expect(first).toMatchObject({ record: { id: 'crd_3', claim: 1, next_at: at(65) }, interrupted: false })
+  expect((await claim(20, ['slack:approver:usr_a']))?.record.id).toBe('crd_4')
+  expect((await claim(20))?.record.id).toBe('crd_9')
   expect(await claim(20)).toBeUndefined()
   expect(await store().nextDue(['teams'])).toEqual(at(2))
   expect(await store().nextDue(['slack'])).toEqual(at(65))
@@ -94,12 +94,12 @@ it('claims what is due longest, on a platform that is served, in a lane that is 
 it('T82: of many claims at once each card goes to one, and who lost the lease writes nothing', async () => {
   await store().insertNew([1, 2, 3, 4, 5].map((n) => card(n)))
   const claimed = await Promise.all(Array.from({ length: 20 }, () => claim(10)))
-  const ids = claimed.flatMap((taken) => taken?.card.id ?? [])
+  const ids = claimed.flatMap((taken) => taken?.record.id ?? [])
   expect(new Set(ids).size).toBe(5)
   expect(ids).toHaveLength(5)
   const taken = (await claim(71)) ?? expect.unreachable()
-  expect(taken).toMatchObject({ interrupted: true, card: { claim: 2 } })
-  const { id } = taken.card
+  expect(taken).toMatchObject({ interrupted: true, record: { claim: 2 } })
+  const { id } = taken.record
   expect(await store().finish(id, 1, result())).toBeUndefined()
   expect(await store().finish(id, 2, result())).toBe('idle')
   expect(await store().finish(id, 2, result({ state: 'unreachable' }))).toBeUndefined()
@@ -122,7 +122,7 @@ it('wakes nothing that has nothing to do, however often it is told the same', as
   expect((await find(1)).state).toBe('idle')
   await store().follow([news(1, { version: 2, replies: [reply] })])
   const taken = (await claim(60)) ?? expect.unreachable()
-  const done = result({ news: taken.card.news, shown: 2, said: ['evt_1'] })
+  const done = result({ news: taken.record.news, shown: 2, said: ['evt_1'] })
   expect(await store().finish('crd_1', 2, done)).toBe('idle')
   const before = await find(1)
   await store().follow([news(1, { version: 2, replies: [reply] })])
@@ -147,7 +147,7 @@ it('loses nothing of what is told while claims end, whichever comes first', asyn
   const taken = await Promise.all(Array.from({ length: 30 }, () => claim(40)))
   await Promise.all(
     taken.flatMap((one) => {
-      const { id, request_id } = one?.card ?? expect.unreachable()
+      const { id, request_id } = one?.record ?? expect.unreachable()
       const told = {
         request_id,
         version: 2,
@@ -179,16 +179,16 @@ it('has a card edited again when it is in doubt, until an edit was accepted', as
   await store().doubt('crd_1', at(50))
   expect(await find(1)).toMatchObject({ state: 'due', stale: true })
   const taken = (await claim(60)) ?? expect.unreachable()
-  const failed = result({ state: 'due', next_at: at(61), certain: false, news: taken.card.news })
+  const failed = result({ state: 'due', next_at: at(61), certain: false, news: taken.record.news })
   await store().finish('crd_1', 2, failed)
   expect((await find(1)).stale).toBe(true)
   const again = (await claim(62)) ?? expect.unreachable()
   // In doubt once more while the edit was under way: that one counts for nothing.
   await store().doubt('crd_1', at(62))
-  expect(await store().finish('crd_1', 3, result({ news: again.card.news }))).toBe('due')
+  expect(await store().finish('crd_1', 3, result({ news: again.record.news }))).toBe('due')
   const last = (await claim(70)) ?? expect.unreachable()
-  expect(last.card.stale).toBe(true)
-  expect(await store().finish('crd_1', 4, result({ news: last.card.news }))).toBe('idle')
+  expect(last.record.stale).toBe(true)
+  expect(await store().finish('crd_1', 4, result({ news: last.record.news }))).toBe('idle')
   expect(await find(1)).not.toHaveProperty('stale')
 })
 
@@ -214,7 +214,7 @@ it('remembers the last fifty attempts and replies', async () => {
     outcome: 'accepted' as const,
     duration_ms: n,
   }))
-  await store().finish('crd_1', 2, result({ news: taken.card.news, attempts }))
+  await store().finish('crd_1', 2, result({ news: taken.record.news, attempts }))
   const kept = await find(1)
   expect(kept.attempts).toHaveLength(50)
   expect(kept.attempts.at(-1)?.duration_ms).toBe(59)

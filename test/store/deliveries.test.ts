@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Delivery } from '../../src/domain/webhook.ts'
-import type { DeliveryResult } from '../../src/flow/delivery-ports.ts'
+import type { DeliveryResult } from '../../src/store/deliveries.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -51,13 +51,13 @@ it('keeps one delivery per event and target, and inserts the rest of a batch all
 
 it('claims what is due longest first, and nothing that is not due', async () => {
   await store().insertNew([delivery(3), delivery(1), delivery(9)])
-  expect((await claim(5, 35))?.delivery).toMatchObject({
+  expect((await claim(5, 35))?.record).toMatchObject({
     id: 'dlv_1',
     state: 'leased',
     claim: 1,
     next_at: at(35),
   })
-  expect((await claim(5, 35))?.delivery.id).toBe('dlv_3')
+  expect((await claim(5, 35))?.record.id).toBe('dlv_3')
   expect(await claim(5, 35)).toBeUndefined()
   expect(await store().nextDue()).toEqual(at(9))
 })
@@ -65,14 +65,14 @@ it('claims what is due longest first, and nothing that is not due', async () => 
 it('T82: of many claims at once each delivery goes to one', async () => {
   await store().insertNew([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => delivery(n)))
   const claimed = await Promise.all(Array.from({ length: 40 }, () => claim(20, 50)))
-  const ids = claimed.flatMap((taken) => taken?.delivery.id ?? [])
+  const ids = claimed.flatMap((taken) => taken?.record.id ?? [])
   expect(ids).toHaveLength(10)
   expect(new Set(ids).size).toBe(10)
 })
 
 it('passes over hosts that have enough under way', async () => {
   await store().insertNew([delivery(1), delivery(2, { host: 'calm.example.com' })])
-  expect((await claim(5, 35, { hosts: ['hooks.example.com'] }))?.delivery.id).toBe('dlv_2')
+  expect((await claim(5, 35, { hosts: ['hooks.example.com'] }))?.record.id).toBe('dlv_2')
   expect(await claim(5, 35, { hosts: ['hooks.example.com'] })).toBeUndefined()
 })
 
@@ -82,10 +82,10 @@ it('passes over accounts that have enough under way', async () => {
     delivery(2, { account_id: 'acc_b' }),
     delivery(3, { account_id: 'acc_c' }),
   ])
-  expect((await claim(5, 35, { accounts: ['acc_a', 'acc_b'] }))?.delivery.id).toBe('dlv_3')
+  expect((await claim(5, 35, { accounts: ['acc_a', 'acc_b'] }))?.record.id).toBe('dlv_3')
   expect(await claim(5, 35, { accounts: ['acc_a', 'acc_b'] })).toBeUndefined()
   const busy = { hosts: ['other.example.com'], accounts: ['acc_a'] }
-  expect((await claim(5, 35, busy))?.delivery.id).toBe('dlv_2')
+  expect((await claim(5, 35, busy))?.record.id).toBe('dlv_2')
 })
 
 it('has an index for claims that answers for host and account, and one by request of those that have one', async () => {
@@ -104,9 +104,9 @@ it('T82: whoever lost the lease can write nothing any more', async () => {
   const slow = (await claim(5, 35)) ?? expect.unreachable()
   const quick = (await claim(36, 66)) ?? expect.unreachable()
   expect([slow.interrupted, quick.interrupted]).toEqual([false, true])
-  expect(await store().finish('dlv_1', slow.delivery.claim, result({ state: 'dead' }))).toBe(false)
-  expect(await store().finish('dlv_1', quick.delivery.claim, result())).toBe(true)
-  expect(await store().finish('dlv_1', quick.delivery.claim, result({ state: 'dead' }))).toBe(false)
+  expect(await store().finish('dlv_1', slow.record.claim, result({ state: 'dead' }))).toBe(false)
+  expect(await store().finish('dlv_1', quick.record.claim, result())).toBe(true)
+  expect(await store().finish('dlv_1', quick.record.claim, result({ state: 'dead' }))).toBe(false)
   expect(await store().find('dlv_1')).toMatchObject({
     state: 'delivered',
     tries: 1,
@@ -123,7 +123,7 @@ it('keeps the last fifty attempts', async () => {
     duration_ms: n,
   }))
   const taken = (await claim(5, 35)) ?? expect.unreachable()
-  await store().finish('dlv_1', taken.delivery.claim, result({ attempts }))
+  await store().finish('dlv_1', taken.record.claim, result({ attempts }))
   const kept = (await store().find('dlv_1'))?.attempts ?? []
   expect(kept).toHaveLength(50)
   expect(kept.at(-1)).toMatchObject({ duration_ms: 59 })
@@ -141,7 +141,7 @@ it('replays what rests, of the account that owns it, as a new round under the sa
   expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
   const taken = (await claim(5, 35)) ?? expect.unreachable()
   expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
-  await store().finish('dlv_1', taken.delivery.claim, result({ state: 'dead', tries: 5 }))
+  await store().finish('dlv_1', taken.record.claim, result({ state: 'dead', tries: 5 }))
   expect(await store().replay('dlv_1', 'acc_b', at(9), entry)).toBeUndefined()
   const replayed = await store().replay('dlv_1', 'acc_a', at(9), entry)
   expect(replayed).toMatchObject({
@@ -152,7 +152,7 @@ it('replays what rests, of the account that owns it, as a new round under the sa
     next_at: at(9),
     attempts: [{}],
   })
-  expect((await claim(9, 39))?.delivery).toMatchObject({ id: 'dlv_1', claim: 2 })
+  expect((await claim(9, 39))?.record).toMatchObject({ id: 'dlv_1', claim: 2 })
 })
 
 it('lists by webhook and by request, newest first, a page at a time', async () => {

@@ -1,6 +1,7 @@
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
 import { cardStepAfter } from '../../domain/chat-retry.ts'
-import type { ChatAddress, ChatOutcome, ChatPort, ClaimedCard } from '../chat-ports.ts'
+import type { ClaimedCard } from '../../store/cards.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Lookup } from './find-addresses.ts'
 import { findAddresses, isTheirs } from './find-addresses.ts'
@@ -37,7 +38,7 @@ const MOST_REPLIES = 5
 export async function attemptCard(
   deps: AttemptDeps,
   chat: ChatPort,
-  { card, interrupted }: ClaimedCard,
+  { record: card, interrupted }: ClaimedCard,
 ): Promise<CardReport | undefined> {
   const progress: CardProgress = { shown: card.shown, certain: false, said: [], dropped: [], attempts: [] }
   if (card.message !== undefined) progress.message = card.message
@@ -45,11 +46,11 @@ export async function attemptCard(
   const job = { deps, chat, card, progress, lastCall: new Date(card.next_at.getTime() - CALL_MS) }
   const request = await findSubject(deps, card)
   if (request === undefined || (card.message === undefined && isOver(request, deps.clock.now()))) {
-    return rest(job, request?.version)
+    return endQuietly(job, request?.version)
   }
   const showing = await showSubject(deps, card, request)
   const { message } = card
-  if (message === undefined && isOthers(card, showing)) return rest(job, request.version)
+  if (message === undefined && isOthers(card, showing)) return endQuietly(job, request.version)
   if (message === undefined) await post(job, showing)
   else if (!isTheirs(card, chat.platform, message, showing.person, await chat.tenantsOf(card.account_id)))
     await move(job, showing, message, isOthers(card, showing) || isOver(request, deps.clock.now()))
@@ -61,7 +62,7 @@ export async function attemptCard(
 }
 
 /** Says nothing, and waits for nothing more. */
-function rest({ deps, card, progress }: Job, version = 0): Promise<CardReport | undefined> {
+function endQuietly({ deps, card, progress }: Job, version = 0): Promise<CardReport | undefined> {
   progress.shown = Math.max(card.wanted, version)
   progress.dropped = dueReplies(card).map(({ id }) => id)
   return recordCard(deps, card, progress, restingState(card))

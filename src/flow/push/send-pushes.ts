@@ -13,81 +13,39 @@ import {
 import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
 import type { Attempt } from '../../domain/webhook.ts'
 import { sha256Hex } from '../../signing/encoding.ts'
-import { coalesce } from '../delivery/coalesce.ts'
-import { createSendSlots, type SendLimits } from '../delivery/send-slots.ts'
-import { warnSeldom } from '../delivery/warn-seldom.ts'
-import type { AttemptOutcome, Wakeups } from '../delivery-ports.ts'
+import type { Busy } from '../../store/deliveries.ts'
+import type { PushResult } from '../../store/pushes.ts'
+import {
+  createSendLoop,
+  createSendSlots,
+  isTooLate,
+  type SendLimits,
+  type SendLoop,
+} from '../delivery/send-loop.ts'
+import type { AttemptOutcome } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { PushResult } from '../push-ports.ts'
 import { whomToPush } from './follow-pushes.ts'
 import { openSubscription } from './push-secrets.ts'
 
-type PushDeps = Parameters<typeof attemptPush>[0]
-
-/** How much one process sends at once, and for how long a claim holds. */
-export interface PushLimits extends SendLimits {
-  /** Milliseconds; longer than the longest attempt. After it another worker takes over. */
-  leaseMs: number
-}
-
-/** Sends pushes that are due. */
-export interface PushLoop {
-  /** Something may be due: claim as long as there is room. Never throws, never waits. */
-  wake(): void
-  /** Claims nothing more and resolves when the attempts under way have reported. */
-  drain(): Promise<void>
-}
-
-/**
- * The sending loop of one process, as that of deliveries: any number of processes share the work, a claim is a conditional
- * write, and no push service is flooded (T9).
- * @param wakeups asked to wake a process when a retry is due
- */
-export function createPushLoop(deps: PushDeps, wakeups: Wakeups, limits: PushLimits): PushLoop {
-  const underWay = new Set<Promise<void>>()
-  const slots = createSendSlots(limits)
-  const trouble = warnSeldom(deps.log, 'claiming pushes failed; the sweep tries again')
-  let stopped = false
-
-  const attempt = async ({ push, interrupted }: Claimed): Promise<void> => {
-    try {
-      const { state, next_at } = await attemptPush(deps, push, interrupted)
-      if (state === 'due' && next_at !== undefined) wakeups.at('deliver', next_at)
-    } catch (error) {
-      deps.log.error({ error, push_id: push.id }, 'an attempt was not recorded; its lease will end')
-    }
-  }
-  const claimAll = coalesce(async () => {
-    while (!stopped && slots.roomFor(1)) {
-      const now = deps.clock.now()
-      const leaseEnds = new Date(now.getTime() + limits.leaseMs)
-      const claimed = await deps.pushes.claim({ now, leaseEnds, ...slots.busy() })
-      if (claimed === undefined) return
-      slots.take(claimed.push)
-      const running: Promise<void> = attempt(claimed).finally(() => {
-        underWay.delete(running)
-        slots.free(claimed.push)
-        wake()
-      })
-      underWay.add(running)
-    }
-  })
-  const wake = (): void => void claimAll().then(trouble.worked, trouble.failed)
-  return {
-    wake,
-    async drain() {
-      stopped = true
-      // A claim that was on its way may still come home with a push; that one is sent, too.
-      await claimAll().catch(() => undefined)
-      await Promise.all(underWay)
-    },
-  }
-}
-
-type Claimed = NonNullable<Awaited<ReturnType<PushDeps['pushes']['claim']>>>
-
 type AttemptDeps = Parameters<typeof drawPush>[0] &
   Pick<FlowDeps, 'pushes' | 'pushDevices' | 'pusher' | 'pushKey' | 'vault' | 'settings' | 'random' | 'log'>
+
+/** Sends pushes that are due, as deliveries are sent: no push service is flooded (T9). */
+export function createPushLoop(deps: AttemptDeps, limits: SendLimits & { leaseMs: number }): SendLoop {
+  return createSendLoop<Push, Busy>(
+    {
+      name: { one: 'push', many: 'pushes' },
+      slots: createSendSlots(limits),
+      leaseMs: limits.leaseMs,
+      claim: (query) => deps.pushes.claim(query),
+      async attempt({ record, interrupted }) {
+        const { state, next_at } = await attemptPush(deps, record, interrupted)
+        return state === 'due' ? next_at : undefined
+      },
+    },
+    deps,
+  )
+}
 
 /** What became of a claimed push; `next_at` is set while it stays due. */
 interface PushReport {
@@ -144,11 +102,6 @@ export async function attemptPush(deps: AttemptDeps, push: Push, interrupted = f
 /** A browser that another person has taken over since shows nothing of what waits for this person. */
 function isTheirs(device: PushDevice | undefined, { user_id }: Push): device is PushDevice {
   return device?.state === 'active' && device.user_id === user_id
-}
-
-/** As with deliveries: the lease could end before the attempt does, and another worker would send beside us (T82). */
-function isTooLate({ clock, settings }: AttemptDeps, { next_at: leaseEnds }: Push): boolean {
-  return clock.now().getTime() + settings.attemptMs >= leaseEnds.getTime()
 }
 
 async function send(

@@ -76,7 +76,7 @@ describe('cards of agents that ask for a key', () => {
     const work = await worker.start()
     await waitUntil(async () => expect((await worker.deps.bootstraps.find(late.id))?.status).toBe('expired'))
     await work.relay.run()
-    await work.updater.drain()
+    await work.loops.cards.drain()
     expect(chat.calls.filter(({ what }) => what === 'post')).toEqual([])
     expect(await worker.stored('cards').countDocuments({ state: 'due' })).toBe(0)
   })

@@ -32,7 +32,7 @@ it('posts once more, and only once, when the process died between the platformâ€
   const work = await worker.start()
   // The lease of the dead process holds first.
   expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'leased' }])
-  await letTimePass(setting, work.updater.wake)
+  await letTimePass(setting, work.loops.cards.wake)
   await untilAtRest(worker, id)
   const [first, second, ...more] = chat.of('U1')
   expect([first?.shown.length, second?.shown.length, more]).toEqual([1, 1, []])
@@ -102,7 +102,7 @@ it('edits again after somebody who had lost the claim wrote an older state over 
     overtaken = true
     await vote(setting, id, requester.user, 'approved')
     const work = await next.start()
-    wake = work.updater.wake
+    wake = work.loops.cards.wake
     await letTimePass(setting, wake)
     await waitUntil(async () => {
       expect(nowShown(chat.one('U1', id))?.status.kind).toBe('approved')
@@ -129,9 +129,9 @@ it('starts no call that could outlive its lease', async () => {
   const { worker, chat, requester } = setting
   const id = await requester.request()
   await createRelay(worker.deps, nobody).run()
-  const { card, interrupted } = await claimNext(setting)
+  const { record: card, interrupted } = await claimNext(setting)
   const nearlyOver = { ...card, next_at: new Date(worker.deps.clock.now().getTime() + 5_000) }
-  const report = await attemptCard(attempting(setting), chat, { card: nearlyOver, interrupted })
+  const report = await attemptCard(attempting(setting), chat, { record: nearlyOver, interrupted })
   expect(report).toMatchObject({ state: 'due', patience: false })
   expect(chat.messages).toEqual([])
   expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'due', tries: 0 }])

@@ -84,7 +84,7 @@ it('tries again after 1 s, 5 s, 30 s and 5 min, then rests until something new h
     await waitUntil(async () => expect(await mine()).toMatchObject({ state: 'due', tries }))
     const { next_at, attempts } = await mine()
     delays.push(Math.round((next_at.getTime() - (attempts.at(-1)?.at.getTime() ?? 0)) / 1000))
-    await letTimePass(setting, work.updater.wake)
+    await letTimePass(setting, work.loops.cards.wake)
   }
   expect(delays).toEqual([1, 5, 30, 300])
   await untilAtRest(worker, id, 2)

@@ -120,7 +120,7 @@ it('drops the card of a request that is over by the time its turn comes', async 
   await vote(setting, id, person ?? expect.unreachable(), 'approved')
   chat.behave(() => undefined)
   await untilAtRest(worker, id)
-  work.updater.wake()
+  work.loops.cards.wake()
   expect(chat.messages).toEqual([])
   expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
     { state: 'idle', shown: 2, wanted: 2, replies: [{ kind: 'decided', state: 'dropped' }] },

@@ -35,7 +35,10 @@ async function claimed(path: string, leaseMs: number): Promise<Delivery> {
   })
   await deps.deliveries.insertNew([delivery])
   const leaseEnds = new Date(now.getTime() + leaseMs)
-  return (await deps.deliveries.claimOne(delivery.id, now, leaseEnds)) ?? expect.unreachable()
+  return (
+    (await deps.deliveries.claim({ now, leaseEnds, busyHosts: [], busyAccounts: [] }))?.record ??
+    expect.unreachable()
+  )
 }
 
 it('T82: sends nothing when the lease could end before the attempt does, and leaves it to the next worker', async () => {

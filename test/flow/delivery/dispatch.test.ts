@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { drawId } from '../../../src/domain/identifier.ts'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { createDispatcher, type Dispatcher } from '../../../src/flow/delivery/send-deliveries.ts'
+import { createDeliveryLoop } from '../../../src/flow/delivery/send-deliveries.ts'
+import type { SendLoop } from '../../../src/flow/delivery/send-loop.ts'
 import type { AttemptOutcome } from '../../../src/flow/delivery-ports.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
 import { sampleDelivery } from '../../support/sample-delivery.ts'
@@ -41,8 +42,8 @@ async function makeDue(
   await deps.deliveries.insertNew(hosts.flatMap((host) => Array.from({ length: count }, () => one(host))))
 }
 
-/** A dispatcher whose receivers take their time, and counts of what it does. */
-function dispatcherWith(limits: { total: number; perHost: number; perAccount?: number }) {
+/** A loop whose receivers take their time, and counts of what it does. */
+function loopWith(limits: { total: number; perHost: number; perAccount?: number }) {
   const { deps } = service.composition
   const open: { host: string; answer(closed?: Promise<void>): void }[] = []
   const sent: string[] = []
@@ -71,24 +72,26 @@ function dispatcherWith(limits: { total: number; perHost: number; perAccount?: n
     }
   }
   const deliveries = { ...deps.deliveries, claim }
-  const wakeups = { at: () => expect.unreachable('nothing is to be retried') }
-  const dispatcher: Dispatcher = createDispatcher({ ...deps, deliveries, sender }, wakeups, {
-    perAccount: limits.total,
-    ...limits,
-    leaseMs: 60_000,
-  })
-  return { dispatcher, open, sent, claims }
+  const loop: SendLoop = createDeliveryLoop(
+    { ...deps, deliveries, sender },
+    {
+      perAccount: limits.total,
+      ...limits,
+      leaseMs: 60_000,
+    },
+  )
+  return { loop, open, sent, claims }
 }
 
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 })
 const delivered = () => stored(service, 'deliveries').countDocuments({ state: 'delivered' })
 
-describe('the dispatcher', () => {
+describe('the loop of deliveries', () => {
   it('fills its limits and never exceeds them, in all and for each host', async () => {
     const hosts = ['one.test', 'two.test', 'three.test', 'four.test', 'five.test']
     await makeDue(hosts, 9)
-    const { dispatcher, open, sent } = dispatcherWith({ total: 14, perHost: 3 })
-    dispatcher.wake()
+    const { loop, open, sent } = loopWith({ total: 14, perHost: 3 })
+    loop.wake()
     let answered = 0
     while (answered < 45) {
       const left = 45 - answered
@@ -100,7 +103,7 @@ describe('the dispatcher', () => {
       answered += 1
     }
     await eventually(delivered).toBe(45)
-    await dispatcher.drain()
+    await loop.drain()
     expect(new Set(sent).size).toBe(45)
     expect(sent.length).toBe(45)
   })
@@ -108,34 +111,34 @@ describe('the dispatcher', () => {
   it('has several claims on their way while there is a backlog', async () => {
     const hosts = Array.from({ length: 16 }, (_, index) => `host-${index}.test`)
     await makeDue(hosts, 2)
-    const { dispatcher, open, claims } = dispatcherWith({ total: 64, perHost: 4 })
-    dispatcher.wake()
+    const { loop, open, claims } = loopWith({ total: 64, perHost: 4 })
+    loop.wake()
     await eventually(() => open.length).toBe(32)
     expect(claims.peak).toBeGreaterThan(1)
     expect(claims.peak).toBeLessThanOrEqual(4)
     for (const { answer } of open.splice(0)) answer()
-    await dispatcher.drain()
+    await loop.drain()
     expect(await delivered()).toBe(32)
   })
 
   it('asks for a single delivery only until there is none', async () => {
     await makeDue(['one.test'], 1)
-    const { dispatcher, open, claims } = dispatcherWith({ total: 64, perHost: 4 })
-    dispatcher.wake()
+    const { loop, open, claims } = loopWith({ total: 64, perHost: 4 })
+    loop.wake()
     await eventually(() => open.length).toBe(1)
     await eventually(() => claims.now).toBe(0)
     expect(claims.made).toBe(2)
     open[0]?.answer()
-    await dispatcher.drain()
+    await loop.drain()
     expect(await delivered()).toBe(1)
   })
 
   it('sends what a claim brings home while it is stopping, and nothing after it', async () => {
     await makeDue(['one.test', 'two.test'], 4)
-    const { dispatcher, open, sent, claims } = dispatcherWith({ total: 64, perHost: 4 })
-    dispatcher.wake()
+    const { loop, open, sent, claims } = loopWith({ total: 64, perHost: 4 })
+    loop.wake()
     expect(claims.now).toBe(1)
-    const drained = dispatcher.drain()
+    const drained = loop.drain()
     await eventually(() => open.length).toBe(1)
     open[0]?.answer()
     await drained
@@ -146,8 +149,8 @@ describe('the dispatcher', () => {
 
   it('T8, T9: counts a connection until it is gone, though its result is written at the answer', async () => {
     await makeDue(['one.test'], 6)
-    const { dispatcher, open, sent, claims } = dispatcherWith({ total: 64, perHost: 2 })
-    dispatcher.wake()
+    const { loop, open, sent, claims } = loopWith({ total: 64, perHost: 2 })
+    loop.wake()
     await eventually(() => open.length).toBe(2)
     const held = open.splice(0).map(({ answer }) => {
       let drop = (): void => undefined
@@ -160,7 +163,7 @@ describe('the dispatcher', () => {
     })
     await eventually(delivered).toBe(2)
     const made = claims.made
-    dispatcher.wake()
+    loop.wake()
     await eventually(() => claims.made).toBeGreaterThan(made)
     await eventually(() => claims.now).toBe(0)
     expect(sent.length).toBe(2)
@@ -169,7 +172,7 @@ describe('the dispatcher', () => {
     await eventually(() => claims.now).toBe(0)
     expect(sent.length).toBe(3)
     // Stopping waits for the result that is still open, and not for the connection that is held.
-    const drained = dispatcher.drain()
+    const drained = loop.drain()
     open[0]?.answer()
     await drained
     expect(await delivered()).toBe(3)
@@ -190,16 +193,16 @@ describe('the dispatcher', () => {
     }
     const parts = { ...deps, deliveries, sender: { send, close: () => undefined } }
     const limits = { total: 4, perHost: 1, perAccount: 4, leaseMs: 60_000 }
-    const dispatcher = createDispatcher(parts, { at: () => undefined }, limits)
+    const loop = createDeliveryLoop(parts, limits)
     const unrecorded = () =>
       service.logged.filter(({ message }) => message.startsWith('an attempt was not recorded')).length
-    dispatcher.wake()
+    loop.wake()
     await eventually(unrecorded).toBe(1)
     expect(sent.length).toBe(1)
     drop()
     await eventually(unrecorded).toBe(2)
     expect(sent.length).toBe(2)
-    await dispatcher.drain()
+    await loop.drain()
   })
 
   it('T8: one account cannot take all slots by many host names while others wait', async () => {
@@ -209,8 +212,8 @@ describe('the dispatcher', () => {
       4,
     )
     await makeDue(['calm.test'], 4, other.user.account_id)
-    const { dispatcher, open, claims } = dispatcherWith({ total: 64, perHost: 4, perAccount: 32 })
-    dispatcher.wake()
+    const { loop, open, claims } = loopWith({ total: 64, perHost: 4, perAccount: 32 })
+    loop.wake()
     await eventually(() => open.filter(({ host }) => host === 'calm.test').length).toBe(4)
     await eventually(() => claims.now).toBe(0)
     // What was claimed is on its way to its receiver for a while.
@@ -221,7 +224,7 @@ describe('the dispatcher', () => {
       expect(open.filter(({ host }) => host !== 'calm.test').length).toBeLessThanOrEqual(32)
     }
     await eventually(delivered).toBe(68)
-    await dispatcher.drain()
+    await loop.drain()
   })
 
   it('outlives a store that fails to claim', async () => {
@@ -240,21 +243,20 @@ describe('the dispatcher', () => {
       sent.push(eventId)
       return { outcome: 'http_200', duration_ms: 1 } as const
     }
-    const wakeups = { at: () => undefined }
     const parts = { ...deps, deliveries, sender: { send, close: () => undefined } }
-    const dispatcher = createDispatcher(parts, wakeups, {
+    const loop = createDeliveryLoop(parts, {
       total: 4,
       perHost: 2,
       perAccount: 4,
       leaseMs: 60_000,
     })
-    dispatcher.wake()
+    loop.wake()
     await eventually(() =>
       service.logged.some(({ message }) => message.startsWith('claiming deliveries failed')),
     ).toBe(true)
-    dispatcher.wake()
+    loop.wake()
     await eventually(delivered).toBe(1)
-    await dispatcher.drain()
+    await loop.drain()
     expect(sent.length).toBe(1)
   })
 })

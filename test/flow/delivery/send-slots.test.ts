@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createSendSlots } from '../../../src/flow/delivery/send-slots.ts'
+import { createSendSlots } from '../../../src/flow/delivery/send-loop.ts'
 
 const HOSTS = ['a', 'b', 'c', 'd', 'e', 'f']
 const ACCOUNTS = ['acc_1', 'acc_2', 'acc_3']
+/** The slots of hosts and accounts do not ask for it. */
+const NOW = new Date(0)
 const ALL = ACCOUNTS.flatMap((account_id) => HOSTS.map((host) => ({ host, account_id })))
 
 it('keeps all limits, whichever hosts and accounts the claims on their way turn out to have', () => {
@@ -21,7 +23,7 @@ it('keeps all limits, whichever hosts and accounts the claims on their way turn 
       const running: typeof ALL = []
       for (const { kind, pick } of walk) {
         const at = <T>(list: T[]): T[] => (list.length === 0 ? [] : list.splice(pick % list.length, 1))
-        if (kind === 'claim' && slots.roomFor(claims.length + 1)) claims.push(slots.busy())
+        if (kind === 'claim' && slots.roomFor(claims.length + 1)) claims.push(slots.busy(NOW))
         if (kind === 'miss') at(claims)
         if (kind === 'land') {
           for (const { busyHosts, busyAccounts } of at(claims)) {
@@ -51,12 +53,12 @@ it('lets one more claim go wherever there is room at all', () => {
   const a = { host: 'a', account_id: 'acc_1' }
   slots.take(a)
   slots.take(a)
-  expect(slots.busy()).toEqual({ busyHosts: ['a'], busyAccounts: [] })
+  expect(slots.busy(NOW)).toEqual({ busyHosts: ['a'], busyAccounts: [] })
   expect([slots.roomFor(1), slots.roomFor(2)]).toEqual([true, false])
   slots.take({ host: 'b', account_id: 'acc_2' })
   expect(slots.roomFor(1)).toBe(false)
   slots.free(a)
-  expect([slots.roomFor(1), slots.busy()]).toEqual([true, { busyHosts: [], busyAccounts: [] }])
+  expect([slots.roomFor(1), slots.busy(NOW)]).toEqual([true, { busyHosts: [], busyAccounts: [] }])
 })
 
 it('leaves an account out that has its share, and keeps the rest for others', () => {
@@ -64,8 +66,8 @@ it('leaves an account out that has its share, and keeps the rest for others', ()
   slots.take({ host: 'a', account_id: 'acc_1' })
   expect([slots.roomFor(1), slots.roomFor(2)]).toEqual([true, false])
   slots.take({ host: 'b', account_id: 'acc_1' })
-  expect(slots.busy()).toEqual({ busyHosts: [], busyAccounts: ['acc_1'] })
+  expect(slots.busy(NOW)).toEqual({ busyHosts: [], busyAccounts: ['acc_1'] })
   expect([slots.roomFor(2), slots.roomFor(3)]).toEqual([true, false])
   slots.free({ host: 'a', account_id: 'acc_1' })
-  expect(slots.busy().busyAccounts).toEqual([])
+  expect(slots.busy(NOW).busyAccounts).toEqual([])
 })

@@ -58,7 +58,9 @@ describe('a process that dies', () => {
     await push.until('it was told', () => browser.messages.length === 1)
     await waitUntil(async () => expect(await statesOf(setting)).toEqual(['sent']))
     const late = { state: 'dead' as const, next_at: at, tries: 1, attempts: [], audit: [] }
-    expect(await worker.deps.pushes.finish(String(dead?.push.id), dead?.push.claim ?? 0, late)).toBe(false)
+    expect(await worker.deps.pushes.finish(String(dead?.record.id), dead?.record.claim ?? 0, late)).toBe(
+      false,
+    )
     expect(await statesOf(setting)).toEqual(['sent'])
     const [stored] = await worker.stored('pushes').find({}).toArray()
     expect(stored?.attempts).toMatchObject([{ outcome: 'interrupted' }, { outcome: 'http_201' }])

@@ -174,7 +174,7 @@ async function lastTry(webhookId: string): Promise<void> {
   const due = { $set: { tries: 4, next_at: new Date(0) } }
   const deliveries = stored(service, 'deliveries')
   await expect.poll(async () => (await deliveries.updateOne(waiting, due)).matchedCount).toBe(1)
-  service.work?.dispatcher.wake()
+  service.work?.loops.deliveries.wake()
 }
 
 describe('who is told', () => {

@@ -1,0 +1,116 @@
+import { type Card, laneOf } from '../../domain/chat.ts'
+import { cardStepAfter } from '../../domain/chat-retry.ts'
+import type { FactorNotice } from '../../domain/factor-notice.ts'
+import type { ClaimedCard } from '../../store/cards.ts'
+import type { ChatPort } from '../chat-ports.ts'
+import { createSendLoop, type SendLoop } from '../delivery/send-loop.ts'
+import type { FlowDeps } from '../deps.ts'
+import { attemptCard } from './attempt-card.ts'
+import { createLookup } from './find-addresses.ts'
+import { type CardProgress, type CardReport, recordCard } from './record-card.ts'
+
+type SendDeps = Pick<
+  FlowDeps,
+  | 'cards'
+  | 'chats'
+  | 'requests'
+  | 'bootstraps'
+  | 'users'
+  | 'accounts'
+  | 'settings'
+  | 'clock'
+  | 'random'
+  | 'log'
+>
+
+/**
+ * Posts and edits cards that are due. One card per lane (recipient on a platform) at a time, so a slow recipient delays no
+ * other one; a lane that the platform asked patience for is paused. Without platforms it does nothing.
+ */
+export function createCardLoop(deps: SendDeps, limits: { total: number; leaseMs: number }): SendLoop {
+  const platforms = new Map(deps.chats.map((chat) => [chat.platform, chat]))
+  const attempting = { ...deps, lookup: createLookup(deps.clock) }
+  const lanes = createLanes(platforms.size === 0 ? 0 : limits.total)
+  return createSendLoop(
+    {
+      name: { one: 'card', many: 'cards' },
+      slots: lanes,
+      leaseMs: limits.leaseMs,
+      claim: (query) => deps.cards.claim({ ...query, platforms: [...platforms.keys()] }),
+      async attempt(claimed) {
+        const { notice, platform } = claimed.record
+        const chat = platforms.get(platform)
+        if (chat === undefined) return undefined
+        const report = await (notice === undefined
+          ? attemptCard(attempting, chat, claimed)
+          : attemptNotice(attempting, chat, claimed, notice))
+        if (report?.patience) lanes.pause(claimed.record, report.next_at)
+        return report?.state === 'due' ? report.next_at : undefined
+      },
+    },
+    deps,
+  )
+}
+
+/** Lanes that must wait: taken by an attempt, or paused. */
+function createLanes(total: number) {
+  const taken = new Set<string>()
+  const paused = new Map<string, Date>()
+  return {
+    busy(now: Date) {
+      for (const [lane, until] of paused) if (until <= now) paused.delete(lane)
+      return { busyLanes: [...new Set([...taken, ...paused.keys()])] }
+    },
+    // One claim at a time: two on their way could bring two cards of one lane.
+    roomFor: (claims: number) => claims <= 1 && taken.size + claims <= total,
+    take: (card: Card) => void taken.add(laneOf(card)),
+    free: (card: Card) => void taken.delete(laneOf(card)),
+    pause: (card: Card, until: Date) => void paused.set(laneOf(card), until),
+  }
+}
+
+type NoticeDeps = Pick<FlowDeps, 'cards' | 'users' | 'settings' | 'clock' | 'random' | 'log'>
+
+/** Tells a change of a person's factors to one of their identities, unless they have unlinked it since. Posted once. */
+async function attemptNotice(
+  deps: NoticeDeps,
+  chat: ChatPort,
+  { record: card, interrupted }: ClaimedCard,
+  notice: FactorNotice,
+): Promise<CardReport | undefined> {
+  const progress: CardProgress = { shown: card.shown, certain: true, said: [], dropped: [], attempts: [] }
+  const note = (outcome: CardProgress['attempts'][number]['outcome'], duration_ms: number): void =>
+    void progress.attempts.push({ at: deps.clock.now(), what: 'post', outcome, duration_ms })
+  if (interrupted) note('interrupted', 0)
+  const { recipient } = card
+  if (recipient.kind !== 'identity' || card.message !== undefined || !(await isStillTheirs(deps, card)))
+    return recordCard(deps, card, { ...progress, shown: card.wanted }, 'idle')
+  const { tenant, user } = recipient
+  const answer = await chat.post(
+    { platform: chat.platform, tenant, user },
+    {
+      kind: 'notice',
+      request_id: card.request_id,
+      version: 1,
+      notice,
+      links: { details: `${deps.settings.baseUrl}/account` },
+    },
+  )
+  note(answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+  if (!answer.ok)
+    return recordCard(deps, card, progress, cardStepAfter(answer.outcome, card.tries, answer.retry_after))
+  const posted = { message: { ...answer.value, user }, posted_at: deps.clock.now(), shown: card.wanted }
+  return recordCard(deps, card, { ...progress, ...posted }, 'idle')
+}
+
+/** Another person may have linked it meanwhile: what changes about this person is none of their business. */
+async function isStillTheirs({ users }: NoticeDeps, { recipient, platform }: Card): Promise<boolean> {
+  if (recipient.kind !== 'identity') return false
+  const person = await users.find(recipient.user_id)
+  return (person?.chat ?? []).some(
+    (identity) =>
+      identity.platform === platform &&
+      identity.tenant === recipient.tenant &&
+      identity.user === recipient.user,
+  )
+}

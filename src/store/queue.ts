@@ -1,0 +1,132 @@
+import mongoose, { type Schema } from 'mongoose'
+import type { StoreConnection } from './connect.ts'
+import { carryTraces, type Relayed } from './trace.ts'
+
+const { trusted } = mongoose
+
+/** What a document of a queue holds besides what is to be sent. */
+interface QueueDocument extends Relayed {
+  _id: string
+  account_id: string
+  state: string
+  /** Due at; while it is leased, the end of the lease. */
+  next_at: Date
+  tries: number
+  /** Grows with every claim: who holds an older number has lost the lease. */
+  claim: number
+  host?: string
+  platform?: string
+  lane?: string
+}
+
+type Filter = mongoose.QueryFilter<QueueDocument>
+
+/** What was claimed. `interrupted`: the attempt before this one never reported back. */
+export interface Claimed<R> {
+  record: R
+  interrupted: boolean
+}
+
+/** From when to when a claim holds. */
+export interface Lease {
+  now: Date
+  leaseEnds: Date
+}
+
+const OPEN_STATES = ['due', 'leased'] as const
+const OPEN = trusted({ $in: OPEN_STATES })
+
+/**
+ * Adds to a schema what makes its collection a queue: the fields, and the index of what is open.
+ * @param receiver fields by which a claim passes over what is busy, without reading the documents behind them
+ */
+export function makeQueue(schema: Schema, name: string, receiver: readonly string[] = []): void {
+  const date = { type: Date, required: true } as const
+  const number = { type: Number, required: true } as const
+  schema.add({ state: { type: String, required: true }, next_at: date, tries: number, claim: number })
+  const fields = Object.fromEntries(['next_at', ...receiver].map((field) => [field, 1 as const]))
+  schema.index(fields, { partialFilterExpression: { state: { $in: OPEN_STATES } }, name })
+  carryTraces(schema)
+}
+
+/** The index by which what came to rest is cleaned up. */
+export function indexResting(schema: Schema, states: readonly string[]): void {
+  const resting = { partialFilterExpression: { state: { $in: states } }, name: 'resting_by_time' }
+  schema.index({ state: 1, next_at: 1 }, resting)
+}
+
+/** Not this one of these values, if there are any. */
+export function noneOf<Field extends string>(field: Field, values: readonly string[]) {
+  return values.length === 0 ? {} : { [field]: trusted({ $nin: [...values] }) }
+}
+
+/**
+ * The queue in the collection of that model. A claim is a lease with a number, so a worker that was too slow can write
+ * nothing (T82). Every write is one conditional write of one document.
+ */
+export function createQueue<D extends QueueDocument, R>(
+  connection: StoreConnection,
+  modelName: string,
+  fromDocument: (document: D) => R,
+) {
+  const model = connection.model<QueueDocument>(modelName)
+  const collection = connection.collection<QueueDocument>(model.collection.name)
+  return {
+    /** Takes the one that is due longest, or whose lease ended, among those that match. */
+    async claim({ now, leaseEnds }: Lease, which: Filter): Promise<Claimed<R> | undefined> {
+      const due = { ...which, state: OPEN, next_at: trusted({ $lte: now }) }
+      const lease = { $set: { state: 'leased', next_at: leaseEnds }, $inc: { claim: 1 } }
+      // The state before tells whether the attempt before this one ever reported back.
+      const options = { sort: { next_at: 1 }, returnDocument: 'before' } as const
+      const before = await model.findOneAndUpdate(due, lease, options).lean<D>()
+      if (before === null) return undefined
+      const held = { ...before, state: 'leased', next_at: leaseEnds, claim: before.claim + 1 }
+      return { record: fromDocument(held), interrupted: before.state === 'leased' }
+    },
+    /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
+    async finish(id: string, claim: number, update: mongoose.UpdateQuery<QueueDocument>): Promise<boolean> {
+      const { matchedCount } = await model.updateOne({ _id: id, claim, state: 'leased' }, update)
+      return matchedCount === 1
+    },
+    /** When the next one is due or its lease ends. */
+    async nextDue(which: Filter = {}): Promise<Date | undefined> {
+      const query = model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
+      return (await query.lean<Pick<QueueDocument, 'next_at'>>())?.next_at
+    },
+    /**
+     * Deletes some that came to rest before that time; never one whose trace still waits.
+     * @returns how many, at most `limit`
+     */
+    async deleteRested(states: readonly string[], before: Date, limit: number): Promise<number> {
+      const rested = {
+        state: trusted({ $in: [...states] }),
+        next_at: trusted({ $lt: before }),
+        relay: null,
+      }
+      const found = await model.find(rested, { _id: 1 }).limit(limit).lean<{ _id: string }[]>()
+      if (found.length === 0) return 0
+      const ids = trusted({ $in: found.map(({ _id }) => _id) })
+      // The conditions once more: one of them may have been replayed meanwhile.
+      return (await model.deleteMany({ ...rested, _id: ids })).deletedCount
+    },
+    /**
+     * Inserts those whose name (the unique index) is not taken. Past mongoose, whose unordered insert leaves invalid
+     * documents out without a word: what is left out here would never be sent.
+     */
+    async insertNew(documents: readonly D[]): Promise<void> {
+      if (documents.length === 0) return
+      try {
+        await collection.insertMany([...documents], { ordered: false })
+      } catch (error) {
+        if (!isOnlyDuplicates(error)) throw error
+      }
+    },
+  }
+}
+
+/** Another process carried the same trace, or an earlier attempt of ours did: the rest was inserted all the same. */
+function isOnlyDuplicates(error: unknown): boolean {
+  if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) return false
+  const failures = [error.writeErrors].flat()
+  return failures.every(({ code }) => code === 11000) && error.result.getWriteConcernError() === undefined
+}
