@@ -1,14 +1,45 @@
 import { defineConfig } from 'vitest/config'
+import { Durations } from './test/support/durations.ts'
+import { readSuite } from './test/support/projects.ts'
+
+const suite = readSuite(import.meta.dirname)
+// The long run is of the files that have a size: the others do the same in either.
+const include = process.env.TEST_SIZE === 'full' ? suite.sized : ['{,embedded-mongo/}test/**/*.test.ts']
+const alone = suite.alone.filter((path) => process.env.TEST_SIZE !== 'full' || suite.sized.includes(path))
 
 export default defineConfig({
   test: {
-    include: ['{,embedded-mongo/}test/**/*.test.ts'],
+    maxWorkers: 2,
+    reporters: ['default', new Durations()],
+    globalSetup: ['test/support/global-setup.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: alone,
+          isolate: true,
+          setupFiles: ['test/support/fixed-seed.ts'],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include,
+          exclude: ['**/node_modules/**', ...alone],
+          // Loading the service costs more than most files' tests, so those that change no global state share one process.
+          isolate: false,
+          setupFiles: ['test/support/fixed-seed.ts', 'test/support/leaves-no-trace.ts'],
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // A poll ends as soon as it holds; the library's one second is too short on a busy machine.
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
-    setupFiles: ['test/support/fixed-seed.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
   },
 })

@@ -36,7 +36,21 @@ const RETIRED_INDEXES = [
 /** Drops retired indexes and creates every other; the same call on every start is a no-op. Unique indexes carry promises, so no index, no service. */
 export async function ensureIndexes(connection: StoreConnection): Promise<void> {
   for (const { collection, name } of RETIRED_INDEXES) await dropIndex(connection, collection, name)
-  for (const model of Object.values(connection.models)) await model.createIndexes()
+  for (const model of Object.values(connection.models)) {
+    const indexes = model.schema.indexes().map(([key, { unique, ...options }]) => ({
+      ...options,
+      ...(unique ? { unique: true } : {}),
+      key: new Map(Object.entries(key).map(([path, direction]) => [path, directionOf(direction)])),
+    }))
+    // One command for a collection: mongoose sends one for each index.
+    if (indexes.length > 0) await model.collection.createIndexes(indexes)
+  }
+}
+
+/** The embedded store has no other kinds of index. */
+function directionOf(direction: mongoose.IndexDirection): 1 | -1 {
+  if (direction === 1 || direction === -1) return direction
+  throw new Error(`an index of the kind ${direction}`)
 }
 
 async function dropIndex(connection: StoreConnection, collection: string, name: string): Promise<void> {

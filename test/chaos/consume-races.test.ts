@@ -3,8 +3,9 @@ import { Refusal } from '../../src/domain/errors.ts'
 import { consumeRequest, type Use } from '../../src/flow/consume-request.ts'
 import { proveFor, tryDecide } from '../support/deciders.ts'
 import { type Racing, startRacing } from '../support/racing.ts'
+import { size } from '../support/size.ts'
 
-const ROUNDS = 20
+const ROUNDS = size(8, 20)
 const AT_ONCE = 50
 const action = 'Pay 10 to ACME'
 const context = { amount: 10 }

@@ -23,6 +23,7 @@ import {
 import { cli } from '../support/cli.ts'
 import { expectStatus } from '../support/enrolled.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { size } from '../support/size.ts'
 
 /** Webhooks of the account: path at the receiver, events. */
 const WEBHOOKS = {
@@ -30,11 +31,12 @@ const WEBHOOKS = {
   '/some': ['approval.rejected', 'approval.expired', 'key.revoked', 'delivery.exhausted'],
 }
 const SEED = Number(process.env.CHAOS_SEED ?? 20261121)
-const DECISIONS = 2_000
+/** Twenty for each point: enough for somebody to come by. */
+const DECISIONS = size(440, 2_000)
 const POINTS = KILL_POINTS.length + SEND_POINTS.length
-const LIVE = 24
-const PROGRAMS = 40
-const RANDOM_KILLS = 8
+const LIVE = size(8, 24)
+const PROGRAMS = size(10, 40)
+const RANDOM_KILLS = size(4, 8)
 const RECEIVER_DEATHS = 4
 /** By then somebody has come to a point, also on a busy machine. */
 const POINT_MS = 120_000

@@ -22,8 +22,9 @@ import { ask, keyOf } from '../support/live.ts'
 import { addPerson } from '../support/people.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { useService } from '../support/service.ts'
+import { size } from '../support/size.ts'
 
-const EVENTS = 500
+const EVENTS = size(200, 500)
 /** How many one process sends to one host at once. */
 const ONE_PROCESS = 4
 /** By then the second process has started, too; as long as an attempt lasts at most. */

@@ -9,9 +9,10 @@ import { expectStatus } from '../support/enrolled.ts'
 import { createHttpClient, type HttpClient } from '../support/http-client.ts'
 import { freePort } from '../support/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts'
+import { size } from '../support/size.ts'
 import { createSoftAuthenticator } from '../support/soft-authenticator.ts'
 
-const ROUNDS = 12
+const ROUNDS = size(6, 12)
 
 let dataDir: string
 let url: string

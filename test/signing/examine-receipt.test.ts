@@ -10,6 +10,7 @@ import { JwksError, parseJwks, type SigningKey, toJwks } from '../../src/signing
 import { RECEIPT_CHECKS } from '../../src/signing/receipt-checks.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { type VerifyOptions, verifyReceiptJson } from '../../src/signing/verify.ts'
+import { size } from '../support/size.ts'
 import { DECIDED_AT, intent, livePayload, sandboxPayload, testKey, vectors } from './fixtures.ts'
 
 const live = testKey('decision', 1)
@@ -193,7 +194,7 @@ describe('differential: the page and the server give one verdict', () => {
         seen.set(verdict, (seen.get(verdict) ?? 0) + 1)
       },
     )
-    await fc.assert(property, { numRuns: 1500 })
+    await fc.assert(property, { numRuns: size(300, 1_500) })
     expect([...seen.keys()].sort()).toEqual(
       expect.arrayContaining([
         'claims',
@@ -220,7 +221,7 @@ describe('differential: the page and the server give one verdict', () => {
         }
         await examine(signedBy(key, text), { allowSandbox: true })
       }),
-      { numRuns: 400 },
+      { numRuns: size(100, 400) },
     )
   })
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -43,13 +43,22 @@ async function openTestStore(): Promise<{ uri: string; close: () => Promise<void
   if (given !== undefined && given !== '') return { uri: given, close: async () => undefined }
   if (process.env.TEST_STORE === 'mongod') return openMongod()
   const { startEmbeddedStore } = await import('embedded-mongo')
-  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-test-'))
+  const dataDir = await mkdtemp(join(await folderInMemory(), 'countersign-test-'))
   const store = await startEmbeddedStore({ dataDir })
   const close = async (): Promise<void> => {
     await store.close()
     await rm(dataDir, { recursive: true, force: true })
   }
   return { uri: store.uri, close }
+}
+
+/** What it takes to survive a power cut is a promise of `test/embedded-mongo`; all others would only wait for the disk. */
+async function folderInMemory(): Promise<string> {
+  const free = await statfs('/dev/shm').then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => 0,
+  )
+  return free > 1_000_000_000 ? '/dev/shm' : tmpdir()
 }
 
 async function openMongod(): Promise<{ uri: string; close: () => Promise<void> }> {

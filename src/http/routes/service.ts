@@ -36,38 +36,50 @@ const POLICY = [
 /** A year; the address changes with the text. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everybody, made once at start. */
+/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everybody, made with the first question. */
 export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
-  const page = renderDocs(deps.openapi, DOCS_STYLE_PATH)
   const router = Router()
   router.get('/openapi.json', document(deps.openapi))
-  router.get('/docs', docs(page))
+  router.get('/docs', docs(deps.openapi))
   router.get(DOCS_STYLE_PATH, style)
   return router
 }
 
 function document(openapi: object): RequestHandler {
-  const text = JSON.stringify(openapi)
-  const tag = `"${fingerprint(text)}"`
+  const made = once(() => JSON.stringify(openapi))
   return (_request, response) => {
+    const { text, tag } = made()
     response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
     response.type('json').send(text)
   }
 }
 
 /** Not `no-store` as the API: nothing in it is anybody's own. It is asked for again each time, and mostly answered 304. */
-function docs(page: string): RequestHandler {
-  const tag = `"${fingerprint(page)}"`
+function docs(openapi: object): RequestHandler {
+  const made = once(() => renderDocs(openapi, DOCS_STYLE_PATH))
   return (_request, response) => {
+    const { text, tag } = made()
     response.setHeader('Content-Security-Policy', POLICY)
     response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
-    response.type('html').send(page)
+    response.type('html').send(text)
   }
 }
 
 const style: RequestHandler = (_request, response) => {
   response.setHeader('Cache-Control', FOR_EVER)
   response.type('css').send(DOCS_STYLE)
+}
+
+/** A text that is made when it is first asked for, and its tag. */
+function once(make: () => string): () => { text: string; tag: string } {
+  let made: { text: string; tag: string } | undefined
+  return () => {
+    if (made === undefined) {
+      const text = make()
+      made = { text, tag: `"${fingerprint(text)}"` }
+    }
+    return made
+  }
 }
 
 function fingerprint(text: string): string {
