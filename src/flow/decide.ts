@@ -6,8 +6,13 @@ import type { ApprovalRequest, Vote } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'
 import { closingChange, votingChange } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
-import { type PresenceProof, type ProvenPresence, provePresence } from './prove-presence.ts'
-import { type ReadyToDecide, readyToDecide } from './ready-to-decide.ts'
+import {
+  type PresenceProof,
+  type ProvenPresence,
+  provePresence,
+  type ReadyToDecide,
+  readyToDecide,
+} from './prove-presence.ts'
 import { decisionTime } from './state-intent.ts'
 
 /** One person's decision as it came in. */

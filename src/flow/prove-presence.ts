@@ -2,19 +2,23 @@ import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
+import { whoseVote, whyNot, whyNotMethod } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
+import { isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
+import type { ApproverSnapshot } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
-import type { Evidence } from '../domain/request.ts'
+import type { ApprovalRequest, Evidence } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { intentDigest } from '../signing/commitment.ts'
 import type { FlowDeps } from './deps.ts'
 import { CHALLENGE_MS, challengeId, takeChallenge } from './people/ceremony.ts'
 import { verifyTotp } from './people/codes.ts'
+import { deciderFor } from './people/delegates.ts'
 import { assertionOptions } from './people/passkey-options.ts'
 import { verifyAssertion } from './people/verify-assertion.ts'
-import { type ReadyToDecide, readyToDecide } from './ready-to-decide.ts'
+import { settleRequest } from './settle-request.ts'
 import { referencesOf, stateIntent } from './state-intent.ts'
 
 /** A person's fresh proof, one of the two. */
@@ -95,4 +99,35 @@ function states(intentJson: string, decision: Outcome, approver: string): boolea
   if (intent === null || typeof intent !== 'object') return false
   if (!('decision' in intent) || !('approver' in intent)) return false
   return intent.decision === decision && intent.approver === approver
+}
+
+/** A request that a person may decide now, and whose vote it would be: their own, or that of whom they stand in for. */
+export interface ReadyToDecide {
+  request: ApprovalRequest
+  whose: ApproverSnapshot
+}
+
+type ReadyDeps = Parameters<typeof settleRequest>[0] & Parameters<typeof deciderFor>[0]
+
+/**
+ * Reads the request up to date and checks, in order, that this person may decide it with this factor.
+ * @throws Refusal `not_found` unless they are named or stand in for somebody named, `not_pending`, `sandbox_request`,
+ * `already_voted`, `passkey_required`, `method_not_enrolled`
+ */
+export async function readyToDecide(
+  deps: ReadyDeps,
+  person: User,
+  requestId: string,
+  method: 'passkey' | 'totp',
+): Promise<ReadyToDecide> {
+  const found = isId('req', requestId) ? await deps.requests.find(requestId) : undefined
+  if (found === undefined) throw refusal('not_found')
+  const decider = await deciderFor(deps, person, found)
+  if (whyNot(found, decider)?.code === 'not_found') throw refusal('not_found')
+  const request = await settleRequest(deps, found)
+  const refused = whyNot(request, decider) ?? whyNotMethod(request, decider, method)
+  if (refused !== undefined) throw refused
+  const whose = whoseVote(request, decider)
+  if (whose === undefined) throw refusal('already_voted')
+  return { request, whose }
 }

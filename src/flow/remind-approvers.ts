@@ -1,14 +1,16 @@
+import { judgeReminder } from '../domain/attention.ts'
+import type { AuditActor } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { remindedData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
-import type { Caller } from './authenticate-caller.ts'
+import { type Caller, callerActor } from './authenticate-caller.ts'
 import { tellOfReminder } from './chat/tell-of-reminder.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 import { findOwnRequest } from './read-request.ts'
-import { expireIfLapsed } from './settle-request.ts'
+import { expireIfLapsed, inBatches } from './settle-request.ts'
 
 /** Seconds between two reminders of one request (interface, "Limits"). */
 const GAP_SECONDS = 60
@@ -33,20 +35,14 @@ export async function remindApprovers(
   const at = deps.clock.now()
   if (found.sandbox) return { request: found, pushSent: false, remindedAt: at }
   const request = await expireIfLapsed(deps, found)
-  const event = buildEvent({
-    id: drawId(deps, 'evt'),
-    type: 'approval.reminded',
-    at,
-    data: remindedData(request),
-  })
-  const actor = {
-    kind: caller.internal_user_id === undefined ? 'api_key' : 'internal',
-    id: caller.key.id,
-  } as const
-  const audit = auditEntry(deps, request, 'approval.reminded', { ...actor, address: caller.address }, at)
-  const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, { at, event, audit })
+  const reminder = reminderOf(deps, request, at, callerActor(caller))
+  const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, reminder)
   if (reminded === undefined) throw await whyNotReminded(deps, caller, id, at)
-  return { request: reminded, pushSent: await tellOfReminder(deps, reminded, event.id), remindedAt: at }
+  return {
+    request: reminded,
+    pushSent: await tellOfReminder(deps, reminded, reminder.event.id),
+    remindedAt: at,
+  }
 }
 
 async function whyNotReminded(
@@ -61,4 +57,43 @@ async function whyNotReminded(
   if (request.reminded_at === undefined) return refusal('not_pending', { status: 'expired' })
   const left = Math.ceil((GAP_SECONDS * 1000 - (at.getTime() - request.reminded_at.getTime())) / 1000)
   return refusal('remind_rate_limited', { retry_after: Math.min(GAP_SECONDS, Math.max(1, left)) })
+}
+
+type RemindDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
+
+/**
+ * Takes every automatic reminder that is due, or leaves it out as the rules say (`domain/attention.ts`). Safe to run
+ * anywhere, any number of times at once: each reminder is one conditional write.
+ * @returns when the next one is due
+ */
+export async function remindAutomatically(deps: RemindDeps): Promise<Date | undefined> {
+  const read = (limit: number) => deps.requests.remindable(deps.clock.now(), limit)
+  await inBatches(read, (request) => settleReminder(deps, request))
+  return deps.requests.nextReminder()
+}
+
+async function settleReminder(deps: RemindDeps, request: ApprovalRequest): Promise<void> {
+  const at = deps.clock.now()
+  const { remind, next } = judgeReminder(request, at)
+  if (!remind) {
+    await deps.requests.settleReminder(request.id, request.version, next)
+    return
+  }
+  const { audit, ...told } = reminderOf(deps, request, at, { kind: 'service' }, true)
+  const reminder = { ...told, audit: { ...audit, detail: { automatic: true } } }
+  const reminded = await deps.requests.settleReminder(request.id, request.version, next, reminder)
+  if (reminded !== undefined) deps.changes.changed(request.id)
+}
+
+/** The event and the entry that tell of a reminder. */
+function reminderOf(
+  deps: Pick<FlowDeps, 'random'>,
+  request: ApprovalRequest,
+  at: Date,
+  actor: AuditActor,
+  automatic?: true,
+) {
+  const data = remindedData(request, automatic)
+  const event = buildEvent({ id: drawId(deps, 'evt'), type: 'approval.reminded', at, data })
+  return { at, event, audit: auditEntry(deps, request, 'approval.reminded', actor, at) }
 }

@@ -1,10 +1,11 @@
 import { buildEvent } from '../domain/event.ts'
 import { expiredData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
-import type { ApprovalRequest } from '../domain/request.ts'
-import { autoDecideSandbox } from './auto-decide-sandbox.ts'
-import { auditEntry } from './close-request.ts'
+import type { ApprovalRequest, Vote } from '../domain/request.ts'
+import { canonicalize } from '../signing/canonical.ts'
+import { auditEntry, closingChange } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
+import { decisionTime, stateIntent } from './state-intent.ts'
 
 type SettleDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
 
@@ -12,6 +13,37 @@ type SettleDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | '
 export async function settleRequest(deps: SettleDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const current = await expireIfLapsed(deps, request)
   return current.status === 'pending' && current.sandbox ? autoDecideSandbox(deps, current) : current
+}
+
+/**
+ * Decides a sandbox request whose deadline has come, once: of any number of concurrent reads one write wins and the
+ * others read its result (T84). The receipt is real, but made by the sandbox key and marked inside the signed bytes.
+ */
+export async function autoDecideSandbox(
+  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>,
+  request: ApprovalRequest,
+): Promise<ApprovalRequest> {
+  const plan = request.sandbox_plan
+  const now = deps.clock.now()
+  if (request.status !== 'pending' || plan === undefined || plan.due_at > now) return request
+  const intent = stateIntent(deps, request, plan.decision, { approverRef: plan.approver })
+  const owner = request.requirement.approvers[0]?.user_id ?? request.account_id
+  const vote: Vote = {
+    decision_id: drawId(deps, 'dec'),
+    user_id: owner,
+    on_behalf_of: owner,
+    approver: plan.approver,
+    decision: plan.decision,
+    method: 'sandbox',
+    at: decisionTime(now, request),
+    comment: null,
+    intent_json: canonicalize(intent),
+    evidence: { type: 'sandbox' },
+  }
+  const change = await closingChange(deps, request, [vote], plan.decision, { kind: 'service' })
+  const decided = await deps.requests.recordSandboxDecision(request.id, request.version, change)
+  if (decided !== undefined) deps.changes.changed(request.id)
+  return decided ?? (await deps.requests.find(request.id)) ?? request
 }
 
 type ExpireDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
@@ -23,7 +55,7 @@ export async function expireIfLapsed(deps: ExpireDeps, request: ApprovalRequest)
 }
 
 /** Makes a lapsed request `expired`: no signature, no callback, one event. Whether it lapsed is the database's word. */
-export async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
+async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const now = deps.clock.now()
   const event = buildEvent({
     id: drawId(deps, 'evt'),
@@ -35,4 +67,35 @@ export async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): 
   const expired = await deps.requests.expire(request.id, event, audit)
   if (expired !== undefined) deps.changes.changed(request.id)
   return expired ?? (await deps.requests.find(request.id)) ?? request
+}
+
+/**
+ * Expires every request whose time is up, also those that are never read again. Safe to run anywhere, any number of
+ * times at once: each expiry is one conditional write.
+ * @returns when the next one is due
+ */
+export async function expireRequests(
+  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
+): Promise<Date | undefined> {
+  const read = (limit: number) => deps.requests.lapsed(deps.clock.now(), limit)
+  await inBatches(read, (request) => expireLapsed(deps, request))
+  return deps.requests.nextExpiry()
+}
+
+/** Documents settled at a time: enough to keep the store busy, few enough to leave it to others in between. */
+const BATCH = 32
+
+/** Batches of one run; the rest is the next run's, so that no run outlives its lock. */
+const BATCHES = 60
+
+/** Settles what is due, batch by batch, until less than a batch is left or the run has done its share. */
+export async function inBatches<Document>(
+  read: (limit: number) => Promise<Document[]>,
+  settle: (due: Document) => Promise<unknown>,
+): Promise<void> {
+  for (let batch = 0; batch < BATCHES; batch += 1) {
+    const due = await read(BATCH)
+    await Promise.all(due.map(settle))
+    if (due.length < BATCH) return
+  }
 }

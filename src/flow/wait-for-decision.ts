@@ -1,8 +1,130 @@
 import { refusal } from '../domain/errors.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
+import type { Watch } from '../store/change-signal.ts'
 import type { Caller } from './authenticate-caller.ts'
-import { isWorthWaiting, nextState, type WaitDeps } from './next-state.ts'
+import type { FlowDeps } from './deps.ts'
+import type { SignedIn } from './people/sessions.ts'
 import { readOwnRequest } from './read-request.ts'
+import { settleRequest } from './settle-request.ts'
+
+/** What waiting for a request takes. */
+type WaitDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
+
+/** How long the caller waits at most, and what ends it before. */
+interface Patience {
+  until: Date
+  signal: AbortSignal
+}
+
+/**
+ * Returns the request as soon as it is no longer pending, else as it is at the time-out. Works for decisions by other
+ * processes too. A key revoked meanwhile ends the wait (T54).
+ * @param timeoutSeconds 1–60
+ * @throws Refusal `not_found`, `invalid or missing API key`
+ */
+export async function waitForDecision(
+  deps: WaitDeps,
+  caller: Caller,
+  id: string,
+  timeoutSeconds: number,
+  signal: AbortSignal,
+): Promise<ApprovalRequest> {
+  const patience = { until: new Date(deps.clock.now().getTime() + timeoutSeconds * 1000), signal }
+  const watch = deps.changes.watch(id, caller.key.id)
+  try {
+    let request = await readOwnRequest(deps, caller, id)
+    while (isWorthWaiting(deps, request, patience)) request = await nextState(deps, watch, request, patience)
+    return request
+  } finally {
+    watch.close()
+  }
+}
+
+/**
+ * The caller's own request as it is now, then again after every write to it, until it is no longer pending or patience
+ * ends. Nothing is read ahead of who consumes it.
+ * @throws Refusal `not_found` at the first step, `invalid or missing API key` when the key is revoked meanwhile (T54)
+ */
+export async function* watchRequest(
+  deps: WaitDeps,
+  caller: Caller,
+  id: string,
+  patience: Patience,
+): AsyncGenerator<ApprovalRequest, void, undefined> {
+  const watch = deps.changes.watch(id, caller.key.id)
+  try {
+    let request = await readOwnRequest(deps, caller, id)
+    yield request
+    while (isWorthWaiting(deps, request, patience)) {
+      const known = request.version
+      request = await nextState(deps, watch, request, patience)
+      if (request.version !== known) yield request
+    }
+  } finally {
+    watch.close()
+  }
+}
+
+/**
+ * Yields whenever the person's inbox may have changed, the first time at once, until patience ends. Watching is no use of the
+ * session: it does not keep it alive (T23).
+ * @throws Refusal `not_signed_in` soon after the session has ended
+ */
+export async function* watchInbox(
+  deps: Pick<FlowDeps, 'inbox' | 'changes' | 'clock'>,
+  { session, user }: SignedIn,
+  { until, signal }: Patience,
+): AsyncGenerator<'changed', void, undefined> {
+  const watch = deps.inbox.watch(user.id, session.id)
+  try {
+    while (!signal.aborted && !deps.changes.stopped() && deps.clock.now() < until) {
+      const news = await watch.next(until, signal)
+      if (news === 'session_over') throw refusal('not_signed_in')
+      if (news === 'changed') yield news
+    }
+  } finally {
+    watch.close()
+  }
+}
+
+/** The database may still call a deadline future that our clock calls past; look again a moment later, not at once. */
+const GRACE_MS = 20
+
+/** Is there any use in waiting on? */
+function isWorthWaiting(
+  deps: Pick<WaitDeps, 'clock' | 'changes'>,
+  request: ApprovalRequest,
+  { until, signal }: Patience,
+): boolean {
+  return (
+    request.status === 'pending' && deps.clock.now() < until && !signal.aborted && !deps.changes.stopped()
+  )
+}
+
+/**
+ * Waits until something may have happened to a pending request, then returns it up to date: its time ran out, a sandbox
+ * decision is due, it was written to (also by another process), or patience ends.
+ * @throws Refusal `invalid or missing API key` when the key was revoked meanwhile (T54)
+ */
+async function nextState(
+  deps: WaitDeps,
+  watch: Watch,
+  request: ApprovalRequest,
+  { until, signal }: Patience,
+): Promise<ApprovalRequest> {
+  const news = await watch.next(request.version, nextDeadline(deps, request, until), signal)
+  if (news === undefined) return request
+  if (news.revoked) throw refusal('invalid or missing API key')
+  if (news.request === undefined) throw refusal('not_found')
+  return settleRequest(deps, news.request)
+}
+
+function nextDeadline(deps: Pick<WaitDeps, 'clock'>, request: ApprovalRequest, until: Date): Date {
+  const due = request.sandbox_plan?.due_at ?? request.expires_at
+  const soonest = Math.min(request.expires_at.getTime(), due.getTime()) + GRACE_MS
+  const notAtOnce = deps.clock.now().getTime() + GRACE_MS
+  return new Date(Math.min(until.getTime(), Math.max(soonest, notAtOnce)))
+}
 
 /**
  * Open waits, streams and files (T67): few per key or person, bounded per process, so that idle connections cannot exhaust it.
@@ -35,29 +157,5 @@ export function createWaitSlots(most: { each: number; process: number } = WAITS)
         total -= 1
       }
     },
-  }
-}
-
-/**
- * Returns the request as soon as it is no longer pending, else as it is at the time-out. Works for decisions by other
- * processes too. A key revoked meanwhile ends the wait (T54).
- * @param timeoutSeconds 1–60
- * @throws Refusal `not_found`, `invalid or missing API key`
- */
-export async function waitForDecision(
-  deps: WaitDeps,
-  caller: Caller,
-  id: string,
-  timeoutSeconds: number,
-  signal: AbortSignal,
-): Promise<ApprovalRequest> {
-  const patience = { until: new Date(deps.clock.now().getTime() + timeoutSeconds * 1000), signal }
-  const watch = deps.changes.watch(id, caller.key.id)
-  try {
-    let request = await readOwnRequest(deps, caller, id)
-    while (isWorthWaiting(deps, request, patience)) request = await nextState(deps, watch, request, patience)
-    return request
-  } finally {
-    watch.close()
   }
 }

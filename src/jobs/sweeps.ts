@@ -3,8 +3,8 @@ import { cleanUp } from '../flow/clean-up.ts'
 import type { Relay } from '../flow/delivery/relay-traces.ts'
 import type { SendLoop } from '../flow/delivery/send-loop.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import { expireRequests } from '../flow/expire-requests.ts'
-import { remindAutomatically } from '../flow/remind-automatically.ts'
+import { remindAutomatically } from '../flow/remind-approvers.ts'
+import { expireRequests } from '../flow/settle-request.ts'
 
 export const SWEEP_NAMES = ['relay', 'deliver', 'expire', 'remind', 'clean-up'] as const
 export type SweepName = (typeof SWEEP_NAMES)[number]

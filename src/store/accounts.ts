@@ -3,8 +3,8 @@ import { type Account, type AccountChannel, hasChannel } from '../domain/account
 import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
 import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
 

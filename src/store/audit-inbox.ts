@@ -1,8 +1,8 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { TraceSource } from '../flow/delivery-ports.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { carryTraces, createTraceSource, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & Relayed

@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose'
 import type { AuditRecord } from '../domain/audit.ts'
 import type { AuditTrail } from '../flow/ports.ts'
-import { auditFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { auditFields } from './fields.ts'
 
 type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
 

@@ -10,10 +10,9 @@ import {
   type MessageRef,
   REPLIES_KEPT,
 } from '../domain/chat.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { auditFields, noticeFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { noticeFields } from './notice-fields.ts'
 import { type Claimed, createQueue, type Lease, makeQueue, noneOf } from './queue.ts'
 import { type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 

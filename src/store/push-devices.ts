@@ -3,8 +3,8 @@ import type { AuditEntry } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import type { PushDeviceStore } from '../flow/push-ports.ts'
-import { auditFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose

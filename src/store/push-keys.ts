@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose'
 import type { PushKeyStore, SealedPushKey } from '../flow/push-ports.ts'
-import { auditFields } from './audit-fields.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
 
 type PushKeyDocument = SealedPushKey & { _id: string } & Relayed

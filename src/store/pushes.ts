@@ -1,11 +1,11 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Push } from '../domain/push.ts'
+
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
-import { noticeFields } from './notice-fields.ts'
+import { auditFields, noticeFields } from './fields.ts'
 import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
 import { type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 

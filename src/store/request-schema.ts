@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose'
 import type { ApprovalRequest } from '../domain/request.ts'
-import { auditFields, outboxFields } from './audit-fields.ts'
 import { STRICT_SCHEMA } from './connect.ts'
+import { auditFields, outboxFields } from './fields.ts'
 import { carryTraces, type Relayed } from './trace.ts'
 
 /** A request document: the record with its id as `_id`. */

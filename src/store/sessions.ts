@@ -1,8 +1,8 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose

@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */

@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose'
 import type { LinkedIdentity } from '../domain/chat.ts'
 import type { User } from '../domain/user.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { carryTraces, type Relayed } from './trace.ts'
 
 /** `chat` came later than the first people. Each identity carries its key, for the unique index. */

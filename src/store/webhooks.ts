@@ -1,8 +1,8 @@
 import mongoose, { Schema } from 'mongoose'
 import type { Webhook } from '../domain/webhook.ts'
 import type { WebhookStore } from '../flow/delivery-ports.ts'
-import { auditFields } from './audit-fields.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
 
 const { trusted } = mongoose

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Bootstrap } from '../../src/domain/bootstrap.ts'
-import { handOutKey } from '../../src/flow/bootstrap/hand-out-key.ts'
+import { handOutKey } from '../../src/flow/bootstrap/poll-bootstrap.ts'
 import { startBootstrap } from '../../src/flow/bootstrap/start-bootstrap.ts'
 import { cleanUp } from '../../src/flow/clean-up.ts'
 import { feelPulse } from './pulse.ts'

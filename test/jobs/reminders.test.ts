@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { expireRequests } from '../../src/flow/expire-requests.ts'
-import { remindApprovers } from '../../src/flow/remind-approvers.ts'
-import { remindAutomatically } from '../../src/flow/remind-automatically.ts'
-import { settleRequest } from '../../src/flow/settle-request.ts'
+import { remindApprovers, remindAutomatically } from '../../src/flow/remind-approvers.ts'
+import { expireRequests, settleRequest } from '../../src/flow/settle-request.ts'
 import { newRequester, useWorker, type Worker } from './worker.ts'
 
 const HOUR = 3600

@@ -1,6 +1,43 @@
-import type { AuditRecord } from '../../domain/audit.ts'
+import { may, roleIn } from '../../domain/account.ts'
+import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
+import { refusal } from '../../domain/errors.ts'
+import { isId } from '../../domain/identifier.ts'
+import { type AuditFilter, auditTest } from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
-import { type AuditDeps, type AuditPosition, type AuditQuery, positionOf, walkAudit } from './walk-audit.ts'
+import type { FlowDeps } from '../deps.ts'
+import { accessTo } from '../people/accounts.ts'
+import type { SignedIn } from '../people/sessions.ts'
+
+type AuditDeps = Pick<FlowDeps, 'accounts' | 'trail' | 'history'>
+
+/** Where in the trail. `at` only where a stretch of time is asked for: that is told in the order of time. */
+export interface AuditPosition {
+  seq: number
+  at?: Date
+}
+
+/** Which part of the trail. */
+interface AuditQuery extends AuditFilter {
+  /** Of the account, or the person's own. */
+  account?: string
+  type?: AuditType
+  subject?: string
+  /** Not before that time. */
+  from?: Date
+  /** Before that time. */
+  to?: Date
+  /** Exclusive: only older records. */
+  before?: AuditPosition
+}
+
+/** Some records that were looked at together. */
+interface AuditBatch {
+  /** Those the person may see and asked for. */
+  records: AuditRecord[]
+  looked: number
+  /** Up to where it was looked; undefined: there is nothing older. */
+  next: AuditPosition | undefined
+}
 
 /** Records looked at at most for one page: a rare word must not cost a whole trail. */
 const MOST_LOOKED_AT = 10_000
@@ -28,4 +65,153 @@ export async function readAudit(
   }
   const records = found.slice(0, limit)
   return { records, next: found.length > limit ? positionOf(records.at(-1), query) : next }
+}
+
+/** Records read at once: what is held in memory, whatever the length of the trail. */
+const BATCH = 500
+
+/**
+ * Everything the trail tells of an account that fits, newest first, one batch after the other as they are consumed. Before each
+ * of them it is asked anew whether the person may.
+ * @throws Refusal `not_found` for malformed, unknown and foreign accounts, `not_signed_in` when the session ended meanwhile,
+ * `unavailable` when the service stops
+ */
+export async function* exportAudit(
+  deps: AuditDeps & Pick<FlowDeps, 'sessions' | 'clock' | 'changes'>,
+  { session, user }: SignedIn,
+  query: AuditQuery,
+): AsyncGenerator<AuditRecord[], void, undefined> {
+  const { role } = await accessTo(deps, user, 'read_own', query.account)
+  for await (const { records } of walkAudit(deps, user, query, BATCH)) {
+    if (records.length > 0) yield records
+    if (deps.changes.stopped()) throw refusal('unavailable')
+    const now = await accessTo(deps, user, 'read_own', query.account)
+    if (now.role !== role) throw refusal('not_found')
+    if ((await deps.sessions.findLive(session.id, deps.clock.now())) === undefined)
+      throw refusal('not_signed_in')
+  }
+}
+
+/** Records looked at in one go, when some of them may have to be left out. */
+const LOOK = 500
+
+/** Does the query ask for a stretch of time? */
+export function isByTime({ from, to }: Pick<AuditQuery, 'from' | 'to'>): boolean {
+  return from !== undefined || to !== undefined
+}
+
+/**
+ * The trail of an account, newest first, batch by batch as it is consumed: for owners and auditors all of it, for approvers
+ * the entries about requests that name them or on which they voted, and those about and by themselves; from where others
+ * did what they did is not for them.
+ * @param limit records wanted at first, if all that are found are wanted
+ * @throws Refusal `not_found` at the first step for malformed, unknown and foreign accounts
+ */
+async function* walkAudit(
+  deps: AuditDeps,
+  person: User,
+  query: AuditQuery,
+  limit: number,
+): AsyncGenerator<AuditBatch, void, undefined> {
+  const { account, role } = await accessTo(deps, person, 'read_own', query.account)
+  const seesAll = may(role, 'read_all')
+  const wanted = auditTest(query)
+  const size = seesAll && wanted === undefined ? limit : LOOK
+  let before = query.before
+  for (;;) {
+    const found = await readBatch(deps, account.id, { ...query, ...(before && { before }) }, size)
+    const legible = seesAll ? found : found.map((record) => withoutPlace(record, person))
+    const asked = legible.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
+    const records = seesAll ? asked : await concerning(deps, person, asked)
+    before = found.length < size ? undefined : positionOf(found.at(-1), query)
+    yield { records, looked: found.length, next: before }
+    if (before === undefined) return
+  }
+}
+
+/** The place of a record in the order that the query asks for. */
+function positionOf(record: AuditRecord | undefined, query: AuditQuery): AuditPosition | undefined {
+  if (record?.entry === undefined) return undefined
+  return isByTime(query) ? { seq: record.seq, at: record.entry.at } : { seq: record.seq }
+}
+
+function readBatch(
+  { trail }: Pick<FlowDeps, 'trail'>,
+  account_id: string,
+  query: AuditQuery,
+  limit: number,
+): Promise<AuditRecord[]> {
+  const { type, subject, from, to, before } = query
+  const about = { account_id, limit, ...(type && { type }), ...(subject === undefined ? {} : { subject }) }
+  if (!isByTime(query)) return trail.list({ ...about, ...(before && { before: before.seq }) })
+  const position = before?.at === undefined ? {} : { before: { seq: before.seq, at: before.at } }
+  return trail.listByTime({ ...about, ...(from && { from }), ...(to && { to }), ...position })
+}
+
+async function concerning(
+  { history }: Pick<FlowDeps, 'history'>,
+  person: User,
+  records: readonly AuditRecord[],
+): Promise<AuditRecord[]> {
+  const subjects = records.flatMap(({ entry }) => entry?.subject ?? [])
+  const requests = [...new Set(subjects.filter((subject) => subject.startsWith('req_')))]
+  const named = requests.length === 0 ? new Set() : await history.concerning(requests, person.id)
+  return records.filter(
+    ({ entry }) => entry !== undefined && (isOwn(entry, person) || named.has(entry.subject)),
+  )
+}
+
+/** Before the search, too: what is asked for in parts could be guessed by them. */
+function withoutPlace(record: AuditRecord, { id }: User): AuditRecord {
+  const { entry } = record
+  if (entry === undefined || !('address' in entry.actor) || entry.actor.address === undefined) return record
+  const { address: _place, ...actor } = entry.actor
+  if (actor.kind === 'user' && actor.id === id) return record
+  return { ...record, entry: { ...entry, actor } }
+}
+
+function isOwn({ actor, subject }: AuditEntry, { id }: User): boolean {
+  return subject === id || (actor.kind === 'user' && actor.id === id)
+}
+
+/**
+ * Details that hold an id, or several with spaces between. Nothing else is looked up: a text that somebody chose could be the
+ * id of a stranger.
+ */
+const ID_DETAILS = ['user_id', 'recipient', 'delegate', 'on_behalf_of', 'key_id', 'approvers']
+
+/**
+ * What the people and API keys in these records are called now, by id. Names are no part of the trail, which keeps what
+ * was, so they are looked up for whoever may read the records. Keys of other accounts stay without one, and so does whoever
+ * is not in the account: what they call themself they tell by accepting. Somebody invited has the name the owner gave them.
+ */
+export async function nameParties(
+  deps: Pick<FlowDeps, 'users' | 'apiKeys' | 'accounts'>,
+  { account_id }: Pick<User, 'account_id'>,
+  records: readonly AuditRecord[],
+  accountId: string = account_id,
+): Promise<Record<string, string>> {
+  const ids = new Set(records.flatMap(idsIn))
+  const account = [...ids].some((id) => isId('usr', id)) ? await deps.accounts.find(accountId) : undefined
+  const inside = account === undefined ? [] : [...ids].filter((id) => roleIn(account, id) !== undefined)
+  const invited = (account?.members ?? []).flatMap(({ user_id, state, name }) =>
+    state === 'invited' && ids.has(user_id) && name !== undefined ? [{ id: user_id, name }] : [],
+  )
+  const someKey = [...ids].some((id) => isId('key', id))
+  const [users, keys] = await Promise.all([
+    inside.length === 0 ? [] : deps.users.findMany(inside),
+    someKey ? deps.apiKeys.list(accountId) : [],
+  ])
+  const named = [...users, ...invited, ...keys.filter(({ id }) => ids.has(id))]
+  return Object.fromEntries(named.map(({ id, name }) => [id, name]))
+}
+
+function idsIn({ entry }: AuditRecord): string[] {
+  if (entry === undefined) return []
+  const { actor, subject, detail = {} } = entry
+  const facts = ID_DETAILS.flatMap((name) => {
+    const value = detail[name]
+    return typeof value === 'string' ? value.split(' ') : []
+  })
+  return ['id' in actor ? actor.id : '', subject, ...facts]
 }

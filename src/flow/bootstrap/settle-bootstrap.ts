@@ -1,12 +1,15 @@
+import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { BOOTSTRAP_MINUTES, type Bootstrap, COLLECT_MINUTES } from '../../domain/bootstrap.ts'
+import { buildEvent, type OutboxEvent } from '../../domain/event.ts'
+import { consentedData, consentRequestedData } from '../../domain/event-data.ts'
+import { drawId } from '../../domain/identifier.ts'
 import type { FlowDeps } from '../deps.ts'
-import { bootstrapAudit } from './bootstrap-trace.ts'
+import { inBatches } from '../settle-request.ts'
 
 type SettleDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'clock' | 'random'>
 
-/** Bootstraps settled at a time, and how many times in one run. */
-const BATCH = 32
-const BATCHES = 60
+/** Keys noted in one run. */
+const NOTED = 32
 
 /** Brings a bootstrap that was read up to date: a lapsed one expires, a key that was made is noted. */
 export async function settleBootstrap(deps: SettleDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
@@ -23,13 +26,10 @@ export async function settleBootstrap(deps: SettleDeps, bootstrap: Bootstrap): P
  * @returns when the next one is due
  */
 export async function settleBootstraps(deps: SettleDeps): Promise<Date | undefined> {
-  for (let batch = 0; batch < BATCHES; batch += 1) {
-    const lapsed = await deps.bootstraps.lapsed(deps.clock.now(), BATCH)
-    await Promise.all(lapsed.map((bootstrap) => expireLapsed(deps, bootstrap)))
-    if (lapsed.length < BATCH) break
-  }
+  const read = (limit: number) => deps.bootstraps.lapsed(deps.clock.now(), limit)
+  await inBatches(read, (bootstrap) => expireLapsed(deps, bootstrap))
   const recent = new Date(deps.clock.now().getTime() - NOTED_WITHIN_MS)
-  for (const bootstrap of await deps.bootstraps.uncollected(recent, BATCH))
+  for (const bootstrap of await deps.bootstraps.uncollected(recent, NOTED))
     await noteCollection(deps, bootstrap)
   return deps.bootstraps.nextExpiry()
 }
@@ -66,4 +66,48 @@ export async function noteCollection(
   const audit = bootstrapAudit(deps, 'bootstrap.collected', bootstrap, facts)
   const noted = await deps.bootstraps.noteCollected(bootstrap.id, { at, ...from }, audit)
   return noted ?? (await deps.bootstraps.find(bootstrap.id)) ?? bootstrap
+}
+
+type BootstrapAudit = AuditType & `bootstrap.${string}`
+
+/** An audit entry about a bootstrap request. A decoy's concerns no account: only the operator sees that somebody probes. */
+export function bootstrapAudit(
+  deps: Pick<FlowDeps, 'random'>,
+  type: BootstrapAudit,
+  { id, account_id }: Pick<Bootstrap, 'id' | 'account_id'>,
+  facts: { actor: AuditActor; at: Date; detail?: NonNullable<AuditEntry['detail']> },
+): AuditEntry {
+  const { actor, at, detail } = facts
+  return {
+    eid: drawId(deps, 'evt'),
+    type,
+    at,
+    actor,
+    ...(account_id === undefined ? {} : { account_id }),
+    subject: id,
+    ...(detail === undefined ? {} : { detail }),
+  }
+}
+
+/** `bootstrap.requested`: tells the owner where to look. Without the matching code, which only the caller may show. */
+export function requestedEvent(
+  deps: Pick<FlowDeps, 'random' | 'settings'>,
+  bootstrap: Bootstrap,
+): OutboxEvent {
+  return buildEvent({
+    id: drawId(deps, 'evt'),
+    type: 'bootstrap.requested',
+    at: bootstrap.created_at,
+    data: consentRequestedData(bootstrap, deps.settings.baseUrl),
+  })
+}
+
+/** `bootstrap.approved`. */
+export function approvedEvent(deps: Pick<FlowDeps, 'random'>, bootstrap: Bootstrap, at: Date): OutboxEvent {
+  return buildEvent({
+    id: drawId(deps, 'evt'),
+    type: 'bootstrap.approved',
+    at,
+    data: consentedData(bootstrap, at),
+  })
 }

@@ -12,7 +12,7 @@ import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { FlowDeps } from '../deps.ts'
 import { secondsUntil } from '../people/codes.ts'
-import { bootstrapAudit, requestedEvent } from './bootstrap-trace.ts'
+import { bootstrapAudit, requestedEvent } from './settle-bootstrap.ts'
 
 type StartDeps = Pick<
   FlowDeps,

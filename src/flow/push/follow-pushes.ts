@@ -5,7 +5,7 @@ import { drawId, isId } from '../../domain/identifier.ts'
 import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '../../domain/push.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { standsIn } from '../../domain/user.ts'
-import { quietPeople } from '../attention/quiet-people.ts'
+import { quietPeople } from '../attention.ts'
 import type { Trace } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
 

@@ -1,6 +1,6 @@
 import { type RequestHandler, Router } from 'express'
-import { renameAccount, viewAccount } from '../../flow/account/view-account.ts'
-import { readHistory } from '../../flow/history/read-history.ts'
+import { readHistory } from '../../flow/read-history.ts'
+import { renameAccount, viewAccount } from '../../flow/view-account.ts'
 import {
   accountNameBody,
   accountQuery,

@@ -1,7 +1,6 @@
 import { type RequestHandler, Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
-import { changeApiKey } from '../../flow/change-api-key.ts'
-import { createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
+import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { changeKeyBody, newKeyBody, presentKey } from '../api/api-keys.ts'
 import { parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'

@@ -8,8 +8,7 @@ import { createRequest, findMade, refuseBlankAction, refuseSandboxFields } from 
 import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
 import { runOnce } from '../../flow/run-once.ts'
-import { waitForDecision } from '../../flow/wait-for-decision.ts'
-import { watchRequest } from '../../flow/watch-request.ts'
+import { waitForDecision, watchRequest } from '../../flow/wait-for-decision.ts'
 import {
   consumeBody,
   listQuery,

@@ -3,10 +3,13 @@ import { pipeline } from 'node:stream/promises'
 import { type RequestHandler, type Response, Router } from 'express'
 import type { AuditRecord } from '../../domain/audit.ts'
 import { invalidField, Refusal } from '../../domain/errors.ts'
-import { exportAudit } from '../../flow/audit/export-audit.ts'
-import { nameParties } from '../../flow/audit/name-parties.ts'
-import { readAudit } from '../../flow/audit/read-audit.ts'
-import { type AuditPosition, isByTime } from '../../flow/audit/walk-audit.ts'
+import {
+  type AuditPosition,
+  exportAudit,
+  isByTime,
+  nameParties,
+  readAudit,
+} from '../../flow/audit/read-audit.ts'
 import { auditExportQuery, auditQuery, presentAudit } from '../api/audit.ts'
 import { given, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { handOutKey } from '../../../src/flow/bootstrap/hand-out-key.ts'
+import { handOutKey } from '../../../src/flow/bootstrap/poll-bootstrap.ts'
 import { settleBootstrap } from '../../../src/flow/bootstrap/settle-bootstrap.ts'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
 import { newRequester, useWorker, type Worker } from '../../jobs/worker.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { cancelRequest } from '../../../src/flow/cancel-request.ts'
-import { expireRequests } from '../../../src/flow/expire-requests.ts'
+import { expireRequests } from '../../../src/flow/settle-request.ts'
 import { newRequester } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { untilAtRest, useCardSetting, vote } from './card-setting.ts'

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
-import { remindAutomatically } from '../../../src/flow/remind-automatically.ts'
+import { remindApprovers, remindAutomatically } from '../../../src/flow/remind-approvers.ts'
 import { newRequester } from '../../jobs/worker.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'

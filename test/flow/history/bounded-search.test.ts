@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { readAudit } from '../../../src/flow/audit/read-audit.ts'
-import { readHistory } from '../../../src/flow/history/read-history.ts'
+import { readHistory } from '../../../src/flow/read-history.ts'
 import type { HistoryPage } from '../../../src/store/request-history.ts'
 import { chainOf, entryNumber } from '../../support/audit-entries.ts'
 import { freshUser } from '../../support/people-stores.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { handOutKey } from '../../../src/flow/bootstrap/hand-out-key.ts'
+import { handOutKey } from '../../../src/flow/bootstrap/poll-bootstrap.ts'
 import {
   begin,
   codeChallenge,

@@ -30,3 +30,11 @@ export const outboxFields = new Schema(
   },
   { _id: false, strict: 'throw' },
 )
+
+const text = { type: String, required: true } as const
+
+/** A notice as cards and pushes keep it (`domain/factor-notice.ts`). */
+export const noticeFields = new Schema(
+  { type: text, at: { type: Date, required: true }, address: String, by_other: Boolean, name: String },
+  { _id: false, strict: 'throw' },
+)

@@ -1,13 +1,13 @@
-import { may } from '../../domain/account.ts'
-import { isId } from '../../domain/identifier.ts'
-import type { ApprovalRequest, RequestStatus } from '../../domain/request.ts'
-import { foldText, holdsText } from '../../domain/search.ts'
-import type { User } from '../../domain/user.ts'
-import type { ListPosition } from '../../store/filters.ts'
-import type { HistoryFilter, HistoryPage, RequestOutline } from '../../store/request-history.ts'
-import type { FlowDeps } from '../deps.ts'
-import { accessTo } from '../people/accounts.ts'
-import { settleRequest } from '../settle-request.ts'
+import { may } from '../domain/account.ts'
+import { isId } from '../domain/identifier.ts'
+import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
+import { foldText, holdsText } from '../domain/search.ts'
+import type { User } from '../domain/user.ts'
+import type { ListPosition } from '../store/filters.ts'
+import type { HistoryFilter, HistoryPage, RequestOutline } from '../store/request-history.ts'
+import type { FlowDeps } from './deps.ts'
+import { accessTo } from './people/accounts.ts'
+import { settleRequest } from './settle-request.ts'
 
 type HistoryDeps = Pick<
   FlowDeps,

@@ -1,7 +1,7 @@
-import { secondsUntilRoom } from '../../domain/attention.ts'
-import { refusal } from '../../domain/errors.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
-import type { FlowDeps } from '../deps.ts'
+import { quietSince, quietUntil, secondsUntilRoom } from '../domain/attention.ts'
+import { refusal } from '../domain/errors.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
+import type { FlowDeps } from './deps.ts'
 
 type PlaceDeps = Pick<FlowDeps, 'places' | 'requests' | 'clock'>
 type Asking = Pick<ApprovalRequest, 'id' | 'account_id' | 'sandbox' | 'requirement'>
@@ -56,4 +56,25 @@ async function takeOne(deps: PlaceDeps, request: Asking, userId: string): Promis
   const expiries = [...holders.values()].map(({ expires_at }) => expires_at).filter((time) => time > at)
   const next = expiries.sort((a, b) => a.getTime() - b.getTime())[0]
   return secondsUntilRoom(next, at)
+}
+
+/**
+ * Towards whom the request's key is silent at `at` (`domain/attention.ts`), and until when. Counted from the decisions
+ * themselves, so nothing can be lost or counted twice, and asking again later about the same moment gives the same answer.
+ * @returns user ids with the end of the silence
+ */
+export async function quietPeople(
+  { requests }: Pick<FlowDeps, 'requests'>,
+  { api_key_id }: Pick<ApprovalRequest, 'api_key_id'>,
+  at: Date,
+): Promise<Map<string, Date>> {
+  const times = new Map<string, Date[]>()
+  for (const rejection of await requests.rejections(api_key_id, quietSince(at))) {
+    times.set(rejection.user_id, [...(times.get(rejection.user_id) ?? []), rejection.at])
+  }
+  const quiet = [...times].flatMap(([userId, rejected]): [string, Date][] => {
+    const until = quietUntil(rejected, at)
+    return until === undefined ? [] : [[userId, until]]
+  })
+  return new Map(quiet)
 }

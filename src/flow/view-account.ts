@@ -1,10 +1,10 @@
-import { type Account, may, type Role } from '../../domain/account.ts'
-import { drawId } from '../../domain/identifier.ts'
-import { type Month, monthAt } from '../../domain/limits.ts'
-import type { User } from '../../domain/user.ts'
-import type { FlowDeps } from '../deps.ts'
-import { accessTo, changeAccount } from '../people/accounts.ts'
-import { type PolicyView, readPolicy } from '../people/policy.ts'
+import { type Account, may, type Role } from '../domain/account.ts'
+import { drawId } from '../domain/identifier.ts'
+import { type Month, monthAt } from '../domain/limits.ts'
+import type { User } from '../domain/user.ts'
+import type { FlowDeps } from './deps.ts'
+import { accessTo, changeAccount } from './people/accounts.ts'
+import { type PolicyView, readPolicy } from './people/policy.ts'
 
 type ViewDeps = Pick<FlowDeps, 'accounts' | 'users' | 'quotas' | 'clock'>
 
