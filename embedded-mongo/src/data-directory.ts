@@ -55,7 +55,7 @@ export function prepareDataDirectory(files: StoreFiles): void {
 }
 
 /**
- * Chooses where to listen. The socket lies in a directory of mode 0700, so nobody else can reach it even
+ * Chooses where to listen. The socket lies in a directory of mode 0700, so no other user can reach it even
  * in the moment before its own mode is set. On Windows it is a named pipe with an unguessable name.
  * `temporary` is a directory to remove when the store closes. Call this only while holding the lock.
  */

@@ -56,7 +56,7 @@ export async function serveStore(
 function openEngine(files: StoreFiles, openFile: (path: string) => StoreFile): StoreEngine {
   try {
     const engine = new StoreEngine(openFile(files.database))
-    // Left by a store that was killed. Nobody shall take it for ours.
+    // Left by a store that was killed; no client shall take it for ours.
     rmSync(files.lock, { force: true })
     return engine
   } catch (error) {
@@ -116,7 +116,7 @@ function listening(server: Server, path: string): Promise<void> {
 /**
  * Runs commands on the engine and holds every reply back until what it reports is on disk. While one
  * commit runs, further commands queue in the sockets; they execute together next and share one fsync.
- * Reads that ran after an uncommitted write wait as well: nobody is told of a state a crash could undo.
+ * Reads that ran after an uncommitted write wait as well: no client sees a state that a crash could undo.
  */
 class DurableCommandService implements CommandService {
   readonly #engine: StoreEngine

@@ -9,7 +9,7 @@ export type WorkerReport =
   | { kind: 'failed'; message: string }
   | { kind: 'closed' }
 
-/** The store's thread: opens the directory it is told, reports, and closes when asked. */
+/** The store's thread: opens the directory it is given, reports, and closes when asked. */
 async function main(): Promise<void> {
   const port = parentPort
   const dataDir: unknown = workerData

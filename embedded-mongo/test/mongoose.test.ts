@@ -131,7 +131,7 @@ describe('unmodified mongoose', () => {
     expect(await Person.distinct('tags', { email: /^p[12]@/ })).toEqual(['t1', 'z', 't2'])
   })
 
-  it('is told that transactions are not to be had', async () => {
+  it('is refused transactions', async () => {
     const session = await connection.startSession()
     const attempt = session.withTransaction(() => Person.create([{ email: 'x@example.org' }], { session }))
     await expect(attempt).rejects.toThrow(/retryWrites=false|Transaction numbers/)

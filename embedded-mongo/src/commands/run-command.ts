@@ -3,14 +3,21 @@ import { encodeBson } from '../bson-writer.ts'
 import type { StoreEngine } from '../engine/store-engine.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
-import { aggregate } from './aggregate.ts'
-import { create, drop, dropDatabase, listCollections, listDatabases } from './catalog-commands.ts'
+import {
+  create,
+  createIndexes,
+  drop,
+  dropDatabase,
+  dropIndexes,
+  listCollections,
+  listDatabases,
+  listIndexes,
+} from './catalog-commands.ts'
 import { type Command, CursorReply } from './command.ts'
 import { CommandFields } from './command-fields.ts'
 import { findAndModify } from './find-and-modify.ts'
 import { readGenericArguments } from './generic-arguments.ts'
-import { createIndexes, dropIndexes, listIndexes } from './index-commands.ts'
-import { count, distinct, endSessions, find, getMore, killCursors } from './read-commands.ts'
+import { aggregate, count, distinct, endSessions, find, getMore, killCursors } from './read-commands.ts'
 import { buildInfo, hello, legacyHello, ping } from './server-commands.ts'
 import { insert, remove, update } from './write-commands.ts'
 

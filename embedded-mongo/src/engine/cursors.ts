@@ -102,7 +102,7 @@ export class Cursors {
     for (const [id, cursor] of this.#open) if (matches(cursor.namespace)) this.#open.delete(id)
   }
 
-  /** Forgets cursors nobody has asked for ten minutes. */
+  /** Forgets cursors that no client has asked for ten minutes. */
   expire(now: number): void {
     for (const [id, cursor] of this.#open) if (now - cursor.usedAt > IDLE_MS) this.#open.delete(id)
   }

@@ -61,7 +61,7 @@ export function equalValues(left: BsonValue, right: BsonValue, order?: StringOrd
   return compareValues(left, right, order) === 0
 }
 
-/** True if both values are the same BSON bytes: same types, same order. An update that changes nothing is told by it. */
+/** True if both values are the same BSON bytes: same types, same order. An update that changes nothing is recognised by it. */
 export function identicalValues(left: BsonValue, right: BsonValue): boolean {
   if (left === right) return true
   if (left instanceof Map && right instanceof Map) return identicalDocuments(left, right)

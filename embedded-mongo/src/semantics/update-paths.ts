@@ -2,7 +2,7 @@ import { compareCodePoints } from './compare.ts'
 import { dbRefFields, isIndexComponent } from './field-paths.ts'
 import { mongoError } from './mongo-error.ts'
 
-/** Anything that changes, or stands in the way of, a path. */
+/** Anything that changes a path, or reserves it. */
 export interface PathHolder {
   readonly path: readonly string[]
 }
