@@ -28,7 +28,7 @@ const compressAssets = {
 /** What nearly every page needs: one file that comes with the shell, not a dozen small ones after it. */
 const toolkit = {
   name: 'toolkit',
-  test: /(webauthn-page[\\/]kit[\\/](dom|api|show[\\/]caller)|src[\\/]domain|dashboard[\\/]parts[\\/](section|ask-first|secret-box))/,
+  test: /(webauthn-page[\\/]kit[\\/](dom|api|show[\\/]caller)|src[\\/]domain|dashboard[\\/]parts[\\/](section|secret-box))/,
   minShareCount: 2,
 }
 

@@ -1,8 +1,7 @@
 import { ConsentPage } from './consent/consent-page.ts'
 import { DecidePage } from './decide/decide-page.ts'
 import { enrolPage } from './enrol/enrol-page.ts'
-import { el } from './kit/dom/element.ts'
-import { showScene } from './kit/dom/stage.ts'
+import { plainScene, showScene } from './kit/dom/stage.ts'
 import { linkPage } from './link/link-page.ts'
 import { signInPage } from './sign-in/sign-in.ts'
 
@@ -16,7 +15,7 @@ function route(): Promise<void> {
   if (pathname === '/setup' || pathname === '/enroll') return enrolPage()
   if (pathname === '/signin') return signInPage()
   if (pathname === '/link') return linkPage()
-  showScene('Not found', el('div', {}, el('h1', {}, 'There is no such page')), { focus: false })
+  showScene('Not found', plainScene('There is no such page'), { focus: false })
   return Promise.resolve()
 }
 

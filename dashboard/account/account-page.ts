@@ -1,17 +1,18 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { factorsShape, okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
+import { el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { askFirst } from '../parts/ask-first.ts'
 import { choiceField } from '../parts/fields.ts'
+import { entry, tag } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { AccountView } from '../shell/account-view.ts'
 import { roleName } from '../shell/account-view.ts'
-import type { PageContext, PageView } from '../shell/page-entry.ts'
+import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { chatSection, loadChat } from './chat-section.ts'
 import { delegateSection, loadCandidates } from './delegate-section.ts'
 import { codesSection, passkeysSection } from './factors.ts'
@@ -53,10 +54,7 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
 }
 
 /** Accounts of others in which the person works; undefined when there are none. */
-export function membershipsSection(
-  accounts: readonly AccountView[],
-  done: (message: string) => Promise<void>,
-): HTMLElement | undefined {
+function membershipsSection(accounts: readonly AccountView[], done: Done): HTMLElement | undefined {
   const joined = accounts.filter(({ own }) => !own)
   if (joined.length === 0) return undefined
   const part = section('Accounts of others', 'Their owners invited you. You can leave at any time.')
@@ -64,13 +62,8 @@ export function membershipsSection(
   return part.element
 }
 
-function row(
-  part: Section,
-  { id, name, role }: AccountView,
-  done: (message: string) => Promise<void>,
-): HTMLElement {
+function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLElement {
   const leave = async (): Promise<void> => {
-    part.slot.clear()
     const sure = await askFirst(
       'Leave this account?',
       'Leave',
@@ -78,22 +71,15 @@ function row(
       ' names you in no new request. You can still decide open ones that name you. Only its owner can invite you again.',
     )
     if (!sure) return
-    try {
-      await post(`/me/memberships/${id}/leave`, {}, okShape)
-      await done('You have left the account.')
-    } catch (error) {
-      part.slot.fail(error)
-    }
+    await post(`/me/memberships/${id}/leave`, {}, okShape)
+    await done('You have left the account.')
   }
-  return el(
-    'li',
-    { class: 'entry' },
-    el(
-      'div',
-      {},
-      el('p', { class: 'entry-name' }, callerText(name), el('span', { class: 'tag' }, roleName(role))),
-    ),
-    button('Leave', 'quiet', leave, { 'aria-label': `Leave the account ${visibleString(name)}` }),
+  return entry(
+    [callerText(name), tag(roleName(role))],
+    [],
+    button('Leave', 'quiet', () => part.slot.attempt(leave), {
+      'aria-label': `Leave the account ${visibleString(name)}`,
+    }),
   )
 }
 
@@ -111,10 +97,7 @@ const TTLS = [
 ] as const
 
 /** How a person is called, and how long requests of their account wait that name no time themselves. */
-export function profileSection(
-  { name, default_ttl_seconds }: User,
-  done: (message: string) => Promise<void>,
-): HTMLElement {
+function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLElement {
   const part = section(
     'Profile',
     'How others see you, and how long a request waits that does not say so itself.',
@@ -132,44 +115,31 @@ export function profileSection(
     choices: known ? TTLS : [[wanted, `${wanted} seconds`], ...TTLS],
     value: wanted,
   })
-  const form = el(
-    'form',
-    { novalidate: true, class: 'stacked', 'aria-label': 'Profile' },
-    called.row,
-    ttl.row,
-    el('div', { class: 'buttons' }, submitButton('Save the profile', 'plain')),
+  const save = async (): Promise<void> => {
+    const said = filled(called, 'Enter your name.')
+    if (said === undefined) return
+    await patch('/me', { name: said, default_ttl_seconds: Number(ttl.input.value) }, okShape)
+    await done('Your profile is saved.')
+  }
+  part.body.append(
+    form(
+      { class: 'stacked', 'aria-label': 'Profile' },
+      () => part.slot.attempt(save, { name: called }),
+      called.row,
+      ttl.row,
+      buttonRow(submitButton('Save the profile', 'plain')),
+    ),
   )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    part.slot.clear()
-    const body = { name: called.input.value.trim(), default_ttl_seconds: Number(ttl.input.value) }
-    if (body.name === '') {
-      called.setError('Enter your name.')
-      return called.input.focus()
-    }
-    void runOnce(form, async () => {
-      try {
-        await patch('/me', body, okShape)
-        await done('Your profile is saved.')
-      } catch (error) {
-        part.slot.fail(error, { name: called })
-      }
-    })
-  })
-  part.body.append(form)
   return part.element
 }
 
 /** @throws RequestFailure, ShapeError */
-export async function loadSessions(): Promise<SessionEntry[]> {
+async function loadSessions(): Promise<SessionEntry[]> {
   return (await get('/me/sessions', sessionsShape)).data
 }
 
 /** Where the person is signed in. Ending a session needs no proof: it only takes a right away. */
-export function sessionsSection(
-  sessions: readonly SessionEntry[],
-  done: (message: string) => Promise<void>,
-): HTMLElement {
+function sessionsSection(sessions: readonly SessionEntry[], done: Done): HTMLElement {
   const part = section(
     'Sessions',
     'Browsers in which you are signed in. If you do not know one, end it and look at your passkeys.',
@@ -178,7 +148,7 @@ export function sessionsSection(
   if (sessions.length > 1)
     part.body.append(
       button('End all others', 'plain', () =>
-        attempt(part, async () => {
+        part.slot.attempt(async () => {
           const { ended } = await post('/me/sessions/end-others', {}, endedShape)
           await done(ended === 1 ? 'One other session is ended.' : `${ended} other sessions are ended.`)
         }),
@@ -190,39 +160,19 @@ export function sessionsSection(
 function sessionRow(
   part: Section,
   { id, current, created_at, last_seen_at, user_agent }: SessionEntry,
-  done: (message: string) => Promise<void>,
+  done: Done,
 ): HTMLElement {
   const name = browserName(user_agent)
   const end = (): Promise<void> =>
-    attempt(part, async () => {
+    part.slot.attempt(async () => {
       await post(`/me/sessions/${id}/end`, {}, okShape)
       await done('The session is ended.')
     })
-  return el(
-    'li',
-    { class: 'entry' },
-    el(
-      'div',
-      {},
-      el(
-        'p',
-        { class: 'entry-name' },
-        callerText(name),
-        current && el('span', { class: 'tag live' }, 'This browser'),
-      ),
-      el('p', { class: 'hint' }, 'Signed in ', moment(created_at), ' · last used ', moment(last_seen_at)),
-    ),
+  return entry(
+    [callerText(name), current && tag('This browser', 'live')],
+    [hint('Signed in ', moment(created_at), ' · last used ', moment(last_seen_at))],
     !current && button('End', 'quiet', end, { 'aria-label': `End the session of ${name}` }),
   )
-}
-
-async function attempt(part: Section, work: () => Promise<void>): Promise<void> {
-  part.slot.clear()
-  try {
-    await work()
-  } catch (error) {
-    part.slot.fail(error)
-  }
 }
 
 /** Names that say more stand first: every browser also calls itself something older. */
@@ -247,7 +197,7 @@ const SYSTEMS = [
 const LONGEST = 60
 
 /** What people call a browser, from what it says of itself; anything unknown as it is, cut. It proves nothing. */
-export function browserName(userAgent: string): string {
+function browserName(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]
   if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`

@@ -1,16 +1,15 @@
 import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, put } from '../../webauthn-page/kit/api/request.ts'
 import { list, object, text } from '../../webauthn-page/kit/api/shape.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
+import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { choiceField } from '../parts/fields.ts'
 import { type Section, section } from '../parts/section.ts'
-
-type Done = (message: string) => Promise<void>
+import type { Done } from '../shell/page-entry.ts'
 
 const candidatesShape = object({ data: list(object({ user_id: text, email: text, name: text })) })
 
@@ -31,9 +30,7 @@ export function delegateSection(user: User, candidates: readonly Candidate[], do
   if (user.delegate !== null) part.body.append(current(part, user.delegate, done))
   else if (candidates.length === 0)
     part.body.append(
-      el(
-        'p',
-        {},
+      p(
         'Nobody can stand in for you yet: a delegate must be the owner or an approver of an account in which you decide, too.',
       ),
     )
@@ -44,13 +41,10 @@ export function delegateSection(user: User, candidates: readonly Candidate[], do
 function current(part: Section, delegate: NonNullable<User['delegate']>, done: Done): HTMLElement {
   const { name, email, starts_at, ends_at } = delegate
   const end = async (): Promise<void> => {
-    part.slot.clear()
-    try {
+    await part.slot.attempt(async () => {
       await post('/me/delegate/remove', {}, okShape)
       await done('Nobody decides for you any more.')
-    } catch (error) {
-      part.slot.fail(error)
-    }
+    })
   }
   return el(
     'div',
@@ -65,7 +59,7 @@ function current(part: Section, delegate: NonNullable<User['delegate']>, done: D
         ' ',
         el('span', { class: 'kind' }, callerText(email)),
       ),
-      el('p', { class: 'hint' }, 'From ', moment(starts_at), ' until ', moment(ends_at)),
+      hint('From ', moment(starts_at), ' until ', moment(ends_at)),
     ),
     button('End', 'quiet', end, { 'aria-label': 'End the delegation' }),
   )
@@ -80,54 +74,33 @@ function delegateForm(part: Section, candidates: readonly Candidate[], done: Don
   })
   const starts = timeField('From', 'starts_at', new Date())
   const ends = timeField('Until', 'ends_at', new Date(Date.now() + 7 * 86_400_000))
-  const form = el(
-    'form',
-    { novalidate: true, class: 'stacked', 'aria-label': 'Delegate' },
-    who.row,
-    el('div', { class: 'pair' }, starts.row, ends.row),
-    el('div', { class: 'buttons' }, submitButton('Let them decide for me', 'plain')),
-  )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    part.slot.clear()
+  const send = async (): Promise<void> => {
     const [starts_at, ends_at] = [readTime(starts), readTime(ends)]
     if (starts_at === undefined || ends_at === undefined) return
-    if (ends_at <= starts_at) {
-      ends.setError('It must end after it begins.')
-      return ends.input.focus()
-    }
+    if (ends_at <= starts_at) return wrong(ends, 'It must end after it begins.')
     const user_id = who.input.value
-    void runOnce(form, async () => {
-      try {
-        const delegate = candidates.find((one) => one.user_id === user_id)
-        const purpose = el(
-          'span',
-          {},
-          'Confirm that ',
-          el(
-            'strong',
-            {},
-            callerText(delegate?.name ?? user_id),
-            ' (',
-            callerText(delegate?.email ?? ''),
-            ')',
-          ),
-          ' decides for you from ',
-          moment(starts_at),
-          ' until ',
-          moment(ends_at),
-          '.',
-        )
-        const proof = await stepUp('delegate.change', purpose, user_id)
-        if (proof === undefined) return
-        await put('/me/delegate', { user_id, starts_at, ends_at, proof }, okShape)
-        await done('Your delegate is set.')
-      } catch (error) {
-        part.slot.fail(error, { starts_at: starts, ends_at: ends })
-      }
-    })
-  })
-  return form
+    const delegate = candidates.find((one) => one.user_id === user_id)
+    const purpose = [
+      'Confirm that ',
+      el('strong', {}, callerText(delegate?.name ?? user_id), ' (', callerText(delegate?.email ?? ''), ')'),
+      ' decides for you from ',
+      moment(starts_at),
+      ' until ',
+      moment(ends_at),
+      '.',
+    ]
+    const proof = await stepUp('delegate.change', purpose, user_id)
+    if (proof === undefined) return
+    await put('/me/delegate', { user_id, starts_at, ends_at, proof }, okShape)
+    await done('Your delegate is set.')
+  }
+  return form(
+    { class: 'stacked', 'aria-label': 'Delegate' },
+    () => part.slot.attempt(send, { starts_at: starts, ends_at: ends }),
+    who.row,
+    el('div', { class: 'pair' }, starts.row, ends.row),
+    buttonRow(submitButton('Let them decide for me', 'plain')),
+  )
 }
 
 /** In the reader's own zone, to the minute. */
@@ -139,7 +112,5 @@ function timeField(label: string, name: string, value: Date): Field {
 function readTime(time: Field): string | undefined {
   const read = new Date(time.input.value)
   if (!Number.isNaN(read.getTime())) return read.toISOString()
-  time.setError('Enter a day and a time.')
-  time.input.focus()
-  return undefined
+  return wrong(time, 'Enter a day and a time.')
 }

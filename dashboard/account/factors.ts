@@ -7,9 +7,9 @@ import {
   totpSecretShape,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { post } from '../../webauthn-page/kit/api/request.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
 import {
@@ -19,39 +19,34 @@ import {
   promptNote,
 } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { entry, tag } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
+import type { Done } from '../shell/page-entry.ts'
 
 /** `done` reloads the page's data and shows its sentence. */
-export function passkeysSection(
-  { passkeys }: Factors,
-  done: (message: string) => Promise<void>,
-): HTMLElement {
+export function passkeysSection({ passkeys }: Factors, done: Done): HTMLElement {
   const part = section(
     'Passkeys',
     'They sign you in and confirm your decisions. Keep two, on different devices.',
   )
-  const list = el('ul', { class: 'entries' }, ...passkeys.map((entry) => passkeyRow(part, entry, done)))
-  const add = button('Add a passkey', 'plain', async () => {
-    part.slot.clear()
-    try {
-      const proof = await stepUp(
-        'passkey.add',
-        'Confirm with what you already have before a new passkey is added.',
-      )
-      if (proof === undefined) return
-      const form = newPasskeyForm(part, proof, done, () => {
-        part.body.replaceChildren(...usual)
-        add.focus()
-      })
-      part.body.replaceChildren(list, form)
-      form.querySelector('input')?.focus()
-    } catch (error) {
-      part.slot.fail(error)
-    }
-  })
+  const list = el('ul', { class: 'entries' }, ...passkeys.map((one) => passkeyRow(part, one, done)))
+  const ask = async (): Promise<void> => {
+    const proof = await stepUp(
+      'passkey.add',
+      'Confirm with what you already have before a new passkey is added.',
+    )
+    if (proof === undefined) return
+    const asked = newPasskeyForm(part, proof, done, () => {
+      part.body.replaceChildren(...usual)
+      add.focus()
+    })
+    part.body.replaceChildren(list, asked)
+    asked.querySelector('input')?.focus()
+  }
+  const add = button('Add a passkey', 'plain', () => part.slot.attempt(ask))
   const usual = [
-    passkeys.length > 0 ? list : el('p', {}, 'You have no passkey yet.'),
+    passkeys.length > 0 ? list : p('You have no passkey yet.'),
     passkeysWork() ? add : el('p', { class: 'note' }, 'This browser cannot create passkeys here.'),
   ]
   part.body.append(...usual)
@@ -60,105 +55,60 @@ export function passkeysSection(
 
 function passkeyRow(
   part: Section,
-  entry: PasskeyEntry,
-  done: (message: string) => Promise<void>,
+  { id, name, synced, suspended, created_at, last_used_at }: PasskeyEntry,
+  done: Done,
 ): HTMLElement {
-  const removal = button(
-    'Remove',
-    'quiet',
-    async () => {
-      part.slot.clear()
-      try {
-        const proof = await stepUp(
-          'passkey.remove',
-          el(
-            'span',
-            {},
-            'Confirm with another passkey or a code that the passkey ',
-            el('strong', {}, callerText(entry.name)),
-            ' shall go.',
-          ),
-          entry.id,
-        )
-        if (proof === undefined) return
-        await post(`/me/passkeys/${entry.id}/remove`, { proof }, okShape)
-        await done('The passkey is removed.')
-      } catch (error) {
-        part.slot.fail(error)
-      }
-    },
-    { 'aria-label': `Remove the passkey ${entry.name}` },
-  )
-  return el(
-    'li',
-    { class: 'entry' },
-    el(
-      'div',
-      {},
-      el(
-        'p',
-        { class: 'entry-name' },
-        callerText(entry.name),
-        entry.synced && tag('Synced'),
-        entry.suspended && tag('Suspended', 'warn'),
-      ),
-      el(
-        'p',
-        { class: 'hint' },
-        'Created ',
-        day(entry.created_at),
-        ' · ',
-        ...(entry.last_used_at === null ? ['never used'] : ['last used ', day(entry.last_used_at)]),
-      ),
-      entry.suspended &&
-        el(
-          'p',
-          { class: 'field-error' },
-          'Its counter went backwards, which can mean a copy. It no longer works; remove it.',
-        ),
-    ),
-    removal,
+  const drop = async (): Promise<void> => {
+    const purpose = [
+      'Confirm with another passkey or a code that the passkey ',
+      callerName(name),
+      ' shall go.',
+    ]
+    const proof = await stepUp('passkey.remove', purpose, id)
+    if (proof === undefined) return
+    await post(`/me/passkeys/${id}/remove`, { proof }, okShape)
+    await done('The passkey is removed.')
+  }
+  const used = last_used_at === null ? ['never used'] : ['last used ', day(last_used_at)]
+  return entry(
+    [callerText(name), synced && tag('Synced'), suspended && tag('Suspended', 'warn')],
+    [hint('Created ', day(created_at), ' · ', ...used), suspended && maybeCopied()],
+    button('Remove', 'quiet', () => part.slot.attempt(drop), { 'aria-label': `Remove the passkey ${name}` }),
   )
 }
 
-function tag(text: string, look = ''): HTMLElement {
-  return el('span', { class: `tag ${look}` }, text)
+function maybeCopied(): HTMLElement {
+  return el(
+    'p',
+    { class: 'field-error' },
+    'Its counter went backwards, which can mean a copy. It no longer works; remove it.',
+  )
 }
 
 /** A second press creates the passkey: browsers want a gesture of its own for it. `failed` brings back what was there. */
-function newPasskeyForm(
-  part: Section,
-  proof: Proof,
-  done: (message: string) => Promise<void>,
-  failed: () => void,
-): HTMLElement {
+function newPasskeyForm(part: Section, proof: Proof, done: Done, failed: () => void): HTMLElement {
   const name = field({
     label: 'Name of the new passkey',
     name: 'name',
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
   })
-  const form = el('form', { novalidate: true }, name.row, submitButton('Create the passkey'))
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    if (name.input.value.trim() === '') return name.setError('Give the passkey a name.')
-    void runOnce(form, async () => {
-      try {
-        const { options } = await post('/me/passkeys/options', { proof }, creationOptionsShape)
-        part.slot.show('info', ...promptNote())
-        const credential = await createPasskey(options)
-        part.slot.clear()
-        await post('/me/passkeys', { name: name.input.value.trim(), credential }, okShape)
-        await done('The new passkey is ready.')
-      } catch (error) {
-        failed()
-        part.slot.fail(error)
-      }
-    })
-  })
-  return form
+  const create = async (): Promise<void> => {
+    const said = filled(name, 'Give the passkey a name.')
+    if (said === undefined) return
+    try {
+      const { options } = await post('/me/passkeys/options', { proof }, creationOptionsShape)
+      part.slot.show('info', ...promptNote())
+      const credential = await createPasskey(options)
+      part.slot.clear()
+      await post('/me/passkeys', { name: said, credential }, okShape)
+      await done('The new passkey is ready.')
+    } catch (error) {
+      failed()
+      part.slot.fail(error)
+    }
+  }
+  return form({}, create, name.row, submitButton('Create the passkey'))
 }
-
-type Done = (message: string) => Promise<void>
 
 /** Codes of an authenticator app and the backup codes that come with them. */
 export function codesSection({ totp, backup_codes_left }: Factors, done: Done): HTMLElement {
@@ -168,7 +118,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
   )
   if (!totp.enabled) {
     part.body.append(
-      el('p', {}, 'No authenticator app is set up.'),
+      p('No authenticator app is set up.'),
       button('Set up an authenticator app', 'plain', () => setUp(part, done)),
     )
     return part.element
@@ -177,7 +127,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
     el(
       'div',
       { class: 'entry' },
-      el('p', {}, 'In use', ...(totp.since === null ? [] : [' since ', day(totp.since)]), '.'),
+      p('In use', ...(totp.since === null ? [] : [' since ', day(totp.since)]), '.'),
       button('Remove', 'quiet', () => removeTotp(part, done), {
         'aria-label': 'Remove the authenticator app',
       }),
@@ -185,9 +135,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
     el(
       'div',
       { class: 'entry' },
-      el(
-        'p',
-        {},
+      p(
         el('strong', {}, `${backup_codes_left} of 10`),
         ' backup codes left. They sign you in and never decide.',
       ),
@@ -207,9 +155,8 @@ function knownBrowsersOnly(): HTMLElement {
   )
 }
 
-async function setUp(part: Section, done: Done): Promise<void> {
-  part.slot.clear()
-  try {
+function setUp(part: Section, done: Done): Promise<void> {
+  return part.slot.attempt(async () => {
     const proof = await stepUp(
       'totp.add',
       'Confirm with what you already have before an authenticator app is added.',
@@ -221,14 +168,11 @@ async function setUp(part: Section, done: Done): Promise<void> {
       showCodes(part, backup_codes, () => done('Your authenticator app is set up.'))
     }
     part.body.replaceChildren(totpSetup(secret, finish))
-  } catch (error) {
-    part.slot.fail(error)
-  }
+  })
 }
 
-async function removeTotp(part: Section, done: Done): Promise<void> {
-  part.slot.clear()
-  try {
+function removeTotp(part: Section, done: Done): Promise<void> {
+  return part.slot.attempt(async () => {
     const proof = await stepUp(
       'totp.remove',
       'Confirm that codes shall no longer sign you in or decide for you.',
@@ -236,14 +180,11 @@ async function removeTotp(part: Section, done: Done): Promise<void> {
     if (proof === undefined) return
     await post('/me/totp/remove', { proof }, okShape)
     await done('The authenticator app is removed.')
-  } catch (error) {
-    part.slot.fail(error)
-  }
+  })
 }
 
-async function renew(part: Section, done: Done): Promise<void> {
-  part.slot.clear()
-  try {
+function renew(part: Section, done: Done): Promise<void> {
+  return part.slot.attempt(async () => {
     const proof = await stepUp(
       'backup_codes.renew',
       'Confirm that you want ten new codes. The old ones stop working.',
@@ -251,9 +192,7 @@ async function renew(part: Section, done: Done): Promise<void> {
     if (proof === undefined) return
     const { backup_codes } = await post('/me/backup-codes', { proof }, backupCodesShape)
     showCodes(part, backup_codes, () => done('Your new backup codes work from now on.'))
-  } catch (error) {
-    part.slot.fail(error)
-  }
+  })
 }
 
 function showCodes(part: Section, codes: readonly string[], saved: () => Promise<void>): void {

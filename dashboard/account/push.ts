@@ -1,16 +1,17 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { flag, list, moment, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
+import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
-import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { askFirst } from '../parts/ask-first.ts'
-import { type Section, section } from '../parts/section.ts'
+import { entry, tag } from '../parts/rows.ts'
+import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import { deviceName } from '../service-worker/device-name.ts'
+import type { Done } from '../shell/page-entry.ts'
 
 const deviceShape = object({
   id: text,
@@ -23,35 +24,25 @@ const newDeviceShape = object({ device: deviceShape })
 const testShape = object({ sent: flag })
 
 type Device = ReturnType<typeof deviceShape>
-type Done = (message?: string) => Promise<void>
+type PushDevices = ReturnType<typeof devicesShape>
 
-/** The person's browsers, or why they could not be read: the rest of the account page does not wait for that. */
-export type PushDevices = { public_key: string; devices: Device[] } | { failure: unknown }
-
-/** Never throws, except that nobody is signed in. @throws RequestFailure 401 */
-export async function loadPushDevices(): Promise<PushDevices> {
-  try {
-    return await get('/me/push', devicesShape)
-  } catch (failure) {
-    if (failure instanceof RequestFailure && failure.status === 401) throw failure
-    return { failure }
-  }
+/** @throws RequestFailure 401 */
+export function loadPushDevices(): Promise<OrFailure<PushDevices>> {
+  return orFailure(get('/me/push', devicesShape))
 }
 
 /** "Notifications on this device": turn them on here, see, try and remove every browser that has them. */
-export function pushSection(push: PushDevices, done: Done): HTMLElement {
+export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLElement {
   const part = section(
     'Notifications on this device',
     'This browser can show what waits for you, also while no page is open. Deciding takes the page and your passkey or code.',
   )
-  if ('failure' in push) {
-    part.slot.show('error', sentenceOf(push.failure))
-    part.body.append(button('Try again', 'plain', () => done()))
-    return part.element
-  }
+  if ('failure' in push) return showFailure(part, push.failure, () => done())
   const { public_key: publicKey, devices } = push
   const own = devices.find(({ id }) => id === ownDeviceId())
-  part.body.append(own === undefined ? turnOn(part, publicKey, done) : itIsOn())
+  part.body.append(
+    own === undefined ? turnOn(part, publicKey, done) : p('Notifications are on in this browser.'),
+  )
   if (devices.length > 0) {
     const rows = devices.map((device) => row(part, device, device === own, done))
     part.body.append(
@@ -62,14 +53,10 @@ export function pushSection(push: PushDevices, done: Done): HTMLElement {
   return part.element
 }
 
-function itIsOn(): HTMLElement {
-  return el('p', {}, 'Notifications are on in this browser.')
-}
-
 /** Permission is asked for by the click alone: browsers hold questions nobody asked for against a site. */
 function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   const ability = pushAbility()
-  if (ability !== 'possible') return el('p', { class: 'hint' }, ADVICE[ability])
+  if (ability !== 'possible') return hint(ADVICE[ability])
   const name = field({
     label: 'Name of this browser',
     name: 'device-name',
@@ -77,24 +64,19 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: suggestedName() },
   })
   const start = async (): Promise<void> => {
-    part.slot.clear()
     name.setError()
-    try {
-      const subscription = await subscribe(publicKey)
-      if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
-      const body = { subscription, name: name.input.value.trim() || suggestedName() }
-      const { device } = await post('/me/push', body, newDeviceShape)
-      rememberDevice(device.id)
-      await done('This browser shows notifications now.')
-    } catch (error) {
-      part.slot.fail(error, { name })
-    }
+    const subscription = await subscribe(publicKey)
+    if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
+    const body = { subscription, name: name.input.value.trim() || suggestedName() }
+    const { device } = await post('/me/push', body, newDeviceShape)
+    rememberDevice(device.id)
+    await done('This browser shows notifications now.')
   }
   return el(
     'div',
     { class: 'section-body' },
     name.row,
-    el('div', { class: 'buttons' }, button('Turn on notifications', 'primary', start)),
+    buttonRow(button('Turn on notifications', 'primary', () => part.slot.attempt(start, { name }))),
   )
 }
 
@@ -115,35 +97,26 @@ const ADVICE = {
 function row(part: Section, device: Device, own: boolean, done: Done): HTMLElement {
   const { id, name, created_at, last_sent_at } = device
   const said = visibleString(name)
-  return el(
-    'li',
-    { class: 'entry' },
-    el(
-      'div',
-      {},
-      el('p', { class: 'entry-name' }, callerText(name), own && el('span', { class: 'tag' }, 'This browser')),
-      el(
-        'p',
-        { class: 'hint' },
+  return entry(
+    [callerText(name), own && tag('This browser')],
+    [
+      hint(
         'since ',
         day(created_at),
         ...(last_sent_at === null ? [' · nothing sent yet'] : [' · last sent ', day(last_sent_at)]),
       ),
-    ),
-    el(
-      'div',
-      { class: 'buttons' },
+    ],
+    buttonRow(
       button('Send a test', 'quiet', () => test(part, id, said), { 'aria-label': `Send a test to ${said}` }),
-      button('Remove', 'quiet', () => removeDevice(part, { id, name, own }, done), {
+      button('Remove', 'quiet', () => part.slot.attempt(() => removeDevice({ id, name, own }, done)), {
         'aria-label': `Remove ${said}`,
       }),
     ),
   )
 }
 
-async function test(part: Section, id: string, name: string): Promise<void> {
-  part.slot.clear()
-  try {
+function test(part: Section, id: string, name: string): Promise<void> {
+  return part.slot.attempt(async () => {
     const { sent } = await post(`/me/push/${id}/test`, {}, testShape)
     if (sent)
       part.slot.show(
@@ -155,17 +128,13 @@ async function test(part: Section, id: string, name: string): Promise<void> {
         'warning',
         `The push service of ${name} did not take the test. Remove it and turn notifications on again.`,
       )
-  } catch (error) {
-    part.slot.fail(error)
-  }
+  })
 }
 
 async function removeDevice(
-  part: Section,
   { id, name, own }: { id: string; name: string; own: boolean },
   done: Done,
 ): Promise<void> {
-  part.slot.clear()
   const sure = await askFirst(
     'Turn notifications off there?',
     'Turn off',
@@ -173,16 +142,12 @@ async function removeDevice(
     ' shows no more requests of yours.',
   )
   if (!sure) return
-  try {
-    await post(`/me/push/${id}/remove`, {}, okShape)
-    if (own) {
-      rememberDevice(null)
-      await unsubscribe()
-    }
-    await done('Notifications are turned off there.')
-  } catch (error) {
-    part.slot.fail(error)
+  await post(`/me/push/${id}/remove`, {}, okShape)
+  if (own) {
+    rememberDevice(null)
+    await unsubscribe()
   }
+  await done('Notifications are turned off there.')
 }
 
 /** What this browser can do about notifications. */

@@ -1,5 +1,5 @@
 import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import { withFilters } from '../parts/filters.ts'
@@ -22,9 +22,7 @@ export function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
     'li',
     { class: 'audit-entry' },
     el('p', { class: 'audit-sentence' }, ...sentenceOf(entry, reading), '.'),
-    el(
-      'p',
-      { class: 'hint' },
+    hint(
       moment(at),
       actor.address !== undefined && ' · from ',
       actor.address !== undefined && el('span', { class: 'mono' }, callerText(actor.address)),

@@ -1,14 +1,14 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
+import { buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { type Child, el, hint, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
-import { filterForm, findPage, RESULTS_ID } from '../parts/filtered-list.ts'
+import { filterForm, findPage, foundList, RESULTS_ID } from '../parts/filtered-list.ts'
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
 import { section } from '../parts/section.ts'
-import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { auditItem } from './audit-entry.ts'
-import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
+import { type AuditPage, auditPageShape } from './audit-shapes.ts'
 import { AUDIT_WORDS } from './audit-words.ts'
 
 type Load = (more?: Iterable<readonly [string, string]>) => Promise<AuditPage>
@@ -24,7 +24,7 @@ export async function auditPage(context: PageContext): Promise<PageView> {
     'div',
     { class: 'history' },
     el('h1', {}, 'Audit log'),
-    el('p', { class: 'lede' }, everything ? EVERYTHING : OWN),
+    lede(everything ? EVERYTHING : OWN),
     filterForm({
       ...auditFilterFields(filters),
       filters,
@@ -32,7 +32,7 @@ export async function auditPage(context: PageContext): Promise<PageView> {
       apply: (chosen) => context.go(withFilters(context.href('/audit'), chosen)),
       clear: context.href('/audit'),
     }),
-    ...(page === undefined ? [] : results(context, filters, page, load)),
+    ...(page === undefined ? [] : entries(context, filters, page, load)),
     page !== undefined &&
       exportSection(`/api/v1${context.ofAccount('/account/audit/export')}`, filters, everything),
   )
@@ -42,62 +42,33 @@ export async function auditPage(context: PageContext): Promise<PageView> {
 const EVERYTHING = 'Everything that happened in this account, in a chain that shows every later change.'
 const OWN = 'What happened with the requests that name you, and what you did yourself.'
 
-function results(context: PageContext, filters: Filters, page: AuditPage, load: Load): HTMLElement[] {
-  const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
+function entries(context: PageContext, filters: Filters, page: AuditPage, load: Load): HTMLElement[] {
   const list = el('ol', { class: 'audit-entries', 'aria-labelledby': RESULTS_ID })
   const reading = { names: new Map<string, string>(), reader: context.user.id, href: context.href }
-  const none = nothing(filters, page.next_cursor === null)
-  let shown = 0
-  const add = (entries: readonly AuditEntry[], complete: boolean): HTMLElement | undefined => {
-    shown += entries.length
-    heading.textContent = countOf(shown, complete, filters)
-    const items = entries.map((entry) => auditItem(entry, reading))
-    list.append(...items)
-    list.hidden = shown === 0
-    none.hidden = shown > 0
-    return items[0]?.querySelector('button') ?? undefined
-  }
   const learn = (named: AuditPage): AuditPage => {
     for (const [id, name] of named.names ?? []) reading.names.set(id, name)
     return named
   }
-  add(learn(page).data, page.next_cursor === null)
-  return [
-    heading,
-    none,
+  return foundList({
+    called: ['entry', 'entries'],
+    filters,
+    first: learn(page),
+    load: async (cursor) => learn(await load([['cursor', cursor]])),
     list,
-    showMore(page, {
-      load: async (cursor) => learn(await load([['cursor', cursor]])),
-      add,
-      said: (count) => (count === 1 ? '1 more entry' : `${count} more entries`),
-    }),
-  ]
-}
-
-function countOf(shown: number, complete: boolean, filters: Filters): string {
-  const found = filters.size === 0 ? '' : ' found'
-  if (shown === 0) return filters.size === 0 && complete ? 'No entries yet' : 'Nothing matches'
-  if (!complete) return shown === 1 ? `The newest entry${found}` : `The newest ${shown} entries${found}`
-  return shown === 1 ? `1 entry${found}` : `${shown} entries${found}`
-}
-
-/** A search looks at so many entries at a time, so that nothing found yet may not be all. */
-function nothing(filters: Filters, complete: boolean): HTMLElement {
-  if (!complete) return el('p', {}, 'Nothing among the newest entries. “Show more” looks further back.')
-  return el(
-    'p',
-    {},
-    filters.size === 0
-      ? 'Whatever happens from now on is listed here.'
-      : 'No entry fits these filters. Take one of them away, or look at another time.',
-  )
+    add: (rows) => {
+      const items = rows.map((row) => auditItem(row, reading))
+      list.append(...items)
+      return items[0]?.querySelector('button') ?? undefined
+    },
+    none: 'Whatever happens from now on is listed here.',
+  })
 }
 
 /** As the service and the address name them. */
-export const AUDIT_FILTERS = ['q', 'type', 'subject', 'actor', 'from', 'to'] as const
+const AUDIT_FILTERS = ['q', 'type', 'subject', 'actor', 'from', 'to'] as const
 
 /** The fields of the filters. */
-export function auditFilterFields(filters: Filters): { search: Field; others: (Field | ChoiceField)[] } {
+function auditFilterFields(filters: Filters): { search: Field; others: (Field | ChoiceField)[] } {
   const value = (name: string): string => filters.get(name) ?? ''
   const idField = (name: string, label: string, hint: string): Field =>
     field({ label, name, hint, attributes: { value: value(name), autocomplete: 'off' } })
@@ -127,7 +98,7 @@ function typeChoices(): Choice[] {
 }
 
 /** Downloads of everything the filters find, not only of what is shown. `address` is the export of the chosen account. */
-export function exportSection(address: string, filters: Filters, everything: boolean): HTMLElement {
+function exportSection(address: string, filters: Filters, everything: boolean): HTMLElement {
   const part = section(
     'Take it with you',
     filters.size === 0
@@ -140,14 +111,9 @@ export function exportSection(address: string, filters: Filters, everything: boo
       download: true,
     })
   part.body.append(
-    el(
-      'div',
-      { class: 'buttons' },
-      download('ndjson', 'Download as NDJSON'),
-      download('csv', 'Download as CSV'),
-    ),
-    el('p', {}, ...holds()),
-    el('p', { class: 'hint' }, ...howToCheck()),
+    buttonRow(download('ndjson', 'Download as NDJSON'), download('csv', 'Download as CSV')),
+    p(...holds()),
+    hint(...howToCheck()),
   )
   return part.element
 }

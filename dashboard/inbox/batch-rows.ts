@@ -1,13 +1,13 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Review } from '../../webauthn-page/kit/api/contract.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { type Child, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { CheckedReview } from '../../webauthn-page/kit/request/checked-review.ts'
 import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
-import { callerQuote, callerText, kindOf } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerQuote, kindOf } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
 import { forWhom } from './pending.ts'
 
@@ -36,9 +36,9 @@ function itemRow(checked: CheckedReview): ItemRow {
       'p',
       { class: 'asker' },
       'Asked by the API key ',
-      el('strong', {}, callerText(review.requested_by.key_name)),
+      callerName(review.requested_by.key_name),
       ' of the account ',
-      el('strong', {}, callerText(review.requested_by.account_name)),
+      callerName(review.requested_by.account_name),
       '. Expires ',
       moment(review.expires_at),
       '.',
@@ -93,7 +93,7 @@ export function resultRow(review: Review, decision: Outcome, item: BatchItem | u
     review,
     el('p', { class: 'batch-outcome' }, ...outcomeOf(decision, item)),
     quote,
-    el('p', {}, link(`/a/${encodeURIComponent(review.id)}`, 'Look at it', { 'aria-describedby': textId })),
+    p(link(`/a/${encodeURIComponent(review.id)}`, 'Look at it', { 'aria-describedby': textId })),
   )
 }
 
@@ -137,5 +137,5 @@ export function itemList(items: readonly CheckedReview[]): HTMLElement {
   // The event of a `details` does not bubble.
   list.addEventListener('toggle', update, { capture: true })
   update()
-  return el('div', { class: 'item-list' }, rows.length > 1 && el('div', { class: 'buttons' }, all), list)
+  return el('div', { class: 'item-list' }, rows.length > 1 && buttonRow(all), list)
 }

@@ -1,15 +1,15 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
-import { readCode } from '../../webauthn-page/kit/dom/field.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, type Child, el, freshId, p } from '../../webauthn-page/kit/dom/element.ts'
+import { readCode } from '../../webauthn-page/kit/dom/form.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { promptNote, stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { commentField, methodChoice } from '../../webauthn-page/kit/request/ballot-fields.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
 import { loadBatch, submitBatch } from './batch.ts'
 import { itemList, resultRow } from './batch-rows.ts'
@@ -62,7 +62,7 @@ export class DecideTogether {
       const reviews = await loadBatch(this.#ids)
       if (!this.#dialog.open) return
       if (reviews.length > 0) this.#showItems(reviews)
-      else this.#show('Nothing is left to decide', el('p', {}, 'It is all decided.'), this.#closing('Close'))
+      else this.#show('Nothing is left to decide', p('It is all decided.'), this.#closing('Close'))
     } catch (error) {
       if (error instanceof MismatchError) this.#showMismatch(error)
       else this.#showFailure(error)
@@ -91,10 +91,10 @@ export class DecideTogether {
     ].filter((fact) => fact !== false)
     this.#show(
       `${this.#verb()} ${counted(items.length)}?`,
-      el('p', {}, 'One gesture decides all of these; each gets its own signature. ', facts.join(' ')),
+      p('One gesture decides all of these; each gets its own signature. ', facts.join(' ')),
       itemList(items),
       methods.length === 0
-        ? el('p', {}, 'No way of confirming is allowed for all of these. Decide them one by one.')
+        ? p('No way of confirming is allowed for all of these. Decide them one by one.')
         : this.#form(items, methods),
       this.#closing('Cancel'),
     )
@@ -186,11 +186,7 @@ export class DecideTogether {
     this.#slot.show('error', error.message, ' Nothing was signed.')
     this.#show(
       'Stopped for your safety',
-      el(
-        'p',
-        {},
-        'Do not decide these requests any other way. Tell whoever runs this service what this page says.',
-      ),
+      p('Do not decide these requests any other way. Tell whoever runs this service what this page says.'),
       this.#closing('Close'),
     )
   }
@@ -199,9 +195,7 @@ export class DecideTogether {
     this.#slot.show('error', sentenceOf(error))
     this.#show(
       'The requests could not be loaded',
-      el(
-        'div',
-        { class: 'buttons' },
+      buttonRow(
         button('Try again', 'primary', () => {
           this.#slot.clear()
           return this.#load()
@@ -212,9 +206,7 @@ export class DecideTogether {
   }
 
   #closing(label: string): HTMLElement {
-    return el(
-      'div',
-      { class: 'buttons' },
+    return buttonRow(
       button(label, label === 'Cancel' ? 'quiet' : 'primary', () => {
         if (this.#busy) stopPrompt()
         else this.#dialog.close()
@@ -247,7 +239,7 @@ function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {
   if (others.size === 0) return undefined
   const named = [...others.values()].flatMap(({ name, count }, index): Child[] => [
     index > 0 && ', ',
-    el('strong', {}, callerText(name)),
+    callerName(name),
     count < items.length && ` (${count} of ${items.length})`,
   ])
   return el('p', { class: 'deciding-for' }, 'You decide for ', ...named, '.')

@@ -1,11 +1,11 @@
 import { apiKeysShape, newApiKeyShape, type PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
-import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, type Child, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
-import { askCommand, command, rawKeyBox } from '../parts/secret-box.ts'
+import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { section } from '../parts/section.ts'
 
 /** Has the account of this person never had a key? @throws RequestFailure, ShapeError */
@@ -35,11 +35,11 @@ export function firstRun(): FirstRun {
   const keyMade = (rawKey: string): void => {
     before = new Set(waiting.map(({ id }) => id))
     key.fill(
-      el('p', {}, 'Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
-      rawKeyBox(rawKey),
+      p('Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
+      secretBox(rawKey, 'the API key'),
     )
     ask.fill(
-      el('p', {}, 'Run this in a terminal on this machine, or wherever this address can be reached:'),
+      p('Run this in a terminal on this machine, or wherever this address can be reached:'),
       command(askCommand(rawKey, location.origin), 'the command that asks for an approval'),
     )
     ask.heading.focus()
@@ -87,36 +87,24 @@ function keyForm(made: (rawKey: string) => void): HTMLElement {
     hint: 'Approvers see it as the one who asks.',
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: 'my-first-agent' },
   })
-  const form = el(
-    'form',
-    { novalidate: true },
+  const create = async (): Promise<void> => {
+    const said = filled(name, 'Give the key a name.')
+    if (said === undefined) return
+    made((await post('/account/api-keys', { name: said, sandbox: false }, newApiKeyShape)).raw_key)
+  }
+  return form(
+    {},
+    () => slot.attempt(create, { name }),
     name.row,
     slot.element,
     submitButton('Create your first API key'),
   )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    slot.clear()
-    const said = name.input.value.trim()
-    if (said === '') {
-      name.setError('Give the key a name.')
-      return name.input.focus()
-    }
-    void runOnce(form, async () => {
-      try {
-        made((await post('/account/api-keys', { name: said, sandbox: false }, newApiKeyShape)).raw_key)
-      } catch (error) {
-        slot.fail(error, { name })
-      }
-    })
-  })
-  return form
 }
 
 function arrived(request: PendingRequest): Child[] {
   const { element, textId } = callerQuote(request.action)
   return [
-    el('p', {}, 'It is here. Look at it, and approve it with your passkey or code:'),
+    p('It is here. Look at it, and approve it with your passkey or code:'),
     element,
     link(`/a/${encodeURIComponent(request.id)}`, 'Look and approve', {
       class: 'button primary',
@@ -126,5 +114,5 @@ function arrived(request: PendingRequest): Child[] {
 }
 
 function decided(): HTMLElement {
-  return el('p', {}, 'It is decided: that was your first. The caller reads the decision and its receipt.')
+  return p('It is decided: that was your first. The caller reads the decision and its receipt.')
 }

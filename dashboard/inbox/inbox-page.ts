@@ -1,13 +1,14 @@
 import { okShape, type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { entry } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { AccountInvitation } from '../shell/account-view.ts'
-import type { PageContext, PageView } from '../shell/page-entry.ts'
+import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { firstRun, neverHadKey } from './first-run.ts'
 import { loadPending } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
@@ -44,10 +45,7 @@ const MEANINGS = {
 }
 
 /** Accounts that asked this person to join; undefined when none did. */
-export function invitationsSection(
-  invitations: readonly AccountInvitation[],
-  done: (message: string) => Promise<void>,
-): HTMLElement | undefined {
+function invitationsSection(invitations: readonly AccountInvitation[], done: Done): HTMLElement | undefined {
   if (invitations.length === 0) return undefined
   const part = section(
     'Invitations',
@@ -61,27 +59,16 @@ export function invitationsSection(
 function invitationRow(
   part: Section,
   { account_id, account_name, role, invited_at }: AccountInvitation,
-  done: (message: string) => Promise<void>,
+  done: Done,
 ): HTMLElement {
   const decline = async (): Promise<void> => {
-    part.slot.clear()
-    try {
-      await post(`/me/invitations/${encodeURIComponent(account_id)}/decline`, {}, okShape)
-      await done('The invitation is declined.')
-    } catch (error) {
-      part.slot.fail(error)
-    }
+    await post(`/me/invitations/${encodeURIComponent(account_id)}/decline`, {}, okShape)
+    await done('The invitation is declined.')
   }
-  return el(
-    'li',
-    { class: 'entry' },
-    el(
-      'div',
-      {},
-      el('p', { class: 'entry-name' }, callerText(account_name)),
-      el('p', { class: 'hint' }, `As ${role}: ${MEANINGS[role]}. Invited `, day(invited_at), '.'),
-    ),
-    button('Decline', 'plain', decline, {
+  return entry(
+    [callerText(account_name)],
+    [hint(`As ${role}: ${MEANINGS[role]}. Invited `, day(invited_at), '.')],
+    button('Decline', 'plain', () => part.slot.attempt(decline), {
       'aria-label': `Decline the invitation to ${account_name}`,
     }),
   )
@@ -90,12 +77,12 @@ function invitationRow(
 const POLL_MS = 5000
 
 /** Who asks for a key of this account now. @throws RequestFailure, ShapeError */
-export async function loadConsents(): Promise<WaitingConsent[]> {
+async function loadConsents(): Promise<WaitingConsent[]> {
   return (await get('/account/bootstrap', waitingConsentsShape)).data
 }
 
 /** Hidden while nobody asks, which is nearly always; it appears by itself. */
-export function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
+function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
   const part = section(
     'Asking for an API key',
     'Agents and programs that want a key of your account. Looking decides nothing; you confirm on the next page.',

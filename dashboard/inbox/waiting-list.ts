@@ -1,9 +1,9 @@
 import { type PendingRequest, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
 import { getTimed, type Timed } from '../../webauthn-page/kit/api/request.ts'
-import { el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
+import { el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { duration, secondsUntil } from '../../webauthn-page/kit/dom/moment.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
 import { forWhom, inOrder } from './pending.ts'
 
 /** What the service says is waiting, oldest first. */
@@ -29,9 +29,7 @@ interface WaitingListEvents {
 export class WaitingList {
   readonly element = el('div', { class: 'section-body' })
   readonly #list = el('ul', { class: 'waiting-list' })
-  readonly #empty = el(
-    'p',
-    {},
+  readonly #empty = p(
     'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
   )
   readonly #more = el('p', { class: 'note' }, `These are the ${LISTED} oldest; there may be more.`)
@@ -182,6 +180,6 @@ function votesSoFar({ quorum }: PendingRequest): string {
 }
 
 function asker({ requested_by: { key_name, account_name } }: PendingRequest): (HTMLElement | string)[] {
-  const strong = (name: string): HTMLElement => el('strong', {}, callerText(name))
+  const strong = (name: string): HTMLElement => callerName(name)
   return ['the API key ', strong(key_name), ' of the account ', strong(account_name)]
 }

@@ -1,8 +1,8 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { section } from '../parts/section.ts'
@@ -77,13 +77,7 @@ export function waitingSection(first: Pending, { actor, signal, auditor, follow 
 /** Says so here only: another part of the page may show a key that is shown once. */
 function signInAgain(): HTMLElement {
   announce('Your session has ended')
-  return el(
-    'p',
-    {},
-    'Your session has ended. ',
-    link('/signin?next=/', 'Sign in'),
-    ' to see what waits for you.',
-  )
+  return p('Your session has ended. ', link('/signin?next=/', 'Sign in'), ' to see what waits for you.')
 }
 
 /** The service takes no more at once. */
@@ -108,7 +102,7 @@ function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>
     'div',
     { class: 'together', role: 'group', 'aria-label': 'Decide several at once' },
     hint,
-    el('div', { class: 'buttons' }, approve, reject),
+    buttonRow(approve, reject),
   )
   return {
     element,

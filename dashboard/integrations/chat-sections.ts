@@ -7,11 +7,11 @@ import {
   okShape,
   type Platform,
 } from '../../webauthn-page/kit/api/contract.ts'
-import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { get, post } from '../../webauthn-page/kit/api/request.ts'
+import { buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
+import { el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
-import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import {
   channelName,
   chatName,
@@ -20,19 +20,16 @@ import {
   typedAnywhere,
   wordsOf,
 } from '../../webauthn-page/kit/show/chat.ts'
-import { askFirst } from '../parts/ask-first.ts'
-import { rowPanel } from '../parts/row-panel.ts'
-import { type Section, section } from '../parts/section.ts'
+import { chatEntry, rowPanel } from '../parts/rows.ts'
+import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type ChatApps, chatAppsShape, type SlackWorkspace } from './integration-shapes.ts'
 
 /** Slack, Teams and the channels that are told, or what went wrong with all of them. */
-export function chatSections(chat: ChatSetup, context: PageContext): HTMLElement[] {
+export function chatSections(chat: OrFailure<ChatSetup>, context: PageContext): HTMLElement[] {
   if ('failure' in chat) {
     const part = section('Chat', 'Cards in Slack and Microsoft Teams.')
-    part.slot.show('error', sentenceOf(chat.failure))
-    part.body.append(button('Try again', 'plain', () => context.done()))
-    return [part.element]
+    return [showFailure(part, chat.failure, () => context.done())]
   }
   const { apps, channels, identities } = chat
   const mine = (platform: 'slack' | 'teams') => identities.filter((one) => one.platform === platform)
@@ -44,24 +41,21 @@ export function chatSections(chat: ChatSetup, context: PageContext): HTMLElement
   ]
 }
 
-/** How chat is set up, or why that could not be read: the rest of the page does not wait for it. */
-type ChatSetup =
-  | { apps: ChatApps; channels: ChatChannel[]; identities: ChatIdentity[] }
-  | { failure: unknown }
+/** How chat is set up. */
+interface ChatSetup {
+  apps: ChatApps
+  channels: ChatChannel[]
+  identities: ChatIdentity[]
+}
 
-/** Never throws, except that nobody is signed in. @throws RequestFailure 401 */
-export async function loadChatSetup(): Promise<ChatSetup> {
-  try {
-    const [apps, { data: channels }, { identities }] = await Promise.all([
-      get('/account/chat-apps', chatAppsShape),
-      get('/account/channels', channelsShape),
-      get('/me/chat', identitiesShape),
-    ])
-    return { apps, channels, identities }
-  } catch (failure) {
-    if (failure instanceof RequestFailure && failure.status === 401) throw failure
-    return { failure }
-  }
+/** @throws RequestFailure 401 */
+export function loadChatSetup(): Promise<OrFailure<ChatSetup>> {
+  const all = Promise.all([
+    get('/account/chat-apps', chatAppsShape),
+    get('/account/channels', channelsShape),
+    get('/me/chat', identitiesShape),
+  ])
+  return orFailure(all.then(([apps, { data: channels }, { identities }]) => ({ apps, channels, identities })))
 }
 
 /** Is Slack set up, in which workspaces, and what to do next. */
@@ -85,9 +79,7 @@ function slackSection(
 function fixed(part: Section, [workspace]: readonly SlackWorkspace[]): void {
   if (workspace === undefined) {
     part.body.append(
-      el(
-        'p',
-        {},
+      p(
         'Slack is set up with one workspace, but Slack has not said yet which. If this stays so, have whoever runs this service try ',
         el('code', {}, 'npx countersign doctor'),
         '.',
@@ -97,11 +89,9 @@ function fixed(part: Section, [workspace]: readonly SlackWorkspace[]): void {
   }
   const name = workspace.name ?? workspace.tenant
   part.body.append(
-    el('p', {}, 'Cards go to the workspace ', chatName(name), '.'),
+    p('Cards go to the workspace ', chatName(name), '.'),
     ...nameWarnings(name),
-    el(
-      'p',
-      { class: 'hint' },
+    hint(
       'Whoever runs this service has connected this one workspace, for all accounts; it cannot be changed here.',
     ),
   )
@@ -114,12 +104,8 @@ function installable(part: Section, workspaces: readonly SlackWorkspace[], conte
   part.body.append(
     workspaces.length > 0
       ? el('ul', { class: 'entries' }, ...workspaces.map((one) => workspaceEntry(one, context)))
-      : el(
-          'p',
-          {},
-          'No workspace gets cards of this account yet. Add the app to one that you may install apps in.',
-        ),
-    el('div', { class: 'buttons' }, add),
+      : p('No workspace gets cards of this account yet. Add the app to one that you may install apps in.'),
+    buttonRow(add),
   )
 }
 
@@ -137,22 +123,10 @@ function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context:
     await post('/account/chat-apps/remove', { platform: 'slack', tenant }, okShape)
     await context.done('The workspace is removed.')
   }
-  return el(
-    'li',
-    { class: 'entry chat-entry' },
-    el(
-      'div',
-      {},
-      el('p', { class: 'entry-name' }, chatName(shown)),
-      el(
-        'p',
-        { class: 'hint' },
-        'Slack workspace ',
-        el('code', {}, tenant),
-        ...(installed_at === null ? [] : [' · added ', day(installed_at)]),
-      ),
-      ...nameWarnings(shown),
-    ),
+  const added = installed_at === null ? [] : [' · added ', day(installed_at)]
+  return chatEntry(
+    [chatName(shown)],
+    [hint('Slack workspace ', el('code', {}, tenant), ...added), ...nameWarnings(shown)],
     panel.opener('Remove', { 'aria-label': `Remove the workspace ${visibleString(shown)}` }, remove),
     panel.element,
   )
@@ -173,10 +147,8 @@ function teamsSection(
     return part.element
   }
   part.body.append(
-    el('p', {}, 'Cards go to the organisation ', ...tenants.map((tenant) => el('code', {}, tenant)), '.'),
-    el(
-      'p',
-      { class: 'hint' },
+    p('Cards go to the organisation ', ...tenants.map((tenant) => el('code', {}, tenant)), '.'),
+    hint(
       'Whoever runs this service has connected this one organisation, for all accounts; it cannot be changed here. Each approver adds the Countersign app in Teams once and writes to it, so that it may write to them.',
     ),
     linkedPerson('teams', identities, context),
@@ -193,10 +165,8 @@ function channelsSection(channels: readonly ChatChannel[], context: PageContext)
   part.body.append(
     channels.length > 0
       ? el('ul', { class: 'entries' }, ...channels.map((channel) => channelEntry(channel, context)))
-      : el('p', {}, 'No channel is told.'),
-    el(
-      'p',
-      { class: 'hint' },
+      : p('No channel is told.'),
+    hint(
       'To add one, link yourself, type ',
       ...typedAnywhere('channel'),
       ' in that channel, and open the link you get on this browser. An account has at most 5.',
@@ -223,16 +193,9 @@ function channelEntry(
     await post('/account/channels/remove', { platform, tenant, channel }, okShape)
     await context.done('The channel is removed.')
   }
-  return el(
-    'li',
-    { class: 'entry chat-entry' },
-    el(
-      'div',
-      {},
-      el('p', { class: 'entry-name' }, chatName(name)),
-      el('p', { class: 'hint' }, `${wordsOf(platform).workspace} `, chatName(workspace)),
-      ...nameWarnings(name, workspace),
-    ),
+  return chatEntry(
+    [chatName(name)],
+    [hint(`${wordsOf(platform).workspace} `, chatName(workspace)), ...nameWarnings(name, workspace)],
     panel.opener('Remove', { 'aria-label': `Remove ${visibleString(name)}` }, remove),
     panel.element,
   )
@@ -246,17 +209,13 @@ function linkedPerson(
 ): HTMLElement {
   const names = identities.map(({ person, key }) => chatName(person ?? key))
   if (names.length === 0) {
-    return el(
-      'p',
-      {},
+    return p(
       'You are not linked there yet: type ',
       ...typed({ platform, kind: 'link' }),
       ', and open the link you get on this browser. Cards find you by your e-mail address until then; commands do not.',
     )
   }
-  return el(
-    'p',
-    {},
+  return p(
     'You are linked as ',
     ...names.flatMap((name, index) => (index === 0 ? [name] : [', ', name])),
     '; unlink on ',
@@ -270,14 +229,8 @@ function notSetUp(platform: string, heading: string, path: string): HTMLElement 
   return el(
     'div',
     { class: 'not-set-up' },
-    el(
-      'p',
-      {},
-      `${platform} is not set up on this service. Whoever runs it can connect it with a few settings.`,
-    ),
-    el(
-      'p',
-      { class: 'hint' },
+    p(`${platform} is not set up on this service. Whoever runs it can connect it with a few settings.`),
+    hint(
       `The README of Countersign says how, under “${heading}”; the details are in `,
       el('code', {}, path),
       '.',

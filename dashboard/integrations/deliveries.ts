@@ -1,6 +1,6 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { deliveryState, outcomeWord } from '../parts/delivery-words.ts'
@@ -29,9 +29,7 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
       'div',
       {},
       el('p', { class: 'entry-name' }, el('code', {}, event_type), stateTag(state)),
-      el(
-        'p',
-        { class: 'hint' },
+      hint(
         moment(created_at),
         ...(request_id === undefined
           ? []
@@ -40,7 +38,7 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
         el('span', { class: 'mono' }, event_id),
       ),
       around.to,
-      next_attempt_at !== null && el('p', { class: 'hint' }, 'Next attempt ', moment(next_attempt_at)),
+      next_attempt_at !== null && hint('Next attempt ', moment(next_attempt_at)),
       attempts.length > 0 && attemptList(attempts),
     ),
     rests &&
@@ -52,14 +50,11 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
 }
 
 async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<void> {
-  slot.clear()
-  try {
+  await slot.attempt(async () => {
     await post(`/deliveries/${encodeURIComponent(id)}/replay`, {}, deliveryShape)
     announce('It is on its way again')
     replayed()
-  } catch (error) {
-    slot.fail(error)
-  }
+  })
 }
 
 function attemptList(attempts: Delivery['attempts']): HTMLElement {

@@ -1,8 +1,8 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { rowPanel } from '../parts/row-panel.ts'
+import { rowPanel } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
@@ -33,11 +33,11 @@ export async function integrationsPage(context: PageContext): Promise<PageView> 
 }
 
 /** The webhooks of the account, each with what can be done with it. `made`: one more was made just now. */
-export function webhooksSection(
+function webhooksSection(
   webhooks: readonly Webhook[],
   context: PageContext,
 ): { element: HTMLElement; made(): void } {
-  const none = el('p', {}, 'There is no webhook yet. Create the first one below, and send it a test.')
+  const none = p('There is no webhook yet. Create the first one below, and send it a test.')
   const part = section(
     'Webhooks',
     'Your own systems are told of what happens in this account, by signed calls to an address of yours.',
@@ -46,9 +46,7 @@ export function webhooksSection(
     webhooks.length > 0
       ? el('ul', { class: 'entries' }, ...webhooks.map((webhook) => webhookEntry(webhook, context)))
       : none,
-    el(
-      'p',
-      { class: 'hint' },
+    hint(
       'What became of the callback of a single request stands on the page of that request, under ',
       link(context.href('/requests'), 'Requests'),
       '.',
@@ -64,7 +62,7 @@ export function webhooksSection(
 
 function webhookEntry(webhook: Webhook, context: PageContext): HTMLElement {
   const panel = rowPanel()
-  const last = el('p', { class: 'hint' }, ...lastDelivery(webhook.last_delivery))
+  const last = hint(...lastDelivery(webhook.last_delivery))
   const log = context.href(`/integrations/webhooks/${encodeURIComponent(webhook.id)}`)
   const actions = webhookActions(webhook, panel, {
     done: context.done,
@@ -93,7 +91,7 @@ function isNode(child: unknown): child is Node | string {
 }
 
 /** Callbacks and events that were given up, to be sent once more. Not there while there are none. */
-export function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElement | undefined {
+function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElement | undefined {
   if (first.data.length === 0) return undefined
   const part = section(
     'Given up',
@@ -107,7 +105,7 @@ export function deadLettersSection(first: DeliveryPage, context: PageContext): H
         context,
         replayable: true,
         replayed: () => void context.done('The delivery is on its way again.'),
-        to: el('p', { class: 'hint' }, 'To ', el('span', { class: 'mono' }, callerText(delivery.url))),
+        to: hint('To ', el('span', { class: 'mono' }, callerText(delivery.url))),
       }),
     )
     list.append(...rows)

@@ -1,12 +1,13 @@
 import { post } from '../../webauthn-page/kit/api/request.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el, freshId } from '../../webauthn-page/kit/dom/element.ts'
-import { field } from '../../webauthn-page/kit/dom/field.ts'
+import { field, filled, form } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { allOrSome } from '../parts/fields.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
-import type { PageContext } from '../shell/page-entry.ts'
+import type { Done, PageContext } from '../shell/page-entry.ts'
 import { newWebhookShape, type Webhook } from './integration-shapes.ts'
 import { EVENTS, eventWords, test } from './webhook-actions.ts'
 
@@ -25,68 +26,53 @@ export function newWebhookSection({ done }: PageContext, made: () => void): HTML
   return part.element
 }
 
-function webhookForm(part: Section, done: PageContext['done'], made: () => void): HTMLElement {
+function webhookForm(part: Section, done: Done, made: () => void): HTMLElement {
   const url = field({
     label: 'Address of the receiver',
     name: 'url',
     hint: 'An https: address on the public internet, such as https://hooks.example.com/countersign.',
     attributes: { type: 'url', maxlength: URL_LENGTH, autocomplete: 'off', required: true },
   })
-  const events = eventFields()
-  const form = el(
-    'form',
-    { novalidate: true, class: 'key-form' },
+  const events = allOrSome({
+    legend: 'What it is told of',
+    all: 'All events, also those of later versions',
+    some: 'Only these',
+    isAll: true,
+    choices: EVENTS.map((type) => ({ value: type, label: eventLabel(type), checked: false })),
+    missing: 'Choose at least one event.',
+  })
+  const create = async (): Promise<void> => {
+    const said = filled(url, 'Enter the address of the receiver.')
+    if (said === undefined) return
+    const chosen = events.read()
+    if (chosen === undefined) return
+    const wanted = chosen === 'all' ? { url: said } : { url: said, events: chosen }
+    const { webhook, secret } = await post('/account/webhooks', wanted, newWebhookShape)
+    part.turnInto(
+      'Your new webhook',
+      'Copy its secret now: it is shown only this once.',
+      madeView(webhook, secret, done),
+    )
+    made()
+  }
+  return form(
+    { class: 'key-form' },
+    () => part.slot.attempt(create, { url }),
     url.row,
     events.element,
     submitButton('Create the webhook', 'plain'),
   )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    part.slot.clear()
-    const said = url.input.value.trim()
-    if (said === '') {
-      url.setError('Enter the address of the receiver.')
-      return url.input.focus()
-    }
-    const chosen = events.read()
-    if (chosen === 'none') return
-    const wanted = chosen === 'all' ? { url: said } : { url: said, events: chosen }
-    void runOnce(form, async () => {
-      try {
-        const { webhook, secret } = await post('/account/webhooks', wanted, newWebhookShape)
-        part.turnInto(
-          'Your new webhook',
-          'Copy its secret now: it is shown only this once.',
-          madeView(webhook, secret, done),
-        )
-        made()
-      } catch (error) {
-        part.slot.fail(error, { url })
-      }
-    })
-  })
-  return form
 }
 
-function madeView(webhook: Webhook, secret: string, done: PageContext['done']): HTMLElement {
+function eventLabel(type: (typeof EVENTS)[number]): HTMLElement {
+  return el('span', {}, `${eventWords(type)} `, el('code', { class: 'kind' }, type))
+}
+
+function madeView(webhook: Webhook, secret: string, done: Done): HTMLElement {
   const slot = noticeSlot()
   const about = freshId('test')
-  const tryIt = button(
-    'Send a test',
-    'plain',
-    async () => {
-      try {
-        await test(
-          `/account/webhooks/${encodeURIComponent(webhook.id)}`,
-          { slot },
-          { tested: () => undefined },
-        )
-      } catch (error) {
-        slot.fail(error)
-      }
-    },
-    { 'aria-describedby': about },
-  )
+  const path = `/account/webhooks/${encodeURIComponent(webhook.id)}`
+  const tryIt = (): Promise<void> => slot.attempt(() => test(path, { slot }, { tested: () => undefined }))
   return el(
     'div',
     { class: 'panel-form' },
@@ -100,55 +86,9 @@ function madeView(webhook: Webhook, secret: string, done: PageContext['done']): 
       '; the HMAC key is the text itself. Then send a test.',
     ),
     slot.element,
-    el(
-      'div',
-      { class: 'buttons' },
-      tryIt,
+    buttonRow(
+      button('Send a test', 'plain', tryIt, { 'aria-describedby': about }),
       button('I saved the secret', 'primary', () => done()),
     ),
   )
-}
-
-/** The choice of events. */
-interface EventFields {
-  element: HTMLElement
-  /** `all`: those of later versions, too. `none`: nothing is chosen, and the fields say so. */
-  read(): 'all' | 'none' | string[]
-}
-
-function eventFields(): EventFields {
-  const group = freshId('events')
-  const error = el('p', { class: 'field-error', id: `${group}-error` })
-  const choice = (label: string, checked: boolean): { row: HTMLElement; input: HTMLInputElement } => {
-    const id = freshId('choice')
-    const input = el('input', { type: 'radio', name: group, id, checked })
-    return { row: el('p', { class: 'check' }, input, ' ', el('label', { for: id }, label)), input }
-  }
-  const all = choice('All events, also those of later versions', true)
-  const some = choice('Only these', false)
-  const boxes = EVENTS.map((type) => {
-    const id = freshId('event')
-    const input = el('input', { type: 'checkbox', id })
-    const label = el('label', { for: id }, `${eventWords(type)} `, el('code', { class: 'kind' }, type))
-    return { type, input, row: el('p', { class: 'check' }, input, ' ', label) }
-  })
-  const list = el('div', { class: 'sub-fields' }, ...boxes.map(({ row }) => row))
-  const follow = (): void => {
-    list.hidden = !some.input.checked
-    error.replaceChildren()
-  }
-  for (const { input } of [all, some, ...boxes]) input.addEventListener('change', follow)
-  follow()
-  const legend = el('legend', {}, 'What it is told of')
-  return {
-    element: el('fieldset', { 'aria-describedby': error.id }, legend, all.row, some.row, list, error),
-    read() {
-      if (!some.input.checked) return 'all'
-      const chosen = boxes.filter(({ input }) => input.checked).map(({ type }) => type)
-      if (chosen.length > 0) return chosen
-      error.textContent = 'Choose at least one event.'
-      boxes[0]?.input.focus()
-      return 'none'
-    },
-  }
 }

@@ -2,12 +2,12 @@ import { EVENT_TYPES, type EventType } from '../../src/domain/event.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { post, remove } from '../../webauthn-page/kit/api/request.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
+import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
-import { askFirst } from '../parts/ask-first.ts'
-import type { RowPanel } from '../parts/row-panel.ts'
+import type { RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { testResult } from './deliveries.ts'
 import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './integration-shapes.ts'
@@ -66,11 +66,9 @@ async function rotate(webhook: Webhook, path: string, panel: RowPanel, after: Af
       'div',
       { class: 'panel-form' },
       el('h3', {}, 'The new secret'),
-      el('p', {}, 'Copy it now. ', el('strong', {}, 'It is shown only this once.')),
+      p('Copy it now. ', el('strong', {}, 'It is shown only this once.')),
       secretBox(secret, 'the new secret'),
-      el(
-        'p',
-        { class: 'hint' },
+      hint(
         el('code', {}, 'webhook-signature'),
         ' carries two signatures, by the new and by the old secret, until ',
         moment(previous_secret_valid_until),
@@ -78,11 +76,7 @@ async function rotate(webhook: Webhook, path: string, panel: RowPanel, after: Af
         el('code', {}, 'X-Service-Signature'),
         ' is by the new one from now on.',
       ),
-      el(
-        'div',
-        { class: 'buttons' },
-        button('I saved the secret', 'primary', () => after.done('The secret is rotated.')),
-      ),
+      buttonRow(button('I saved the secret', 'primary', () => after.done('The secret is rotated.'))),
     ),
   )
 }
@@ -112,7 +106,7 @@ export function webhookState(state: Webhook['state']): HTMLElement {
 /** What it is told, and whatever is unusual about it. */
 export function webhookHints(webhook: Webhook): HTMLElement[] {
   const { url, events, state, disabled_at, previous_secret_valid_until: until } = webhook
-  const hints = [el('p', { class: 'hint' }, `Told of ${eventsOf(events)}.`), ...textWarnings(url)]
+  const hints = [hint(`Told of ${eventsOf(events)}.`), ...textWarnings(url)]
   if (state === 'disabled') {
     hints.push(
       el(
@@ -125,15 +119,7 @@ export function webhookHints(webhook: Webhook): HTMLElement[] {
     )
   }
   if (until !== null) {
-    hints.push(
-      el(
-        'p',
-        { class: 'hint' },
-        'The secret before the last rotation still signs, too, until ',
-        moment(until),
-        '.',
-      ),
-    )
+    hints.push(hint('The secret before the last rotation still signs, too, until ', moment(until), '.'))
   }
   return hints
 }

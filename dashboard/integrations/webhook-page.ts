@@ -1,10 +1,10 @@
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { announce, el, facts, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, facts, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { type NoticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { rowPanel } from '../parts/row-panel.ts'
+import { rowPanel } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { type DeliveryPage, deliveryRow, loadDeliveries } from './deliveries.ts'
@@ -71,7 +71,7 @@ interface LogOptions {
 }
 
 /** What was sent to a webhook, with each attempt; follows by itself while something is on its way. */
-export function logSection(
+function logSection(
   webhook: Webhook,
   first: DeliveryPage,
   { cursor, context }: LogOptions,
@@ -149,7 +149,7 @@ function hrefsIn(pages: HTMLElement): string {
 }
 
 /** The rows of a log. One that has not changed stays as it is, opened or focused. */
-export class DeliveryList {
+class DeliveryList {
   readonly element = el('div', { class: 'section-body' })
   readonly #list = el('ul', { class: 'entries' })
   readonly #empty: HTMLElement
@@ -160,9 +160,7 @@ export class DeliveryList {
   constructor(webhook: Webhook, slot: NoticeSlot, context: PageContext, replayed: () => void) {
     const around = { slot, context, replayed, replayable: webhook.state === 'active' }
     this.#make = (delivery) => deliveryRow(delivery, around)
-    this.#empty = el(
-      'p',
-      {},
+    this.#empty = p(
       webhook.state === 'deleted'
         ? 'Nothing was sent to this webhook.'
         : 'Nothing was sent to this webhook yet. Send a test to try its receiver.',

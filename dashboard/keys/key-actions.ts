@@ -1,11 +1,12 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, remove } from '../../webauthn-page/kit/api/request.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
+import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import { askFirst } from '../parts/ask-first.ts'
-import type { RowPanel } from '../parts/row-panel.ts'
+import type { RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
+import type { Done } from '../shell/page-entry.ts'
 import { type Key, keysShape, secretsShape } from './key-shapes.ts'
 import { namedKey } from './key-words.ts'
 
@@ -13,7 +14,7 @@ import { namedKey } from './key-words.ts'
 export async function revokeKey(
   key: Pick<Key, 'id' | 'name' | 'key_prefix'>,
   slot: NoticeSlot,
-  done: (message: string) => Promise<void>,
+  done: Done,
 ): Promise<void> {
   const sure = await askFirst(
     'Revoke this API key?',
@@ -23,12 +24,10 @@ export async function revokeKey(
     'marked there; reject what should not happen.',
   )
   if (!sure) return
-  try {
+  await slot.attempt(async () => {
     await remove(`/account/api-keys/${key.id}`, okShape)
     await done('The API key is revoked.')
-  } catch (error) {
-    slot.fail(error)
-  }
+  })
 }
 
 /** All keys of the account, revoked ones too. @throws RequestFailure, ShapeError */
@@ -60,15 +59,13 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
       'div',
       { class: 'panel-form' },
       el('h3', {}, 'Callback signing secret of this key'),
-      el(
-        'p',
-        { class: 'hint' },
+      hint(
         'Callbacks of requests made with this key carry ',
         el('code', {}, 'X-Service-Signature'),
         ', an HMAC under this secret. Only the receiver of the callbacks needs it; it never changes while the key lives.',
       ),
       secretBox(secret, 'the signing secret'),
-      el('div', { class: 'buttons' }, button('Hide it', 'quiet', panel.close)),
+      buttonRow(button('Hide it', 'quiet', panel.close)),
     ),
   )
 }
@@ -77,28 +74,21 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
 export function secretOnDemand(keyId: string): HTMLElement {
   const slot = noticeSlot()
   const place = el('div', { class: 'panel-form' })
-  const show = button('Show the signing secret', 'quiet', async () => {
-    slot.clear()
-    try {
-      const secret = await loadSecret(keyId)
-      if (secret === undefined) return slot.show('error', 'This key is revoked by now.')
-      const box = secretBox(secret, 'the signing secret')
-      place.replaceChildren(box)
-      box.querySelector('button')?.focus()
-    } catch (error) {
-      slot.fail(error)
-    }
-  })
+  const show = async (): Promise<void> => {
+    const secret = await loadSecret(keyId)
+    if (secret === undefined) return slot.show('error', 'This key is revoked by now.')
+    const box = secretBox(secret, 'the signing secret')
+    place.replaceChildren(box)
+    box.querySelector('button')?.focus()
+  }
   place.append(
-    el(
-      'p',
-      { class: 'hint' },
+    hint(
       'A receiver of callbacks checks ',
       el('code', {}, 'X-Service-Signature'),
       ' with the signing secret of this key. It can be shown again later, below the key.',
     ),
     slot.element,
-    el('div', { class: 'buttons' }, show),
+    buttonRow(button('Show the signing secret', 'quiet', () => slot.attempt(show))),
   )
   return place
 }

@@ -1,10 +1,10 @@
 import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Key, KeyPolicy, PolicyApprover } from './key-shapes.ts'
 
 /** A key by name and prefix: after a rotation two have the same name. */
 export function namedKey({ name, key_prefix }: Pick<Key, 'name' | 'key_prefix'>): Child[] {
-  return [el('strong', {}, callerText(name)), ' (', el('code', {}, `${key_prefix}…`), ')']
+  return [callerName(name), ' (', el('code', {}, `${key_prefix}…`), ')']
 }
 
 /** Names that more than one of them has. */

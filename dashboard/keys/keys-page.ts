@@ -1,9 +1,9 @@
 import { visibleString } from '../../src/domain/text.ts'
-import { type Attributes, type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { type Attributes, type Child, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { dayOrMinute } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
-import { rowPanel } from '../parts/row-panel.ts'
+import { rowPanel, tag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { editKey } from './edit-key.ts'
@@ -16,7 +16,7 @@ import { rotateKey, switchOver } from './rotate-key.ts'
 /** `/keys`: the API keys of the account. */
 export async function keysPage(context: PageContext): Promise<PageView> {
   const keys = await loadKeys()
-  const none = el('p', {}, 'Every key is revoked. Create a new one below.')
+  const none = p('Every key is revoked. Create a new one below.')
   const create = newKeySection(keys.length === 0, context.done, () => {
     none.textContent =
       'Every other key is revoked. Your new one is below; it is listed here once you have saved it.'
@@ -57,15 +57,15 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
  * One key in the list: what it is, and for a live one what can be done with it, in place.
  * @param called how its buttons name it: apart from every other key in the list
  */
-export function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
+function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
   const about = el(
     'div',
     { class: 'key-about' },
     el('p', { class: 'entry-name' }, callerText(key.name), ...keyTags(key)),
-    el('p', { class: 'hint' }, el('code', {}, `${key.key_prefix}…`), ...times(key)),
-    key.scopes.length < SCOPES.length && el('p', { class: 'hint' }, 'Only for: ', key.scopes.join(', ')),
+    hint(el('code', {}, `${key.key_prefix}…`), ...times(key)),
+    key.scopes.length < SCOPES.length && hint('Only for: ', key.scopes.join(', ')),
     ...nameWarnings(key.name),
-    key.policy !== null && el('p', { class: 'hint' }, `Own policy: ${policyWords(key.policy)}`),
+    key.policy !== null && hint(`Own policy: ${policyWords(key.policy)}`),
   )
   if (key.revoked_at !== null) return el('li', { class: 'entry' }, about)
   const panel = rowPanel()
@@ -94,7 +94,6 @@ export function keyEntry(key: Key, called: string, context: PageContext): HTMLEl
 
 /** What kind of key it is. */
 function keyTags(key: Key): HTMLElement[] {
-  const tag = (words: string, look = ''): HTMLElement => el('span', { class: `tag ${look}` }, words)
   return [
     key.sandbox ? tag('Sandbox') : tag('Live', 'live'),
     ...(key.source_control ? [tag('Source control', 'warn')] : []),

@@ -1,10 +1,11 @@
 import { post } from '../../webauthn-page/kit/api/request.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
-import { checkBox } from '../parts/fields.ts'
-import { askCommand, command, rawKeyBox } from '../parts/secret-box.ts'
+import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
+import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { checkBox, someOf } from '../parts/fields.ts'
+import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
+import type { Done } from '../shell/page-entry.ts'
 import { secretOnDemand } from './key-actions.ts'
 import { type Key, newKeyShape } from './key-shapes.ts'
 
@@ -35,9 +36,9 @@ function newKeyView(
   return el(
     'div',
     { class: 'new-key' },
-    rawKeyBox(rawKey),
+    secretBox(rawKey, 'the API key'),
     el('h3', {}, first ? 'Ask for your first approval' : 'Ask for an approval'),
-    el('p', { class: 'hint' }, 'Run this in a terminal. The answer holds the id of the request.'),
+    hint('Run this in a terminal. The answer holds the id of the request.'),
     command(askCommand(rawKey, origin), 'the command that asks for an approval'),
     el('h3', {}, 'What comes next'),
     el(
@@ -69,7 +70,7 @@ function newKeyView(
     ),
     el('h3', {}, 'If it is told by callback'),
     secretOnDemand(id),
-    el('div', { class: 'buttons' }, button('I saved the key', 'primary', done)),
+    buttonRow(button('I saved the key', 'primary', done)),
   )
 }
 
@@ -86,8 +87,6 @@ function verify(origin: string, sandbox: boolean): string {
     '\n',
   )
 }
-
-type Done = (message?: string) => Promise<void>
 
 /**
  * The form for a new key; it becomes the key, shown once. `first`: the account has had none yet. `made` runs as soon as
@@ -121,24 +120,14 @@ function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
   const sourceControl = checkBox('For a source-control integration', {
     hint: 'All its requests are high impact: whoever has a passkey must use it.',
   })
-  const scopes = scopeFields()
-  const form = el(
-    'form',
-    { novalidate: true, class: 'key-form' },
-    name.row,
-    sandbox.row,
-    sourceControl.row,
-    scopes.element,
-    submitButton(first ? 'Create your first API key' : 'Create an API key', first ? 'primary' : 'plain'),
-  )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    part.slot.clear()
-    const said = name.input.value.trim()
-    if (said === '') {
-      name.setError('Give the key a name.')
-      return name.input.focus()
-    }
+  const scopes = someOf({
+    legend: 'What it may do',
+    choices: SCOPES.map(([value, label]) => ({ value, label, checked: true })),
+    missing: 'Choose at least one.',
+  })
+  const create = async (): Promise<void> => {
+    const said = filled(name, 'Give the key a name.')
+    if (said === undefined) return
     const chosen = scopes.read()
     if (chosen === undefined) return
     const wanted = {
@@ -147,18 +136,20 @@ function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
       scopes: chosen,
       source_control: sourceControl.input.checked,
     }
-    void runOnce(form, async () => {
-      try {
-        const { raw_key: rawKey, key } = await post('/account/api-keys', wanted, newKeyShape)
-        const view = newKeyView({ rawKey, key, first }, location.origin, () => done())
-        part.turnInto('Your new API key', onceOnly(), view)
-        made()
-      } catch (error) {
-        part.slot.fail(error, { name })
-      }
-    })
-  })
-  return form
+    const { raw_key: rawKey, key } = await post('/account/api-keys', wanted, newKeyShape)
+    const view = newKeyView({ rawKey, key, first }, location.origin, () => done())
+    part.turnInto('Your new API key', onceOnly(), view)
+    made()
+  }
+  return form(
+    { class: 'key-form' },
+    () => part.slot.attempt(create, { name }),
+    name.row,
+    sandbox.row,
+    sourceControl.row,
+    scopes.element,
+    submitButton(first ? 'Create your first API key' : 'Create an API key', first ? 'primary' : 'plain'),
+  )
 }
 
 /** What a key may be used for, and how people call it. */
@@ -167,38 +158,3 @@ export const SCOPES: readonly (readonly [scope: string, words: string])[] = [
   ['approval:read', 'Read requests and wait for decisions'],
   ['approval:verify', 'Verify receipts'],
 ]
-
-/** Boxes for the scopes, all checked. */
-interface ScopeFields {
-  element: HTMLElement
-  /** The chosen ones; undefined when none is, and the fields say so. */
-  read(): string[] | undefined
-}
-
-function scopeFields(): ScopeFields {
-  const errorId = freshId('scopes-error')
-  const error = el('p', { class: 'field-error', id: errorId })
-  const boxes = SCOPES.map(([scope, words]) => {
-    const id = freshId('scope')
-    const box = el('input', { type: 'checkbox', id, checked: true, 'aria-describedby': errorId })
-    box.addEventListener('change', () => error.replaceChildren())
-    return { scope, box, row: el('p', { class: 'check' }, box, ' ', el('label', { for: id }, words)) }
-  })
-  const element = el(
-    'fieldset',
-    {},
-    el('legend', {}, 'What it may do'),
-    ...boxes.map(({ row }) => row),
-    error,
-  )
-  return {
-    element,
-    read() {
-      const chosen = boxes.filter(({ box }) => box.checked).map(({ scope }) => scope)
-      if (chosen.length > 0) return chosen
-      error.textContent = 'Choose at least one.'
-      boxes[0]?.box.focus()
-      return undefined
-    },
-  }
-}

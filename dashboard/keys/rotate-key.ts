@@ -1,13 +1,13 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { post, remove } from '../../webauthn-page/kit/api/request.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, facts, link } from '../../webauthn-page/kit/dom/element.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { type Child, el, facts, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import type { RowPanel } from '../parts/row-panel.ts'
-import { rawKeyBox } from '../parts/secret-box.ts'
+import type { RowPanel } from '../parts/rows.ts'
+import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { save } from './edit-key.ts'
@@ -18,21 +18,17 @@ import { onceOnly } from './new-key.ts'
 
 /** Says what rotating is, makes the new key, and leads to the page on which the old one is revoked. */
 export function rotateKey(key: Key, panel: RowPanel, context: PageContext): void {
-  const go = button('Make the new key', 'primary', async () => {
-    panel.slot.clear()
-    try {
-      const made = await makeSuccessor(key)
-      if (made !== undefined) panel.show(successorView(made, key, context))
-    } catch (error) {
-      panel.slot.fail(error)
-    }
-  })
+  const make = async (): Promise<void> => {
+    const made = await makeSuccessor(key)
+    if (made !== undefined) panel.show(successorView(made, key, context))
+  }
+  const go = button('Make the new key', 'primary', () => panel.slot.attempt(make))
   panel.show(
     el(
       'div',
       { class: 'panel-form' },
       el('h3', {}, 'Rotate this key in three steps'),
-      el('p', {}, ...namedKey(key)),
+      p(...namedKey(key)),
       el(
         'ol',
         { class: 'steps' },
@@ -40,12 +36,10 @@ export function rotateKey(key: Key, panel: RowPanel, context: PageContext): void
         el('li', {}, 'You put the new key wherever the old one is used.'),
         el('li', {}, 'You revoke the old key, when you see that the new one is in use.'),
       ),
-      el(
-        'p',
-        { class: 'hint' },
+      hint(
         'Each key sees only its own requests: wait with step 3 until what the old one asked is decided and read.',
       ),
-      el('div', { class: 'buttons' }, go, button('Cancel', 'plain', panel.close)),
+      buttonRow(go, button('Cancel', 'plain', panel.close)),
     ),
   )
 }
@@ -65,14 +59,12 @@ async function makeSuccessor({
   const { raw_key: rawKey, key } = made
   if (policy === null) return { rawKey, key }
   try {
-    const purpose = el(
-      'span',
-      {},
+    const purpose = [
       'Confirm that the new key ',
       ...namedKey(key),
       ' gets the rules of the one it replaces.',
       ...rulesWords({ policy }, []),
-    )
+    ]
     if (await save(key.id, { policy }, purpose)) return { rawKey, key }
   } catch (error) {
     await withdraw(key, sentenceOf(error))
@@ -102,14 +94,10 @@ function successorView(
     'div',
     { class: 'panel-form' },
     el('h3', {}, 'The new key'),
-    el('p', {}, onceOnly()),
-    rawKeyBox(rawKey),
+    p(onceOnly()),
+    secretBox(rawKey, 'the API key'),
     secretOnDemand(key.id),
-    el(
-      'div',
-      { class: 'buttons' },
-      button('I saved the new key', 'primary', () => context.go(switchOverPath(old.id, key.id))),
-    ),
+    buttonRow(button('I saved the new key', 'primary', () => context.go(switchOverPath(old.id, key.id)))),
   )
 }
 
@@ -170,7 +158,7 @@ function pairView(old: Key, fresh: Key): HTMLElement[] {
   ]
   return [
     facts(['Name', callerText(fresh.name)], ['New key', ...used(fresh)], ['Old key', ...used(old)]),
-    el('p', {}, verdict(old, fresh)),
+    p(verdict(old, fresh)),
   ]
 }
 
@@ -187,10 +175,5 @@ function choices(part: Section, { old }: Pair, context: PageContext): HTMLElemen
   const revoke = button('Revoke the old key', 'danger', () =>
     revokeKey(old, part.slot, (message) => context.go('/keys', message)),
   )
-  return el(
-    'div',
-    { class: 'buttons' },
-    revoke,
-    link(context.href('/keys'), 'Later', { class: 'button plain' }),
-  )
+  return buttonRow(revoke, link(context.href('/keys'), 'Later', { class: 'button plain' }))
 }

@@ -1,19 +1,19 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { patch, post } from '../../webauthn-page/kit/api/request.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Attributes, type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { type Attributes, type Child, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { form } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
 import { type ChoiceField, choiceField } from '../parts/fields.ts'
-import { type RowPanel, rowPanel } from '../parts/row-panel.ts'
+import { entry, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { ROLES, roleName } from '../shell/account-view.ts'
+import type { Done } from '../shell/page-entry.ts'
 import { type InvitationLink, type Member, newLinkShape } from './member-shapes.ts'
-
-type Done = (message?: string) => Promise<void>
 
 /** A request keeps the approvers it was made with (T79): whoever takes a right away must know what it does not take. */
 const OPEN_REQUESTS =
@@ -21,23 +21,23 @@ const OPEN_REQUESTS =
 
 /** One person of the account, and what the owner can do about them. */
 export function memberEntry(member: Member, done: Done): HTMLElement {
-  const about = el(
-    'div',
-    {},
-    el('p', { class: 'entry-name' }, callerText(member.name), ...tags(member)),
+  const name = [
+    callerText(member.name),
+    tag(roleName(member.role)),
+    member.state === 'invited' && tag('Invited', 'warn'),
+  ]
+  const about = [
     ...nameWarnings(member.name),
-    el('p', { class: 'hint' }, callerText(member.email), ...times(member)),
-    member.approver !== null &&
-      el('p', { class: 'hint' }, 'Reference ', el('span', { class: 'mono' }, member.approver)),
+    hint(callerText(member.email), ...times(member)),
+    member.approver !== null && hint('Reference ', el('span', { class: 'mono' }, member.approver)),
     lacksFactor(member) &&
       el('p', { class: 'field-error' }, 'Has no passkey and no codes, and cannot decide.'),
-  )
-  if (member.role === 'owner') return el('li', { class: 'entry' }, about)
+  ]
+  if (member.role === 'owner') return entry(name, about)
   const panel = rowPanel()
   const named = (verb: string): Attributes => ({ 'aria-label': `${verb}: ${visibleString(member.name)}` })
-  return el(
-    'li',
-    { class: 'entry' },
+  return entry(
+    name,
     about,
     el(
       'div',
@@ -48,11 +48,6 @@ export function memberEntry(member: Member, done: Done): HTMLElement {
     ),
     panel.element,
   )
-}
-
-function tags({ role, state }: Member): HTMLElement[] {
-  const tag = (words: string, look = ''): HTMLElement => el('span', { class: `tag ${look}` }, words)
-  return [tag(roleName(role)), ...(state === 'invited' ? [tag('Invited', 'warn')] : [])]
 }
 
 function times({ invited_at, joined_at }: Member): Child[] {
@@ -69,7 +64,7 @@ async function newLink(member: Member, panel: RowPanel): Promise<void> {
     'span',
     {},
     'Confirm that you make a new invitation link for ',
-    el('strong', {}, callerText(member.email)),
+    callerName(member.email),
     ` as an ${member.role}. The one before stops working.`,
   )
   const proof = await stepUp('member.invite', purpose, member.user_id)
@@ -80,29 +75,20 @@ async function newLink(member: Member, panel: RowPanel): Promise<void> {
 
 function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
   const role = roleField(member.role)
-  const form = el(
-    'form',
-    { novalidate: true, class: 'panel-form', 'aria-label': 'Change the role' },
-    role.row,
-    openRequests(member) && el('p', { class: 'hint' }, openRequests(member)),
-    el('div', { class: 'buttons' }, submitButton('Save'), button('Cancel', 'plain', panel.close)),
-  )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    panel.slot.clear()
+  const save = async (): Promise<void> => {
     if (role.input.value === member.role) return panel.close()
-    void runOnce(form, async () => {
-      try {
-        const proof = await stepUp('member.change', roleChange(member, role.input.value), member.user_id)
-        if (proof === undefined) return
-        await patch(`/account/members/${member.user_id}`, { role: role.input.value, proof }, okShape)
-        await done('The role is changed.')
-      } catch (error) {
-        panel.slot.fail(error)
-      }
-    })
-  })
-  return form
+    const proof = await stepUp('member.change', roleChange(member, role.input.value), member.user_id)
+    if (proof === undefined) return
+    await patch(`/account/members/${member.user_id}`, { role: role.input.value, proof }, okShape)
+    await done('The role is changed.')
+  }
+  return form(
+    { class: 'panel-form', 'aria-label': 'Change the role' },
+    () => panel.slot.attempt(save),
+    role.row,
+    openRequests(member) && hint(openRequests(member)),
+    buttonRow(submitButton('Save'), button('Cancel', 'plain', panel.close)),
+  )
 }
 
 /** Nothing names whoever has not joined yet. */
@@ -118,7 +104,7 @@ function roleChange(member: Member, wanted: string): HTMLElement {
     'span',
     {},
     'Confirm that ',
-    el('strong', {}, callerText(name)),
+    callerName(name),
     ` becomes an ${wanted} and is no longer an ${role}.`,
     ' ',
     openRequests(member),
@@ -131,7 +117,7 @@ async function remove(member: Member, done: Done): Promise<void> {
     'span',
     {},
     invited ? 'Confirm that you take the invitation of ' : 'Confirm that ',
-    el('strong', {}, callerText(member.name)),
+    callerName(member.name),
     invited ? ' back.' : ` shall leave the account. New requests will not name them. ${OPEN_REQUESTS}`,
   )
   const proof = await stepUp('member.change', purpose, member.user_id)
@@ -146,15 +132,13 @@ export function linkView(who: Child, { url, expires_at }: InvitationLink, close:
     'div',
     { class: 'panel-form' },
     el('h3', {}, 'Hand this link to ', who),
-    el(
-      'p',
-      {},
+    p(
       'It is shown only now, and works once, until ',
       moment(expires_at),
       '. Give it to them alone, by a way you trust. If they are new here, whoever opens it first signs up in their place; if they have signed up before, they sign in to accept.',
     ),
     secretBox(url, 'the invitation link'),
-    el('div', { class: 'buttons' }, button('I have handed it over', 'plain', close)),
+    buttonRow(button('I have handed it over', 'plain', close)),
   )
 }
 

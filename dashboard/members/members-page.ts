@@ -1,13 +1,20 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
-import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el, link } from '../../webauthn-page/kit/dom/element.ts'
-import { EMAIL_LENGTH, type Field, field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import {
+  EMAIL_LENGTH,
+  type Field,
+  field,
+  form,
+  NAME_LENGTH,
+  wrong,
+} from '../../webauthn-page/kit/dom/form.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { section } from '../parts/section.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
 import { policyShape } from '../settings/settings-shapes.ts'
-import type { PageContext, PageView } from '../shell/page-entry.ts'
+import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { linkView, memberEntry, roleField } from './member-entry.ts'
 import { type Member, membersShape, newMemberShape } from './member-shapes.ts'
 
@@ -34,7 +41,7 @@ function whoDecides(members: readonly Member[]): string {
 }
 
 /** Asks for whom to invite; shows the link that comes of it. */
-export function inviteSection(done: (message?: string) => Promise<void>): HTMLElement {
+function inviteSection(done: Done): HTMLElement {
   const part = section(
     'Invite somebody',
     'They get a link from you, with which they sign up or sign in, and accept.',
@@ -51,41 +58,28 @@ export function inviteSection(done: (message?: string) => Promise<void>): HTMLEl
     attributes: { autocomplete: 'off', maxlength: NAME_LENGTH },
   })
   const role = roleField('approver')
-  const form = el(
-    'form',
-    { novalidate: true, class: 'stacked', 'aria-label': 'Invite somebody' },
-    email.row,
-    name.row,
-    role.row,
-    el('div', { class: 'buttons' }, submitButton('Invite')),
-  )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    part.slot.clear()
+  const invite = async (): Promise<void> => {
     const address = readEmail(email)
     if (address === undefined) return
-    void runOnce(form, async () => {
-      try {
-        const who = el('strong', {}, callerText(address))
-        const purpose = el('span', {}, 'Confirm that you invite ', who, ` as an ${role.input.value}.`)
-        const proof = await stepUp('member.invite', purpose, address)
-        if (proof === undefined) return
-        const called = name.input.value.trim()
-        const body = {
-          email: address,
-          role: role.input.value,
-          proof,
-          ...(called === '' ? {} : { name: called }),
-        }
-        const { member, link } = await post('/account/members', body, newMemberShape)
-        const shown = linkView(callerText(member.email), link, () => void done('The invitation is out.'))
-        part.turnInto('Invitation', 'The membership begins when they accept.', shown)
-      } catch (error) {
-        part.slot.fail(error, { email, name })
-      }
-    })
-  })
-  part.body.append(form)
+    const purpose = ['Confirm that you invite ', callerName(address), ` as an ${role.input.value}.`]
+    const proof = await stepUp('member.invite', purpose, address)
+    if (proof === undefined) return
+    const called = name.input.value.trim()
+    const body = { email: address, role: role.input.value, proof, ...(called === '' ? {} : { name: called }) }
+    const { member, link } = await post('/account/members', body, newMemberShape)
+    const shown = linkView(callerText(member.email), link, () => void done('The invitation is out.'))
+    part.turnInto('Invitation', 'The membership begins when they accept.', shown)
+  }
+  part.body.append(
+    form(
+      { class: 'stacked', 'aria-label': 'Invite somebody' },
+      () => part.slot.attempt(invite, { email, name }),
+      email.row,
+      name.row,
+      role.row,
+      buttonRow(submitButton('Invite')),
+    ),
+  )
   return part.element
 }
 
@@ -93,7 +87,5 @@ export function inviteSection(done: (message?: string) => Promise<void>): HTMLEl
 function readEmail(email: Field): string | undefined {
   const address = email.input.value.trim()
   if (/^[^\s@]+@[^\s@]+$/.test(address)) return address
-  email.setError('Enter the e-mail address of whom you invite.')
-  email.input.focus()
-  return undefined
+  return wrong(email, 'Enter the e-mail address of whom you invite.')
 }

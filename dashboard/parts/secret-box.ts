@@ -3,32 +3,20 @@ import { el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** A secret to be copied; `what` completes the name of the button ("Copy the signing secret"). */
 export function secretBox(secret: string, what: string): HTMLElement {
-  return el(
-    'div',
-    { class: 'copyable secret-box' },
-    el('code', { class: 'mono' }, secret),
-    copyButton(secret, what),
-  )
-}
-
-/** The raw key, with a button that copies it. */
-export function rawKeyBox(rawKey: string): HTMLElement {
-  return el(
-    'div',
-    { class: 'copyable secret-box' },
-    el('code', { class: 'mono' }, rawKey),
-    copyButton(rawKey, 'the API key'),
-  )
+  return copyBox(el('code', { class: 'mono' }, secret), secret, what)
 }
 
 /** Keeps its lines and scrolls sideways: a command that is broken into other lines cannot be read as one. */
 export function command(text: string, what: string): HTMLElement {
-  return el(
-    'div',
-    { class: 'copyable secret-box' },
+  return copyBox(
     el('pre', { class: 'command', tabindex: 0, role: 'group', 'aria-label': what }, text),
-    copyButton(text, what),
+    text,
+    what,
   )
+}
+
+function copyBox(shown: HTMLElement, text: string, what: string): HTMLElement {
+  return el('div', { class: 'copyable secret-box' }, shown, copyButton(text, what))
 }
 
 /** What a terminal takes to ask for a first approval. */

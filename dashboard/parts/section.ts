@@ -1,7 +1,9 @@
-import { type Child, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
+import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { type Child, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
-/** One part of the account page. */
+/** One part of a page. */
 export interface Section {
   element: HTMLElement
   slot: NoticeSlot
@@ -15,7 +17,7 @@ export function section(title: string, lede: Child): Section {
   const slot = noticeSlot()
   const body = el('div', { class: 'section-body' })
   const heading = el('h2', { id, tabindex: -1 }, title)
-  const about = el('p', { class: 'hint' }, lede)
+  const about = hint(lede)
   const element = el('section', { class: 'card', 'aria-labelledby': id }, heading, about, slot.element, body)
   return {
     element,
@@ -29,4 +31,24 @@ export function section(title: string, lede: Child): Section {
       heading.focus()
     },
   }
+}
+
+/** What a part of a page shows, or why it could not be read: the rest of the page does not wait for it. */
+export type OrFailure<T> = T | { failure: unknown }
+
+/** Never throws, except that nobody is signed in. @throws RequestFailure 401 */
+export async function orFailure<T>(load: Promise<T>): Promise<OrFailure<T>> {
+  try {
+    return await load
+  } catch (failure) {
+    if (failure instanceof RequestFailure && failure.status === 401) throw failure
+    return { failure }
+  }
+}
+
+/** Says in the part what went wrong. `again` opens the page anew. */
+export function showFailure(part: Section, failure: unknown, again: () => Promise<void>): HTMLElement {
+  part.slot.fail(failure)
+  part.body.append(button('Try again', 'plain', again))
+  return part.element
 }

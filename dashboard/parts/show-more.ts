@@ -21,19 +21,17 @@ export function showMore<T>(first: ListPage<T>, { load, add, said }: MoreOptions
   let cursor = first.next_cursor
   const slot = noticeSlot()
   const more = button('Show more', 'plain', async () => {
-    if (cursor === null) return
-    slot.clear()
-    try {
-      const page = await load(cursor)
+    const next = cursor
+    if (next === null) return
+    await slot.attempt(async () => {
+      const page = await load(next)
       cursor = page.next_cursor
       const start = add(page.data, cursor === null)
       more.hidden = cursor === null
       // The focus would be lost with the button.
       if (more.hidden) start?.focus({ preventScroll: true })
       announce(said(page.data.length))
-    } catch (error) {
-      slot.fail(error)
-    }
+    })
   })
   more.hidden = cursor === null
   return el('div', { class: 'show-more' }, slot.element, more)

@@ -1,5 +1,5 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { type Child, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
@@ -29,7 +29,7 @@ export function deliverySection(id: string, log: RequestLog, { href, person }: W
   )
   part.body.append(...(log.quiet ?? []).map((quiet) => quietNote(quiet, person)))
   if (log.data.length + log.cards.length === 0) {
-    part.body.append(el('p', {}, 'Nothing was sent: no callback, no webhook, no chat.'))
+    part.body.append(p('Nothing was sent: no callback, no webhook, no chat.'))
     return part.element
   }
   const list = el('ul', { class: 'entries', 'aria-label': 'Deliveries' })
@@ -122,8 +122,8 @@ function row(
       'div',
       {},
       el('p', { class: 'entry-name' }, ...title, el('span', { class: bad ? 'tag warn' : 'tag' }, words)),
-      el('p', { class: 'hint' }, ...to),
-      next !== null && el('p', { class: 'hint' }, 'Next attempt ', moment(next)),
+      hint(...to),
+      next !== null && hint('Next attempt ', moment(next)),
       attempts.length > 0 && attemptList(attempts),
     ),
   )

@@ -1,10 +1,10 @@
 import type { Decision, Review } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { downloadButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { buttonRow, downloadButton } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, el, hint, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { timeLeft } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
-import { type CheckedReview, loadReview } from '../../webauthn-page/kit/request/checked-review.ts'
+import { type CheckedReview, loadReview, stateOf } from '../../webauthn-page/kit/request/checked-review.ts'
 import { quorumView, requestPanel } from '../../webauthn-page/kit/request/request-panel.ts'
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
 import { headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
@@ -103,15 +103,11 @@ async function look(id: string): Promise<Review | 'later' | 'anew'> {
   }
 }
 
-function stateOf({ status, cancelled, may_decide, why_not }: Review): string {
-  return [status, cancelled, may_decide, why_not].join()
-}
-
 function decideLink({ id }: Review): HTMLElement {
   return el(
     'div',
     { class: 'section-body' },
-    el('p', {}, 'It waits for you. Looking decides nothing; you confirm on the next page.'),
+    p('It waits for you. Looking decides nothing; you confirm on the next page.'),
     link(`/a/${id}`, 'Look and decide', { class: 'button primary' }),
   )
 }
@@ -121,8 +117,8 @@ function unknownRequest(context: PageContext): PageView {
     'div',
     {},
     el('h1', {}, 'No such request for you'),
-    el('p', { class: 'lede' }, 'It does not exist, or you may not see it. Check the address.'),
-    el('p', {}, link(context.href('/requests'), 'All requests')),
+    lede('It does not exist, or you may not see it. Check the address.'),
+    p(link(context.href('/requests'), 'All requests')),
   )
   return { title: 'Not found', scene }
 }
@@ -131,7 +127,7 @@ function unknownRequest(context: PageContext): PageView {
  * The request and its decision in one file, in the form of `GET /approvals/:id`: with what was asked, the signed intent and
  * every vote, so that `/verify` and `countersign verify` check not only that a decision was signed but for what.
  */
-export function recordSection({ review, context }: CheckedReview, decision: Decision): HTMLElement {
+function recordSection({ review, context }: CheckedReview, decision: Decision): HTMLElement {
   const part = section(
     'For your records',
     'What was asked, the decision and every vote in one file. The verify page and the command line check all of it; it holds the details of the request, so hand it on with care.',
@@ -148,9 +144,7 @@ export function recordSection({ review, context }: CheckedReview, decision: Deci
     decision,
   }
   part.body.append(
-    el(
-      'div',
-      { class: 'buttons' },
+    buttonRow(
       downloadButton(
         'Download the whole record',
         `${id}.json`,
@@ -158,9 +152,7 @@ export function recordSection({ review, context }: CheckedReview, decision: Deci
         `${JSON.stringify(record, null, 2)}\n`,
       ),
     ),
-    el(
-      'p',
-      { class: 'hint' },
+    hint(
       'To check it later: ',
       el('code', {}, `npx countersign verify ${id}.json --jwks ${location.origin}/.well-known/jwks.json`),
     ),

@@ -2,7 +2,7 @@ import { cutText, more } from '../../src/domain/cut-text.ts'
 import { type Child, el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { methodWord, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { RequestRow } from './request-shapes.ts'
 
 /** UTF-16 units of an action in the list; the request's own page shows all of it. */
@@ -48,7 +48,7 @@ function tableRow(
     statusCell(row),
     [el('div', { class: 'caller-cell', id: actionId }, ...actionText(row.action))],
     [
-      el('div', {}, el('strong', {}, callerText(row.requested_by.key_name))),
+      el('div', {}, callerName(row.requested_by.key_name)),
       el('div', { class: 'hint' }, moment(row.created_at)),
     ],
     decidedCell(row, person),

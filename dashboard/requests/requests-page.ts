@@ -1,12 +1,11 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
-import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
+import { el, lede } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { repeatedNames } from '../keys/key-words.ts'
 import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
-import { type Found, filterForm, findPage, RESULTS_ID } from '../parts/filtered-list.ts'
+import { filterForm, findPage, foundList } from '../parts/filtered-list.ts'
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
-import { type ListPage, showMore } from '../parts/show-more.ts'
+import type { ListPage } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { loadPeople } from './people-names.ts'
 import { keyNamesShape, type RequestRow, requestPageShape } from './request-shapes.ts'
@@ -25,11 +24,12 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
     loadKeys(context),
     loadPeople(context),
   ])
+  const table = requestTable(context.href, person)
   const scene = el(
     'div',
     { class: 'history' },
     el('h1', {}, 'Requests'),
-    el('p', { class: 'lede' }, ledeFor(context)),
+    lede(ledeFor(context)),
     filterForm({
       ...requestFilterFields(filters, keys),
       filters,
@@ -37,7 +37,17 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
       apply: (chosen) => context.go(withFilters(context.href('/requests'), chosen)),
       clear: context.href('/requests'),
     }),
-    ...results(context, filters, found, { load, person }),
+    ...(found.page === undefined
+      ? []
+      : foundList({
+          called: ['request', 'requests'],
+          filters,
+          first: found.page,
+          load: (cursor) => load([['cursor', cursor]]),
+          list: table.element,
+          add: table.add,
+          none: emptyFor(context),
+        })),
   )
   return { title: 'Requests', scene, wide: true }
 }
@@ -54,65 +64,14 @@ async function loadKeys({ account }: PageContext): Promise<KnownKey[] | undefine
   return (await get('/account/api-keys?limit=100', keyNamesShape)).data
 }
 
-interface Listing {
-  load(more: Iterable<readonly [string, string]>): Promise<ListPage<RequestRow>>
-  person: WritePerson
-}
-
-function results(
-  context: PageContext,
-  filters: Filters,
-  { page }: Found<ListPage<RequestRow>>,
-  { load, person }: Listing,
-): HTMLElement[] {
-  if (page === undefined) return []
-  const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
-  let shown = 0
-  const table = requestTable(context.href, person)
-  const none = nothing(context, filters, page.next_cursor === null)
-  const add = (rows: readonly RequestRow[], complete: boolean): HTMLElement | undefined => {
-    shown += rows.length
-    heading.textContent = countOf(shown, complete, filters)
-    table.element.hidden = shown === 0
-    none.hidden = shown > 0
-    return table.add(rows)
-  }
-  add(page.data, page.next_cursor === null)
-  return [
-    heading,
-    none,
-    table.element,
-    showMore(page, {
-      load: async (cursor) => load([['cursor', cursor]]),
-      add,
-      said: (count) => (count === 1 ? '1 more request' : `${count} more requests`),
-    }),
-  ]
-}
-
-function countOf(shown: number, complete: boolean, filters: Filters): string {
-  if (shown === 0) return filters.size === 0 && complete ? 'No requests yet' : 'Nothing matches'
-  const found = filters.size === 0 ? '' : ' found'
-  if (!complete) return shown === 1 ? `The newest request${found}` : `The newest ${shown} requests${found}`
-  return shown === 1 ? `1 request${found}` : `${shown} requests${found}`
-}
-
-/** A search looks at so many requests at a time, so that nothing found yet may not be all. */
-function nothing({ account }: PageContext, filters: Filters, complete: boolean): HTMLElement {
-  if (!complete) return el('p', {}, 'Nothing among the newest requests. “Show more” looks further back.')
-  if (filters.size > 0)
-    return el('p', {}, 'No request fits these filters. Take one of them away, or look at another time.')
-  return el(
-    'p',
-    {},
-    account.role === 'approver'
-      ? 'Once a request names you as an approver, it stays listed here.'
-      : 'Once an application or agent asks for an approval with a key of this account, it stays listed here.',
-  )
+function emptyFor({ account }: PageContext): string {
+  return account.role === 'approver'
+    ? 'Once a request names you as an approver, it stays listed here.'
+    : 'Once an application or agent asks for an approval with a key of this account, it stays listed here.'
 }
 
 /** As the service and the address name them. */
-export const REQUEST_FILTERS = ['q', 'status', 'high_impact', 'sandbox', 'key', 'from', 'to'] as const
+const REQUEST_FILTERS = ['q', 'status', 'high_impact', 'sandbox', 'key', 'from', 'to'] as const
 
 const ANY = ['', 'Any'] as const
 const CHOICES: Record<'status' | 'high_impact' | 'sandbox', readonly Choice[]> = {
@@ -128,14 +87,14 @@ const CHOICES: Record<'status' | 'high_impact' | 'sandbox', readonly Choice[]> =
 }
 
 /** An API key by which a list can be narrowed. */
-export interface KnownKey {
+interface KnownKey {
   id: string
   name: string
   key_prefix: string
 }
 
 /** The fields of the history's filters; without `keys` one names a key by its id. */
-export function requestFilterFields(
+function requestFilterFields(
   filters: Filters,
   keys: readonly KnownKey[] | undefined,
 ): { search: Field; others: (Field | ChoiceField)[] } {

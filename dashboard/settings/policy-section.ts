@@ -1,27 +1,24 @@
 import { put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
+import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { type Child, el, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Member } from '../members/member-shapes.ts'
-import { checkBox } from '../parts/fields.ts'
+import { checkBox, quorumField, readQuorum } from '../parts/fields.ts'
 import { section } from '../parts/section.ts'
+import type { Done } from '../shell/page-entry.ts'
 import { policyWarnings, WAYS_OUT } from './policy-warnings.ts'
 import { type Policy, policyShape } from './settings-shapes.ts'
 
 /** Who decides, and how. Open requests keep the policy they were made under. */
-export function policySection(
-  policy: Policy,
-  members: readonly Member[],
-  done: (message: string) => Promise<void>,
-): HTMLElement {
+export function policySection(policy: Policy, members: readonly Member[], done: Done): HTMLElement {
   const part = section(
     'Policy',
     'Who decides about requests of this account. It counts from the next request on; one rejection always rejects.',
   )
   const who = approverBoxes(policy, members)
-  const quorum = quorumField(policy.quorum)
+  const quorum = quorumField('Approvals needed', 'How many different people must approve.', policy.quorum)
   const passkeys = checkBox('Passkeys only', {
     hint: 'Nobody can decide with a code from an authenticator app.',
     checked: policy.passkey_only,
@@ -31,69 +28,42 @@ export function policySection(
     checked: policy.high_impact,
   })
   const reminders = reminderField(policy.reminders)
-  const form = el(
-    'form',
-    { novalidate: true, class: 'stacked', 'aria-label': 'Policy' },
-    who.element,
-    quorum.row,
-    passkeys.row,
-    impact.row,
-    reminders.row,
-    el('div', { class: 'buttons' }, submitButton('Save the policy')),
-  )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    part.slot.clear()
+  const save = async (): Promise<void> => {
     const approvers = who.read()
-    const needed = readQuorum(quorum, Math.max(1, approvers.length))
+    const needed = readQuorum(quorum, Math.max(1, approvers.length), 'Only one person is named')
     const reminded = reminders.read()
     if (needed === undefined || reminded === undefined) return
-    void runOnce(form, async () => {
-      try {
-        const rules = {
-          approvers,
-          quorum: needed,
-          passkey_only: passkeys.input.checked,
-          high_impact: impact.input.checked,
-          reminders: reminded,
-        }
-        const proof = await stepUp('policy.change', policyPurpose(rules, members))
-        if (proof === undefined) return
-        await put('/account/policy', { ...rules, proof }, policyShape)
-        await done('The policy is saved.')
-      } catch (error) {
-        if (error instanceof RequestFailure && error.code === 'no_eligible_approver')
-          part.slot.show('error', `with this policy nobody could approve anything. ${WAYS_OUT}`)
-        else part.slot.fail(error, { quorum, reminders })
-      }
-    })
-  })
-  part.body.append(...policyWarnings(policy), form)
+    const rules = {
+      approvers,
+      quorum: needed,
+      passkey_only: passkeys.input.checked,
+      high_impact: impact.input.checked,
+      reminders: reminded,
+    }
+    const proof = await stepUp('policy.change', policyPurpose(rules, members))
+    if (proof === undefined) return
+    try {
+      await put('/account/policy', { ...rules, proof }, policyShape)
+    } catch (error) {
+      if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
+      return part.slot.show('error', `with this policy nobody could approve anything. ${WAYS_OUT}`)
+    }
+    await done('The policy is saved.')
+  }
+  part.body.append(
+    ...policyWarnings(policy),
+    form(
+      { class: 'stacked', 'aria-label': 'Policy' },
+      () => part.slot.attempt(save, { quorum, reminders }),
+      who.element,
+      quorum.row,
+      passkeys.row,
+      impact.row,
+      reminders.row,
+      buttonRow(submitButton('Save the policy')),
+    ),
+  )
   return part.element
-}
-
-function quorumField(quorum: number): Field {
-  return field({
-    label: 'Approvals needed',
-    name: 'quorum',
-    hint: 'How many different people must approve.',
-    attributes: {
-      inputmode: 'numeric',
-      autocomplete: 'off',
-      maxlength: 2,
-      class: 'input short-input',
-      value: quorum,
-    },
-  })
-}
-
-function readQuorum(quorum: Field, most: number): number | undefined {
-  const said = quorum.input.value.trim()
-  const needed = /^\d+$/.test(said) ? Number(said) : 0
-  if (needed >= 1 && needed <= most) return needed
-  quorum.setError(most === 1 ? 'Only one person is named: enter 1.' : `Enter a number from 1 to ${most}.`)
-  quorum.input.focus()
-  return undefined
 }
 
 /** A policy as it is sent: people by their ids; nobody means the owner alone. */
@@ -110,7 +80,7 @@ function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
     'span',
     {},
     'Confirm the new policy of the account. Approvers: ',
-    ...named.flatMap(({ name }, index): Child[] => [index > 0 && ', ', el('strong', {}, callerText(name))]),
+    ...named.flatMap(({ name }, index): Child[] => [index > 0 && ', ', callerName(name)]),
     '. Approvals needed: ',
     el('strong', {}, `${quorum}`),
     '. Passkeys only: ',
@@ -156,11 +126,7 @@ function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxe
     'fieldset',
     {},
     el('legend', {}, 'Approvers'),
-    el(
-      'p',
-      { class: 'hint' },
-      able.length === 1 ? 'Invite people on the members page to name more.' : 'Nobody ticked: you alone.',
-    ),
+    hint(able.length === 1 ? 'Invite people on the members page to name more.' : 'Nobody ticked: you alone.'),
     ...boxes.map(({ row }) => row),
   )
   return {

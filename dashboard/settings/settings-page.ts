@@ -1,12 +1,12 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch } from '../../webauthn-page/kit/api/request.ts'
-import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/field.ts'
+import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { membersShape } from '../members/member-shapes.ts'
 import { section } from '../parts/section.ts'
-import type { PageContext, PageView } from '../shell/page-entry.ts'
+import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { policySection } from './policy-section.ts'
 import { type Account, accountShape, policyShape } from './settings-shapes.ts'
 
@@ -29,10 +29,7 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
 }
 
 /** What the account is called: approvers see it as where a request comes from. */
-export function nameSection(
-  { id, name, created_at }: Account,
-  done: (message: string) => Promise<void>,
-): HTMLElement {
+function nameSection({ id, name, created_at }: Account, done: Done): HTMLElement {
   const part = section('Account', 'Approvers see its name beside every request.')
   const called = field({
     label: 'Name of the account',
@@ -40,30 +37,21 @@ export function nameSection(
     hint: 'Open requests keep the name they were made under.',
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: name },
   })
-  const form = el(
-    'form',
-    { novalidate: true, class: 'stacked', 'aria-label': 'Name of the account' },
-    called.row,
-    el('div', { class: 'buttons' }, submitButton('Save the name', 'plain')),
+  const save = async (): Promise<void> => {
+    const wanted = filled(called, 'Give the account a name.')
+    if (wanted === undefined) return
+    await patch('/account', { name: wanted }, okShape)
+    await done('The account has a new name.')
+  }
+  part.body.append(
+    facts(['Account id', el('code', {}, id)], ['Created', day(created_at)]),
+    form(
+      { class: 'stacked', 'aria-label': 'Name of the account' },
+      () => part.slot.attempt(save, { name: called }),
+      called.row,
+      buttonRow(submitButton('Save the name', 'plain')),
+    ),
   )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    part.slot.clear()
-    const wanted = called.input.value.trim()
-    if (wanted === '') {
-      called.setError('Give the account a name.')
-      return called.input.focus()
-    }
-    void runOnce(form, async () => {
-      try {
-        await patch('/account', { name: wanted }, okShape)
-        await done('The account has a new name.')
-      } catch (error) {
-        part.slot.fail(error, { name: called })
-      }
-    })
-  })
-  part.body.append(facts(['Account id', el('code', {}, id)], ['Created', day(created_at)]), form)
   return part.element
 }
 
@@ -71,7 +59,7 @@ const NUMBER = new Intl.NumberFormat()
 const MONTH = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
 /** How many requests this month took, of how many. */
-export function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
+function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
   const { limit, used, month, resets_at } = quota
   const part = section('Quota', 'Requests of this calendar month in UTC, sandbox requests counted.')
   const name = MONTH.format(new Date(`${month}-01T00:00:00Z`))
@@ -97,7 +85,7 @@ export function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
           moment(resets_at),
           '. Whoever runs this service can raise it.',
         )
-      : el('p', { class: 'hint' }, 'It begins anew ', moment(resets_at), '.'),
+      : hint('It begins anew ', moment(resets_at), '.'),
   )
   return part.element
 }

@@ -1,11 +1,11 @@
-import { okShape } from '../../webauthn-page/kit/api/contract.ts'
-import { remove } from '../../webauthn-page/kit/api/request.ts'
+import { okShape, sessionShape, type User } from '../../webauthn-page/kit/api/contract.ts'
+import { get, RequestFailure, remove } from '../../webauthn-page/kit/api/request.ts'
+import type { Shape } from '../../webauthn-page/kit/api/shape.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import type { AccountView } from './account-view.ts'
+import { type AccountInvitation, type AccountView, accountsOf, accountsShape } from './account-view.ts'
 import { pageHref } from './addresses.ts'
-import type { Session } from './session.ts'
 
 /** Shows who is signed in, what they look at, and the way out. `look` opens the dashboard of another account. */
 export function showSession(
@@ -87,4 +87,33 @@ function isBelow(path: string, parent: string): boolean {
 export function hideNavigation(): void {
   const bar = document.querySelector<HTMLElement>('#navigation')
   if (bar !== null) bar.hidden = true
+}
+
+/** Who is signed in and where they may look. */
+export interface Session {
+  user: User
+  accounts: [AccountView, ...AccountView[]]
+  invitations: readonly AccountInvitation[]
+}
+
+const shape: Shape<Session> = (value, path) => {
+  const { user } = sessionShape(value, path)
+  const { accounts, invitations = [] } = accountsShape(value, path)
+  return { user, accounts: accountsOf(user, accounts), invitations }
+}
+
+/** Undefined when nobody is signed in. @throws RequestFailure, ShapeError */
+export async function loadSession(): Promise<Session | undefined> {
+  try {
+    return await get('/session', shape)
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 401) return undefined
+    throw error
+  }
+}
+
+/** The account the address names; the first one when it names none. Undefined for one this person may not look at. */
+export function chosenAccount({ accounts }: Session, query: URLSearchParams): AccountView | undefined {
+  const wanted = query.get('account')
+  return wanted === null ? accounts[0] : accounts.find(({ id }) => id === wanted)
 }

@@ -10,6 +10,9 @@ export interface PageView {
   wide?: boolean
 }
 
+/** Opens the page anew, and says there, as a success, what was done. */
+export type Done = (message?: string) => Promise<void>
+
 /** What every page gets, whoever looks. */
 export interface Visit {
   /** What the `:names` of the page's path stand for. */
@@ -17,8 +20,7 @@ export interface Visit {
   query: URLSearchParams
   /** Aborted as soon as another page, or this one anew, is opened. */
   signal: AbortSignal
-  /** Opens this page anew and says there, as a success, what was done. */
-  done(message?: string): Promise<void>
+  done: Done
   /** Opens another page of the dashboard, likewise. */
   go(path: string, message?: string): Promise<void>
 }

@@ -1,15 +1,21 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { AccountView } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
-import { hideNavigation, showNavigation, showSession } from './header.ts'
+import {
+  chosenAccount,
+  hideNavigation,
+  loadSession,
+  type Session,
+  showNavigation,
+  showSession,
+} from './header.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
-import { chosenAccount, loadSession, type Session } from './session.ts'
 
 /** How a page came to be opened: it decides where focus and scrolling go. */
 interface Opening {
@@ -220,15 +226,15 @@ function failureView(error: unknown, again: () => Promise<void>): PageView {
 
 /** For an address that leads nowhere. */
 function unknownView(): PageView {
-  return stopped('There is no such page', el('p', {}, link('/', 'Go to the start')))
+  return stopped('There is no such page', p(link('/', 'Go to the start')))
 }
 
 /** For an account in the address that this person may not look at, or not any more. */
 function foreignView(): PageView {
   return stopped(
     'No such account for you',
-    el('p', {}, 'You may not look at the account in this address, or not any more.'),
-    el('p', {}, link('/', 'Go to your own')),
+    p('You may not look at the account in this address, or not any more.'),
+    p(link('/', 'Go to your own')),
   )
 }
 
@@ -236,14 +242,12 @@ function foreignView(): PageView {
 function closedView(account: AccountView, own: string | undefined): PageView {
   return stopped(
     'This page is not open to you',
-    el(
-      'p',
-      {},
+    p(
       'In the account ',
-      el('strong', {}, callerText(account.name)),
+      callerName(account.name),
       ` you are ${account.role}; only its owner sees this page.`,
     ),
-    own === undefined ? '' : el('p', {}, link(own, 'See this page for your own account')),
+    own === undefined ? '' : p(link(own, 'See this page for your own account')),
   )
 }
 

@@ -1,8 +1,8 @@
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
-import { runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
-import { field } from '../../webauthn-page/kit/dom/field.ts'
+import { submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { type NoticeKind, notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Comparison, compareAction, compareContext } from './check-receipts.ts'
 import { WEAK_HASH } from './verdict.ts'
@@ -26,14 +26,6 @@ export function compareForm(receipt: ReceiptInput, keys: readonly VerificationKe
     attributes: { rows: 3, autocomplete: 'off' },
   })
   const answers = el('div', { class: 'compared', role: 'status' })
-  const form = el(
-    'form',
-    { novalidate: true },
-    action.row,
-    context.row,
-    submitButton('Compare', 'plain'),
-    answers,
-  )
   const compare = async (): Promise<void> => {
     const said: Said[] = []
     if (action.input.value !== '')
@@ -43,10 +35,6 @@ export function compareForm(receipt: ReceiptInput, keys: readonly VerificationKe
     if (said.length === 0) said.push(['info', 'Enter an action, or details, first.'])
     answers.replaceChildren(...said.map(([kind, sentence]) => notice(kind, sentence)))
   }
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    void runOnce(form, compare)
-  })
   return el(
     'details',
     { class: 'exact' },
@@ -54,8 +42,8 @@ export function compareForm(receipt: ReceiptInput, keys: readonly VerificationKe
     el(
       'div',
       { class: 'exact-body' },
-      el('p', { class: 'hint' }, 'What you enter stays in this browser, too.'),
-      form,
+      hint('What you enter stays in this browser, too.'),
+      form({}, compare, action.row, context.row, submitButton('Compare', 'plain'), answers),
     ),
   )
 }

@@ -1,5 +1,5 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { MAX_BYTES } from './read-subject.ts'
 
 /** What came out of a drop or the file chooser. */
@@ -35,9 +35,9 @@ export function dropZone(
   const element = el(
     'div',
     { class: 'drop-zone' },
-    el('p', {}, 'Drop a receipt here, or'),
+    p('Drop a receipt here, or'),
     open,
-    el('p', { class: 'hint' }, 'A JSON file of up to 1 MiB. It does not leave this browser.'),
+    hint('A JSON file of up to 1 MiB. It does not leave this browser.'),
     input,
   )
   const drop = (data: DataTransfer): void => {

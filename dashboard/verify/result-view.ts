@@ -4,7 +4,7 @@ import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, facts } from '../../webauthn-page/kit/dom/element.ts'
+import { el, facts, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import {
@@ -60,7 +60,7 @@ export function noneView(heading: string, sentence: string): HTMLElement {
       'div',
       { class: 'verdict none' },
       el('h2', { tabindex: -1 }, heading),
-      el('p', {}, sentence),
+      p(sentence),
       el(
         'p',
         { class: 'note' },
@@ -110,9 +110,7 @@ function approvedWords(examination: Examination): HTMLElement | undefined {
     'section',
     { class: 'card', 'aria-labelledby': 'words-title' },
     el('h3', { id: 'words-title' }, 'What was decided on'),
-    el(
-      'p',
-      { class: 'hint' },
+    hint(
       intent === undefined
         ? 'As it stands next to the receipt. It fits the short hash of 64 bits, which is a hint and no proof.'
         : 'The signature covers exactly this text. Whether it is true what the text says, nobody has checked.',

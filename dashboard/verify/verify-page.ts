@@ -3,9 +3,9 @@ import { visibleString } from '../../src/domain/text.ts'
 import { examineJwks } from '../../src/signing/examine-receipt.ts'
 import { JwksError } from '../../src/signing/jwks.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
-import { button, runOnce, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field } from '../../webauthn-page/kit/dom/field.ts'
+import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, el, hint, lede } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import type { PageView, Visit } from '../shell/page-entry.ts'
 import { type Brought, dropZone } from './drop-zone.ts'
@@ -46,9 +46,7 @@ class Bench {
       'div',
       { class: 'verify' },
       el('h1', {}, 'Verify a receipt'),
-      el(
-        'p',
-        { class: 'lede' },
+      lede(
         'Was it really approved? The check runs in this browser. What you drop or paste does not leave it; only an id is sent to the service, to fetch its receipt.',
       ),
       this.#entry(),
@@ -69,11 +67,7 @@ class Bench {
   }
 
   #entry(): HTMLElement {
-    const form = el('form', { novalidate: true }, this.#text.row, submitButton('Check'))
-    form.addEventListener('submit', (event) => {
-      event.preventDefault()
-      void runOnce(form, () => this.#check({ text: this.#text.input.value }))
-    })
+    const check = (): Promise<void> => this.#check({ text: this.#text.input.value })
     const zone = dropZone(
       this.#signal,
       (brought) => this.#check(brought),
@@ -83,7 +77,14 @@ class Bench {
       this.#pinned = keys
       if (this.#last !== undefined) await this.#check(this.#last, { focus: false })
     })
-    return el('div', { class: 'card' }, zone, form, this.#slot.element, pin)
+    return el(
+      'div',
+      { class: 'card' },
+      zone,
+      form({}, check, this.#text.row, submitButton('Check')),
+      this.#slot.element,
+      pin,
+    )
   }
 
   async #check(brought: Brought, { focus = true } = {}): Promise<void> {
@@ -131,7 +132,7 @@ class Bench {
  * Takes a key set that somebody saved earlier: from then on nothing is fetched, and the service can no longer choose the
  * keys it is checked by. `changed` is told the keys, or undefined when they are put away again.
  */
-export function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>): HTMLElement {
+function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>): HTMLElement {
   const jwks = field({
     label: 'Key set (jwks.json)',
     name: 'jwks',
@@ -140,13 +141,6 @@ export function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise
     attributes: { rows: 4, autocomplete: 'off' },
   })
   const slot = noticeSlot()
-  const form = el(
-    'form',
-    { novalidate: true },
-    jwks.row,
-    submitButton('Use this key set', 'plain'),
-    slot.element,
-  )
   const forget = async (): Promise<void> => {
     jwks.input.value = ''
     slot.show('info', 'The keys that this service publishes are used again.')
@@ -165,27 +159,21 @@ export function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise
       await changed(keys)
     } catch (error) {
       if (!(error instanceof JwksError)) throw error
-      jwks.setError(`This key set cannot be used: ${visibleString(error.message)}.`)
-      jwks.input.focus()
+      wrong(jwks, `This key set cannot be used: ${visibleString(error.message)}.`)
     }
   }
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    void runOnce(form, use)
-  })
   return el(
     'details',
     { class: 'exact' },
     el('summary', {}, 'Use a key set that you saved'),
-    el('div', { class: 'exact-body' }, lede(), form),
-  )
-}
-
-function lede(): HTMLElement {
-  return el(
-    'p',
-    { class: 'hint' },
-    'Otherwise the keys come from this service itself. With a key set of your own you need not trust it, nor be online.',
+    el(
+      'div',
+      { class: 'exact-body' },
+      hint(
+        'Otherwise the keys come from this service itself. With a key set of your own you need not trust it, nor be online.',
+      ),
+      form({}, use, jwks.row, submitButton('Use this key set', 'plain'), slot.element),
+    ),
   )
 }
 

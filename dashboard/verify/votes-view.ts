@@ -1,6 +1,6 @@
 import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { whoActed } from './check-receipts.ts'
 import { type CheckLine, checkLines } from './verdict.ts'
@@ -16,7 +16,7 @@ export function votesView(
     'section',
     { class: 'card', 'aria-labelledby': 'votes-title' },
     el('h3', { id: 'votes-title' }, count === 1 ? 'One vote' : `${count} votes`),
-    el('p', { class: 'hint' }, unsigned.length === 0 ? ALL_SIGNED : ONE_OUTCOME),
+    hint(unsigned.length === 0 ? ALL_SIGNED : ONE_OUTCOME),
     el(
       'ol',
       { class: 'votes' },

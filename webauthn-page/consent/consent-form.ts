@@ -4,8 +4,8 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import { type Consent, consentedShape, consentOptionsShape, type User } from '../kit/api/contract.ts'
 import { post, RequestFailure } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
-import { announce, el, link } from '../kit/dom/element.ts'
-import { type Field, field, readCode } from '../kit/dom/field.ts'
+import { announce, el, link, p } from '../kit/dom/element.ts'
+import { type Field, field, readCode } from '../kit/dom/form.ts'
 import { noticeSlot } from '../kit/dom/notice.ts'
 import { promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
 import { type MethodChoice, methodChoice } from '../kit/request/ballot-fields.ts'
@@ -25,13 +25,7 @@ export interface ConsentFormOptions {
 /** The matching code, the way of confirming, and the two answers side by side. */
 export function consentForm(consent: Consent, options: ConsentFormOptions): HTMLElement {
   if (consent.methods.length === 0)
-    return el(
-      'p',
-      {},
-      'You have no passkey or code yet. ',
-      link('/account', 'Set one up'),
-      ', then come back.',
-    )
+    return p('You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.')
   const choice = methodChoice(consent.methods)
   const slot = noticeSlot()
   const code = matchingCodeField()

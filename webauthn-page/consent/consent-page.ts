@@ -1,7 +1,7 @@
 import { showFailure, showInvitation, showMismatch, showNotFound } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
-import { announce, type Child, el, facts, link } from '../kit/dom/element.ts'
+import { announce, type Child, el, facts, link, p } from '../kit/dom/element.ts'
 import { moment, timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
@@ -226,32 +226,25 @@ function outcomePanel(consent: Consent): HTMLElement {
 function outcome({ status, collected, tries_left }: Consent): HTMLElement[] {
   if (status === 'approved' && collected !== undefined)
     return [
-      el(
-        'p',
-        {},
+      p(
         'The key was given out once, to ',
         el('span', { class: 'mono' }, collected.address ?? 'an unknown address'),
         '. If that was not your agent, revoke the key at once.',
       ),
-      el('p', {}, link('/keys', 'See or revoke the key', { class: 'button primary' })),
+      p(link('/keys', 'See or revoke the key', { class: 'button primary' })),
     ]
   if (status === 'approved')
     return [
-      el(
-        'p',
-        {},
+      p(
         'The agent gets its key when it asks next, within ten minutes. This page tells when that was, and from where. You can close it.',
       ),
     ]
-  if (status === 'expired')
-    return [el('p', {}, 'It ran out, or gave way to a newer request. Nobody got a key.')]
+  if (status === 'expired') return [p('It ran out, or gave way to a newer request. Nobody got a key.')]
   return tries_left <= 0
     ? [
-        el(
-          'p',
-          {},
+        p(
           'Nobody got a key. If you typed what your agent showed, have it ask again; if somebody told you what to type, tell whoever runs this service.',
         ),
       ]
-    : [el('p', {}, 'Nobody got a key.')]
+    : [p('Nobody got a key.')]
 }

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
+import { type PendingRequest, pendingShape, sessionShape } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
 import { announce, type Child, el, link } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
@@ -10,6 +10,7 @@ import {
   type CheckedReview,
   loadReview,
   MismatchError,
+  stateOf,
 } from '../kit/request/checked-review.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
@@ -173,11 +174,6 @@ export class DecidePage {
     clearTimeout(this.#timer)
     this.#stopClock()
   }
-}
-
-/** What decides between a small update and a new scene. */
-function stateOf(review: Review): string {
-  return [review.status, review.cancelled, review.may_decide, review.why_not].join()
 }
 
 function isFinal(error: unknown): boolean {

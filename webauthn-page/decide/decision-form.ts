@@ -3,14 +3,14 @@ import { decisionOptionsShape, type Review, voteAnswerShape } from '../kit/api/c
 import { post, RequestFailure } from '../kit/api/request.ts'
 import { type ButtonLook, button } from '../kit/dom/button.ts'
 import { announce, el } from '../kit/dom/element.ts'
-import { readCode } from '../kit/dom/field.ts'
+import { readCode } from '../kit/dom/form.ts'
 import { noticeSlot } from '../kit/dom/notice.ts'
 import { promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
 import { commentField, methodChoice } from '../kit/request/ballot-fields.ts'
 import { checkIntent, MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
-import { callerText } from '../kit/show/caller-text.ts'
+import { callerName } from '../kit/show/caller-text.ts'
 
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */
@@ -70,7 +70,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
 /** Beside the buttons: whose vote it is, is part of what they decide. */
 function decidingFor({ on_behalf_of: other }: Review): HTMLElement | undefined {
   if (other === undefined || other === null) return undefined
-  return el('p', { class: 'deciding-for' }, 'You decide for ', el('strong', {}, callerText(other.name)), '.')
+  return el('p', { class: 'deciding-for' }, 'You decide for ', callerName(other.name), '.')
 }
 
 function decisionButtons(

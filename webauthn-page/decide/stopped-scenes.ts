@@ -1,37 +1,25 @@
 import { okShape, type User } from '../kit/api/contract.ts'
 import { remove } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
-import { el } from '../kit/dom/element.ts'
+import { lede, p } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
-import { showScene } from '../kit/dom/stage.ts'
+import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { signInPanel } from '../sign-in/sign-in.ts'
 
 /** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */
 export function showInvitation(focus: boolean, signedIn: (user: User) => void): void {
-  const scene = el(
-    'div',
-    {},
-    el('h1', {}, 'Sign in to see this request'),
-    el(
-      'p',
-      { class: 'lede' },
-      'Somebody asks for your decision. What it is about is shown only to its approvers.',
-    ),
+  const scene = plainScene(
+    'Sign in to see this request',
+    lede('Somebody asks for your decision. What it is about is shown only to its approvers.'),
     signInPanel(signedIn),
   )
   showScene('Sign in', scene, { focus })
 }
 
 export function showNotFound(): void {
-  const scene = el(
-    'div',
-    {},
-    el('h1', {}, 'No such request for you'),
-    el(
-      'p',
-      { class: 'lede' },
-      'It does not exist, or it asks somebody else. Check the link, or sign in as the person it names.',
-    ),
+  const scene = plainScene(
+    'No such request for you',
+    lede('It does not exist, or it asks somebody else. Check the link, or sign in as the person it names.'),
     button('Sign in as somebody else', 'plain', async () => {
       await remove('/session', okShape).catch(() => {})
       location.reload()
@@ -42,25 +30,17 @@ export function showNotFound(): void {
 
 /** The alarm: something between this page and the service is not what it says. */
 export function showMismatch(error: Error): void {
-  const scene = el(
-    'div',
-    {},
-    el('h1', {}, 'Stopped for your safety'),
+  const scene = plainScene(
+    'Stopped for your safety',
     notice('error', error.message, ' Nothing was signed.'),
-    el(
-      'p',
-      {},
-      'Do not approve this request any other way. Tell whoever runs this service what this page says.',
-    ),
+    p('Do not approve this request any other way. Tell whoever runs this service what this page says.'),
   )
   showScene('Stopped', scene)
 }
 
 export function showFailure(error: unknown, again: () => Promise<void>): void {
-  const scene = el(
-    'div',
-    {},
-    el('h1', {}, 'The request could not be loaded'),
+  const scene = plainScene(
+    'The request could not be loaded',
     notice('error', sentenceOf(error)),
     button('Try again', 'primary', again),
   )

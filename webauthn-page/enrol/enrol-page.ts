@@ -1,11 +1,11 @@
-import { type Invitation, invitationShape, okShape, sessionShape, type User } from '../kit/api/contract.ts'
-import { get, post, RequestFailure } from '../kit/api/request.ts'
-import { button } from '../kit/dom/button.ts'
-import { type Child, el, link } from '../kit/dom/element.ts'
+import { type Invitation, invitationShape, okShape, type User } from '../kit/api/contract.ts'
+import { post, RequestFailure } from '../kit/api/request.ts'
+import { button, buttonRow } from '../kit/dom/button.ts'
+import { type Child, el, lede, link, p } from '../kit/dom/element.ts'
 import { notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
-import { showScene, showUser, takeToken } from '../kit/dom/stage.ts'
-import { callerText } from '../kit/show/caller-text.ts'
-import { signInPanel } from '../sign-in/sign-in.ts'
+import { plainScene, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
+import { callerName, callerText } from '../kit/show/caller-text.ts'
+import { signInPanel, whoIsSignedIn } from '../sign-in/sign-in.ts'
 import { type Enrolment, factorChoice, personFields } from './factor-choice.ts'
 
 /** `/setup#<token>` and `/enroll#<token>`. */
@@ -36,7 +36,7 @@ function showIncomplete(): void {
       'warning',
       'this address is only half of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
     ),
-    el('p', {}, 'Open the link you were given again, from where you got it.'),
+    p('Open the link you were given again, from where you got it.'),
     signUpDone(),
   )
 }
@@ -48,18 +48,18 @@ function showDeadLink(): void {
     notice('error', 'the link has expired or was already used.'),
     signUpDone(),
     setup
-      ? el('p', {}, 'Nobody signed up yet? Restart the service: it then prints a new link.')
-      : el('p', {}, 'Not enrolled yet? Ask the person who sent you the link for a new one.'),
+      ? p('Nobody signed up yet? Restart the service: it then prints a new link.')
+      : p('Not enrolled yet? Ask the person who sent you the link for a new one.'),
   )
 }
 
 function signUpDone(): HTMLElement {
   const question = location.pathname === '/setup' ? 'Signed up already? ' : 'Enrolled already? '
-  return el('p', {}, question, link('/signin', 'Sign in'), '.')
+  return p(question, link('/signin', 'Sign in'), '.')
 }
 
 function showStopped(title: string, ...parts: Child[]): void {
-  showScene(title, el('div', {}, el('h1', {}, title), ...parts), { focus: false })
+  showScene(title, plainScene(title, ...parts), { focus: false })
 }
 
 function showEnrolment(token: string, invitation: Invitation): void {
@@ -74,11 +74,9 @@ function showEnrolment(token: string, invitation: Invitation): void {
     back: () => showScene(title, scene),
   }
   const title = setup ? 'Set up' : 'Enrol'
-  const scene = el(
-    'div',
-    {},
-    el('h1', {}, setup ? 'Set up Countersign' : headingOf(invitation)),
-    el('p', { class: 'lede' }, setup ? 'You become the owner of the first account.' : greeting(invitation)),
+  const scene = plainScene(
+    setup ? 'Set up Countersign' : headingOf(invitation),
+    lede(setup ? 'You become the owner of the first account.' : greeting(invitation)),
     el('div', { class: 'card' }, about?.element, ...factorChoice(enrolment)),
   )
   showScene(title, scene, { focus: false })
@@ -97,7 +95,7 @@ function greeting(invitation: Invitation): HTMLElement {
     'Welcome',
     name !== null && name !== '' && el('span', {}, ', ', callerText(name)),
     '. ',
-    email !== null && el('span', {}, 'You enrol as ', el('strong', {}, callerText(email)), '.'),
+    email !== null && el('span', {}, 'You enrol as ', callerName(email), '.'),
   )
 }
 
@@ -108,13 +106,7 @@ function joining({ account_name, role }: Invitation): HTMLElement | undefined {
     role === 'auditor'
       ? 'you see its requests and its audit log, and decide nothing'
       : 'you decide requests that name you'
-  return el(
-    'span',
-    {},
-    'You are asked to join ',
-    el('strong', {}, callerText(account_name)),
-    ` as ${role}: ${may}. `,
-  )
+  return el('span', {}, 'You are asked to join ', callerName(account_name), ` as ${role}: ${may}. `)
 }
 
 /**
@@ -129,19 +121,10 @@ async function answerInvitation(token: string, invitation: Invitation): Promise<
   else showSomebodyElse(user, invitation)
 }
 
-async function whoIsSignedIn(): Promise<User | undefined> {
-  try {
-    return (await get('/session', sessionShape)).user
-  } catch (error) {
-    if (error instanceof RequestFailure && error.status === 401) return undefined
-    throw error
-  }
-}
-
 function showSignIn(token: string, invitation: Invitation): void {
   show(
     invitation,
-    el('p', {}, 'The invitation is for ', whoIsMeant(invitation), '. Sign in as that person to answer it.'),
+    p('The invitation is for ', whoIsMeant(invitation), '. Sign in as that person to answer it.'),
     signInPanel(() => void answerInvitation(token, invitation)),
     el(
       'p',
@@ -154,22 +137,16 @@ function showSignIn(token: string, invitation: Invitation): void {
 function showQuestion(token: string, invitation: Invitation): void {
   const slot = noticeSlot()
   const account = encodeURIComponent(invitation.account_id ?? '')
-  const answer = (word: 'accept' | 'decline', next: string) => async (): Promise<void> => {
-    slot.clear()
-    try {
+  const answer = (word: 'accept' | 'decline', next: string) => (): Promise<void> =>
+    slot.attempt(async () => {
       await post(`/me/invitations/${account}/${word}`, word === 'accept' ? { token } : {}, okShape)
       location.replace(next)
-    } catch (error) {
-      slot.fail(error)
-    }
-  }
+    })
   show(
     invitation,
-    el('p', {}, 'You can leave again at any time.'),
+    p('You can leave again at any time.'),
     slot.element,
-    el(
-      'div',
-      { class: 'buttons' },
+    buttonRow(
       button('Accept', 'primary', answer('accept', `/?account=${account}`)),
       button('Decline', 'plain', answer('decline', '/')),
     ),
@@ -179,24 +156,22 @@ function showQuestion(token: string, invitation: Invitation): void {
 function showSomebodyElse(user: User, invitation: Invitation): void {
   show(
     invitation,
-    el(
-      'p',
-      {},
+    p(
       'The invitation is for ',
       whoIsMeant(invitation),
       ', and you are signed in as ',
-      el('strong', {}, callerText(user.email)),
+      callerName(user.email),
       '. Sign out there first, then open the link again.',
     ),
-    el('p', {}, link('/', 'Go to your inbox')),
+    p(link('/', 'Go to your inbox')),
   )
 }
 
 function whoIsMeant({ email }: Invitation): HTMLElement {
-  return el('strong', {}, callerText(email ?? ''))
+  return callerName(email ?? '')
 }
 
 function show(invitation: Invitation, ...parts: Child[]): void {
-  const lede = el('p', { class: 'lede' }, joining(invitation))
-  showScene('Invitation', el('div', {}, el('h1', {}, 'You are invited'), lede, ...parts), { focus: false })
+  const scene = plainScene('You are invited', lede(joining(invitation)), ...parts)
+  showScene('Invitation', scene, { focus: false })
 }

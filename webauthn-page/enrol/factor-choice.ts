@@ -5,11 +5,11 @@ import {
   totpSecretShape,
 } from '../kit/api/contract.ts'
 import { post } from '../kit/api/request.ts'
-import { button } from '../kit/dom/button.ts'
-import { el } from '../kit/dom/element.ts'
-import { EMAIL_LENGTH, type Field, field, NAME_LENGTH } from '../kit/dom/field.ts'
+import { button, buttonRow } from '../kit/dom/button.ts'
+import { el, p } from '../kit/dom/element.ts'
+import { EMAIL_LENGTH, type Field, field, filled, NAME_LENGTH, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice } from '../kit/dom/notice.ts'
-import { showScene } from '../kit/dom/stage.ts'
+import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
 import { createPasskey, deviceName, passkeysWork, promptNote, stopPrompt } from '../kit/passkey/ceremony.ts'
 
@@ -36,9 +36,7 @@ export function factorChoice(enrolment: Enrolment): HTMLElement[] {
     'section',
     { class: 'choice', 'aria-label': 'Passkey' },
     el('h2', {}, 'Passkey'),
-    el(
-      'p',
-      {},
+    p(
       'Your fingerprint, face or screen lock, or a security key. It works only at this address, so nobody can trick you into giving it away. Recommended.',
     ),
     passkeyName.row,
@@ -48,9 +46,7 @@ export function factorChoice(enrolment: Enrolment): HTMLElement[] {
     'section',
     { class: 'choice', 'aria-label': 'Authenticator app' },
     el('h2', {}, works ? 'No passkey on this device?' : 'Authenticator app'),
-    el(
-      'p',
-      {},
+    p(
       'Codes from an app work too. A fake site could trick you out of a code; a passkey cannot be used there. Codes sign you in only on browsers where you enrolled before, and high-impact requests may insist on a passkey.',
     ),
     button('Use an authenticator app', 'plain', () => {
@@ -58,30 +54,25 @@ export function factorChoice(enrolment: Enrolment): HTMLElement[] {
       return enrolTotp(enrolment)
     }),
   )
-  const missing = el(
-    'p',
-    {},
+  const missing = p(
     'This browser cannot create passkeys here. Use an authenticator app, or open the link in another browser.',
   )
   return [works ? passkey : missing, enrolment.slot.element, totp]
 }
 
 async function enrolPasskey({ token, slot, person, fields }: Enrolment, name: Field): Promise<void> {
-  slot.clear()
-  const who = person()
-  if (who === undefined) return
-  const passkeyName = name.input.value.trim()
-  if (passkeyName === '') return wrong(name, 'Give the passkey a name.')
-  try {
+  const work = async (): Promise<void> => {
+    const who = person()
+    const passkeyName = who && filled(name, 'Give the passkey a name.')
+    if (passkeyName === undefined) return
     const { options } = await post('/enrollment/passkey/options', { token, ...who }, creationOptionsShape)
     slot.show('info', ...promptNote())
     const credential = await createPasskey(options)
     slot.clear()
     await post('/enrollment/passkey', { token, passkey_name: passkeyName, credential }, sessionShape)
     location.replace('/')
-  } catch (error) {
-    slot.fail(error, { ...fields, passkey_name: name })
   }
+  await slot.attempt(work, { ...fields, passkey_name: name })
 }
 
 interface Person {
@@ -89,15 +80,12 @@ interface Person {
   name: string
 }
 
-/** Who the first owner is. */
-interface PersonFields {
+/** Who the first owner is. `read` gives undefined after it marked the fields that are wrong. */
+export function personFields(): {
   element: HTMLElement
   fields: Record<string, Field>
-  /** Undefined after marking the fields that are wrong; the first of them has the focus. */
   read(): Person | undefined
-}
-
-export function personFields(): PersonFields {
+} {
   const email = field({
     label: 'E-mail',
     name: 'email',
@@ -122,40 +110,26 @@ export function personFields(): PersonFields {
   }
 }
 
-/** Marks a field and takes the focus there. */
-function wrong(input: Field, message: string): void {
-  input.setError(message)
-  input.input.focus()
-}
-
 /** The way without a passkey: secret, first code, backup codes. */
 async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Promise<void> {
-  slot.clear()
-  const who = person()
-  if (who === undefined) return
-  try {
+  const work = async (): Promise<void> => {
+    const who = person()
+    if (who === undefined) return
     const secret = await post('/enrollment/totp/options', { token, ...who }, totpSecretShape)
     const setup = totpSetup(secret, async (code) => {
       const { backup_codes } = await post('/enrollment/totp', { token, code }, sessionWithCodesShape)
       const saved = backupCodes(backup_codes, () => location.replace('/'))
-      showScene('Backup codes', el('div', {}, el('h1', {}, 'Save your backup codes'), saved))
+      showScene('Backup codes', plainScene('Save your backup codes', saved))
     })
-    const scene = el(
-      'div',
-      {},
-      el('h1', {}, 'Set up your authenticator app'),
+    const scene = plainScene(
+      'Set up your authenticator app',
       beforeYouFinish(),
       el('div', { class: 'card' }, setup),
-      el(
-        'div',
-        { class: 'buttons' },
-        button(passkeysWork() ? 'Back: use a passkey instead' : 'Back', 'plain', back),
-      ),
+      buttonRow(button(passkeysWork() ? 'Back: use a passkey instead' : 'Back', 'plain', back)),
     )
     showScene('Authenticator app', scene)
-  } catch (error) {
-    slot.fail(error, fields)
   }
+  await slot.attempt(work, fields)
 }
 
 /** Whoever has only codes cannot sign in on a second device (T15), which is better learnt now than then. */

@@ -1,9 +1,9 @@
 import type { ChatLink, User } from '../kit/api/contract.ts'
-import { button } from '../kit/dom/button.ts'
-import { announce, type Child, el, link as linkTo } from '../kit/dom/element.ts'
+import { button, buttonRow } from '../kit/dom/button.ts'
+import { announce, type Child, el, hint, lede, link as linkTo, p } from '../kit/dom/element.ts'
 import { moment } from '../kit/dom/moment.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
-import { showScene } from '../kit/dom/stage.ts'
+import { plainScene, showScene } from '../kit/dom/stage.ts'
 import {
   channelOf,
   linkWarnings,
@@ -23,9 +23,7 @@ export function showIncomplete(): void {
       'warning',
       'this address is only a part of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
     ),
-    el(
-      'p',
-      {},
+    p(
       'Go back to the chat and open the link from there: as long as it was not used, it works for ten minutes.',
     ),
     linkedAlready(),
@@ -37,9 +35,7 @@ export function showDeadLink(link?: ChatLink): void {
   showStopped(
     'This link does not work any more',
     notice('error', 'the link has expired, was already used, or gave way to a newer one.'),
-    el(
-      'p',
-      {},
+    p(
       'Links from chat work once and for ten minutes. Type ',
       ...(link === undefined ? typedAnywhere('link') : typed(link)),
       ' again to get a new one.',
@@ -49,9 +45,7 @@ export function showDeadLink(link?: ChatLink): void {
 }
 
 function linkedAlready(): HTMLElement {
-  return el(
-    'p',
-    {},
+  return p(
     'Confirmed it before? ',
     linkTo('/account', 'Your account'),
     ' shows what is linked, under “Chat”.',
@@ -62,8 +56,8 @@ export function showFailure(error: unknown, again: () => Promise<void>): void {
   showStopped(
     'This page could not be loaded',
     notice('error', sentenceOf(error)),
-    el('p', {}, 'The link was not used. Stay on this page: it still holds the link.'),
-    el('div', { class: 'buttons' }, button('Try again', 'primary', again)),
+    p('The link was not used. Stay on this page: it still holds the link.'),
+    buttonRow(button('Try again', 'primary', again)),
   )
 }
 
@@ -72,9 +66,7 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
   showStopped(
     'Somebody else asked for this link',
     notice('error', 'you are signed in as ', ...whoIsHere(user), '. The link belongs to another person.'),
-    el(
-      'p',
-      {},
+    p(
       'It was asked for by ',
       ...whoInChat(link),
       '. Sign in as the person who linked that chat account, or type ',
@@ -82,7 +74,7 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
       ' yourself to get a link of your own.',
     ),
     ...linkWarnings(link),
-    el('div', { class: 'buttons' }, button('Sign in as somebody else', 'primary', change)),
+    buttonRow(button('Sign in as somebody else', 'primary', change)),
   )
 }
 
@@ -90,20 +82,12 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
 export function showDeclined(link: ChatLink): void {
   showStopped(
     'Nothing was changed',
-    el(
-      'p',
-      { class: 'lede' },
-      'You can close this page. The link ends by itself at ',
-      moment(link.expires_at),
-      '.',
-    ),
-    el(
-      'p',
-      {},
+    lede('You can close this page. The link ends by itself at ', moment(link.expires_at), '.'),
+    p(
       'Did somebody send you the link? Then tell whoever runs this service: it can be an attempt to ',
       link.kind === 'browser' ? 'meddle with how you sign in.' : 'read what you are asked to approve.',
     ),
-    el('p', {}, linkTo('/account', 'Your account')),
+    p(linkTo('/account', 'Your account')),
   )
 }
 
@@ -115,30 +99,22 @@ export function showSignIn(link: ChatLink, signedIn: (user: User) => void, messa
     : ['It is about ', ...whoInChat(link), '.']
   showScene(
     'Sign in',
-    el(
-      'div',
-      {},
-      el('h1', {}, channel ? 'Sign in to tell a channel' : 'Sign in to link your chat account'),
+    plainScene(
+      channel ? 'Sign in to tell a channel' : 'Sign in to link your chat account',
       message !== undefined && notice('info', message),
-      el(
-        'p',
-        { class: 'lede' },
-        ...about,
-        ' Nothing is changed by signing in; you confirm on the next page.',
-      ),
+      lede(...about, ' Nothing is changed by signing in; you confirm on the next page.'),
       ...linkWarnings(link),
       signInPanel(signedIn),
-      el('p', { class: 'hint' }, 'No account here yet? Ask whoever runs this service for an invitation.'),
+      hint('No account here yet? Ask whoever runs this service for an invitation.'),
     ),
   )
 }
 
 function showStopped(title: string, ...parts: Child[]): void {
-  showScene(title, el('div', {}, el('h1', {}, title), ...parts))
+  showScene(title, plainScene(title, ...parts))
 }
 
-const ACCOUNT = (): HTMLElement =>
-  el('p', {}, linkTo('/account', 'Go to your account', { class: 'button primary' }))
+const ACCOUNT = (): HTMLElement => p(linkTo('/account', 'Go to your account', { class: 'button primary' }))
 
 /** What happens next, in chat and here. */
 export function showLinked(link: ChatLink, user: User): void {
@@ -161,7 +137,7 @@ export function showLinked(link: ChatLink, user: User): void {
         ' there, or unlink it on your account page, to end this.',
       ),
     ),
-    el('p', {}, 'You can close this page and go back to the chat.'),
+    p('You can close this page and go back to the chat.'),
     ACCOUNT(),
   )
 }
@@ -178,7 +154,7 @@ export function showChannelAdded(link: ChatLink): void {
       el('li', {}, ...nothingArrives(link.platform)),
       el('li', {}, 'Your page of integrations shows the channel; remove it there to end this.'),
     ),
-    el('p', {}, linkTo('/integrations', 'Go to your integrations', { class: 'button primary' })),
+    p(linkTo('/integrations', 'Go to your integrations', { class: 'button primary' })),
   )
 }
 
@@ -195,22 +171,20 @@ export function showBrowserKnown(user: User | undefined, signedIn: () => void): 
     'This browser is known now',
     ...(user === undefined
       ? [
-          el(
-            'p',
-            { class: 'lede' },
+          lede(
             'Sign in with your e-mail address and a code from your authenticator app, or with a backup code.',
           ),
           signInPanel(signedIn, true),
         ]
       : [
-          el('p', { class: 'lede' }, 'From now on codes sign in here too.'),
-          el('p', {}, 'You are signed in as ', ...whoIsHere(user), '.'),
+          lede('From now on codes sign in here too.'),
+          p('You are signed in as ', ...whoIsHere(user), '.'),
           ACCOUNT(),
         ]),
   )
 }
 
 function showDone(title: string, ...parts: Child[]): void {
-  showScene(title, el('div', {}, el('h1', {}, title), ...parts))
+  showScene(title, plainScene(title, ...parts))
   announce(title)
 }

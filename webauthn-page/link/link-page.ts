@@ -1,12 +1,13 @@
-import { type ChatLink, chatLinkShape, okShape, sessionShape, type User } from '../kit/api/contract.ts'
-import { get, post, RequestFailure, remove } from '../kit/api/request.ts'
-import { button } from '../kit/dom/button.ts'
-import { type Child, el } from '../kit/dom/element.ts'
+import { type ChatLink, chatLinkShape, okShape, type User } from '../kit/api/contract.ts'
+import { post, RequestFailure, remove } from '../kit/api/request.ts'
+import { button, buttonRow } from '../kit/dom/button.ts'
+import { type Child, el, hint, lede, p } from '../kit/dom/element.ts'
 import { moment } from '../kit/dom/moment.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { type Operation, stepUp } from '../kit/passkey/step-up.ts'
 import { channelOf, linkWarnings, typed, whoInChat, whoIsHere, wordsOf } from '../kit/show/chat.ts'
+import { whoIsSignedIn } from '../sign-in/sign-in.ts'
 import {
   showBrowserKnown,
   showChannelAdded,
@@ -44,7 +45,7 @@ class LinkPage {
     try {
       const [link, user] = await Promise.all([
         post('/chat-links/look', { token: this.#token }, chatLinkShape),
-        signedIn(),
+        whoIsSignedIn(),
       ])
       showUser(user)
       if (link.kind === 'browser') this.#askBrowser(link)
@@ -75,7 +76,7 @@ class LinkPage {
       answers.slot.clear()
       try {
         await post('/chat-links/use', { token: this.#token }, okShape)
-        const user = await signedIn().catch(() => undefined)
+        const user = await whoIsSignedIn().catch(() => undefined)
         showBrowserKnown(user, () => location.replace('/'))
       } catch (error) {
         this.#fail(error, link, answers)
@@ -100,7 +101,7 @@ class LinkPage {
     answers.slot.clear()
     try {
       // Somebody may have signed in in another tab since: what is confirmed must be what is shown.
-      const now = await signedIn()
+      const now = await whoIsSignedIn()
       if (now === undefined) return this.#askWho(link, SESSION_ENDED)
       if (now.id !== user.id) return this.#ask(link, now, OTHER_PERSON)
       const { operation, purpose } = purposeOf(link)
@@ -129,28 +130,20 @@ const OTHER_PERSON = 'somebody else is signed in on this browser now. Look again
 const UNCERTAIN =
   'the service did not answer, so it is not certain whether this was done. Check your connection and try again.'
 
-async function signedIn(): Promise<User | undefined> {
-  try {
-    return (await get('/session', sessionShape)).user
-  } catch (error) {
-    if (error instanceof RequestFailure && error.status === 401) return undefined
-    throw error
-  }
-}
-
-function purposeOf(link: ChatLink): { operation: Operation; purpose: HTMLElement } {
-  if (link.kind === 'channel') {
-    const purpose = el(
-      'span',
-      {},
-      'Confirm that the channel ',
-      ...channelOf(link),
-      ' shall be told of every request of your account.',
-    )
-    return { operation: 'chat.channel', purpose }
-  }
-  const purpose = el('span', {}, 'Confirm that ', ...whoInChat(link), ' shall be linked to you.')
-  return { operation: 'chat.link', purpose }
+function purposeOf(link: ChatLink): { operation: Operation; purpose: Child[] } {
+  return link.kind === 'channel'
+    ? {
+        operation: 'chat.channel',
+        purpose: [
+          'Confirm that the channel ',
+          ...channelOf(link),
+          ' shall be told of every request of your account.',
+        ],
+      }
+    : {
+        operation: 'chat.link',
+        purpose: ['Confirm that ', ...whoInChat(link), ' shall be linked to you.'],
+      }
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -199,7 +192,7 @@ function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void
         ...whoIsHere(user),
         '?',
       ],
-      el('p', { class: 'lede' }, 'It is told action, requester and status, never the details.'),
+      lede('It is told action, requester and status, never the details.'),
       notice(
         'warning',
         'continue only if you typed ',
@@ -219,16 +212,14 @@ function showBrowserQuestion(link: ChatLink, answers: Answers): void {
     question(
       link,
       ['Make this browser known for signing in with e-mail and code?'],
-      el('p', { class: 'lede' }, 'Asked for by ', ...whoInChat(link), '.'),
+      lede('Asked for by ', ...whoInChat(link), '.'),
       notice(
         'warning',
         'continue only if you typed ',
         ...typed(link),
         ' yourself a moment ago, and only on a device of your own.',
       ),
-      el(
-        'p',
-        {},
+      p(
         'This signs nobody in: that still takes your e-mail address and a code. If somebody else signs in with codes on this browser, their codes stop working here.',
       ),
       answerButtons('Make this browser known', answers),
@@ -243,9 +234,7 @@ function question(link: ChatLink, heading: Child[], ...parts: HTMLElement[]): HT
     el('h1', {}, ...heading),
     ...linkWarnings(link),
     ...parts,
-    el(
-      'p',
-      { class: 'hint' },
+    hint(
       `Framed names are what ${wordsOf(link.platform).name} tells; Countersign did not check them. This link works once, until `,
       moment(link.expires_at),
       '.',
@@ -258,12 +247,7 @@ function answerButtons(yes: string, { slot, agree, decline }: Answers): HTMLElem
     'div',
     { class: 'answers' },
     slot.element,
-    el(
-      'div',
-      { class: 'buttons' },
-      button(yes, 'primary', agree),
-      button('I did not ask for this', 'plain', decline),
-    ),
+    buttonRow(button(yes, 'primary', agree), button('I did not ask for this', 'plain', decline)),
   )
 }
 
@@ -271,7 +255,7 @@ function signedInAs(user: User, { change }: Answers): HTMLElement {
   return el(
     'div',
     { class: 'signed-in-as' },
-    el('p', {}, 'You are signed in as ', ...whoIsHere(user), '.'),
+    p('You are signed in as ', ...whoIsHere(user), '.'),
     button('Sign in as somebody else', 'quiet', change),
   )
 }

@@ -1,12 +1,43 @@
 import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, post, RequestFailure } from '../kit/api/request.ts'
-import { button, runOnce, submitButton } from '../kit/dom/button.ts'
-import { el, link } from '../kit/dom/element.ts'
-import { EMAIL_LENGTH, field } from '../kit/dom/field.ts'
+import { button, submitButton } from '../kit/dom/button.ts'
+import { el, lede, link, p } from '../kit/dom/element.ts'
+import { EMAIL_LENGTH, field, form, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../kit/dom/notice.ts'
-import { showScene } from '../kit/dom/stage.ts'
+import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { insteadOfPrompt, passkeysWork, promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
 import { nextPath } from './next-path.ts'
+
+/** `/signin?next=<path>`: whoever is signed in already goes on at once. */
+export async function signInPage(): Promise<void> {
+  const goOn = (): void => location.replace(nextPath(location.search, location.origin))
+  if ((await whoIsSignedIn().catch(() => undefined)) !== undefined) return goOn()
+  const scene = plainScene(
+    'Sign in',
+    lede(
+      'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
+    ),
+    signInPanel(goOn),
+    el(
+      'p',
+      { class: 'note' },
+      'Only a receipt to check? ',
+      link('/verify', 'Verify it without signing in'),
+      '.',
+    ),
+  )
+  showScene('Sign in', scene, { focus: false })
+}
+
+/** The person this browser is signed in as, if any. @throws RequestFailure, ShapeError */
+export async function whoIsSignedIn(): Promise<User | undefined> {
+  try {
+    return (await get('/session', sessionShape)).user
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 401) return undefined
+    throw error
+  }
+}
 
 /** Both ways of signing in. Says nothing about the page one is on the way to. `codesOpen` shows the codes at once. */
 export function signInPanel(signedIn: (user: User) => void, codesOpen = false): HTMLElement {
@@ -39,11 +70,7 @@ export function signInPanel(signedIn: (user: User) => void, codesOpen = false): 
     { class: 'card' },
     works
       ? passkey
-      : el(
-          'p',
-          {},
-          'This browser cannot use passkeys here. Use a code, or open the page in another browser.',
-        ),
+      : p('This browser cannot use passkeys here. Use a code, or open the page in another browser.'),
     slot.element,
     codes,
   )
@@ -75,36 +102,21 @@ function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement
       class: 'input code-input',
     },
   })
-  const form = el(
-    'form',
-    { novalidate: true },
+  const send = async (): Promise<void> => {
+    const path = codePath(code.input.value)
+    if (!/^\S+@\S+$/.test(email.input.value.trim())) return wrong(email, 'Enter your e-mail address.')
+    if (path === undefined) return wrong(code, 'Enter 6 digits, or a backup code of 10 letters and digits.')
+    const body = { email: email.input.value.trim(), code: code.input.value.replaceAll(' ', '') }
+    const { user } = await post(path, body, sessionShape)
+    signedIn(user)
+  }
+  return form(
+    {},
+    () => slot.attempt(send, { email, code }),
     email.row,
     code.row,
     submitButton('Sign in with the code', 'plain'),
   )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    slot.clear()
-    void runOnce(form, async () => {
-      const path = codePath(code.input.value)
-      if (!/^\S+@\S+$/.test(email.input.value.trim())) return refuse(email, 'Enter your e-mail address.')
-      if (path === undefined)
-        return refuse(code, 'Enter 6 digits, or a backup code of 10 letters and digits.')
-      try {
-        const body = { email: email.input.value.trim(), code: code.input.value.replaceAll(' ', '') }
-        const { user } = await post(path, body, sessionShape)
-        signedIn(user)
-      } catch (error) {
-        slot.fail(error, { email, code })
-      }
-    })
-  })
-  return form
-}
-
-function refuse(wrong: ReturnType<typeof field>, message: string): void {
-  wrong.setError(message)
-  wrong.input.focus()
 }
 
 /** Six digits are a code of the app, ten characters a backup code. */
@@ -112,33 +124,4 @@ function codePath(text: string): string | undefined {
   const code = text.replaceAll(' ', '')
   if (/^[0-9]{6}$/.test(code)) return '/session/totp'
   return /^[0-9A-Za-z]{5}-?[0-9A-Za-z]{5}$/.test(code) ? '/session/backup-code' : undefined
-}
-
-/** `/signin?next=<path>`: whoever is signed in already goes on at once. */
-export async function signInPage(): Promise<void> {
-  const goOn = (): void => location.replace(nextPath(location.search, location.origin))
-  const signedIn = await get('/session', sessionShape).then(
-    () => true,
-    () => false,
-  )
-  if (signedIn) return goOn()
-  const scene = el(
-    'div',
-    {},
-    el('h1', {}, 'Sign in'),
-    el(
-      'p',
-      { class: 'lede' },
-      'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
-    ),
-    signInPanel(goOn),
-    el(
-      'p',
-      { class: 'note' },
-      'Only a receipt to check? ',
-      link('/verify', 'Verify it without signing in'),
-      '.',
-    ),
-  )
-  showScene('Sign in', scene, { focus: false })
 }

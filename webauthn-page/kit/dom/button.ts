@@ -1,4 +1,4 @@
-import { type Attributes, announce, el } from './element.ts'
+import { type Attributes, announce, type Child, el } from './element.ts'
 
 export type ButtonLook = 'approve' | 'reject' | 'primary' | 'plain' | 'quiet' | 'danger'
 
@@ -30,6 +30,11 @@ export async function runOnce(element: HTMLElement, work: () => void | Promise<v
 /** A submit button for `form`. */
 export function submitButton(label: string, look: ButtonLook = 'primary'): HTMLButtonElement {
   return el('button', { type: 'submit', class: `button ${look}` }, label)
+}
+
+/** Buttons, or links that look like them, side by side. */
+export function buttonRow(...buttons: Child[]): HTMLElement {
+  return el('div', { class: 'buttons' }, ...buttons)
 }
 
 /** Copies `text` and says so; `what` completes the accessible name ("Copy the API key"). */

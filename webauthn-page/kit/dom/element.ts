@@ -20,6 +20,21 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
+/** A paragraph. */
+export function p(...children: Child[]): HTMLParagraphElement {
+  return el('p', {}, ...children)
+}
+
+/** A paragraph in small print, which explains what stands beside it. */
+export function hint(...children: Child[]): HTMLParagraphElement {
+  return el('p', { class: 'hint' }, ...children)
+}
+
+/** A paragraph in large print, which says what a page is about. */
+export function lede(...children: Child[]): HTMLParagraphElement {
+  return el('p', { class: 'lede' }, ...children)
+}
+
 /** A number for `id` attributes that tie labels, hints and errors to their fields. */
 export function freshId(stem: string): string {
   lastId += 1

@@ -1,7 +1,7 @@
 import { RequestFailure } from '../api/request.ts'
 import { ShapeError } from '../api/shape.ts'
-import { type Child, el } from './element.ts'
-import type { Field } from './field.ts'
+import { type Child, el, p } from './element.ts'
+import { type Field, wrong } from './form.ts'
 
 export type NoticeKind = 'error' | 'warning' | 'success' | 'info'
 
@@ -17,7 +17,7 @@ export function notice(kind: NoticeKind, ...children: Child[]): HTMLElement {
   return el(
     'div',
     { class: `notice ${kind}`, tabindex: -1 },
-    el('p', {}, el('strong', {}, `${WORDS[kind]} `), ...children),
+    p(el('strong', {}, `${WORDS[kind]} `), ...children),
   )
 }
 
@@ -28,6 +28,8 @@ export interface NoticeSlot {
   /** Shows what went wrong; with `fields`, at the field the service named. */
   fail(error: unknown, fields?: Record<string, Field>): void
   clear(): void
+  /** Empties the place and runs `work`; what that throws it shows as `fail` does. */
+  attempt(work: () => void | Promise<void>, fields?: Record<string, Field>): Promise<void>
 }
 
 export function noticeSlot(): NoticeSlot {
@@ -35,18 +37,29 @@ export function noticeSlot(): NoticeSlot {
   const show = (kind: NoticeKind, ...children: Child[]): void => {
     element.replaceChildren(notice(kind, ...children))
   }
+  const clear = (): void => element.replaceChildren()
+  const fail = (error: unknown, fields: Record<string, Field> = {}): void => {
+    const named =
+      error instanceof RequestFailure && error.field !== undefined ? fields[error.field] : undefined
+    if (named === undefined) show('error', sentenceOf(error))
+    else {
+      clear()
+      wrong(named, sentenceOf(error))
+    }
+  }
   return {
     element,
     show,
-    fail(error, fields = {}) {
-      const named =
-        error instanceof RequestFailure && error.field !== undefined ? fields[error.field] : undefined
-      if (named === undefined) return show('error', sentenceOf(error))
-      element.replaceChildren()
-      named.setError(sentenceOf(error))
-      named.input.focus()
+    fail,
+    clear,
+    async attempt(work, fields) {
+      clear()
+      try {
+        await work()
+      } catch (error) {
+        fail(error, fields)
+      }
     },
-    clear: () => element.replaceChildren(),
   }
 }
 

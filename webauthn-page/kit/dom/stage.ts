@@ -1,6 +1,6 @@
 import type { User } from '../api/contract.ts'
 import { callerText } from '../show/caller-text.ts'
-import { el, link } from './element.ts'
+import { type Child, el, link } from './element.ts'
 
 interface SceneOptions {
   /** Moves the focus to the first heading: after every step but not on the first paint. */
@@ -24,6 +24,11 @@ export function showScene(
   heading.tabIndex = -1
   heading.focus({ preventScroll: true })
   window.scrollTo(0, 0)
+}
+
+/** A page of a heading and what stands below it. */
+export function plainScene(heading: Child, ...parts: Child[]): HTMLElement {
+  return el('div', {}, el('h1', {}, heading), ...parts)
 }
 
 /** Shows in the header who is signed in: whoever decides must see as whom. */

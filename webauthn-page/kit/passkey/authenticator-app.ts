@@ -1,7 +1,7 @@
 import type { TotpSecret } from '../api/contract.ts'
-import { button, copyButton, downloadButton, runOnce, submitButton } from '../dom/button.ts'
-import { el, freshId } from '../dom/element.ts'
-import { codeField, readCode } from '../dom/field.ts'
+import { button, buttonRow, copyButton, downloadButton, submitButton } from '../dom/button.ts'
+import { el, hint, p } from '../dom/element.ts'
+import { codeField, form, readCode, tick } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 
 /** QR code, secret as text and the field for the first code. `finish` sends the code; what it throws is shown at the field. */
@@ -11,19 +11,18 @@ export function totpSetup(
 ): HTMLElement {
   const code = codeField('The 6 digits the app shows for Countersign after you added it.')
   const slot = noticeSlot()
-  const form = el('form', { novalidate: true }, code.row, slot.element, submitButton('Confirm the code'))
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    slot.clear()
-    const digits = readCode(code)
-    if (digits === undefined) return
-    void runOnce(form, () =>
-      finish(digits).catch((error: unknown) => {
-        slot.fail(error, { code })
-        code.input.value = ''
-      }),
+  const send = (): Promise<void> =>
+    slot.attempt(
+      async () => {
+        const digits = readCode(code)
+        if (digits === undefined) return
+        await finish(digits).catch((error: unknown) => {
+          code.input.value = ''
+          throw error
+        })
+      },
+      { code },
     )
-  })
   return el(
     'div',
     { class: 'totp-setup' },
@@ -35,7 +34,7 @@ export function totpSetup(
         {},
         'Open your authenticator app and scan this code.',
         qrImage(qr_svg),
-        el('p', { class: 'hint' }, 'If you cannot scan it, type this secret into the app:'),
+        hint('If you cannot scan it, type this secret into the app:'),
         el(
           'div',
           { class: 'copyable' },
@@ -45,7 +44,7 @@ export function totpSetup(
       ),
       el('li', {}, 'Enter the code the app shows.'),
     ),
-    form,
+    form({}, send, code.row, slot.element, submitButton('Confirm the code')),
   )
 }
 
@@ -69,30 +68,25 @@ function grouped(secret: string): string {
 export function backupCodes(codes: readonly string[], done: () => void): HTMLElement {
   const text = `${codes.join('\n')}\n`
   const slot = noticeSlot()
-  const id = freshId('saved')
-  const saved = el('input', { type: 'checkbox', id })
+  const saved = tick('checkbox', 'I saved them')
   const proceed = button('Continue', 'primary', () => {
-    if (saved.checked) return done()
+    if (saved.input.checked) return done()
     slot.show('warning', 'Save the codes first, then tick “I saved them”. They are not shown again.')
-    saved.focus()
+    saved.input.focus()
   })
   return el(
     'section',
     { class: 'card', 'aria-label': 'Backup codes' },
-    el(
-      'p',
-      {},
+    p(
       'Each code signs you in once when your phone is gone. They never approve anything. ',
       el('strong', {}, 'They are shown only now.'),
     ),
     el('ul', { class: 'backup-codes' }, ...codes.map((code) => el('li', {}, el('code', {}, code)))),
-    el(
-      'div',
-      { class: 'buttons' },
+    buttonRow(
       copyButton(text, 'all backup codes'),
       downloadButton('Download', 'countersign-backup-codes.txt', 'text/plain', text),
     ),
-    el('p', { class: 'check' }, saved, ' ', el('label', { for: id }, 'I saved them')),
+    saved.row,
     slot.element,
     proceed,
   )

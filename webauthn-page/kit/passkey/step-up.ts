@@ -1,9 +1,10 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/browser'
 import { stepUpShape } from '../api/contract.ts'
 import { post } from '../api/request.ts'
-import { button, runOnce, submitButton } from '../dom/button.ts'
-import { type Child, el, freshId } from '../dom/element.ts'
-import { codeField, readCode } from '../dom/field.ts'
+import { button, buttonRow, submitButton } from '../dom/button.ts'
+import { openDialog } from '../dom/dialog.ts'
+import { type Child, el, p } from '../dom/element.ts'
+import { codeField, form, readCode } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { insteadOfPrompt, promptNote, stopPrompt, usePasskey } from './ceremony.ts'
 
@@ -30,41 +31,20 @@ export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
  */
 export async function stepUp(
   operation: Operation,
-  purpose: Child,
+  purpose: Child | readonly Child[],
   target?: string,
 ): Promise<Proof | undefined> {
   const body = target === undefined ? { operation } : { operation, target }
   const { methods, options } = await post('/me/step-up/options', body, stepUpShape)
-  return new Promise((resolve) => {
-    const titleId = freshId('step-up')
-    const dialog = el('dialog', { class: 'dialog', 'aria-labelledby': titleId })
-    let proof: Proof | undefined
-    const finish = (found?: Proof): void => {
-      proof = found
-      dialog.close()
-    }
-    dialog.addEventListener('close', () => {
-      stopPrompt()
-      dialog.remove()
-      resolve(proof)
-    })
-    dialog.append(
-      el('h2', { id: titleId }, 'Confirm that it is you'),
-      el('p', {}, purpose),
-      methods.includes('passkey') && options !== undefined ? passkeyProof(options, finish) : '',
-      methods.includes('totp') ? codeProof(finish, !methods.includes('passkey')) : '',
-      methods.length === 0
-        ? el('p', {}, 'No other passkey or code of yours can confirm this. Add one first.')
-        : '',
-      el(
-        'div',
-        { class: 'buttons' },
-        button('Cancel', 'quiet', () => finish()),
-      ),
-    )
-    document.body.append(dialog)
-    dialog.showModal()
-  })
+  const proof = await openDialog<Proof>('Confirm that it is you', (finish) => [
+    p(...(Array.isArray(purpose) ? purpose : [purpose])),
+    methods.includes('passkey') && options !== undefined && passkeyProof(options, finish),
+    methods.includes('totp') && codeProof(finish, !methods.includes('passkey')),
+    methods.length === 0 && p('No other passkey or code of yours can confirm this. Add one first.'),
+    buttonRow(button('Cancel', 'quiet', () => finish())),
+  ])
+  stopPrompt()
+  return proof
 }
 
 function passkeyProof(
@@ -85,19 +65,13 @@ function passkeyProof(
 
 function codeProof(finish: (proof: Proof) => void, only: boolean): HTMLElement {
   const code = codeField()
-  const form = el(
-    'form',
-    { novalidate: true },
-    code.row,
-    submitButton('Confirm with the code', only ? 'primary' : 'plain'),
-  )
-  form.addEventListener('submit', (event) => {
-    event.preventDefault()
+  const send = (): void => {
     const totp = readCode(code)
-    if (totp !== undefined) void runOnce(form, () => finish({ totp }))
-  })
-  if (only) return form
-  const codes = el('details', { class: 'alternative' }, el('summary', {}, 'Use a code instead'), form)
+    if (totp !== undefined) finish({ totp })
+  }
+  const entry = form({}, send, code.row, submitButton('Confirm with the code', only ? 'primary' : 'plain'))
+  if (only) return entry
+  const codes = el('details', { class: 'alternative' }, el('summary', {}, 'Use a code instead'), entry)
   insteadOfPrompt(codes)
   return codes
 }

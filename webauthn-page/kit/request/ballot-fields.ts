@@ -1,6 +1,6 @@
 import type { Factor } from '../api/contract.ts'
-import { el, freshId } from '../dom/element.ts'
-import { codeField, type Field, field } from '../dom/field.ts'
+import { el } from '../dom/element.ts'
+import { codeField, type Field, field, tick } from '../dom/form.ts'
 import { passkeysWork, stopPrompt } from '../passkey/ceremony.ts'
 
 /** With what the person confirms. */
@@ -43,11 +43,10 @@ export function methodChoice(allowed: readonly Factor[]): MethodChoice {
 }
 
 function option(method: Factor, checked: boolean, choose: () => void): HTMLElement {
-  const id = freshId('method')
-  const input = el('input', { type: 'radio', name: 'method', id, value: method, checked })
-  input.addEventListener('change', choose)
   const label = method === 'passkey' ? 'Passkey' : 'Code from an authenticator app'
-  return el('p', { class: 'check' }, input, ' ', el('label', { for: id }, label))
+  const { row, input } = tick('radio', label, { name: 'method', value: method, checked })
+  input.addEventListener('change', choose)
+  return row
 }
 
 const COMMENT_LIMIT = 1000

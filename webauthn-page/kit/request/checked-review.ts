@@ -43,6 +43,11 @@ function parseContext(json: string): { [key: string]: JsonValue } | undefined {
   }
 }
 
+/** What decides between a small update of a page and a new one. */
+export function stateOf({ status, cancelled, may_decide, why_not }: Review): string {
+  return [status, cancelled, may_decide, why_not].join()
+}
+
 const FIXED = ['action', 'context_json', 'created_at', 'expires_at', 'high_impact', 'approver'] as const
 
 /** A request never changes after its creation. @throws MismatchError when a later answer shows other content. */

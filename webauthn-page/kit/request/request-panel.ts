@@ -1,6 +1,6 @@
 import type { Decision, Review, Vote } from '../api/contract.ts'
 import { copyButton, downloadButton } from '../dom/button.ts'
-import { el, facts, link } from '../dom/element.ts'
+import { el, facts, hint, link, p } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
 import { byReference, methodWord, type WritePerson } from './request-words.ts'
@@ -35,12 +35,10 @@ function body(
   person: WritePerson | undefined,
 ): HTMLElement[] {
   if (review.decision !== undefined) return [receiptView(review, review.decision, person)]
-  if (review.status !== 'pending') return [el('p', {}, finalSentence(review))]
+  if (review.status !== 'pending') return [p(finalSentence(review))]
   if (!review.may_decide) return [whyNot(review)]
   if (review.methods.length > 0) return [decide(review)]
-  return [
-    el('p', {}, 'You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.'),
-  ]
+  return [p('You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.')]
 }
 
 function finalSentence(review: Review): string {
@@ -54,31 +52,21 @@ function finalSentence(review: Review): string {
 function whyNot(review: Review): HTMLElement {
   switch (review.why_not) {
     case 'already_voted':
-      return el(
-        'p',
-        {},
-        'Your vote is recorded. This page follows the votes of the others; you may close it.',
-      )
+      return p('Your vote is recorded. This page follows the votes of the others; you may close it.')
     case 'passkey_required':
-      return el(
-        'p',
-        {},
+      return p(
         'This request must be decided with a passkey. ',
         link('/account', 'Add a passkey'),
         ', then come back.',
       )
     case 'method_not_enrolled':
-      return el(
-        'p',
-        {},
+      return p(
         'None of your ways of confirming is allowed here. ',
         link('/account', 'Add a passkey'),
         ', then come back.',
       )
     default:
-      return el(
-        'p',
-        {},
+      return p(
         review.sandbox === true
           ? 'A sandbox request decides itself.'
           : 'You can follow this request here, but not decide it.',
@@ -110,9 +98,7 @@ function receiptView(review: Review, decision: Decision, person: WritePerson = b
       decision.comment === null ? undefined : ['Comment', callerValue(decision.comment)],
     ),
     signedReceipt(review, decision),
-    el(
-      'p',
-      {},
+    p(
       link(`/verify#${review.id}`, 'Check this receipt'),
       ' in a browser; anyone may, without signing in. For programs: ',
       link(`/api/v1/approvals/${review.id}/verify`, 'the check as JSON'),
@@ -179,7 +165,7 @@ export function quorumView(review: Review, person: WritePerson = byReference): H
   return el(
     'div',
     { class: 'quorum' },
-    review.status !== 'expired' && el('p', {}, progress(review)),
+    review.status !== 'expired' && p(progress(review)),
     review.not_reachable.length > 0 && notReachable(review, person),
     review.votes.length > 0 &&
       el(
@@ -202,7 +188,7 @@ function notReachable({ not_reachable: lost, approver }: Review, person: WritePe
     index > 0 && ', ',
     one === approver ? 'you' : el('span', {}, 'approver ', person(one)),
   ])
-  return el('p', { class: 'hint' }, 'Not reachable in chat: ', ...who.flat(), '.')
+  return hint('Not reachable in chat: ', ...who.flat(), '.')
 }
 
 function voteRow(vote: Vote, { status }: Review, person: WritePerson): HTMLElement {
@@ -213,12 +199,10 @@ function voteRow(vote: Vote, { status }: Review, person: WritePerson): HTMLEleme
   return el(
     'li',
     { class: `vote ${vote.decision}` },
-    el('p', {}, el('strong', {}, vote.decision === 'approved' ? 'Approved' : 'Rejected'), ' · ', who),
-    stoodIn && !vote.mine && el('p', { class: 'hint' }, 'by the delegate ', person(delegate)),
-    el('p', { class: 'hint' }, methodWord(vote.method), ' · ', moment(vote.at)),
-    status === 'rejected' &&
-      vote.decision === 'approved' &&
-      el('p', { class: 'hint' }, 'Not signed: the request was rejected.'),
+    p(el('strong', {}, vote.decision === 'approved' ? 'Approved' : 'Rejected'), ' · ', who),
+    stoodIn && !vote.mine && hint('by the delegate ', person(delegate)),
+    hint(methodWord(vote.method), ' · ', moment(vote.at)),
+    status === 'rejected' && vote.decision === 'approved' && hint('Not signed: the request was rejected.'),
     vote.comment !== null && el('blockquote', {}, callerValue(vote.comment)),
   )
 }

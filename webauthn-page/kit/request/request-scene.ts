@@ -1,9 +1,9 @@
 import type { Review } from '../api/contract.ts'
 import { copyButton } from '../dom/button.ts'
-import { type Child, el, facts, freshId } from '../dom/element.ts'
+import { type Child, el, facts, freshId, hint } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { callerBox } from '../show/caller-box.ts'
-import { callerText } from '../show/caller-text.ts'
+import { callerName, callerText } from '../show/caller-text.ts'
 import type { CheckedReview } from './checked-review.ts'
 import { audience, headingOf, revokedKeyNote } from './request-words.ts'
 
@@ -68,7 +68,7 @@ function requestHead(review: Review): HTMLElement {
 }
 
 function strong(name: string): HTMLElement {
-  return el('strong', {}, callerText(name))
+  return callerName(name)
 }
 
 function badges(review: Review): HTMLElement | undefined {
@@ -91,7 +91,7 @@ export function signedFacts(review: Review): HTMLElement {
     'section',
     { class: 'card', 'aria-labelledby': titleId },
     el('h2', { id: titleId }, 'Stated by Countersign'),
-    el('p', { class: 'hint' }, lede),
+    hint(lede),
     facts(
       ['Service', el('span', { class: 'mono' }, audience())],
       ['Request', el('span', { class: 'mono' }, review.id)],

@@ -10,6 +10,11 @@ export function callerText(text: string): HTMLElement {
   return el('bdi', { class: 'caller-text' }, ...visibleText(text).map(segmentNode))
 }
 
+/** A name that somebody else chose, where our own sentence names its bearer. */
+export function callerName(text: string): HTMLElement {
+  return el('strong', {}, callerText(text))
+}
+
 function segmentNode(segment: Segment): Node | string {
   if (segment.kind === 'text') return segment.text
   if (segment.kind === 'newlines') {

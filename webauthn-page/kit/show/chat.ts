@@ -1,6 +1,6 @@
 import type { ChatLink, Platform, User } from '../api/contract.ts'
 import { type Child, el } from '../dom/element.ts'
-import { callerText, textWarnings } from './caller-text.ts'
+import { callerName, callerText, textWarnings } from './caller-text.ts'
 
 /**
  * A name that a platform tells. Anybody may call themselves "Ana? Press Confirm": it stands in a frame of its own, so that
@@ -31,7 +31,7 @@ export function channelName(platform: ChatLink['platform'], name: string): strin
 
 /** The person at this browser, as the service knows them. */
 export function whoIsHere({ name, email }: User): Child[] {
-  return [el('strong', {}, callerText(name)), ', ', el('strong', {}, callerText(email))]
+  return [callerName(name), ', ', callerName(email)]
 }
 
 /** Our warnings about names that a platform tells, each once: hidden characters, look-alike letters. */

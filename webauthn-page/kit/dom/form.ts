@@ -1,4 +1,19 @@
-import { type Attributes, el, freshId } from './element.ts'
+import { runOnce } from './button.ts'
+import { type Attributes, type Child, el, freshId } from './element.ts'
+
+/** A form that only this page sends, once at a time; the browser's own checks are off, since ours say more. */
+export function form(
+  attributes: Attributes,
+  send: () => void | Promise<void>,
+  ...children: Child[]
+): HTMLFormElement {
+  const element = el('form', { novalidate: true, ...attributes }, ...children)
+  element.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void runOnce(element, send)
+  })
+  return element
+}
 
 /**
  * What the service takes of names and e-mail addresses. It counts code points and the browser UTF-16 units, which are
@@ -48,6 +63,28 @@ export function field({ label, name, hint, multiline = false, attributes = {} }:
   return { row, input, setError }
 }
 
+/** Says what is wrong with a field and takes the focus there. */
+export function wrong({ input, setError }: Pick<Field, 'input' | 'setError'>, message: string): undefined {
+  setError(message)
+  input.focus()
+}
+
+/** What a field says, without the blanks around it. Where that is nothing, the field says `message`. */
+export function filled(entry: Field, message: string): string | undefined {
+  return entry.input.value.trim() || wrong(entry, message)
+}
+
+/** A box to tick, or one of several ways to choose from, and its label. */
+export function tick(
+  type: 'checkbox' | 'radio',
+  label: Child,
+  attributes: Attributes = {},
+): { row: HTMLElement; input: HTMLInputElement } {
+  const id = freshId('tick')
+  const input = el('input', { type, id, ...attributes })
+  return { row: el('p', { class: 'check' }, input, ' ', el('label', { for: id }, label)), input }
+}
+
 /** The field for a 6-digit code of an authenticator app. */
 export function codeField(hint = 'The 6 digits your authenticator app shows now.'): Field {
   return field({
@@ -68,7 +105,5 @@ export function codeField(hint = 'The 6 digits your authenticator app shows now.
 export function readCode(code: Field): string | undefined {
   const digits = code.input.value.replaceAll(' ', '')
   if (/^[0-9]{6}$/.test(digits)) return digits
-  code.setError('Enter the 6 digits that your authenticator app shows.')
-  code.input.focus()
-  return undefined
+  return wrong(code, 'Enter the 6 digits that your authenticator app shows.')
 }

@@ -1,6 +1,24 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { type Attributes, el } from '../../webauthn-page/kit/dom/element.ts'
+import { type Attributes, type Child, el } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+
+/** One row of a list: its name, what is said about it, and behind them what can be done with it. */
+export function entry(name: readonly Child[], about: readonly Child[], ...rest: Child[]): HTMLLIElement {
+  const title = el('p', { class: 'entry-name' }, ...name)
+  return el('li', { class: 'entry' }, el('div', {}, title, ...about), ...rest)
+}
+
+/** The same for what a chat platform knows: its names stand in frames. */
+export function chatEntry(...parts: Parameters<typeof entry>): HTMLLIElement {
+  const row = entry(...parts)
+  row.classList.add('chat-entry')
+  return row
+}
+
+/** A mark beside a name. */
+export function tag(words: string, look: 'live' | 'warn' | 'severe' | '' = ''): HTMLElement {
+  return el('span', { class: `tag ${look}` }, words)
+}
 
 /** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
 export interface RowPanel {
@@ -37,15 +55,10 @@ export function rowPanel(): RowPanel {
       const opener = button(
         label,
         'quiet',
-        async () => {
-          slot.clear()
+        () => {
           content.replaceChildren()
           opened = opener
-          try {
-            await work()
-          } catch (error) {
-            slot.fail(error)
-          }
+          return slot.attempt(work)
         },
         attributes,
       )
