@@ -4,6 +4,7 @@ import { canonicalize } from '../../src/signing/canonical.ts'
 import { factor, type Review, requestOptions } from '../../webauthn-page/kit/api/contract.ts'
 import { post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import {
+  anyObject,
   isRecord,
   list,
   object,
@@ -17,8 +18,8 @@ import {
   type CheckedReview,
   checkChallenge,
   checkStatement,
+  differs,
   loadReview,
-  MismatchError,
   sha256Hex,
   shownIntent,
 } from '../../webauthn-page/kit/request/checked-review.ts'
@@ -123,22 +124,11 @@ async function checkBatch(said: BatchOptions, shown: ShownBatch): Promise<void> 
   if (said.options !== undefined) await checkChallenge(said.batch, said.options)
 }
 
-function differs(field: string): MismatchError {
-  return new MismatchError(
-    `The service asked for a signature on something other than what is shown here (${field}).`,
-  )
-}
-
-const statement: Shape<Record<string, unknown>> = (value, path) => {
-  if (!isRecord(value)) throw new ShapeError(path, 'an object')
-  return value
-}
-
 /** Batch and intents stay untyped here: `checkBatch` compares them field by field, unknown fields included. */
 const batchOptionsShape = object({
   batch_id: text,
-  batch: statement,
-  intents: list(statement),
+  batch: anyObject,
+  intents: list(anyObject),
   methods: list(factor),
   options: optional(requestOptions),
 })

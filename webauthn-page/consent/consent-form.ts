@@ -1,7 +1,7 @@
 import { readMatchingCode } from '../../src/domain/bootstrap.ts'
 import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
-import { type Consent, consentedShape, consentOptionsShape, type User } from '../kit/api/contract.ts'
+import { type Consent, decisionOptionsShape, type User, voteAnswerShape } from '../kit/api/contract.ts'
 import { post, RequestFailure } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
 import { announce, el, link, p } from '../kit/dom/element.ts'
@@ -145,13 +145,13 @@ async function submitConsent(consent: Consent, word: Word, asking: (open: boolea
   const { decision, code, totp } = word
   const said = code === undefined ? { decision } : { decision, code }
   if (totp !== undefined) {
-    await post(path, { ...said, totp }, consentedShape)
+    await post(path, { ...said, totp }, voteAnswerShape)
     return
   }
-  const { intent, options } = await post(`${path}/options`, said, consentOptionsShape)
+  const { intent, options } = await post(`${path}/options`, said, decisionOptionsShape)
   await checkIntent(intent, options, shownConsent(consent, word))
   asking(true)
   const passkey = await usePasskey(options)
   asking(false)
-  await post(path, { ...said, passkey }, consentedShape)
+  await post(path, { ...said, passkey }, voteAnswerShape)
 }

@@ -3,6 +3,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
 import {
+  anyObject,
   count,
   flag,
   isRecord,
@@ -234,12 +235,8 @@ export const reviewShape = object({
 })
 export type Review = ReturnType<typeof reviewShape>
 
-const anyIntent: Shape<Record<string, unknown>> = (value, path) => {
-  if (!isRecord(value)) throw new ShapeError(path, 'an object')
-  return value
-}
-/** The intent stays untyped here: `checkIntent` compares it field by field, unknown fields included. */
-export const decisionOptionsShape = object({ intent: anyIntent, options: requestOptions })
+/** For a decision on a request or a key. The intent stays untyped: `checkIntent` compares every field, unknown ones, too. */
+export const decisionOptionsShape = object({ intent: anyObject, options: requestOptions })
 export const voteAnswerShape = object({ id: text, status: text })
 
 const waiting = {
@@ -255,8 +252,6 @@ const waitingShape = object(waiting)
 export type WaitingConsent = ReturnType<typeof waitingShape>
 export const waitingConsentsShape = object({ data: list(waitingShape) })
 
-const outcome2 = oneOf('approved', 'rejected')
-
 /** One agent's request for a key. The matching code is not in it: the agent shows it. */
 export const consentShape = object({
   ...waiting,
@@ -264,23 +259,7 @@ export const consentShape = object({
   server_time: moment,
   tries_left: count,
   methods: list(oneOf('passkey', 'totp')),
-  consent: optional(object({ decision: outcome2, method: text, at: moment })),
+  consent: optional(object({ decision: outcome, method: text, at: moment })),
   collected: optional(object({ at: moment, address: optional(text), key_id: optional(text) })),
 })
 export type Consent = ReturnType<typeof consentShape>
-
-const anyIntent2: Shape<Record<string, unknown>> = (value, path) => {
-  if (!isRecord(value)) throw new ShapeError(path, 'an object')
-  return value
-}
-
-/** The intent stays untyped here: `checkIntent` compares it field by field, unknown fields included. */
-export const consentOptionsShape: Shape<{
-  intent: Record<string, unknown>
-  options: ReturnType<typeof requestOptionsShape>['options']
-}> = (value, path) => ({
-  ...object({ intent: anyIntent2 })(value, path),
-  ...requestOptionsShape(value, path),
-})
-
-export const consentedShape = object({ id: text, status: text })

@@ -14,6 +14,12 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** A JSON object, whatever is in it. */
+export const anyObject: Shape<Record<string, unknown>> = (value, path) => {
+  if (!isRecord(value)) throw new ShapeError(path, 'an object')
+  return value
+}
+
 export const text: Shape<string> = (value, path) => {
   if (typeof value !== 'string') throw new ShapeError(path, 'a text')
   return value

@@ -116,7 +116,8 @@ export async function checkChallenge(
   if (options.userVerification !== 'required') throw differs('userVerification')
 }
 
-function differs(field: string): MismatchError {
+/** Says which field of what is to be signed is not what is shown. */
+export function differs(field: string): MismatchError {
   return new MismatchError(
     `The service asked for a signature on something other than what is shown here (${field}).`,
   )
