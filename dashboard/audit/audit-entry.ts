@@ -57,7 +57,8 @@ function onlyLink(filter: 'actor' | 'subject', id: string, words: string, { href
 }
 
 function sentenceOf(entry: AuditEntry, reading: Reading): Child[] {
-  return partsOf(auditWords(entry.type).sentence).map(({ words, name }, position) => {
+  const [, sentence] = auditWords(entry.type)
+  return partsOf(sentence).map(({ words, name }, position) => {
     if (name === undefined) return words
     const first = position === 0
     if (name === 'actor') return actorName(entry, first, reading)

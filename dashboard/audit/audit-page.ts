@@ -92,7 +92,7 @@ function auditFilterFields(filters: Filters): { search: Field; others: (Field | 
 function typeChoices(): Choice[] {
   const groups = Object.entries(AUDIT_WORDS).map(([group, types]) => ({
     group,
-    choices: Object.entries(types).map(([type, { name }]) => [type, name] as const),
+    choices: Object.entries(types).map(([type, [name]]) => [type, name] as const),
   }))
   return [['', 'Anything'], ...groups]
 }
