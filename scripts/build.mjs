@@ -40,7 +40,7 @@ const parts = [
   },
   {
     name: 'service-worker',
-    sources: ['dashboard/service-worker', 'package-lock.json'],
+    sources: ['dashboard/service-worker', 'webauthn-page/kit/device-name.ts', 'package-lock.json'],
     command: ['vite', 'build', '--config', 'dashboard/service-worker/vite.config.ts', '--logLevel', 'warn'],
   },
 ]

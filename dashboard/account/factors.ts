@@ -7,17 +7,13 @@ import {
   totpSecretShape,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { post } from '../../webauthn-page/kit/api/request.ts'
+import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
-import {
-  createPasskey,
-  deviceName,
-  passkeysWork,
-  promptNote,
-} from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { createPasskey, passkeysWork, promptNote } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { entry, tag } from '../parts/rows.ts'

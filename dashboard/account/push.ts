@@ -2,6 +2,7 @@ import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { flag, list, moment, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
+import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
@@ -10,7 +11,6 @@ import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
-import { deviceName } from '../service-worker/device-name.ts'
 import type { Done } from '../shell/page-entry.ts'
 
 const deviceShape = object({
@@ -61,13 +61,13 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     label: 'Name of this browser',
     name: 'device-name',
     hint: 'To tell it from your others.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: suggestedName() },
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
   })
   const start = async (): Promise<void> => {
     name.setError()
     const subscription = await subscribe(publicKey)
     if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
-    const body = { subscription, name: name.input.value.trim() || suggestedName() }
+    const body = { subscription, name: name.input.value.trim() || deviceName() }
     const { device } = await post('/me/push', body, newDeviceShape)
     rememberDevice(device.id)
     await done('This browser shows notifications now.')
@@ -164,11 +164,6 @@ function pushAbility(): PushAbility {
   const can = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
   if (!can) return /iPhone|iPad|iPod/.test(navigator.userAgent) ? 'home_screen_first' : 'unsupported'
   return Notification.permission === 'denied' ? 'refused' : 'possible'
-}
-
-/** A name to begin with; the person can say better. */
-function suggestedName(): string {
-  return deviceName(navigator.userAgent)
 }
 
 const WORKER = '/sw.js'

@@ -1,4 +1,4 @@
-import { deviceName } from './device-name.ts'
+import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 
 /// <reference lib="webworker" />
 
@@ -46,7 +46,7 @@ async function subscribeAgain(event: ExtendableEvent & Partial<PushSubscriptionC
     method: 'POST',
     credentials: 'same-origin',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ subscription: renewed, name: deviceName(navigator.userAgent) }),
+    body: JSON.stringify({ subscription: renewed, name: deviceName() }),
   })
 }
 

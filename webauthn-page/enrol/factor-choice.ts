@@ -5,13 +5,14 @@ import {
   totpSecretShape,
 } from '../kit/api/contract.ts'
 import { post } from '../kit/api/request.ts'
+import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { el, p } from '../kit/dom/element.ts'
 import { EMAIL_LENGTH, type Field, field, filled, NAME_LENGTH, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
-import { createPasskey, deviceName, passkeysWork, promptNote, stopPrompt } from '../kit/passkey/ceremony.ts'
+import { createPasskey, passkeysWork, promptNote, stopPrompt } from '../kit/passkey/ceremony.ts'
 
 export interface Enrolment {
   token: string

@@ -98,27 +98,6 @@ function advice(error: unknown, outcome: string): string {
   return `The passkey did not work. ${outcome} Try again, or use another way.`
 }
 
-/** A first name for a new passkey, such as "Chrome on Linux". */
-export function deviceName(agent: string = navigator.userAgent): string {
-  const find = (table: readonly (readonly [string, RegExp])[]): string | undefined =>
-    table.find(([, pattern]) => pattern.test(agent))?.[0]
-  const browser = find([
-    ['Edge', /Edg\//],
-    ['Firefox', /Firefox\//],
-    ['Chrome', /Chrome\//],
-    ['Safari', /Safari\//],
-  ])
-  const system = find([
-    ['iPhone', /iPhone/],
-    ['iPad', /iPad/],
-    ['Android', /Android/],
-    ['Mac', /Macintosh/],
-    ['Windows', /Windows/],
-    ['Linux', /Linux/],
-  ])
-  return `${browser ?? 'Browser'} on ${system ?? 'this device'}`
-}
-
 /** Says, while the browser's own prompt is open, what is being waited for and how to get out of it. */
 export function promptNote(): Child[] {
   return [

@@ -18,7 +18,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 ]
 
 /** What to call a browser until its person says better: "Firefox on Linux". */
-export function deviceName(userAgent: string): string {
+export function deviceName(userAgent = navigator.userAgent): string {
   const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1]
   const browser = find(BROWSERS) ?? 'Browser'
   const system = find(SYSTEMS)
