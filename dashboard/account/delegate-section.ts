@@ -13,7 +13,7 @@ import type { Done } from '../shell/page-entry.ts'
 
 const candidatesShape = object({ data: list(object({ user_id: text, email: text, name: text })) })
 
-/** Somebody who may stand in. */
+/** A person who may be the delegate. */
 export type Candidate = ReturnType<typeof candidatesShape>['data'][number]
 
 /** @throws RequestFailure, ShapeError */

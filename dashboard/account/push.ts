@@ -53,7 +53,7 @@ export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLEleme
   return part.element
 }
 
-/** Permission is asked for by the click alone: browsers hold questions nobody asked for against a site. */
+/** Only a click asks for the permission: browsers count questions without a gesture against a site. */
 function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   const ability = pushAbility()
   if (ability !== 'possible') return hint(ADVICE[ability])
@@ -159,7 +159,7 @@ type PushAbility =
   /** iPhones and iPads show notifications of apps on the home screen only. */
   | 'home_screen_first'
 
-/** Asks nobody anything. */
+/** Does not ask for a permission. */
 function pushAbility(): PushAbility {
   const can = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
   if (!can) return /iPhone|iPad|iPod/.test(navigator.userAgent) ? 'home_screen_first' : 'unsupported'
@@ -203,7 +203,7 @@ async function subscribe(publicKey: string): Promise<PushSubscriptionJSON | unde
   try {
     return (await pushManager.subscribe(options)).toJSON()
   } catch (error) {
-    // Subscribed with another key: the service was set up anew.
+    // Subscribed with another key: the service was set up again.
     const old = error instanceof DOMException && error.name === 'InvalidStateError'
     if (!old || !(await (await pushManager.getSubscription())?.unsubscribe())) throw error
     return (await pushManager.subscribe(options)).toJSON()

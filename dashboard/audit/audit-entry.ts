@@ -44,7 +44,7 @@ export function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
   )
 }
 
-/** Leads to what the same person or key did; the filter takes ids, and nobody knows those by heart. */
+/** Leads to what the same person or key did; the filter takes ids, which people do not know by heart. */
 function allBy({ kind, id }: AuditEntry['actor'], reading: Reading): Child[] {
   if (id === undefined || !['user', 'api_key', 'internal'].includes(kind)) return []
   const whom = kind === 'user' ? 'this person' : 'this key'

@@ -35,7 +35,7 @@ const fields = object({
   detail,
 })
 
-/** An entry with all that the service said about it, for whoever wants to read it raw. */
+/** An entry with all that the service said about it, to be read raw. */
 export type AuditEntry = ReturnType<typeof fields> & { raw: unknown }
 
 const entry: Shape<AuditEntry> = (value, path) => ({ ...fields(value, path), raw: value })

@@ -228,7 +228,7 @@ function counted(number: number): string {
   return number === 1 ? '1 request' : `${number} requests`
 }
 
-/** Says beside the button whose votes these are, where the person stands in for others; undefined where for nobody. */
+/** Says beside the button whose votes these are, where the person is a delegate; undefined where not. */
 function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {
   const others = new Map<string, { name: string; count: number }>()
   for (const { review } of items) {

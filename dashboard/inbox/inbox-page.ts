@@ -16,7 +16,7 @@ import { waitingSection } from './waiting-section.ts'
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */
 export async function inboxPage(context: PageContext): Promise<PageView> {
   const { user, account, invitations, done, signal } = context
-  // Whoever came to decide for somebody else's account has not come to set up their own.
+  // A person who came to decide for the account of another has not come to set up their own.
   const owns = account.own && account.role === 'owner'
   const [pending, consents, isNew] = await Promise.all([loadPending(), loadConsents(), owns && neverHadKey()])
   const guide = isNew ? firstRun() : undefined
@@ -81,7 +81,7 @@ async function loadConsents(): Promise<WaitingConsent[]> {
   return (await get('/account/bootstrap', waitingConsentsShape)).data
 }
 
-/** Hidden while nobody asks, which is nearly always; it appears by itself. */
+/** Hidden while no agent asks, which is nearly always; it appears without a reload. */
 function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
   const part = section(
     'Asking for an API key',

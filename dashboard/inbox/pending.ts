@@ -2,7 +2,7 @@ import type { Principal } from '../../webauthn-page/kit/api/contract.ts'
 import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 
-/** Says whose vote it would be when the person stands in for somebody; undefined when it is their own. */
+/** Says whose vote it would be when the person is a delegate; undefined when it is their own. */
 export function forWhom(principal: Principal | null | undefined): HTMLElement | undefined {
   if (principal === null || principal === undefined) return undefined
   return hint(

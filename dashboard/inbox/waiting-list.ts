@@ -169,7 +169,7 @@ function waitingRow(request: PendingRequest): WaitingRow {
   return { request, element, box, renew, tick }
 }
 
-/** A service that does not say takes a decision of everybody it names. */
+/** A service that does not say takes a decision from every person it names. */
 function canDecide({ may_decide, methods }: PendingRequest): boolean {
   return may_decide !== false && methods?.length !== 0
 }

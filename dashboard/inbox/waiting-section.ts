@@ -155,7 +155,7 @@ function followInbox(element: HTMLElement, signal: AbortSignal, look: () => Prom
     return more
   })
   const seen = (): void => {
-    // A browser opens only few connections to a service: pages nobody sees must not hold one each.
+    // A browser opens only few connections to a service: pages out of sight must not hold one each.
     if (document.visibilityState !== 'visible') stream.pause()
     else now()
   }
@@ -165,7 +165,7 @@ function followInbox(element: HTMLElement, signal: AbortSignal, look: () => Prom
   return now
 }
 
-/** `GET /me/pending/events`, opened anew where the browser has given it up. */
+/** `GET /me/pending/events`, opened again where the browser has given it up. */
 class InboxStream {
   readonly #changed: () => void
   #source: EventSource | undefined

@@ -10,7 +10,7 @@ import { type Delivery, deliveryPageShape, deliveryShape } from './integration-s
 interface Around {
   slot: NoticeSlot
   context: PageContext
-  /** Is anybody there to send it to? */
+  /** Is there still a receiver to send it to? */
   replayable: boolean
   /** It is on its way again. */
   replayed(): void
@@ -18,7 +18,7 @@ interface Around {
   to?: HTMLElement
 }
 
-/** One delivery: what it told of, how it stands, each attempt, and for one that rests another round. */
+/** One delivery: its event, its state, each attempt, and for one that rests another round. */
 export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
   const { event_type, event_id, request_id, state, next_attempt_at, attempts, created_at } = delivery
   const rests = state === 'delivered' || state === 'dead' || state === 'dropped'

@@ -13,7 +13,7 @@ import { testResult } from './deliveries.ts'
 import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './integration-shapes.ts'
 
 interface After {
-  /** Something changed; opens the page anew. */
+  /** Something changed; opens the page again. */
   done(message?: string): Promise<void>
   deleted(): Promise<void>
   tested(delivery: Delivery): void
@@ -124,7 +124,7 @@ export function webhookHints(webhook: Webhook): HTMLElement[] {
   return hints
 }
 
-/** What a webhook can be told of; the test comes when somebody asks for it. */
+/** The events a webhook can get; the test event is sent on demand. */
 export const EVENTS = EVENT_TYPES.filter(
   (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
 )

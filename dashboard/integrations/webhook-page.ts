@@ -42,7 +42,7 @@ function aboutSection(webhook: Webhook, context: PageContext, look: () => void):
       ['Told of', eventsOf(webhook.events)],
       ['Created', moment(webhook.created_at)],
     ),
-    // The first hint repeats what it is told of.
+    // The first hint repeats the events.
     ...webhookHints(webhook).slice(1),
   )
   if (webhook.state !== 'deleted') {

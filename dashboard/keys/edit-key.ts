@@ -152,7 +152,7 @@ function policyFields(account: AccountPolicy, policy: KeyPolicy | null): PolicyF
   return { element, fields: { 'policy.quorum': quorum }, read }
 }
 
-/** What the account demands of everybody, a key cannot change. */
+/** What the account demands of all its keys, a key cannot change. */
 function forced(byAccount: boolean, byKey: boolean | undefined, hint: string) {
   return byAccount
     ? { hint: 'The policy of the account asks for it already.', checked: true, disabled: true }

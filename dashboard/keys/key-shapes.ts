@@ -43,7 +43,7 @@ export const secretsShape = object({ keys: list(object({ id: text, webhook_signi
 
 const approverShape = object({ user_id: text, name: text, email: text })
 
-/** Somebody the account's policy names. */
+/** A person the account's policy names. */
 export type PolicyApprover = ReturnType<typeof approverShape>
 
 /** What `GET /account/policy` says that bounds the policy of a key. */

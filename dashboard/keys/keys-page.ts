@@ -26,7 +26,7 @@ export async function keysPage(context: PageContext): Promise<PageView> {
     { class: 'keys' },
     el('h1', {}, 'API keys'),
     switchOver(keys, context),
-    // Whoever has none came for one.
+    // An owner without a key came for one.
     ...(keys.length === 0 ? [create] : [listSection(keys, none, context), create]),
   )
   return { title: 'API keys', scene, wide: true }

@@ -162,7 +162,7 @@ function pairView(old: Key, fresh: Key): HTMLElement[] {
   ]
 }
 
-/** Times are to the minute: in the same minute nobody can tell. */
+/** Times are to the minute: in the same minute the order is unknown. */
 function verdict(old: Key, fresh: Key): string {
   if (fresh.last_used_at === null)
     return 'The new key was not used yet: whoever uses the old one still needs it.'

@@ -15,7 +15,7 @@ import { ROLES, roleName } from '../shell/account-view.ts'
 import type { Done } from '../shell/page-entry.ts'
 import { type InvitationLink, type Member, newLinkShape } from './member-shapes.ts'
 
-/** A request keeps the approvers it was made with (T79): whoever takes a right away must know what it does not take. */
+/** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what stays. */
 const OPEN_REQUESTS =
   'Open requests that name them stay as they are: they can still decide them until they end. Whoever asked can withdraw those that must not wait.'
 
@@ -91,7 +91,7 @@ function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
   )
 }
 
-/** Nothing names whoever has not joined yet. */
+/** Requests do not name a person who has not joined yet. */
 function openRequests({ role, state }: Member): string {
   if (state === 'invited') return ''
   return role === 'approver' ? OPEN_REQUESTS : 'Open requests keep the approvers they were made with.'
@@ -142,7 +142,7 @@ export function linkView(who: Child, { url, expires_at }: InvitationLink, close:
   )
 }
 
-/** Which role somebody gets, and what that one may. */
+/** Which role a person gets, and what it allows. */
 export function roleField(value: string): ChoiceField {
   const role = choiceField({
     label: 'Role',

@@ -13,14 +13,14 @@ const memberShape = object({
   joined_at: nullable(moment),
 })
 
-/** Somebody in an account, as its owner sees them. */
+/** A person in an account, as its owner sees them. */
 export type Member = ReturnType<typeof memberShape>
 
 export const membersShape = object({ data: list(memberShape) })
 
 const linkShape = object({ url: text, expires_at: moment })
 
-/** A one-time link by which somebody joins; shown this once. */
+/** A one-time link by which a person joins; shown this once. */
 export type InvitationLink = ReturnType<typeof linkShape>
 
 export const newMemberShape = object({ member: memberShape, link: linkShape })

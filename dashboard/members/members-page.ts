@@ -83,7 +83,7 @@ function inviteSection(done: Done): HTMLElement {
   return part.element
 }
 
-/** The service judges addresses; here only what nobody means is caught. */
+/** The service judges addresses; here only plain slips are caught. */
 function readEmail(email: Field): string | undefined {
   const address = email.input.value.trim()
   if (/^[^\s@]+@[^\s@]+$/.test(address)) return address

@@ -61,7 +61,7 @@ function valuesOf(fields: readonly (Field | ChoiceField)[]): Filters {
   )
 }
 
-/** Whoever searched wants to read what was found, or what is wrong, not the name of the page again. */
+/** After a search a person wants to read what was found, or what is wrong, not the name of the page again. */
 function showOutcome(): void {
   const refused = document.querySelector<HTMLElement>('.filter-form [aria-invalid="true"]')
   const heading = document.querySelector<HTMLElement>(`#${RESULTS_ID}`)

@@ -36,7 +36,7 @@ export function section(title: string, lede: Child): Section {
 /** What a part of a page shows, or why it could not be read: the rest of the page does not wait for it. */
 export type OrFailure<T> = T | { failure: unknown }
 
-/** Never throws, except that nobody is signed in. @throws RequestFailure 401 */
+/** Throws only when signed out. @throws RequestFailure 401 */
 export async function orFailure<T>(load: Promise<T>): Promise<OrFailure<T>> {
   try {
     return await load
@@ -46,7 +46,7 @@ export async function orFailure<T>(load: Promise<T>): Promise<OrFailure<T>> {
   }
 }
 
-/** Says in the part what went wrong. `again` opens the page anew. */
+/** Says in the part what went wrong. `again` opens the page again. */
 export function showFailure(part: Section, failure: unknown, again: () => Promise<void>): HTMLElement {
   part.slot.fail(failure)
   part.body.append(button('Try again', 'plain', again))

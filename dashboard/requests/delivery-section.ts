@@ -54,7 +54,7 @@ export function deliverySection(id: string, log: RequestLog, { href, person }: W
   return part.element
 }
 
-/** Somebody was left in peace: the request stands in their inbox all the same. */
+/** No message went to this person in quiet hours: the request is in their inbox. */
 function quietNote(
   { approver, until }: { approver: string; until: string },
   person: WritePerson,

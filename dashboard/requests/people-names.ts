@@ -12,7 +12,7 @@ const accountShape = object({ owner: object({ approver: text, name: text }) })
 
 /**
  * Writes people of the account that is looked at by their names, with the reference that stands in receipts beside it. Who
- * the members are only their owner may list; others know the owner and themselves. Whoever is unknown stays a reference.
+ * the members are only their owner may list; others know the owner and themselves. An unknown person stays a reference.
  */
 export async function loadPeople(context: PageContext): Promise<WritePerson> {
   const { user } = context

@@ -69,7 +69,7 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
   return scene
 }
 
-/** Keeps the page of a pending request up to date: new votes take the place of the old ones, more opens it anew. */
+/** Keeps the page of a pending request up to date: new votes take the place of the old ones, more opens it again. */
 function follow(
   scene: HTMLElement,
   first: Review,

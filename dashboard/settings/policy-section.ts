@@ -66,10 +66,10 @@ export function policySection(policy: Policy, members: readonly Member[], done: 
   return part.element
 }
 
-/** A policy as it is sent: people by their ids; nobody means the owner alone. */
+/** A policy as it is sent: people by their ids; none means the owner alone. */
 type Rules = Omit<Policy, 'approvers' | 'reachable'> & { approvers: readonly string[] }
 
-/** What is confirmed with a new policy, all of it: whoever sat down at an open page must not slip something in (T34). */
+/** What is confirmed with a new policy, all of it: a person who sat down at an open page must not slip something in (T34). */
 function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
   const { approvers, quorum, passkey_only, high_impact, reminders } = rules
   const named = members.filter(({ user_id, role }) =>
@@ -95,7 +95,7 @@ function yesNo(said: boolean): HTMLElement {
   return el('strong', {}, said ? 'yes' : 'no')
 }
 
-/** Who of the account is asked. Nobody ticked means the owner alone. */
+/** Who of the account is asked. No box ticked means the owner alone. */
 interface ApproverBoxes {
   element: HTMLElement
   /** User ids. */
@@ -137,7 +137,7 @@ function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxe
 
 const MOST = 5
 
-/** When to remind by itself, in percent of the time a request has. */
+/** When to remind automatically, in percent of the time a request has. */
 interface ReminderField extends Field {
   /** Fractions in ascending order; undefined when something is wrong, and the field says so. */
   read(): number[] | undefined

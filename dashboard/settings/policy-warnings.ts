@@ -2,10 +2,10 @@ import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Policy } from './settings-shapes.ts'
 
-/** What helps where nobody could approve. */
+/** What helps where no approver is left. */
 export const WAYS_OUT = 'Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.'
 
-/** What is wrong with the policy that is in force: nobody it reaches, names that count for nothing. */
+/** What is wrong with the policy that is in force: no approver it reaches, names that do not count. */
 export function policyWarnings({ reachable, approvers }: Policy): HTMLElement[] {
   const gone = approvers.filter(({ eligible }) => !eligible)
   const warnings: HTMLElement[] = []

@@ -8,7 +8,7 @@ export type Role = ReturnType<typeof role>
 
 const accountViewShape = object({ id: text, name: text, role, own: flag })
 
-/** An account somebody may look at. */
+/** An account that the person may look at. */
 export type AccountView = ReturnType<typeof accountViewShape>
 
 const invitationShape = object({ account_id: text, account_name: text, role, invited_at: moment })
@@ -44,7 +44,7 @@ export const ROLES = [
 
 type MemberRole = (typeof ROLES)[number][0]
 
-/** What somebody is called. */
+/** What a role is called. */
 export function roleName(role: 'owner' | MemberRole): string {
   return ROLES.find(([value]) => value === role)?.[1] ?? 'Owner'
 }

@@ -83,7 +83,7 @@ function isBelow(path: string, parent: string): boolean {
   return parent !== '/' && path.startsWith(`${parent}/`)
 }
 
-/** Whoever is signed out sees no pages to go to. */
+/** Signed out there are no pages to go to. */
 export function hideNavigation(): void {
   const bar = document.querySelector<HTMLElement>('#navigation')
   if (bar !== null) bar.hidden = true
@@ -102,7 +102,7 @@ const shape: Shape<Session> = (value, path) => {
   return { user, accounts: accountsOf(user, accounts), invitations }
 }
 
-/** Undefined when nobody is signed in. @throws RequestFailure, ShapeError */
+/** Undefined when signed out. @throws RequestFailure, ShapeError */
 export async function loadSession(): Promise<Session | undefined> {
   try {
     return await get('/session', shape)

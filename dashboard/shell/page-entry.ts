@@ -10,15 +10,15 @@ export interface PageView {
   wide?: boolean
 }
 
-/** Opens the page anew, and says there, as a success, what was done. */
+/** Opens the page again, and says there, as a success, what was done. */
 export type Done = (message?: string) => Promise<void>
 
-/** What every page gets, whoever looks. */
+/** What every page gets, signed in or not. */
 export interface Visit {
   /** What the `:names` of the page's path stand for. */
   params: Readonly<Record<string, string>>
   query: URLSearchParams
-  /** Aborted as soon as another page, or this one anew, is opened. */
+  /** Aborted as soon as another page, or this one again, is opened. */
   signal: AbortSignal
   done: Done
   /** Opens another page of the dashboard, likewise. */
@@ -43,7 +43,7 @@ export interface PageContext extends Visit {
 /** Throws what calls throw; the router then says so and offers to try again. */
 type OpenPage = (context: PageContext) => Promise<PageView>
 
-/** A page that needs nobody to be signed in. */
+/** A page that works signed out. */
 type OpenPublicPage = (visit: Visit & { user: User | undefined }) => Promise<PageView>
 
 interface Entry {

@@ -76,7 +76,7 @@ export class Router {
       location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
       return undefined
     })
-    // Somebody may have gone on while this page was loading.
+    // The person may have gone on while this page was loading.
     if (signal.aborted || view === undefined) return
     main?.removeAttribute('aria-busy')
     this.#show(view, opening)
@@ -89,7 +89,7 @@ export class Router {
     const query = new URLSearchParams(location.search)
     const account = session && chosenAccount(session, query)
     if (signal.aborted) return undefined
-    // Nobody needs to sign in to be told that an address leads nowhere.
+    // It takes no sign-in to learn that an address leads nowhere.
     if (session === undefined && found !== undefined && found.entry.public !== true) {
       location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
       return undefined

@@ -7,7 +7,7 @@ import type { VerifyOptions } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import { MAX_VOTES, problemOfVotes, type Receipts, type UnsignedVote } from '../../src/signing/votes.ts'
 
-/** Everything that was found out about what somebody brought. */
+/** Everything that was found out about what the visitor brought. */
 export interface Report {
   /** Of the decision; of the first signed vote, where there is a list of votes alone. */
   main: Examination
@@ -21,7 +21,7 @@ export interface Report {
 
 /**
  * Checks every receipt against the keys. Sandbox receipts are checked like others; the verdict marks them.
- * @param expected what the main receipt must say, for whoever asked for one by its id
+ * @param expected what the main receipt must say, when it was asked for by its id
  */
 export async function checkReceipts(
   { decision, votes, unsigned }: Receipts,
@@ -77,7 +77,7 @@ export function whoActed(examination: Examination, { approver }: ReceiptPayload)
   return delegate === undefined ? approver : `${visibleString(delegate)} as the delegate of ${approver}`
 }
 
-/** How what somebody typed compares with what was approved. */
+/** How what the visitor typed compares with what was approved. */
 export type Comparison =
   /** It is what was approved. `trimmed`: without the blanks around it. */
   | { as: 'same'; trimmed: boolean }

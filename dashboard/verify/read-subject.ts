@@ -4,7 +4,7 @@ import { readPaste } from '../../src/domain/read-paste.ts'
 /** 1 MiB, as `countersign verify` takes it. Our own answers are far smaller. */
 export const MAX_BYTES = 1_048_576
 
-/** What somebody wants to have checked. Nothing in it is believed. */
+/** What the visitor wants to have checked. Nothing in it is trusted. */
 export type Subject =
   | { kind: 'id'; id: string; of: 'request' | 'decision' }
   | { kind: 'receipt'; json: object }

@@ -17,7 +17,7 @@ export type Outcome =
   | { kind: 'problem'; sentence: string }
 
 /**
- * Checks what somebody brought. Only an id makes a call with something in it; a receipt is checked with the published keys,
+ * Checks what the visitor brought. Only an id makes a call with something in it; a receipt is checked with the published keys,
  * or without any call where `pinned` keys are given.
  */
 export async function verifySubject(

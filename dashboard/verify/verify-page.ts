@@ -14,7 +14,7 @@ import { noneView, resultView } from './result-view.ts'
 import { type Outcome, verifySubject } from './verifier.ts'
 
 /**
- * `/verify`: anybody checks a receipt here, in their own browser. `/verify#req_…` asks for that one at once; what stands
+ * `/verify`: everyone may check a receipt here, in their own browser. `/verify#req_…` asks for that one at once; what stands
  * behind the `#` is not sent along with the address.
  */
 export async function verifyPage({ signal }: Visit): Promise<PageView> {
@@ -129,7 +129,7 @@ class Bench {
 }
 
 /**
- * Takes a key set that somebody saved earlier: from then on nothing is fetched, and the service can no longer choose the
+ * Takes a key set that the visitor saved earlier: from then on nothing is fetched, and the service can no longer choose the
  * keys it is checked by. `changed` is told the keys, or undefined when they are put away again.
  */
 function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>): HTMLElement {

@@ -201,7 +201,7 @@ function wayBack(): HTMLElement {
 
 /**
  * After a decision: the way back, and the request whose time runs out first of those that still wait for this person. It is
- * a plain link, which takes along no decision. Whoever cannot be told which one it is has the way back.
+ * a plain link, which takes along no decision. When the next request is not known, the way back remains.
  */
 function wayOn(decidedId: string): HTMLElement {
   const element = wayBack()

@@ -110,7 +110,7 @@ function joining({ account_name, role }: Invitation): HTMLElement | undefined {
 }
 
 /**
- * The link gives no factor: whoever it is for signs in, and accepts here, with the token that is nowhere but in this page.
+ * The link gives no factor: the invited person signs in, and accepts here, with the token that is nowhere but in this page.
  * @throws RequestFailure, ShapeError
  */
 async function answerInvitation(token: string, invitation: Invitation): Promise<void> {

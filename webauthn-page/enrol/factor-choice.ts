@@ -133,7 +133,7 @@ async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Prom
   await slot.attempt(work, fields)
 }
 
-/** Whoever has only codes cannot sign in on a second device (T15), which is better learnt now than then. */
+/** A person with codes alone cannot sign in on a second device (T15), which is better learnt now than then. */
 function beforeYouFinish(): HTMLElement {
   return notice(
     'warning',

@@ -61,7 +61,7 @@ export function showFailure(error: unknown, again: () => Promise<void>): void {
   )
 }
 
-/** The link was asked for by somebody whose chat account belongs to another person here. */
+/** The chat account that asked for the link belongs to another person here. */
 export function showNotYours(link: ChatLink, user: User, change: () => Promise<void>): void {
   showStopped(
     'Somebody else asked for this link',
@@ -78,7 +78,7 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
   )
 }
 
-/** The way out for whoever was sent the link by somebody else. The link stays unused. */
+/** The way out for a person whom someone else sent the link. The link stays unused. */
 export function showDeclined(link: ChatLink): void {
   showStopped(
     'Nothing was changed',
@@ -91,7 +91,7 @@ export function showDeclined(link: ChatLink): void {
   )
 }
 
-/** `message` says why, when somebody was signed in a moment ago. */
+/** `message` says why, when a session has just ended. */
 export function showSignIn(link: ChatLink, signedIn: (user: User) => void, message?: string): void {
   const channel = link.kind === 'channel'
   const about = channel
@@ -165,7 +165,7 @@ function nothingArrives(platform: ChatLink['platform']): Child[] {
     : [`${said}.`]
 }
 
-/** `user` is whoever is signed in on this browser already. */
+/** `user` is the person who is signed in on this browser already. */
 export function showBrowserKnown(user: User | undefined, signedIn: () => void): void {
   showDone(
     'This browser is known now',

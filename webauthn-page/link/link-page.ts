@@ -22,7 +22,7 @@ import {
 
 const TOKEN = /^[\w-]{43}$/
 
-/** `/link#<token>`: a one-time link that somebody asked for in chat. */
+/** `/link#<token>`: a one-time link that a person asked for in chat. */
 export async function linkPage(): Promise<void> {
   const token = takeToken()
   if (TOKEN.test(token)) await new LinkPage(token).open()
@@ -57,7 +57,7 @@ class LinkPage {
     }
   }
 
-  /** `message` says why, when somebody was signed in a moment ago. */
+  /** `message` says why, when a session has just ended. */
   #askWho(link: ChatLink, message?: string): void {
     showUser(undefined)
     showSignIn(link, (user) => this.#ask(link, user), message)
@@ -100,7 +100,7 @@ class LinkPage {
   async #confirm(link: ChatLink, user: User, answers: Answers): Promise<void> {
     answers.slot.clear()
     try {
-      // Somebody may have signed in in another tab since: what is confirmed must be what is shown.
+      // Another tab may have signed in another person since: what is confirmed must be what is shown.
       const now = await whoIsSignedIn()
       if (now === undefined) return this.#askWho(link, SESSION_ENDED)
       if (now.id !== user.id) return this.#ask(link, now, OTHER_PERSON)
@@ -156,7 +156,7 @@ interface Answers {
   agree(): Promise<void>
   /** "I did not ask for this." */
   decline(): void
-  /** Sign in as somebody else, without losing the link. */
+  /** Sign in as another person, without losing the link. */
   change(): Promise<void>
 }
 
@@ -205,7 +205,7 @@ function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void
   )
 }
 
-/** Needs nobody to be signed in: a browser that cannot sign in yet is what it is for. */
+/** Works signed out: it is for a browser that cannot sign in yet. */
 function showBrowserQuestion(link: ChatLink, answers: Answers): void {
   showScene(
     'Make this browser known',

@@ -8,7 +8,7 @@ import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { insteadOfPrompt, passkeysWork, promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
 import { nextPath } from './next-path.ts'
 
-/** `/signin?next=<path>`: whoever is signed in already goes on at once. */
+/** `/signin?next=<path>`: a person who is signed in already goes on at once. */
 export async function signInPage(): Promise<void> {
   const goOn = (): void => location.replace(nextPath(location.search, location.origin))
   if ((await whoIsSignedIn().catch(() => undefined)) !== undefined) return goOn()
@@ -76,7 +76,7 @@ export function signInPanel(signedIn: (user: User) => void, codesOpen = false): 
   )
 }
 
-/** Which of these it was the service tells nobody before sign-in, so all of them are said. */
+/** Before sign-in the service does not say which of these it was, so the page names all of them. */
 function notThisOne(): string[] {
   return [
     'this passkey does not sign you in. It was removed, it belongs to another service, or it is suspended: its counter went ',

@@ -145,7 +145,7 @@ const channelShape = object({
 export type ChatChannel = ReturnType<typeof channelShape>
 export const channelsShape = object({ data: list(channelShape), next_cursor: nullable(text) })
 
-/** Somebody for whom the signed-in person stands in; `delegate` is the person's own reference. */
+/** A person for whom the signed-in person decides; `delegate` is the person's own reference. */
 const principal = object({ name: text, approver: text, delegate: text })
 export type Principal = ReturnType<typeof principal>
 

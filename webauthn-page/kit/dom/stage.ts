@@ -31,7 +31,7 @@ export function plainScene(heading: Child, ...parts: Child[]): HTMLElement {
   return el('div', {}, el('h1', {}, heading), ...parts)
 }
 
-/** Shows in the header who is signed in: whoever decides must see as whom. */
+/** Shows in the header who is signed in: a person who decides must see as whom. */
 export function showUser(user: User | undefined): void {
   const place = document.querySelector('#signed-in')
   if (place === null) return

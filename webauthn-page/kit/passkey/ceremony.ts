@@ -41,7 +41,7 @@ export async function createPasskey(
   }
 }
 
-/** Takes back the prompt that is open, if any: whoever asked for it gets a CeremonyError. */
+/** Takes back the prompt that is open, if any: the caller that asked for it gets a CeremonyError. */
 export function stopPrompt(): void {
   WebAuthnAbortService.cancelCeremony()
 }
@@ -52,7 +52,7 @@ const LONGEST_PROMPT_MS = 300_000
 const NOBODY_NEAR_MS = 60_000
 
 /**
- * Ends a prompt that nobody answered. Chromium keeps its own prompt open past the time limit of the options, and as long
+ * Ends a prompt that was not answered. Chromium keeps its own prompt open past the time limit of the options, and as long
  * as it is open the page gets no clicks and no keys: only the page itself can end it then.
  */
 async function limited<T>(timeout: number | undefined, prompt: () => Promise<T>): Promise<T> {

@@ -77,7 +77,7 @@ export function shownIntent(
   }
 }
 
-/** Whose vote it will be, and who acts if that is somebody else. */
+/** Whose vote it will be, and who acts if that is another person. */
 function shownReferences({ approver, on_behalf_of: other }: Review): { approver: string; delegate?: string } {
   if (other === undefined || other === null) return { approver: approver ?? '' }
   return { approver: other.approver, delegate: other.delegate }

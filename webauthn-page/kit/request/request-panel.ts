@@ -182,7 +182,7 @@ function progress({ status, quorum: { needed, approved } }: Review): string {
   return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
 }
 
-/** Whoever waits for the others should know who has not been told. */
+/** A person who waits for the others should know whom no message reached. */
 function notReachable({ not_reachable: lost, approver }: Review, person: WritePerson): HTMLElement {
   const who = lost.map((one, index) => [
     index > 0 && ', ',

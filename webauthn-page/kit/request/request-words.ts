@@ -31,7 +31,7 @@ export function audience(): string {
 }
 
 /**
- * Whoever revokes a key may have lost it: what it asked for before still waits (the interface's "Revoking a key is
+ * A revoked key may have been stolen: what it asked for before still waits (the interface's "Revoking a key is
  * immediate" speaks of its calls alone), so the person who decides must know. Undefined for a key in use.
  */
 export function revokedKeyNote(asker: { key_revoked?: boolean | undefined }): HTMLElement | undefined {

@@ -95,7 +95,7 @@ function otherRows(entries: [string, JsonValue][]): HTMLElement {
   )
 }
 
-/** For whoever wants to check byte by byte; caller's words as well, so inside the frame. */
+/** For a check byte by byte; caller's words as well, so inside the frame. */
 function exactText(json: string): HTMLElement {
   return el(
     'details',

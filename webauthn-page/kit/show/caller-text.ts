@@ -3,14 +3,14 @@ import { mixedScriptWarning } from '../../../src/domain/text-scripts.ts'
 import { el, freshId } from '../dom/element.ts'
 
 /**
- * Text that somebody else wrote, isolated in its own `<bdi>` so that its direction cannot reach our words (T43). Hidden
+ * Text that another person wrote, isolated in its own `<bdi>` so that its direction cannot reach our words (T43). Hidden
  * characters become labelled chips; an address in it stays text and is never a link.
  */
 export function callerText(text: string): HTMLElement {
   return el('bdi', { class: 'caller-text' }, ...visibleText(text).map(segmentNode))
 }
 
-/** A name that somebody else chose, where our own sentence names its bearer. */
+/** A name that another person chose, inside a sentence of our own. */
 export function callerName(text: string): HTMLElement {
   return el('strong', {}, callerText(text))
 }
@@ -131,7 +131,7 @@ export function kindOf(value: JsonValue): string {
 }
 
 /**
- * A JSON value for people. Objects and lists can be folded but start open: whoever decides must not need a click to see
+ * A JSON value for people. Objects and lists can be folded but start open: a person who decides must not need a click to see
  * what they sign. A text that looks like a number stays told apart from a number by its kind.
  */
 export function valueTree(value: JsonValue): HTMLElement {

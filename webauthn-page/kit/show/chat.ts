@@ -3,7 +3,7 @@ import { type Child, el } from '../dom/element.ts'
 import { callerName, callerText, textWarnings } from './caller-text.ts'
 
 /**
- * A name that a platform tells. Anybody may call themselves "Ana? Press Confirm": it stands in a frame of its own, so that
+ * A name that a platform reports. A user may choose the name "Ana? Press Confirm": it gets a frame of its own, so that
  * it cannot pass for a part of our sentence (T44).
  */
 export function chatName(name: string): HTMLElement {
@@ -77,13 +77,13 @@ export function wordsOf(platform: Platform): PlatformWords {
   return WORDS[platform]
 }
 
-/** "`/countersign link` in Slack": what somebody typed to get this kind of link. */
+/** "`/countersign link` in Slack": what the person typed to get this kind of link. */
 export function typed({ platform, kind }: Pick<ChatLink, 'platform' | 'kind'>): Child[] {
   const { command, where } = wordsOf(platform)
   return [el('code', {}, command(kind)), ` ${where}`]
 }
 
-/** The same for somebody who is in a chat that this page does not know. */
+/** The same where this page does not know the platform. */
 export function typedAnywhere(word: ChatLink['kind']): Child[] {
   return [
     el('code', {}, wordsOf('slack').command(word)),
