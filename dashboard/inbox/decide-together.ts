@@ -11,8 +11,7 @@ import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/reque
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
-import { loadBatch, submitBatch } from './batch.ts'
-import { itemList, resultRow } from './batch-rows.ts'
+import { itemList, loadBatch, resultRow, submitBatch } from './batch.ts'
 
 /** Refusals that say: the list is not any more what it was. Nothing of it is recorded then. */
 const CHANGED = ['batch_changed', 'not_pending', 'already_voted', 'not_found']

@@ -1,14 +1,17 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, patch } from '../../webauthn-page/kit/api/request.ts'
+import { get, patch, put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { type Child, el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { membersShape } from '../members/member-shapes.ts'
+import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { type Member, membersShape } from '../members/member-shapes.ts'
+import { checkBox, quorumField, readQuorum } from '../parts/fields.ts'
 import { section } from '../parts/section.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
-import { policySection } from './policy-section.ts'
-import { type Account, accountShape, policyShape } from './settings-shapes.ts'
+import { policyWarnings, WAYS_OUT } from './policy-warnings.ts'
+import { type Account, accountShape, type Policy, policyShape } from './settings-shapes.ts'
 
 /** `/settings`: the rules of the account, its quota and its name. For its owner. */
 export async function settingsPage({ done }: PageContext): Promise<PageView> {
@@ -88,4 +91,160 @@ function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
       : hint('It begins anew ', moment(resets_at), '.'),
   )
   return part.element
+}
+
+/** Who decides, and how. Open requests keep the policy they were made under. */
+function policySection(policy: Policy, members: readonly Member[], done: Done): HTMLElement {
+  const part = section(
+    'Policy',
+    'Who decides about requests of this account. It counts from the next request on; one rejection always rejects.',
+  )
+  const who = approverBoxes(policy, members)
+  const quorum = quorumField('Approvals needed', 'How many different people must approve.', policy.quorum)
+  const passkeys = checkBox('Passkeys only', {
+    hint: 'Nobody can decide with a code from an authenticator app.',
+    checked: policy.passkey_only,
+  })
+  const impact = checkBox('Every request is high impact', {
+    hint: 'Whoever has a passkey must use it. Callers can mark single requests, too.',
+    checked: policy.high_impact,
+  })
+  const reminders = reminderField(policy.reminders)
+  const save = async (): Promise<void> => {
+    const approvers = who.read()
+    const needed = readQuorum(quorum, Math.max(1, approvers.length), 'Only one person is named')
+    const reminded = reminders.read()
+    if (needed === undefined || reminded === undefined) return
+    const rules = {
+      approvers,
+      quorum: needed,
+      passkey_only: passkeys.input.checked,
+      high_impact: impact.input.checked,
+      reminders: reminded,
+    }
+    const proof = await stepUp('policy.change', policyPurpose(rules, members))
+    if (proof === undefined) return
+    try {
+      await put('/account/policy', { ...rules, proof }, policyShape)
+    } catch (error) {
+      if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
+      return part.slot.show('error', `with this policy nobody could approve anything. ${WAYS_OUT}`)
+    }
+    await done('The policy is saved.')
+  }
+  part.body.append(
+    ...policyWarnings(policy),
+    form(
+      { class: 'stacked', 'aria-label': 'Policy' },
+      () => part.slot.attempt(save, { quorum, reminders }),
+      who.element,
+      quorum.row,
+      passkeys.row,
+      impact.row,
+      reminders.row,
+      buttonRow(submitButton('Save the policy')),
+    ),
+  )
+  return part.element
+}
+
+/** A policy as it is sent: people by their ids; none means the owner alone. */
+type Rules = Omit<Policy, 'approvers' | 'reachable'> & { approvers: readonly string[] }
+
+/** What is confirmed with a new policy, all of it: a person who sat down at an open page must not slip something in (T34). */
+function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
+  const { approvers, quorum, passkey_only, high_impact, reminders } = rules
+  const named = members.filter(({ user_id, role }) =>
+    approvers.length === 0 ? role === 'owner' : approvers.includes(user_id),
+  )
+  const percents = reminders.map((fraction) => `${Math.round(fraction * 100)} %`).join(', ')
+  return el(
+    'span',
+    {},
+    'Confirm the new policy of the account. Approvers: ',
+    ...named.flatMap(({ name }, index): Child[] => [index > 0 && ', ', callerName(name)]),
+    '. Approvals needed: ',
+    el('strong', {}, `${quorum}`),
+    '. Passkeys only: ',
+    yesNo(passkey_only),
+    '. Every request is high impact: ',
+    yesNo(high_impact),
+    `. Reminders: ${percents === '' ? 'none' : percents}.`,
+  )
+}
+
+function yesNo(said: boolean): HTMLElement {
+  return el('strong', {}, said ? 'yes' : 'no')
+}
+
+/** Who of the account is asked. No box ticked means the owner alone. */
+interface ApproverBoxes {
+  element: HTMLElement
+  /** User ids. */
+  read(): string[]
+}
+
+function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxes {
+  const able = members.filter(({ role, state }) => role !== 'auditor' && state === 'active')
+  const named = new Set(policy.approvers.map(({ user_id }) => user_id))
+  const boxes = able.map(({ user_id, name, email, role, has_passkey, has_totp }) => {
+    const label = el(
+      'span',
+      {},
+      callerText(name),
+      role === 'owner' && ' (you)',
+      ' ',
+      el('span', { class: 'kind' }, callerText(email)),
+    )
+    const hint = has_passkey
+      ? undefined
+      : has_totp
+        ? 'has codes, no passkey'
+        : 'has no passkey and no codes yet'
+    const checked = named.size === 0 ? role === 'owner' : named.has(user_id)
+    return { user_id, ...checkBox(label, { checked, ...(hint === undefined ? {} : { hint }) }) }
+  })
+  const element = el(
+    'fieldset',
+    {},
+    el('legend', {}, 'Approvers'),
+    hint(able.length === 1 ? 'Invite people on the members page to name more.' : 'Nobody ticked: you alone.'),
+    ...boxes.map(({ row }) => row),
+  )
+  return {
+    element,
+    read: () => boxes.filter(({ input }) => input.checked).map(({ user_id }) => user_id),
+  }
+}
+
+const MOST = 5
+
+/** When to remind automatically, in percent of the time a request has. */
+interface ReminderField extends Field {
+  /** Fractions in ascending order; undefined when something is wrong, and the field says so. */
+  read(): number[] | undefined
+}
+
+function reminderField(reminders: readonly number[]): ReminderField {
+  const reminded = field({
+    label: 'Reminders',
+    name: 'reminders',
+    hint: `In percent of the time a request has, such as “50, 90”. At most ${MOST}; empty for none.`,
+    attributes: {
+      autocomplete: 'off',
+      maxlength: 40,
+      class: 'input list-input',
+      value: reminders.map((fraction) => Math.round(fraction * 100)).join(', '),
+    },
+  })
+  const read = (): number[] | undefined => {
+    const said = reminded.input.value.split(/[\s,;%]+/).filter((part) => part !== '')
+    const percents = [...new Set(said.map(Number))].sort((a, b) => a - b)
+    const good = percents.every((percent) => Number.isInteger(percent) && percent >= 1 && percent <= 99)
+    if (good && percents.length <= MOST) return percents.map((percent) => percent / 100)
+    reminded.setError(`Enter up to ${MOST} whole numbers from 1 to 99, or nothing.`)
+    reminded.input.focus()
+    return undefined
+  }
+  return { ...reminded, read }
 }
