@@ -1,4 +1,4 @@
-import { showFailure, showInvitation, showMismatch, showNotFound } from '../decide/stopped-scenes.ts'
+import { showInvitation, showStopped } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
 import { announce, type Child, el, facts, link, p } from '../kit/dom/element.ts'
@@ -107,11 +107,11 @@ export class ConsentPage {
 
   #fail(error: unknown): void {
     this.#stopClock()
-    const status = error instanceof RequestFailure ? error.status : undefined
-    if (error instanceof Error && error.name === 'MismatchError') showMismatch(error)
-    else if (status === 401) this.#invite()
-    else if (status === 404) showNotFound()
-    else showFailure(error, () => this.open())
+    showStopped(
+      error,
+      () => this.#invite(),
+      () => this.open(),
+    )
   }
 
   /** Forgets what was shown: the next person to sign in here may be another one. */

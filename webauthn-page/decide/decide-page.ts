@@ -16,7 +16,7 @@ import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
 import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
-import { showFailure, showInvitation, showMismatch, showNotFound } from './stopped-scenes.ts'
+import { showInvitation, showStopped } from './stopped-scenes.ts'
 
 const POLL_MS = 4000
 
@@ -154,11 +154,11 @@ export class DecidePage {
 
   #fail(error: unknown): void {
     this.#stop()
-    const status = error instanceof RequestFailure ? error.status : undefined
-    if (error instanceof MismatchError) showMismatch(error)
-    else if (status === 401) this.#invite()
-    else if (status === 404) showNotFound()
-    else showFailure(error, () => this.open())
+    showStopped(
+      error,
+      () => this.#invite(),
+      () => this.open(),
+    )
   }
 
   /** Forgets what was shown: the next person to sign in here may be another one. */

@@ -1,10 +1,20 @@
 import { okShape, type User } from '../kit/api/contract.ts'
-import { remove } from '../kit/api/request.ts'
+import { RequestFailure, remove } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
 import { lede, p } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
+import { MismatchError } from '../kit/request/checked-review.ts'
 import { signInPanel } from '../sign-in/sign-in.ts'
+
+/** Shows why a page of a request stopped. `invite` asks for a sign-in, `again` loads it once more. */
+export function showStopped(error: unknown, invite: () => void, again: () => Promise<void>): void {
+  const status = error instanceof RequestFailure ? error.status : undefined
+  if (error instanceof MismatchError) showMismatch(error)
+  else if (status === 401) invite()
+  else if (status === 404) showNotFound()
+  else showFailure(error, again)
+}
 
 /** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */
 export function showInvitation(focus: boolean, signedIn: (user: User) => void): void {
@@ -16,7 +26,7 @@ export function showInvitation(focus: boolean, signedIn: (user: User) => void): 
   showScene('Sign in', scene, { focus })
 }
 
-export function showNotFound(): void {
+function showNotFound(): void {
   const scene = plainScene(
     'No such request for you',
     lede('It does not exist, or it asks somebody else. Check the link, or sign in as the person it names.'),
@@ -29,7 +39,7 @@ export function showNotFound(): void {
 }
 
 /** The alarm: something between this page and the service is not what it says. */
-export function showMismatch(error: Error): void {
+function showMismatch(error: Error): void {
   const scene = plainScene(
     'Stopped for your safety',
     notice('error', error.message, ' Nothing was signed.'),
@@ -38,7 +48,7 @@ export function showMismatch(error: Error): void {
   showScene('Stopped', scene)
 }
 
-export function showFailure(error: unknown, again: () => Promise<void>): void {
+function showFailure(error: unknown, again: () => Promise<void>): void {
   const scene = plainScene(
     'The request could not be loaded',
     notice('error', sentenceOf(error)),
