@@ -109,6 +109,9 @@ function cellsOf({ seq, id, type, at, actor, subject, detail, hash }: Shown): (s
   return [seq, id, type, at, kind, actorId, address, subject, JSON.stringify(detail), hash]
 }
 
+/** Spreadsheets take a cell that begins like this for a formula, some also in the wide forms of East Asian typing. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
+
 /** The formats of `GET /api/v1/account/audit/export`. */
 const EXPORT_FORMATS: Readonly<Record<'ndjson' | 'csv', ExportFormat>> = {
   ndjson: {
@@ -125,9 +128,6 @@ const EXPORT_FORMATS: Readonly<Record<'ndjson' | 'csv', ExportFormat>> = {
     line: (shown) => csvLine(cellsOf(shown)),
   },
 }
-
-/** Spreadsheets take a cell that begins like this for a formula, some also in the wide forms of East Asian typing. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
 
 /** One line of a CSV file (RFC 4180). No cell can begin a formula: an apostrophe before it makes a spreadsheet take it as text. */
 function csvLine(cells: readonly (string | number)[]): string {
