@@ -1,8 +1,19 @@
+import type { RequestHandler } from 'express'
 import { z } from 'zod'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { type IdPrefix, isId } from '../domain/identifier.ts'
 import type { PresenceProof } from '../flow/prove-presence.ts'
+import type { Answer } from './api/shared/fields.ts'
 import { eitherProof } from './api/shared/proofs.ts'
+
+/** Answers what the schema lists, and nothing else compiles. */
+export type Handler<Schema extends z.ZodType, Params = Record<string, string>> = RequestHandler<
+  Params,
+  Answer<Schema>
+>
+
+/** The parameters of a path with an id in it. */
+export type WithId = { id: string }
 
 /**
  * Parses a body or query field by field; unknown fields are dropped (T58).

@@ -80,10 +80,10 @@ const keyAnswer = z
   .meta({ id: 'ApiKey' })
 
 /** `GET /api/v1/account/api-keys`. */
-const keyListAnswer = pageOf(keyAnswer).meta({ id: 'ApiKeyList' })
+export const keyListAnswer = pageOf(keyAnswer).meta({ id: 'ApiKeyList' })
 
 /** `POST /api/v1/account/api-keys`. */
-const createdKeyAnswer = z
+export const createdKeyAnswer = z
   .strictObject({
     raw_key: z
       .string()
@@ -97,7 +97,9 @@ const createdKeyAnswer = z
 export const changedKeyAnswer = z.strictObject({ key: keyAnswer }).meta({ id: 'ChangedApiKey' })
 
 /** `DELETE /api/v1/account/api-keys/:id`. */
-const revokedKeyAnswer = z.strictObject({ ok: z.literal(true), key: keyAnswer }).meta({ id: 'RevokedApiKey' })
+export const revokedKeyAnswer = z
+  .strictObject({ ok: z.literal(true), key: keyAnswer })
+  .meta({ id: 'RevokedApiKey' })
 
 const webhookSecret = z
   .string()
@@ -105,7 +107,7 @@ const webhookSecret = z
   .meta({ description: 'Key of the HMAC-SHA256 over `<timestamp>.<raw body>`, hex.' })
 
 /** `GET /api/v1/account/webhook-secret`. */
-const webhookSecretAnswer = z
+export const webhookSecretAnswer = z
   .union([
     z
       .strictObject({ webhook_signing_secret: webhookSecret })

@@ -74,7 +74,7 @@ const expiredAnswer = z
   })
 
 /** `GET /api/v1/approvals/:id`: which fields there are depends on the status (interface, endpoint 2). */
-const requestAnswer = z
+export const requestAnswer = z
   .union([
     z
       .strictObject({ ...head, status: z.literal('pending'), context: contextField, ...times, ...mark })
@@ -98,10 +98,10 @@ const requestAnswer = z
   .meta({ id: 'Approval', description: 'A request; its fields depend on its status.' })
 
 /** `GET /api/v1/approvals`. */
-const requestListAnswer = pageOf(requestAnswer).meta({ id: 'ApprovalList' })
+export const requestListAnswer = pageOf(requestAnswer).meta({ id: 'ApprovalList' })
 
 /** `POST /api/v1/approvals/:id/remind`. */
-const reminderAnswer = z
+export const reminderAnswer = z
   .strictObject({
     ok: z.literal(true),
     request_id: idField('req'),
@@ -115,7 +115,7 @@ const reminderAnswer = z
   .meta({ id: 'Reminder' })
 
 /** `POST /api/v1/approvals/:id/consume`. */
-const consumedAnswer = z
+export const consumedAnswer = z
   .strictObject({
     request_id: idField('req'),
     status: z.literal('approved'),

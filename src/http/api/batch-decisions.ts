@@ -103,7 +103,7 @@ const lostItem = z
   })
 
 /** `POST /api/v1/approvals/decisions`. */
-const batchAnswer = z
+export const batchAnswer = z
   .strictObject({
     data: z
       .array(z.union([decidedAnswer, lostItem]))

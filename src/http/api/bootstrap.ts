@@ -50,7 +50,7 @@ export const bootstrapBody = z
   .meta({ id: 'StartBootstrap' })
 
 /** `POST /api/v1/bootstrap`. */
-const startedAnswer = z
+export const startedAnswer = z
   .strictObject({
     bootstrap_id: z
       .string()
@@ -67,7 +67,7 @@ const startedAnswer = z
   .meta({ id: 'BootstrapStarted' })
 
 /** `GET /api/v1/bootstrap/:id/status`. */
-const bootstrapStatusAnswer = z
+export const bootstrapStatusAnswer = z
   .strictObject({
     status: statusField,
     api_key: z

@@ -48,7 +48,7 @@ const channelName = z.string().meta({ description: "The channel's name at that t
 const tenant = z.string().meta({ description: 'Slack `team_id`, Teams `tid`.', example: 'T024BE7LD' })
 
 /** `POST /api/v1/chat-links/look`. */
-const chatLinkAnswer = z
+export const chatLinkAnswer = z
   .strictObject({
     id: idField('cln').meta({ description: 'The `target` of the step-up that confirms using it.' }),
     kind: z.enum(['link', 'browser', 'channel']).meta({
@@ -80,7 +80,7 @@ const identityAnswer = z
   .meta({ id: 'ChatIdentity', description: 'An identity on a chat platform that a person has linked.' })
 
 /** `GET /api/v1/me/chat`. */
-const identitiesAnswer = z
+export const identitiesAnswer = z
   .strictObject({ identities: z.array(identityAnswer) })
   .meta({ id: 'ChatIdentities' })
 
@@ -95,10 +95,10 @@ const channelAnswer = z
   .meta({ id: 'ChatChannel', description: 'A channel that is told of every request of the account.' })
 
 /** `GET /api/v1/account/channels`. */
-const channelListAnswer = pageOf(channelAnswer).meta({ id: 'ChatChannelList' })
+export const channelListAnswer = pageOf(channelAnswer).meta({ id: 'ChatChannelList' })
 
 /** `POST /api/v1/chat-links/use`, one for each kind of link. */
-const usedChatLinkAnswer = z
+export const usedChatLinkAnswer = z
   .union([
     z.strictObject({ linked: identityAnswer }).meta({ id: 'LinkedChatIdentity' }),
     z.strictObject({ channel: channelAnswer }).meta({ id: 'AddedChatChannel' }),
@@ -107,7 +107,7 @@ const usedChatLinkAnswer = z
   .meta({ id: 'UsedChatLink' })
 
 /** `GET /api/v1/account/chat-apps`. */
-const chatAppsAnswer = z
+export const chatAppsAnswer = z
   .strictObject({
     slack: z.strictObject({
       configured: z.boolean().meta({ description: 'Is Slack set up on this service?' }),

@@ -42,12 +42,12 @@ const waiting = z.strictObject({
 })
 
 /** `GET /api/v1/account/bootstrap`. */
-const waitingConsentsAnswer = pageOf(waiting.meta({ id: 'WaitingConsent' })).meta({
+export const waitingConsentsAnswer = pageOf(waiting.meta({ id: 'WaitingConsent' })).meta({
   id: 'WaitingConsents',
 })
 
 /** `GET /api/v1/account/bootstrap/:id`. */
-const consentAnswer = waiting
+export const consentAnswer = waiting
   .extend({
     status: statusField,
     server_time: timeField,
@@ -92,7 +92,9 @@ const consentOptionsAnswer = z
   })
 
 /** `POST /api/v1/account/bootstrap/:id/decision`. */
-const consentedAnswer = z.strictObject({ id: idField('bst'), status: statusField }).meta({ id: 'Consented' })
+export const consentedAnswer = z
+  .strictObject({ id: idField('bst'), status: statusField })
+  .meta({ id: 'Consented' })
 
 /** A row of what waits for consent. Never the matching code: the owner must bring it from the caller. */
 export function presentWaitingConsent(bootstrap: Bootstrap): Answer<typeof waiting> {

@@ -65,7 +65,7 @@ const WHY_NOT = [
 ] as const
 
 /** `GET /api/v1/approvals/:id/review`. */
-const reviewAnswer = z
+export const reviewAnswer = z
   .strictObject({
     id: idField('req'),
     status: statusField,

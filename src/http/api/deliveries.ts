@@ -67,7 +67,7 @@ const cardAnswer = z
   .meta({ id: 'Card', description: 'One message in chat about a request, edited as the request changes.' })
 
 /** `GET /api/v1/approvals/:id/deliveries`. */
-const requestLogAnswer = pageOf(deliveryAnswer)
+export const requestLogAnswer = pageOf(deliveryAnswer)
   .extend({
     cards: z.array(cardAnswer).meta({ description: 'All cards in chat, oldest first, on every page.' }),
     quiet: z.array(z.strictObject({ approver: approverField, until: timeField })).meta({
@@ -78,7 +78,7 @@ const requestLogAnswer = pageOf(deliveryAnswer)
   .meta({ id: 'RequestLog' })
 
 /** `GET /api/v1/account/webhooks/:id/deliveries`. */
-const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })
+export const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })
 
 /** A delivery: never its body, and of its attempts only coarse classes (T7). */
 export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswer> {

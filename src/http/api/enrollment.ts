@@ -27,12 +27,12 @@ export const passkeyEnrollmentBody = z
 export const totpEnrollmentBody = z.object({ token: linkToken, code }).meta({ id: 'TotpEnrollment' })
 
 /** After enrolling with codes. */
-const totpEnrolledAnswer = z
+export const totpEnrolledAnswer = z
   .strictObject({ ...grantFields, backup_codes: backupCodes })
   .meta({ id: 'SessionWithBackupCodes' })
 
 /** `POST /api/v1/enrollment/lookup`. */
-const enrollmentAnswer = z
+export const enrollmentAnswer = z
   .strictObject({
     kind: z
       .enum(['setup', 'invite'])

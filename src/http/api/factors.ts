@@ -28,7 +28,7 @@ export const backupCodes = z
   .length(10)
   .meta({ description: 'Each signs in once, shown only now. They never decide.' })
 
-const backupCodesAnswer = z.strictObject({ backup_codes: backupCodes }).meta({ id: 'BackupCodes' })
+export const backupCodesAnswer = z.strictObject({ backup_codes: backupCodes }).meta({ id: 'BackupCodes' })
 
 /** A TOTP seed, shown once. */
 export const totpSetUpAnswer = z
@@ -53,10 +53,10 @@ const passkeyAnswer = z
   })
   .meta({ id: 'Passkey' })
 
-const newPasskeyAnswer = z.strictObject({ passkey: passkeyAnswer }).meta({ id: 'NewPasskeyAnswer' })
+export const newPasskeyAnswer = z.strictObject({ passkey: passkeyAnswer }).meta({ id: 'NewPasskeyAnswer' })
 
 /** `GET /api/v1/me/factors`. */
-const factorsAnswer = z
+export const factorsAnswer = z
   .strictObject({
     passkeys: z.array(passkeyAnswer),
     totp: z.strictObject({ enabled: z.boolean(), since: timeField.nullable() }),

@@ -41,7 +41,7 @@ const pendingRequest = z
   .meta({ id: 'PendingRequest' })
 
 /** `GET /api/v1/me/pending`. */
-const pendingAnswer = pageOf(pendingRequest).meta({ id: 'PendingRequests' })
+export const pendingAnswer = pageOf(pendingRequest).meta({ id: 'PendingRequests' })
 
 /** A request as one of its approvers may see it. */
 interface Waiting {

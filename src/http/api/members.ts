@@ -73,13 +73,13 @@ const link = z
   .meta({ id: 'MemberLink' })
 
 /** `POST /api/v1/account/members`. */
-const invitedAnswer = z.strictObject({ member: memberAnswer, link }).meta({ id: 'InvitedMember' })
+export const invitedAnswer = z.strictObject({ member: memberAnswer, link }).meta({ id: 'InvitedMember' })
 
 /** `POST /api/v1/account/members/:id/link`. */
-const linkAnswer = z.strictObject({ link }).meta({ id: 'NewMemberLink' })
+export const linkAnswer = z.strictObject({ link }).meta({ id: 'NewMemberLink' })
 
 /** `PATCH /api/v1/account/members/:id`. */
-const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta({ id: 'ChangedMember' })
+export const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta({ id: 'ChangedMember' })
 
 /**
  * A person in an account, as its owner sees them; without `member` the owner. Of a person who has not accepted only what the

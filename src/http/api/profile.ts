@@ -37,7 +37,7 @@ export const delegateBody = z
 const candidate = z.strictObject(person)
 
 /** `GET /api/v1/me/delegate/candidates`. */
-const candidatesAnswer = pageOf(candidate).meta({ id: 'DelegateCandidates' })
+export const candidatesAnswer = pageOf(candidate).meta({ id: 'DelegateCandidates' })
 
 /** `PATCH /api/v1/me`, `PUT /api/v1/me/delegate`, `POST …/remove`. */
 export const profileAnswer = z.strictObject({ user: userAnswer }).meta({ id: 'Profile' })

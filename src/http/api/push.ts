@@ -47,7 +47,7 @@ const deviceAnswer = z
   .meta({ id: 'PushDevice', description: 'A browser that shows notifications.' })
 
 /** `GET /api/v1/me/push`. */
-const pushDevicesAnswer = z
+export const pushDevicesAnswer = z
   .strictObject({
     public_key: z
       .string()
@@ -60,10 +60,12 @@ const pushDevicesAnswer = z
   .meta({ id: 'PushDevices' })
 
 /** `POST /api/v1/me/push`. */
-const newPushDeviceAnswer = z.strictObject({ device: deviceAnswer }).meta({ id: 'RegisteredPushDevice' })
+export const newPushDeviceAnswer = z
+  .strictObject({ device: deviceAnswer })
+  .meta({ id: 'RegisteredPushDevice' })
 
 /** `POST /api/v1/me/push/:id/test`. */
-const pushTestAnswer = z
+export const pushTestAnswer = z
   .strictObject({
     ok: z.literal(true),
     sent: z.boolean().meta({ description: 'Whether the push service accepted it.' }),

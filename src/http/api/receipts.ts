@@ -40,7 +40,7 @@ const payloadAnswer = z
   .meta({ id: 'Payload', description: 'What is signed; `sandbox` lies inside the signed bytes.' })
 
 /** `GET /api/v1/approvals/:id/verify`. */
-const verdictAnswer = z
+export const verdictAnswer = z
   .union([
     z
       .strictObject({

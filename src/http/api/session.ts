@@ -50,12 +50,12 @@ export const grantFields = {
 }
 
 /** After signing in. */
-const sessionAnswer = z
+export const sessionAnswer = z
   .strictObject(grantFields)
   .meta({ id: 'Session', description: 'The answer also sets the session cookie.' })
 
 /** `GET /api/v1/session`. */
-const currentSessionAnswer = z
+export const currentSessionAnswer = z
   .strictObject({
     user: userAnswer,
     expires_at: timeField.meta({
@@ -95,7 +95,7 @@ const ownSession = z
 export const ownSessionsAnswer = pageOf(ownSession).meta({ id: 'OwnSessions' })
 
 /** `POST /api/v1/me/sessions/end-others`. */
-const othersEndedAnswer = z
+export const othersEndedAnswer = z
   .strictObject({ ok: z.literal(true), ended: z.int().min(0).meta({ description: 'How many.' }) })
   .meta({ id: 'OtherSessionsEnded' })
 

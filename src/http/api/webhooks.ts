@@ -51,17 +51,17 @@ const shownSecret = z
   })
 
 /** `POST /api/v1/account/webhooks`. */
-const createdWebhookAnswer = z
+export const createdWebhookAnswer = z
   .strictObject({ webhook: webhookAnswer, secret: shownSecret })
   .meta({ id: 'CreatedWebhook' })
 
 /** `DELETE /api/v1/account/webhooks/:id` and `POST …/enable`. */
-const changedWebhookAnswer = z
+export const changedWebhookAnswer = z
   .strictObject({ ok: z.literal(true), webhook: webhookAnswer })
   .meta({ id: 'ChangedWebhook' })
 
 /** `POST /api/v1/account/webhooks/:id/rotate`. */
-const rotatedWebhookAnswer = z
+export const rotatedWebhookAnswer = z
   .strictObject({
     webhook: webhookAnswer,
     secret: shownSecret,
@@ -70,7 +70,7 @@ const rotatedWebhookAnswer = z
   .meta({ id: 'RotatedWebhook' })
 
 /** `GET /api/v1/account/webhooks/:id`, also one that was deleted. */
-const listedWebhookAnswer = webhookAnswer
+export const listedWebhookAnswer = webhookAnswer
   .extend({
     last_delivery: deliveryAnswer
       .nullable()
@@ -79,7 +79,7 @@ const listedWebhookAnswer = webhookAnswer
   .meta({ id: 'ListedWebhook' })
 
 /** `GET /api/v1/account/webhooks`. */
-const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'WebhookList' })
+export const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'WebhookList' })
 
 /** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */
 export function presentWebhook(webhook: Webhook, now: Date): Answer<typeof webhookAnswer> {

@@ -1,8 +1,8 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import type { PeopleDeps } from '../../flow/deps.ts'
-import type { Client } from '../../flow/people/sessions.ts'
 import {
+  type Client,
   readSession,
   type SessionCredential,
   type SessionUse,

@@ -1,14 +1,16 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import { readHistory } from '../../flow/read-history.ts'
 import { renameAccount, viewAccount } from '../../flow/view-account.ts'
 import {
+  type accountAnswer,
   accountNameBody,
   accountQuery,
+  type historyAnswer,
   historyQuery,
   presentAccount,
   presentHistoryRow,
 } from '../api/account.ts'
-import { decodeCursor, encodeCursor, given, parseBody } from '../handler.ts'
+import { decodeCursor, encodeCursor, given, type Handler, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -25,14 +27,14 @@ export function accountViewRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function view(deps: HttpDeps): RequestHandler {
+function view(deps: HttpDeps): Handler<typeof accountAnswer> {
   return async (request, response) => {
     const { account } = parseBody(accountQuery, request.query)
     response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account)))
   }
 }
 
-function rename(deps: HttpDeps): RequestHandler {
+function rename(deps: HttpDeps): Handler<typeof accountAnswer> {
   return async (request, response) => {
     const { name } = parseBody(accountNameBody, request.body)
     const { user } = sessionOf(response)
@@ -40,7 +42,7 @@ function rename(deps: HttpDeps): RequestHandler {
   }
 }
 
-function history(deps: HttpDeps): RequestHandler {
+function history(deps: HttpDeps): Handler<typeof historyAnswer> {
   return async (request, response) => {
     const { cursor, limit, key, ...filter } = parseBody(historyQuery, request.query)
     const before = cursor === undefined ? undefined : decodeCursor(cursor)

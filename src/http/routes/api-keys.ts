@@ -1,8 +1,17 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
 import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
-import { changeKeyBody, newKeyBody, presentKey } from '../api/api-keys.ts'
-import { parseBody } from '../handler.ts'
+import {
+  type changedKeyAnswer,
+  changeKeyBody,
+  type createdKeyAnswer,
+  type keyListAnswer,
+  newKeyBody,
+  presentKey,
+  type revokedKeyAnswer,
+  type webhookSecretAnswer,
+} from '../api/api-keys.ts'
+import { type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -22,14 +31,14 @@ export function apiKeyRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof keyListAnswer> {
   return async (_request, response) => {
     const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
     response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
   }
 }
 
-function create(deps: HttpDeps): RequestHandler {
+function create(deps: HttpDeps): Handler<typeof createdKeyAnswer> {
   return async (request, response) => {
     const { user } = sessionOf(response)
     const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
@@ -47,7 +56,7 @@ function create(deps: HttpDeps): RequestHandler {
   }
 }
 
-function change(deps: HttpDeps): RequestHandler<{ id: string }> {
+function change(deps: HttpDeps): Handler<typeof changedKeyAnswer, WithId> {
   return async (request, response) => {
     const { proof, ...change } = parseBody(changeKeyBody, request.body)
     const asked = { id: request.params.id, change, proof }
@@ -56,7 +65,7 @@ function change(deps: HttpDeps): RequestHandler<{ id: string }> {
   }
 }
 
-function revoke(deps: HttpDeps): RequestHandler<{ id: string }> {
+function revoke(deps: HttpDeps): Handler<typeof revokedKeyAnswer, WithId> {
   return async (request, response) => {
     const { user } = sessionOf(response)
     const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
@@ -75,7 +84,7 @@ export function webhookSecretRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function secretOfKey(deps: HttpDeps): RequestHandler {
+function secretOfKey(deps: HttpDeps): Handler<typeof webhookSecretAnswer> {
   return (_request, response) => {
     const { key } = callerOf(response)
     const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
@@ -83,7 +92,7 @@ function secretOfKey(deps: HttpDeps): RequestHandler {
   }
 }
 
-function secretsOfAccount(deps: HttpDeps): RequestHandler {
+function secretsOfAccount(deps: HttpDeps): Handler<typeof webhookSecretAnswer> {
   return async (_request, response) => {
     const live = (await deps.apiKeys.list(sessionOf(response).user.account_id)).filter(
       (key) => key.revoked_at === null,

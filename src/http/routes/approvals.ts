@@ -11,15 +11,19 @@ import { runOnce } from '../../flow/run-once.ts'
 import { waitForDecision, watchRequest } from '../../flow/wait-for-decision.ts'
 import {
   consumeBody,
+  type consumedAnswer,
   listQuery,
   presentConsumed,
   presentReminder,
   presentRequest,
+  type reminderAnswer,
+  type requestAnswer,
+  type requestListAnswer,
   waitQuery,
 } from '../api/approvals.ts'
 import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
-import { decodeCursor, encodeCursor, parseBody } from '../handler.ts'
+import { decodeCursor, encodeCursor, type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -73,7 +77,7 @@ function create(deps: HttpDeps): RequestHandler {
   }
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof requestListAnswer> {
   return async (request, response) => {
     const { cursor, status, limit } = parseBody(listQuery, request.query)
     const { requests, more } = await listOwnRequests(deps, callerOf(response), {
@@ -89,13 +93,13 @@ function list(deps: HttpDeps): RequestHandler {
   }
 }
 
-function read(deps: HttpDeps): RequestHandler<{ id: string }> {
+function read(deps: HttpDeps): Handler<typeof requestAnswer, WithId> {
   return async (request, response) => {
     response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
   }
 }
 
-function wait(deps: HttpDeps): RequestHandler<{ id: string }> {
+function wait(deps: HttpDeps): Handler<typeof requestAnswer, WithId> {
   return async (request, response) => {
     const caller = callerOf(response)
     const { timeout } = parseBody(waitQuery, request.query)
@@ -110,19 +114,19 @@ function wait(deps: HttpDeps): RequestHandler<{ id: string }> {
   }
 }
 
-function remind(deps: HttpDeps): RequestHandler<{ id: string }> {
+function remind(deps: HttpDeps): Handler<typeof reminderAnswer, WithId> {
   return async (request, response) => {
     response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
   }
 }
 
-function cancel(deps: HttpDeps): RequestHandler<{ id: string }> {
+function cancel(deps: HttpDeps): Handler<typeof requestAnswer, WithId> {
   return async (request, response) => {
     response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
   }
 }
 
-function consume(deps: HttpDeps): RequestHandler<{ id: string }> {
+function consume(deps: HttpDeps): Handler<typeof consumedAnswer, WithId> {
   return async (request, response) => {
     const use = parseBody(consumeBody, request.body)
     response.json(presentConsumed(await consumeRequest(deps, callerOf(response), request.params.id, use)))

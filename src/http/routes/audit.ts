@@ -10,8 +10,8 @@ import {
   nameParties,
   readAudit,
 } from '../../flow/audit/read-audit.ts'
-import { auditExportQuery, auditQuery, presentAudit } from '../api/audit.ts'
-import { given, parseBody } from '../handler.ts'
+import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
+import { given, type Handler, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
@@ -25,7 +25,7 @@ export function auditRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof auditListAnswer> {
   return async (request, response) => {
     const { cursor, limit, ...filter } = parseBody(auditQuery, request.query)
     const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))

@@ -4,9 +4,22 @@ import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { reviewConsent, waitingConsents } from '../../flow/bootstrap/review-consent.ts'
 import { noteCollection } from '../../flow/bootstrap/settle-bootstrap.ts'
 import { startBootstrap } from '../../flow/bootstrap/start-bootstrap.ts'
-import { bootstrapBody, presentPoll, presentStarted } from '../api/bootstrap.ts'
-import { consentBody, presentConsent, presentWaitingConsent } from '../api/consents.ts'
-import { parseBody, readProof } from '../handler.ts'
+import {
+  bootstrapBody,
+  type bootstrapStatusAnswer,
+  presentPoll,
+  presentStarted,
+  type startedAnswer,
+} from '../api/bootstrap.ts'
+import {
+  type consentAnswer,
+  consentBody,
+  type consentedAnswer,
+  presentConsent,
+  presentWaitingConsent,
+  type waitingConsentsAnswer,
+} from '../api/consents.ts'
+import { type Handler, parseBody, readProof, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -24,7 +37,7 @@ export function bootstrapRoutes(deps: HttpDeps): Router {
 /** What is kept of a stranger's own description. */
 const USER_AGENT_LENGTH = 200
 
-function start(deps: HttpDeps): RequestHandler {
+function start(deps: HttpDeps): Handler<typeof startedAnswer> {
   return async (request, response) => {
     const { email, client_name, code_challenge } = parseBody(bootstrapBody, request.body)
     const { bootstrap_id, bootstrap } = await startBootstrap(deps, {
@@ -41,7 +54,7 @@ function start(deps: HttpDeps): RequestHandler {
 }
 
 /** The verifier comes in a header: addresses end up in logs of proxies. */
-function status(deps: HttpDeps): RequestHandler<{ id: string }> {
+function status(deps: HttpDeps): Handler<typeof bootstrapStatusAnswer, WithId> {
   return async (request, response) => {
     const address = clientAddress(request)
     const verifier = request.get('X-Code-Verifier')
@@ -67,26 +80,26 @@ export function consentRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof waitingConsentsAnswer> {
   return async (_request, response) => {
     const waiting = await waitingConsents(deps, sessionOf(response).user)
     response.json({ data: waiting.map(presentWaitingConsent), next_cursor: null })
   }
 }
 
-function review(deps: HttpDeps): RequestHandler<{ id: string }> {
+function review(deps: HttpDeps): Handler<typeof consentAnswer, WithId> {
   return async (request, response) => {
     response.json(presentConsent(await reviewConsent(deps, sessionOf(response).user, request.params.id)))
   }
 }
 
-function options(deps: HttpDeps): RequestHandler<{ id: string }> {
+function options(deps: HttpDeps): RequestHandler<WithId> {
   return async (request, response) => {
     response.json(await startConsent(deps, sessionOf(response).user, consentOf(request)))
   }
 }
 
-function decision(deps: HttpDeps): RequestHandler<{ id: string }> {
+function decision(deps: HttpDeps): Handler<typeof consentedAnswer, WithId> {
   return async (request, response) => {
     const input = consentOf(request)
     const proof = readProof(request.body, input.address)

@@ -1,10 +1,14 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { makeBrowserKnown, openChatLink } from '../../flow/chat/chat-links.ts'
 import { linkIdentity, unlinkIdentity } from '../../flow/chat/link-identity.ts'
 import { addChannel, ownAccount, removeChannel } from '../../flow/chat/manage-channels.ts'
 import { leaveInstallation, readChatApps } from '../../flow/chat/manage-installations.ts'
 import {
+  type channelListAnswer,
+  type chatAppsAnswer,
+  type chatLinkAnswer,
+  type identitiesAnswer,
   lookAtChatLinkBody,
   presentChannel,
   presentChatApps,
@@ -14,8 +18,10 @@ import {
   removeChatAppBody,
   removeIdentityBody,
   useChatLinkBody,
+  type usedChatLinkAnswer,
 } from '../api/chat.ts'
-import { parseBody } from '../handler.ts'
+import type { okAnswer } from '../api/shared/fields.ts'
+import { type Handler, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { DEVICE_COOKIE_SECONDS, writeCookie } from '../middleware/cookies.ts'
@@ -37,11 +43,11 @@ export function chatRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const identities: RequestHandler = (_request, response) => {
+const identities: Handler<typeof identitiesAnswer> = (_request, response) => {
   response.json({ identities: sessionOf(response).user.chat.map(presentIdentity) })
 }
 
-function removeIdentity(deps: HttpDeps): RequestHandler {
+function removeIdentity(deps: HttpDeps): Handler<typeof okAnswer> {
   return async (request, response) => {
     const { key } = parseBody(removeIdentityBody, request.body)
     const userId = sessionOf(response).user.id
@@ -50,14 +56,14 @@ function removeIdentity(deps: HttpDeps): RequestHandler {
   }
 }
 
-function channels(deps: HttpDeps): RequestHandler {
+function channels(deps: HttpDeps): Handler<typeof channelListAnswer> {
   return async (_request, response) => {
     const account = await ownAccount(deps, sessionOf(response))
     response.json({ data: account.channels.map(presentChannel), next_cursor: null })
   }
 }
 
-function removeOne(deps: HttpDeps): RequestHandler {
+function removeOne(deps: HttpDeps): Handler<typeof okAnswer> {
   return async (request, response) => {
     const channel = parseBody(removeChannelBody, request.body)
     await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
@@ -65,13 +71,13 @@ function removeOne(deps: HttpDeps): RequestHandler {
   }
 }
 
-function apps(deps: HttpDeps): RequestHandler {
+function apps(deps: HttpDeps): Handler<typeof chatAppsAnswer> {
   return async (_request, response) => {
     response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
   }
 }
 
-function removeApp(deps: HttpDeps): RequestHandler {
+function removeApp(deps: HttpDeps): Handler<typeof okAnswer> {
   return async (request, response) => {
     const { platform, tenant } = parseBody(removeChatAppBody, request.body)
     await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
@@ -88,7 +94,7 @@ export function chatLinkRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function look(deps: HttpDeps): RequestHandler {
+function look(deps: HttpDeps): Handler<typeof chatLinkAnswer> {
   return async (request, response) => {
     const { token } = parseBody(lookAtChatLinkBody, request.body)
     response.json(presentChatLink(await openChatLink(deps, token)))
@@ -96,7 +102,7 @@ function look(deps: HttpDeps): RequestHandler {
 }
 
 /** Who must be signed in depends on what the link is for: a browser that is to become known has nobody yet. */
-function use(deps: HttpDeps): RequestHandler {
+function use(deps: HttpDeps): Handler<typeof usedChatLinkAnswer> {
   return async (request, response) => {
     const { token, proof } = parseBody(useChatLinkBody, request.body)
     const address = clientAddress(request)

@@ -5,11 +5,18 @@ import { decide } from '../../flow/decide.ts'
 import { startDecision } from '../../flow/prove-presence.ts'
 import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
 import { watchInbox } from '../../flow/wait-for-decision.ts'
-import { batchBody, batchOptionsBody, presentBatchResult } from '../api/batch-decisions.ts'
-import { decisionBody, decisionOptionsBody, presentDecided, presentReview } from '../api/decisions.ts'
-import { pendingQuery, presentWaiting } from '../api/inbox.ts'
+import { type batchAnswer, batchBody, batchOptionsBody, presentBatchResult } from '../api/batch-decisions.ts'
+import {
+  type decidedAnswer,
+  decisionBody,
+  decisionOptionsBody,
+  presentDecided,
+  presentReview,
+  type reviewAnswer,
+} from '../api/decisions.ts'
+import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
-import { decodeCursor, encodeCursor, parseBody, readProof } from '../handler.ts'
+import { decodeCursor, encodeCursor, type Handler, parseBody, readProof, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -28,7 +35,7 @@ export function decisionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function pending(deps: HttpDeps): RequestHandler {
+function pending(deps: HttpDeps): Handler<typeof pendingAnswer> {
   return async (request, response) => {
     const { limit, cursor } = parseBody(pendingQuery, request.query)
     const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
@@ -40,14 +47,14 @@ function pending(deps: HttpDeps): RequestHandler {
   }
 }
 
-function review(deps: HttpDeps): RequestHandler<{ id: string }> {
+function review(deps: HttpDeps): Handler<typeof reviewAnswer, WithId> {
   return async (request, response) => {
     const { user } = sessionOf(response)
     response.json(presentReview(await reviewRequest(deps, user, request.params.id), user))
   }
 }
 
-function options(deps: HttpDeps): RequestHandler<{ id: string }> {
+function options(deps: HttpDeps): RequestHandler<WithId> {
   return async (request, response) => {
     const { user } = sessionOf(response)
     const body = parseBody(decisionOptionsBody, request.body)
@@ -55,7 +62,7 @@ function options(deps: HttpDeps): RequestHandler<{ id: string }> {
   }
 }
 
-function decision(deps: HttpDeps): RequestHandler<{ id: string }> {
+function decision(deps: HttpDeps): Handler<typeof decidedAnswer, WithId> {
   return async (request, response) => {
     const { user } = sessionOf(response)
     const body = parseBody(decisionBody, request.body)
@@ -119,7 +126,7 @@ function batchOptions(deps: HttpDeps): RequestHandler {
   }
 }
 
-function batchDecisions(deps: HttpDeps): RequestHandler {
+function batchDecisions(deps: HttpDeps): Handler<typeof batchAnswer> {
   return async (request, response) => {
     const { batch_id: batchId, comment } = parseBody(batchBody, request.body)
     const address = clientAddress(request)

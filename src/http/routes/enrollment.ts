@@ -9,14 +9,17 @@ import {
   startTotpEnrollment,
 } from '../../flow/people/enroll.ts'
 import {
+  type enrollmentAnswer,
   enrollmentOptionsBody,
   lookUpBody,
   passkeyEnrollmentBody,
   presentEnrollment,
+  type totpEnrolledAnswer,
   totpEnrollmentBody,
 } from '../api/enrollment.ts'
-import { presentGrant } from '../api/session.ts'
-import { parseBody } from '../handler.ts'
+import type { totpSetUpAnswer } from '../api/factors.ts'
+import { presentGrant, type sessionAnswer } from '../api/session.ts'
+import { type Handler, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { setGrantCookies } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -36,7 +39,7 @@ export function enrollmentRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function lookUp(deps: HttpDeps): RequestHandler {
+function lookUp(deps: HttpDeps): Handler<typeof enrollmentAnswer> {
   return async (request, response) => {
     const { token } = parseBody(lookUpBody, request.body)
     const opened = await openEnrollment(deps, token)
@@ -50,7 +53,7 @@ function passkeyOptions(deps: HttpDeps): RequestHandler {
   }
 }
 
-function passkey(deps: HttpDeps): RequestHandler {
+function passkey(deps: HttpDeps): Handler<typeof sessionAnswer> {
   return async (request, response) => {
     const body = parseBody(passkeyEnrollmentBody, request.body)
     const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
@@ -59,14 +62,14 @@ function passkey(deps: HttpDeps): RequestHandler {
   }
 }
 
-function totpOptions(deps: HttpDeps): RequestHandler {
+function totpOptions(deps: HttpDeps): Handler<typeof totpSetUpAnswer> {
   return async (request, response) => {
     const setUp = await startTotpEnrollment(deps, parseBody(enrollmentOptionsBody, request.body))
     response.json(await presentTotpSetUp(setUp))
   }
 }
 
-function totp(deps: HttpDeps): RequestHandler {
+function totp(deps: HttpDeps): Handler<typeof totpEnrolledAnswer> {
   return async (request, response) => {
     const body = parseBody(totpEnrollmentBody, request.body)
     const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))

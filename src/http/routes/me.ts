@@ -9,7 +9,10 @@ import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/pe
 import { changeProfile } from '../../flow/people/person.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
 import {
+  type backupCodesAnswer,
   codeBody,
+  type factorsAnswer,
+  type newPasskeyAnswer,
   newPasskeyBody,
   presentFactors,
   presentPasskey,
@@ -17,11 +20,17 @@ import {
   type totpSetUpAnswer,
 } from '../api/factors.ts'
 import { acceptanceBody } from '../api/members.ts'
-import { delegateBody, presentCandidate, profileBody } from '../api/profile.ts'
+import {
+  type candidatesAnswer,
+  delegateBody,
+  presentCandidate,
+  type profileAnswer,
+  profileBody,
+} from '../api/profile.ts'
 import { presentUser } from '../api/session.ts'
-import type { Answer } from '../api/shared/fields.ts'
+import type { Answer, okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
-import { parseBody } from '../handler.ts'
+import { type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { setGrantCookies } from '../middleware/cookies.ts'
@@ -45,7 +54,7 @@ export function meRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const factors: RequestHandler = (_request, response) => {
+const factors: Handler<typeof factorsAnswer> = (_request, response) => {
   response.json(presentFactors(sessionOf(response).user))
 }
 
@@ -65,7 +74,7 @@ function passkeyOptions(deps: HttpDeps): RequestHandler {
   }
 }
 
-function newPasskey(deps: HttpDeps): RequestHandler {
+function newPasskey(deps: HttpDeps): Handler<typeof newPasskeyAnswer> {
   return async (request, response) => {
     const body = parseBody(newPasskeyBody, request.body)
     const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
@@ -74,7 +83,7 @@ function newPasskey(deps: HttpDeps): RequestHandler {
   }
 }
 
-function oldPasskey(deps: HttpDeps): RequestHandler<{ id: string }> {
+function oldPasskey(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
   return async (request, response) => {
     const { proof } = parseBody(proofBody, request.body)
     const { id } = request.params
@@ -84,7 +93,7 @@ function oldPasskey(deps: HttpDeps): RequestHandler<{ id: string }> {
   }
 }
 
-function totpOptions(deps: HttpDeps): RequestHandler {
+function totpOptions(deps: HttpDeps): Handler<typeof totpSetUpAnswer> {
   return async (request, response) => {
     const { proof } = parseBody(proofBody, request.body)
     const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
@@ -92,7 +101,7 @@ function totpOptions(deps: HttpDeps): RequestHandler {
   }
 }
 
-function newTotp(deps: HttpDeps): RequestHandler {
+function newTotp(deps: HttpDeps): Handler<typeof backupCodesAnswer> {
   return async (request, response) => {
     const { code } = parseBody(codeBody, request.body)
     const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
@@ -101,7 +110,7 @@ function newTotp(deps: HttpDeps): RequestHandler {
   }
 }
 
-function oldTotp(deps: HttpDeps): RequestHandler {
+function oldTotp(deps: HttpDeps): Handler<typeof okAnswer> {
   return async (request, response) => {
     const { proof } = parseBody(proofBody, request.body)
     const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
@@ -110,7 +119,7 @@ function oldTotp(deps: HttpDeps): RequestHandler {
   }
 }
 
-function backupCodes(deps: HttpDeps): RequestHandler {
+function backupCodes(deps: HttpDeps): Handler<typeof backupCodesAnswer> {
   return async (request, response) => {
     const { proof } = parseBody(proofBody, request.body)
     const { backup_codes, grant } = await renewBackupCodes(
@@ -144,7 +153,7 @@ export function profileRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function change(deps: HttpDeps): RequestHandler {
+function change(deps: HttpDeps): Handler<typeof profileAnswer> {
   return async (request, response) => {
     const { name, default_ttl_seconds } = parseBody(profileBody, request.body)
     const wanted = {
@@ -156,14 +165,14 @@ function change(deps: HttpDeps): RequestHandler {
   }
 }
 
-function candidates(deps: HttpDeps): RequestHandler {
+function candidates(deps: HttpDeps): Handler<typeof candidatesAnswer> {
   return async (_request, response) => {
     const found = await delegateCandidates(deps, sessionOf(response).user)
     response.json({ data: found.map(presentCandidate), next_cursor: null })
   }
 }
 
-function setStandIn(deps: HttpDeps): RequestHandler {
+function setStandIn(deps: HttpDeps): Handler<typeof profileAnswer> {
   return async (request, response) => {
     const { proof, ...delegate } = parseBody(delegateBody, request.body)
     const who = sessionOf(response)
@@ -172,7 +181,7 @@ function setStandIn(deps: HttpDeps): RequestHandler {
   }
 }
 
-function removeStandIn(deps: HttpDeps): RequestHandler {
+function removeStandIn(deps: HttpDeps): Handler<typeof profileAnswer> {
   return async (request, response) => {
     const { user } = sessionOf(response)
     response.json(await answer(deps, await removeDelegate(deps, user, clientAddress(request))))
@@ -193,7 +202,7 @@ export function membershipRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function accept(deps: HttpDeps): RequestHandler<{ id: string }> {
+function accept(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
   return async (request, response) => {
     const { token } = parseBody(acceptanceBody, request.body)
     const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
@@ -202,7 +211,7 @@ function accept(deps: HttpDeps): RequestHandler<{ id: string }> {
   }
 }
 
-function say(deps: HttpDeps, answer: typeof declineInvitation): RequestHandler<{ id: string }> {
+function say(deps: HttpDeps, answer: typeof declineInvitation): Handler<typeof okAnswer, WithId> {
   return async (request, response) => {
     const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
     await answer(deps, request.params.id, who)

@@ -1,19 +1,27 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/people/invite-member.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
 import { readPolicy, setPolicy } from '../../flow/people/policy.ts'
-import { memberRoleBody, newMemberBody, presentLink, presentMember } from '../api/members.ts'
-import { policyBody, presentPolicy } from '../api/policy.ts'
+import {
+  type changedMemberAnswer,
+  type invitedAnswer,
+  type linkAnswer,
+  memberRoleBody,
+  type membersAnswer,
+  newMemberBody,
+  presentLink,
+  presentMember,
+} from '../api/members.ts'
+import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
+import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
-import { parseBody } from '../handler.ts'
+import { type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
-
-type WithId = RequestHandler<{ id: string }>
 
 /** Who works in the signed-in person's own account. */
 export function memberRoutes(deps: HttpDeps): Router {
@@ -27,7 +35,7 @@ export function memberRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof membersAnswer> {
   return async (_request, response) => {
     const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
     const members = await listMembers(deps, account)
@@ -35,7 +43,7 @@ function list(deps: HttpDeps): RequestHandler {
   }
 }
 
-function invite(deps: HttpDeps): RequestHandler {
+function invite(deps: HttpDeps): Handler<typeof invitedAnswer> {
   return async (request, response) => {
     const { email, name, role, proof } = parseBody(newMemberBody, request.body)
     const input = { email, role, proof, ...(name === undefined ? {} : { name }) }
@@ -44,7 +52,7 @@ function invite(deps: HttpDeps): RequestHandler {
   }
 }
 
-function newLink(deps: HttpDeps): WithId {
+function newLink(deps: HttpDeps): Handler<typeof linkAnswer, WithId> {
   return async (request, response) => {
     const { proof } = parseBody(proofBody, request.body)
     const about = { userId: request.params.id, proof }
@@ -53,7 +61,7 @@ function newLink(deps: HttpDeps): WithId {
   }
 }
 
-function changeRole(deps: HttpDeps): WithId {
+function changeRole(deps: HttpDeps): Handler<typeof changedMemberAnswer, WithId> {
   return async (request, response) => {
     const { role, proof } = parseBody(memberRoleBody, request.body)
     const about = { userId: request.params.id, role, proof }
@@ -62,7 +70,7 @@ function changeRole(deps: HttpDeps): WithId {
   }
 }
 
-function remove(deps: HttpDeps): WithId {
+function remove(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
   return async (request, response) => {
     const { proof } = parseBody(proofBody, request.body)
     const about = { userId: request.params.id, proof }
@@ -80,14 +88,14 @@ export function policyRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function read(deps: HttpDeps): RequestHandler {
+function read(deps: HttpDeps): Handler<typeof policyAnswer> {
   return async (_request, response) => {
     const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
     response.json(presentPolicy(await readPolicy(deps, account)))
   }
 }
 
-function replace(deps: HttpDeps): RequestHandler {
+function replace(deps: HttpDeps): Handler<typeof policyAnswer> {
   return async (request, response) => {
     const { proof, reminders, ...rules } = parseBody(policyBody, request.body)
     const policy = { ...rules, ...(reminders === undefined ? {} : { reminders }) }

@@ -1,12 +1,19 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import {
   addPushDevice,
   listPushDevices,
   removePushDevice,
   testPushDevice,
 } from '../../flow/push/manage-devices.ts'
-import { newPushDeviceBody, presentPushDevice } from '../api/push.ts'
-import { parseBody } from '../handler.ts'
+import {
+  type newPushDeviceAnswer,
+  newPushDeviceBody,
+  presentPushDevice,
+  type pushDevicesAnswer,
+  type pushTestAnswer,
+} from '../api/push.ts'
+import type { okAnswer } from '../api/shared/fields.ts'
+import { type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -25,7 +32,7 @@ export function pushRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof pushDevicesAnswer> {
   return async (_request, response) => {
     const devices = await listPushDevices(deps, sessionOf(response).user)
     const { public_key } = deps.pushKey.current()
@@ -33,7 +40,7 @@ function list(deps: HttpDeps): RequestHandler {
   }
 }
 
-function add(deps: HttpDeps): RequestHandler {
+function add(deps: HttpDeps): Handler<typeof newPushDeviceAnswer> {
   return async (request, response) => {
     const { subscription, name } = parseBody(newPushDeviceBody, request.body)
     const { endpoint, keys } = subscription
@@ -43,14 +50,14 @@ function add(deps: HttpDeps): RequestHandler {
   }
 }
 
-function remove(deps: HttpDeps): RequestHandler<{ id: string }> {
+function remove(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
   return async (request, response) => {
     await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
     response.json({ ok: true })
   }
 }
 
-function test(deps: HttpDeps): RequestHandler<{ id: string }> {
+function test(deps: HttpDeps): Handler<typeof pushTestAnswer, WithId> {
   return async (request, response) => {
     const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
     response.json({ ok: true, sent })

@@ -2,7 +2,8 @@ import { type RequestHandler, Router } from 'express'
 import { isId } from '../../domain/identifier.ts'
 import { verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
 import { toJwks } from '../../signing/keys.ts'
-import { presentVerdict } from '../api/receipts.ts'
+import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
+import type { Handler, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { limitByAddress } from '../middleware/limit.ts'
@@ -15,7 +16,7 @@ export function verificationRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function verify(deps: HttpDeps): RequestHandler<{ id: string }> {
+function verify(deps: HttpDeps): Handler<typeof verdictAnswer, WithId> {
   return async (request, response) => {
     const asker = { kind: 'public', address: clientAddress(request) } as const
     const { id } = request.params

@@ -16,13 +16,18 @@ import {
 } from '../../flow/people/sign-in.ts'
 import {
   codeSignInBody,
+  type currentSessionAnswer,
+  type othersEndedAnswer,
+  type ownSessionsAnswer,
   passkeySignInBody,
   presentGrant,
   presentPlaces,
   presentSession,
   presentUser,
+  type sessionAnswer,
 } from '../api/session.ts'
-import { parseBody } from '../handler.ts'
+import type { okAnswer } from '../api/shared/fields.ts'
+import { type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { readCookie, setGrantCookies, writeCookie } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -51,7 +56,7 @@ export function sessionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function current(deps: HttpDeps): RequestHandler {
+function current(deps: HttpDeps): Handler<typeof currentSessionAnswer> {
   return async (_request, response) => {
     const { session, user } = sessionOf(response)
     const [standIn, places] = await Promise.all([standInOf(deps, user), placesOf(deps, user)])
@@ -63,7 +68,7 @@ function current(deps: HttpDeps): RequestHandler {
   }
 }
 
-function end(deps: HttpDeps): RequestHandler {
+function end(deps: HttpDeps): Handler<typeof okAnswer> {
   return async (request, response) => {
     await endSession(deps, sessionOf(response), clientOf(request).address)
     writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
@@ -71,7 +76,7 @@ function end(deps: HttpDeps): RequestHandler {
   }
 }
 
-function refresh(deps: HttpDeps): RequestHandler {
+function refresh(deps: HttpDeps): Handler<typeof sessionAnswer> {
   return async (_request, response) => {
     const who = sessionOf(response)
     const grant = { ...(await refreshSession(deps, who)), user: who.user }
@@ -85,7 +90,7 @@ function passkeyOptions(deps: HttpDeps): RequestHandler {
   }
 }
 
-function byPasskey(deps: HttpDeps): RequestHandler {
+function byPasskey(deps: HttpDeps): Handler<typeof sessionAnswer> {
   return async (request, response) => {
     const { credential } = parseBody(passkeySignInBody, request.body)
     const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
@@ -94,7 +99,7 @@ function byPasskey(deps: HttpDeps): RequestHandler {
   }
 }
 
-function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): RequestHandler {
+function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof sessionAnswer> {
   return async (request, response) => {
     const { email, code } = parseBody(codeSignInBody, request.body)
     const device = readCookie(request, 'device', deps.settings.baseUrl)
@@ -114,7 +119,7 @@ export function ownSessionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof ownSessionsAnswer> {
   return async (_request, response) => {
     const who = sessionOf(response)
     const sessions = await listSessions(deps, who)
@@ -125,14 +130,14 @@ function list(deps: HttpDeps): RequestHandler {
   }
 }
 
-function endOthers(deps: HttpDeps): RequestHandler {
+function endOthers(deps: HttpDeps): Handler<typeof othersEndedAnswer> {
   return async (request, response) => {
     const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
     response.json({ ok: true, ended })
   }
 }
 
-function endOne(deps: HttpDeps): RequestHandler<{ id: string }> {
+function endOne(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
   return async (request, response) => {
     const who = sessionOf(response)
     await endOwnSession(deps, who, request.params.id, clientOf(request).address)

@@ -1,4 +1,4 @@
-import { type Request, type RequestHandler, type Response, Router } from 'express'
+import { type Request, type Response, Router } from 'express'
 import {
   type DeliveryPage,
   listWebhooks,
@@ -18,16 +18,30 @@ import {
   enableWebhook,
   rotateWebhook,
 } from '../../flow/webhooks/manage-webhooks.ts'
-import { deliveryQuery, presentCard, presentDelivery } from '../api/deliveries.ts'
-import { newWebhookBody, presentListed, presentWebhook } from '../api/webhooks.ts'
-import { decodeCursor, encodeCursor, parseBody } from '../handler.ts'
+import {
+  type deliveryAnswer,
+  type deliveryListAnswer,
+  deliveryQuery,
+  presentCard,
+  presentDelivery,
+  type requestLogAnswer,
+} from '../api/deliveries.ts'
+import {
+  type changedWebhookAnswer,
+  type createdWebhookAnswer,
+  type listedWebhookAnswer,
+  newWebhookBody,
+  presentListed,
+  presentWebhook,
+  type rotatedWebhookAnswer,
+  type webhookListAnswer,
+} from '../api/webhooks.ts'
+import { decodeCursor, encodeCursor, type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
-
-type WithId = RequestHandler<{ id: string }>
 
 /** An owner's webhooks. Sessions only, never an API key: a key must not redirect what its owner is told. */
 export function webhookRoutes(deps: HttpDeps): Router {
@@ -44,7 +58,7 @@ export function webhookRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): RequestHandler {
+function list(deps: HttpDeps): Handler<typeof webhookListAnswer> {
   return async (_request, response) => {
     const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
     const now = deps.clock.now()
@@ -52,7 +66,7 @@ function list(deps: HttpDeps): RequestHandler {
   }
 }
 
-function read(deps: HttpDeps): WithId {
+function read(deps: HttpDeps): Handler<typeof listedWebhookAnswer, WithId> {
   return async (request, response) => {
     const { account_id } = sessionOf(response).user
     const found = await readWebhook(deps, account_id, request.params.id)
@@ -60,7 +74,7 @@ function read(deps: HttpDeps): WithId {
   }
 }
 
-function create(deps: HttpDeps): RequestHandler {
+function create(deps: HttpDeps): Handler<typeof createdWebhookAnswer> {
   return async (request, response) => {
     const wanted = parseBody(newWebhookBody, request.body)
     const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
@@ -68,14 +82,14 @@ function create(deps: HttpDeps): RequestHandler {
   }
 }
 
-function change(deps: HttpDeps, verb: typeof deleteWebhook): WithId {
+function change(deps: HttpDeps, verb: typeof deleteWebhook): Handler<typeof changedWebhookAnswer, WithId> {
   return async (request, response) => {
     const webhook = await verb(deps, ownerOf(request, response), request.params.id)
     response.json({ ok: true, webhook: presentWebhook(webhook, deps.clock.now()) })
   }
 }
 
-function rotate(deps: HttpDeps): WithId {
+function rotate(deps: HttpDeps): Handler<typeof rotatedWebhookAnswer, WithId> {
   return async (request, response) => {
     const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
     response.json({
@@ -86,14 +100,14 @@ function rotate(deps: HttpDeps): WithId {
   }
 }
 
-function test(deps: HttpDeps): WithId {
+function test(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
   const fire = createTestFire(deps)
   return async (request, response) => {
     response.json(presentDelivery(await fire(ownerOf(request, response), request.params.id)))
   }
 }
 
-function log(deps: HttpDeps): WithId {
+function log(deps: HttpDeps): Handler<typeof deliveryListAnswer, WithId> {
   return async (request, response) => {
     const { account_id } = sessionOf(response).user
     const page = readDeliveryPage(request)
@@ -116,7 +130,7 @@ export function deliveryRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function requestLog(deps: HttpDeps): WithId {
+function requestLog(deps: HttpDeps): Handler<typeof requestLogAnswer, WithId> {
   return async (request, response) => {
     const { account_id } = sessionOf(response).user
     const page = readDeliveryPage(request)
@@ -124,21 +138,21 @@ function requestLog(deps: HttpDeps): WithId {
   }
 }
 
-function callbackLog(deps: HttpDeps): WithId {
+function callbackLog(deps: HttpDeps): Handler<typeof requestLogAnswer, WithId> {
   return async (request, response) => {
     readDeliveryPage(request)
     sendRequestLog(response, await readCallbackLog(deps, callerOf(response), request.params.id))
   }
 }
 
-function deadLetters(deps: HttpDeps): RequestHandler {
+function deadLetters(deps: HttpDeps): Handler<typeof deliveryListAnswer> {
   return async (request, response) => {
     const { account_id } = sessionOf(response).user
     sendDeliveries(response, await readDeadLetters(deps, account_id, readDeliveryPage(request)))
   }
 }
 
-function replay(deps: HttpDeps): WithId {
+function replay(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
   return async (request, response) => {
     const delivery = await replayDelivery(deps, ownerOf(request, response), request.params.id)
     response.json(presentDelivery(delivery))
