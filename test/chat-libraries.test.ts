@@ -13,7 +13,6 @@ const load = (path) => import(new URL(path, 'file://' + process.cwd() + '/dist/s
 const { compose } = await load('compose/compose.js')
 const { loadConfig } = await load('config/config.js')
 await load('cli/run-cli.js')
-await load('cli/program.js')
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 const composition = await compose(loadConfig(), { log: quiet })
 await composition.close()

@@ -1,11 +1,27 @@
-import { CommanderError } from 'commander'
-import { StoreLockedError } from 'embedded-mongo'
+import { Command, CommanderError } from 'commander'
+import { runStoreProcess, StoreLockedError } from 'embedded-mongo'
 import { redact } from '../compose/log.ts'
 import { DataDirInUseError } from '../compose/open-store.ts'
-import { ConfigError } from '../config/config.ts'
+import { ConfigError, loadDataDir } from '../config/config.ts'
+import { packageVersion } from '../config/package-path.ts'
 import { Refusal } from '../domain/errors.ts'
-import { createProgram } from './program.ts'
-import { CliError, EXIT, runOn, setExitCode, type Terminal, terminal } from './terminal.ts'
+import { main } from '../main.ts'
+import { type AuditCheckOptions, type AuditListOptions, runAuditCheck, runAuditList } from './audit.ts'
+import { type ManifestOptions, type PackageOptions, runSlackManifest, runTeamsPackage } from './chat-apps.ts'
+import { runDoctor } from './doctor/doctor.ts'
+import { runSlackDoctor } from './doctor/slack.ts'
+import { runTeamsDoctor } from './doctor/teams.ts'
+import {
+  type CreateKeyOptions,
+  type RotateOptions,
+  runCreateKey,
+  runListKeys,
+  runRevokeKey,
+  runRotateKeys,
+} from './keys.ts'
+import { CliError, EXIT, runOn, setExitCode, type Terminal, tell, terminal } from './terminal.ts'
+import { type InviteOptions, runConfirmUser, runInviteMember, runInviteUser, runListUsers } from './users.ts'
+import { runVerifyReceipt, type VerifyOptions } from './verify-receipt.ts'
 
 /**
  * Runs one command, on the process's own environment and streams unless it is given others. Never throws.
@@ -20,6 +36,200 @@ export function runCli(arguments_: readonly string[], on?: Terminal): Promise<nu
       tellError(error, json)
     }
   })
+}
+
+const JSON_OPTION = ['--json', 'answer for machines: JSON on stdout, errors as JSON on stderr'] as const
+
+interface Json {
+  json?: boolean
+}
+
+/** The commands and their options. @param json errors of usage are told as JSON by the caller, so nothing is printed here */
+function createProgram(json: boolean): Command {
+  const program = new Command('countersign')
+    .description('Human approval for agents and applications: run the service and look after it.')
+    .version(packageVersion())
+    .exitOverride()
+  program.configureOutput({
+    writeOut: (text) => terminal().stdout.write(text),
+    writeErr: (text) => (json ? undefined : terminal().stderr.write(text)),
+  })
+  program.showHelpAfterError('(add --help for the options)')
+  addServiceCommands(program)
+  addUserCommands(program.command('user').description('people who decide'))
+  addKeyCommands(program.command('key').description('API keys of applications and agents'))
+  addSigningKeyCommands(program.command('keys').description('keys the service signs with'))
+  addAuditCommands(
+    program.command('audit').description('what happened, in a chain that shows every later change'),
+  )
+  addVerifyCommand(program)
+  addSlackCommands(program.command('slack').description('cards in Slack'))
+  addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
+  return program
+}
+
+function addServiceCommands(program: Command): void {
+  program
+    .command('serve')
+    .description('run the service')
+    .option(...JSON_OPTION)
+    .action((options: Json) => main(options))
+  program
+    .command('store')
+    .description('run the embedded store as a process of its own and print its MONGODB_URI')
+    .option(...JSON_OPTION)
+    .action((options: Json) => runStore(options))
+  addDoctor(program)
+}
+
+function addDoctor(program: Command): void {
+  const doctor = program
+    .command('doctor')
+    .description('check machine, configuration, store, keys and pages, and say what to do')
+    .option(...JSON_OPTION)
+    .action(async (options: Json) => tell(await runDoctor(), options.json))
+  doctor
+    .command('slack')
+    .description('check the connection to Slack: tokens, scopes, addresses')
+    .option(...JSON_OPTION)
+    // The command above knows the option too, and takes it.
+    .action(async (_options: Json, command: Command) =>
+      tell(await runSlackDoctor(), command.optsWithGlobals<Json>().json),
+    )
+  doctor
+    .command('teams')
+    .description('check the connection to Teams: secret, keys, addresses')
+    .option(...JSON_OPTION)
+    .action(async (_options: Json, command: Command) =>
+      tell(await runTeamsDoctor(), command.optsWithGlobals<Json>().json),
+    )
+}
+
+function addUserCommands(user: Command): void {
+  user
+    .command('invite <email>')
+    .description('make a person with an account of their own, and a one-time link by which they enrol')
+    .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
+    .option('--renew', 'a new link for somebody who exists: the old one expired, or all factors are lost')
+    .option('--account <account_id>', 'as a member of this account; together with --role')
+    .option('--role <role>', 'approver (decides requests that name them) or auditor (sees everything)')
+    .option(...JSON_OPTION)
+    .action(async (email: string, options: InviteOptions) => {
+      const joins = options.account !== undefined || options.role !== undefined
+      tell(await (joins ? runInviteMember : runInviteUser)(email, options), options.json)
+    })
+  user
+    .command('confirm <email>')
+    .description('vouch for the address of somebody whom an owner invited')
+    .option(...JSON_OPTION)
+    .action(async (email: string, options: Json) => tell(await runConfirmUser(email, options), options.json))
+  user
+    .command('list')
+    .description('list everybody')
+    .option(...JSON_OPTION)
+    .action(async (options: Json) => tell(await runListUsers(options), options.json))
+}
+
+function addKeyCommands(key: Command): void {
+  key
+    .command('create')
+    .description('make an API key; it is shown once')
+    .requiredOption('--owner <email>', 'whose account it belongs to')
+    .requiredOption('--name <name>', 'what approvers see as the asking application')
+    .option('--sandbox', 'an sa_test_ key: dry runs, no person decides')
+    .option('--source-control', 'for a source-control integration: all its requests are high impact')
+    .option(
+      '--scopes <scopes>',
+      'comma-separated: approval:create,approval:read,approval:verify (default: all)',
+    )
+    .option(...JSON_OPTION)
+    .action(async (options: CreateKeyOptions) => tell(await runCreateKey(options), options.json))
+  key
+    .command('list')
+    .description('list API keys')
+    .option('--owner <email>', 'of this person only')
+    .option(...JSON_OPTION)
+    .action(async (options: { owner?: string } & Json) => tell(await runListKeys(options), options.json))
+  key
+    .command('revoke <key_id>')
+    .description('revoke an API key at once and for ever')
+    .option(...JSON_OPTION)
+    .action(async (id: string, options: Json) => tell(await runRevokeKey(id, options), options.json))
+}
+
+function addSigningKeyCommands(keys: Command): void {
+  keys
+    .command('rotate')
+    .description('publish the next signing keys; old receipts stay valid')
+    .option('--purpose <purpose>', 'decision, decision-sandbox or session (default: all three)')
+    .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
+    .option('--now', 'the same as --activate now')
+    .option(...JSON_OPTION)
+    .action(async (options: RotateOptions) => tell(await runRotateKeys(options), options.json))
+}
+
+function addAuditCommands(audit: Command): void {
+  audit
+    .command('list')
+    .description('list what happened, newest first; with --json one line of JSON each')
+    .option('--account <account_id>', 'concerning this account')
+    .option('--type <type>', 'of this type, such as approval.approved or key.created')
+    .option('--subject <id>', 'about this request, key, person, session, webhook or delivery')
+    .option('--limit <n>', 'at most so many (default: 50)')
+    .option(...JSON_OPTION)
+    .action(async (options: AuditListOptions) => tell(await runAuditList(options), options.json))
+  audit
+    .command('check')
+    .description('recompute the whole trail and compare it with every state in the store')
+    .option('--expect <head>', 'a head printed by an earlier check: finds a trail cut short or rewritten')
+    .option(...JSON_OPTION)
+    .action(async (options: AuditCheckOptions) => tell(await runAuditCheck(options), options.json))
+}
+
+function addVerifyCommand(program: Command): void {
+  program
+    .command('verify <receipt>')
+    .description('check a receipt (a file, or - for stdin) against a key set, without any store')
+    .requiredOption('--jwks <source>', 'the pinned key set: a file, or the https: address of the service')
+    .option('--allow-sandbox', 'accept receipts of the sandbox, for tests')
+    .option(...JSON_OPTION)
+    .action(async (receipt: string, options: VerifyOptions) =>
+      tell(await runVerifyReceipt(receipt, options), options.json),
+    )
+}
+
+function addSlackCommands(slack: Command): void {
+  slack
+    .command('manifest')
+    .description('print the manifest by which Slack makes the app for this BASE_URL')
+    .option('--socket', 'for Socket Mode: no public address, the service connects to Slack')
+    .option(...JSON_OPTION)
+    .action((options: ManifestOptions) => tell(runSlackManifest(options), options.json))
+}
+
+function addTeamsCommands(teams: Command): void {
+  teams
+    .command('package')
+    .description('write the app package that is uploaded to Teams, for this BASE_URL and TEAMS_APP_ID')
+    .option('--out <file>', 'where to', 'countersign-teams.zip')
+    .option('--preview', 'by the developer preview of the manifest: commands also after a slash')
+    .option(...JSON_OPTION)
+    .action(async (options: PackageOptions) => tell(await runTeamsPackage(options), options.json))
+}
+
+/**
+ * `countersign store`: the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. Its address is the
+ * first line on stdout. @throws StoreLockedError
+ */
+async function runStore(options: { json?: boolean }): Promise<void> {
+  const dataDir = loadDataDir()
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  const onReady = ({ uri }: { uri: string }): void => {
+    const line = options.json ? JSON.stringify({ mongodb_uri: uri, data_dir: dataDir }) : `MONGODB_URI=${uri}`
+    process.stdout.write(`${line}\n`)
+  }
+  await runStoreProcess({ dataDir, stop: stop.signal, onReady })
 }
 
 interface Told {

@@ -2,32 +2,42 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import type { Config } from '../config/config.ts'
-import { packagePath } from '../config/package-path.ts'
+import { packagePath, packageVersion } from '../config/package-path.ts'
 import { loadSecrets } from '../config/secrets.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { ChatPort } from '../flow/chat-ports.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner } from '../flow/keep-keys.ts'
 import type { Clock, Log, RateLimiter, Vault } from '../flow/ports.ts'
+import { createPushKeyKeeper } from '../flow/push/push-secrets.ts'
 import { createWaitSlots, FILES } from '../flow/wait-for-decision.ts'
 import { createHttpApp } from '../http/app.ts'
 import type { Mount } from '../http/http-deps.ts'
+import { createPushSender } from '../outbound/push-sender.ts'
+import { createTargetUrls } from '../outbound/target-url.ts'
+import { createWebhookSender } from '../outbound/webhook-sender.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
 import { createVault } from '../signing/vault.ts'
 import { createAccountStore } from '../store/accounts.ts'
 import { createApiKeyStore } from '../store/api-keys.ts'
 import { createAttemptStore } from '../store/attempts.ts'
 import { createAuditInbox } from '../store/audit-inbox.ts'
+import { createAuditTrail } from '../store/audit-trail.ts'
 import { createBootstrapStore } from '../store/bootstraps.ts'
+import { createCardStore } from '../store/cards.ts'
 import { createChallengeStore } from '../store/challenges.ts'
 import { createChangeSignal } from '../store/change-signal.ts'
 import { createStoreClock } from '../store/clock.ts'
 import { connectStore, ensureIndexes, isUnreachable, type StoreConnection } from '../store/connect.ts'
+import { createDeliveryStore } from '../store/deliveries.ts'
 import { createEnrollmentStore } from '../store/enrollments.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
 import { createPlaceStore } from '../store/places.ts'
+import { createPushDeviceStore } from '../store/push-devices.ts'
+import { createPushKeyStore } from '../store/push-keys.ts'
+import { createPushStore } from '../store/pushes.ts'
 import { createQuotaStore } from '../store/quotas.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
 import { createRequestHistory } from '../store/request-history.ts'
@@ -35,9 +45,10 @@ import { createRequestStore } from '../store/requests.ts'
 import { createSessionStore } from '../store/sessions.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import type { Nudge } from '../store/trace.ts'
+import { createTraceSources } from '../store/trace-sources.ts'
 import { createUserStore } from '../store/users.ts'
+import { createWebhookStore } from '../store/webhooks.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
-import { composeDelivery } from './compose-delivery.ts'
 import { type OpenStore, openStore } from './open-store.ts'
 
 /** The service put together; `close` flushes what waits and lets go of the store. */
@@ -126,7 +137,7 @@ async function assemble(
   const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
-    ...(await composeDelivery(config, connection, { nudge, vault, clock, random, log })),
+    ...composeDelivery(config, connection, { nudge, vault, clock, random, log }),
     ...chat.stores,
     ...asking,
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
@@ -229,6 +240,47 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
       .catch((error: unknown) => deps.log.warn({ error }, 'the signing keys could not be read again'))
   }, KEY_RELOAD_MS).unref()
   return async () => clearInterval(timer)
+}
+
+/** Who carries traces on, and what keys at rest need. */
+type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { nudge: Nudge }
+
+/** Stores of delivery and the guarded senders. Called last: the collections that carry traces must have their models. */
+function composeDelivery(config: Config, connection: StoreConnection, { nudge, ...given }: Given) {
+  const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
+  const rules = { baseUrl, production, allowPrivate, ports }
+  const sending = { ...rules, timeoutMs: config.callbackTimeoutMs, version: packageVersion() }
+  const pusher = createPushSender({ ...sending, subject: contactOf(baseUrl) })
+  const stores = {
+    webhooks: createWebhookStore(connection, nudge),
+    deliveries: createDeliveryStore(connection, nudge),
+    cards: createCardStore(connection, nudge),
+    pushes: createPushStore(connection, nudge),
+    pushDevices: createPushDeviceStore(connection, nudge),
+  }
+  const pushKey = createPushKeyKeeper({
+    ...given,
+    store: createPushKeyStore(connection, nudge),
+    sender: pusher,
+  })
+  return {
+    ...stores,
+    pushKey,
+    pusher,
+    trail: createAuditTrail(connection),
+    sources: createTraceSources(connection),
+    sender: createWebhookSender(sending),
+    targets: createTargetUrls(rules),
+  }
+}
+
+/**
+ * Whom push services can turn to (RFC 8292 §2.1): the service's own address. Only while trying things out that is not an
+ * https: address; the address given then belongs to no one.
+ */
+function contactOf(baseUrl: string): string {
+  const { protocol, hostname } = new URL(baseUrl)
+  return protocol === 'https:' && hostname !== 'localhost' ? baseUrl : 'mailto:countersign@example.com'
 }
 
 /** The HTTP surface over a composition; `mounts` are the chat platforms' own routes. */

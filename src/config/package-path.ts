@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
 
 /** Absolute path of a file of this package, whether the code runs from `src` or compiled from `dist/src`. */
 export function packagePath(relative: string): string {
@@ -15,4 +16,11 @@ function packageRoot(): string {
     folder = parent
   }
   return folder
+}
+
+const manifestSchema = z.object({ version: z.string() })
+
+/** The version of this package, as its `package.json` has it. */
+export function packageVersion(): string {
+  return manifestSchema.parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))).version
 }

@@ -1,4 +1,8 @@
 import { createHmac } from 'node:crypto'
+import { z } from 'zod'
+import { BOT_SCOPES } from '../../../adapters/slack/manifest.ts'
+import { type InstalledToken, inspectInstallations } from '../../compose/inspect-store.ts'
+import { hasStore } from '../../compose/open-store.ts'
 import type { Config } from '../../config/config.ts'
 import type { SlackSettings } from '../../config/slack.ts'
 import type { CommandResult } from '../terminal.ts'
@@ -9,10 +13,11 @@ import {
   checkUnsigned,
   fail,
   ok,
+  reasonOf,
   reportChecks,
   statusOf,
+  warn,
 } from './checks.ts'
-import { callSlack, checkBotToken, checkClient, checkWorkspaces, noAnswer } from './slack-api.ts'
 
 /** `countersign doctor slack`: asks Slack and our own address, changes nothing, and says what to do. */
 export async function runSlackDoctor(): Promise<CommandResult> {
@@ -110,4 +115,172 @@ async function checkSigned(address: string, signingSecret: string): Promise<Chec
   }
   const fix = 'Let BASE_URL lead to this service: a proxy must pass requests on as they are.'
   return fail(NAME, `what is signed with it is answered ${status ?? 'not at all'} instead of 200`, fix)
+}
+
+const NOT_HERE = 'Let this machine reach it over https, directly, or set SLACK_API_URL to the right one.'
+
+/** There was no answer from the address of the API. */
+function noAnswer(apiUrl: string): Check {
+  return fail('Slack API', `nobody answers at ${apiUrl}`, NOT_HERE)
+}
+
+/** Is the token good, may it do what the app does, and does looking people up work? */
+async function checkBotToken(apiUrl: string, token: string): Promise<Check[]> {
+  const name = 'Bot token'
+  const answer = await callSlack(apiUrl, 'auth.test', { token })
+  if (answer === undefined) return [noAnswer(apiUrl)]
+  if (!answer.ok) return [fail(name, `Slack refuses it: ${answer.error}`, fixForToken(answer.error))]
+  const found = ok(name, `good for ${workspaceOf(answer)}`)
+  return [found, checkScopes(answer), await checkLookup(apiUrl, token)]
+}
+
+/** Of the answer to auth.test. */
+function workspaceOf({ body }: SlackAnswer): string {
+  return `${printable(body.team)} (${printable(body.team_id)})`
+}
+
+/** What the app was given, against what it needs. */
+function checkScopes({ scopes }: SlackAnswer): Check {
+  const name = 'Scopes'
+  if (scopes === undefined) {
+    const fix = `Compare OAuth & Permissions of the app with: ${BOT_SCOPES.join(', ')}`
+    return warn(name, 'Slack did not say which the token has', fix)
+  }
+  const missing = BOT_SCOPES.filter((scope) => !scopes.includes(scope))
+  if (missing.length === 0) return ok(name, `all ${BOT_SCOPES.length} that are needed`)
+  const fix = [
+    'Add them under OAuth & Permissions, Bot Token Scopes, at https://api.slack.com/apps, and install the app again;',
+    'or give the app the manifest that this prints: npx countersign slack manifest',
+  ]
+  return fail(name, `missing: ${missing.join(', ')}`, fix.join('\n'))
+}
+
+/** The address is no one's: example.com is reserved (RFC 2606). */
+async function checkLookup(apiUrl: string, token: string): Promise<Check> {
+  const name = 'Look-up'
+  const answer = await callSlack(apiUrl, 'users.lookupByEmail', {
+    token,
+    args: { email: 'countersign-doctor@example.com' },
+  })
+  if (answer === undefined) return noAnswer(apiUrl)
+  if (answer.ok || answer.error === 'users_not_found') return ok(name, 'finds people by their e-mail address')
+  const fix =
+    answer.error === 'missing_scope'
+      ? 'It takes users:read and users:read.email; see above. Without it only people who linked themselves get cards.'
+      : 'Try again. Without it only people who linked themselves get cards.'
+  return fail(name, `Slack refuses it: ${answer.error}`, fix)
+}
+
+function fixForToken(error: string | undefined): string {
+  switch (error) {
+    case 'invalid_auth':
+    case 'not_authed':
+      return 'Copy the Bot User OAuth Token anew from OAuth & Permissions of the app into SLACK_BOT_TOKEN.'
+    case 'account_inactive':
+    case 'token_revoked':
+      return 'The app was removed from the workspace. Install it again, and set SLACK_BOT_TOKEN to the new token.'
+    case 'token_expired':
+      return 'Switch token rotation off (OAuth & Permissions), install the app again, and set SLACK_BOT_TOKEN.'
+    default:
+      return 'Look the code up at https://docs.slack.dev/reference/methods/auth.test'
+  }
+}
+
+/** Workspaces name themselves, and this is printed to a terminal. */
+function printable(text: unknown): string {
+  return typeof text === 'string' ? text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 80) : '?'
+}
+
+/** Workspaces that are asked about; the others are counted. */
+const MOST = 20
+
+/** Does Slack know the app? A made-up code is refused only after id and secret were found good. */
+async function checkClient(
+  apiUrl: string,
+  { clientId, clientSecret }: { clientId: string; clientSecret: string },
+): Promise<Check> {
+  const name = 'Client'
+  const args = { client_id: clientId, client_secret: clientSecret, code: 'countersign-doctor' }
+  const answer = await callSlack(apiUrl, 'oauth.v2.access', { args })
+  if (answer === undefined) return noAnswer(apiUrl)
+  if (answer.error === 'invalid_code') return ok(name, 'Slack knows SLACK_CLIENT_ID and SLACK_CLIENT_SECRET')
+  const fix = 'Copy SLACK_CLIENT_ID and SLACK_CLIENT_SECRET anew from Basic Information of the app.'
+  return fail(name, `Slack refuses it: ${answer.error ?? 'it took a code that nobody was given'}`, fix)
+}
+
+/** The workspaces that installed the app: is each token good, and may it do what the app does? */
+async function checkWorkspaces(config: Config, apiUrl: string): Promise<Check[]> {
+  const name = 'Workspaces'
+  const none = warn(
+    name,
+    'none has installed the app yet',
+    `Sign in, and open ${config.baseUrl}/slack/install`,
+  )
+  if (!hasStore(config)) return [none]
+  try {
+    const installed = await inspectInstallations(config)
+    if (installed.length === 0) return [none]
+    const left = installed.length - MOST
+    const more = left > 0 ? [ok(name, `${left} more, not asked about`)] : []
+    return [...(await Promise.all(installed.slice(0, MOST).map((one) => checkOne(apiUrl, one)))), ...more]
+  } catch (error) {
+    return [fail(name, reasonOf(error), 'Run: npx countersign doctor')]
+  }
+}
+
+async function checkOne(apiUrl: string, { tenant, name, token }: InstalledToken): Promise<Check> {
+  const shown = `${printable(name)} (${tenant})`
+  const again = 'Have its owner install the app again: /slack/install'
+  if (token === undefined) {
+    const fix = `Set SEALING_KEY to the value it had then. Or: ${again}`
+    return fail('Workspace', `${shown}: its tokens cannot be opened`, fix)
+  }
+  const answer = await callSlack(apiUrl, 'auth.test', { token })
+  if (answer === undefined) return noAnswer(apiUrl)
+  if (!answer.ok) return fail('Workspace', `${shown}: Slack refuses the token: ${answer.error}`, again)
+  const scopes = checkScopes(answer)
+  if (scopes.status === 'fail') return fail('Workspace', `${shown}: ${scopes.detail}`, again)
+  return ok('Workspace', `${shown}: good`)
+}
+
+const TIMEOUT_MS = 5_000
+
+const answerSchema = z.looseObject({ ok: z.boolean(), error: z.string().optional() })
+
+/** What Slack said to one call of its Web API. */
+interface SlackAnswer {
+  ok: boolean
+  /** Slack's own code. */
+  error: string | undefined
+  /** Of the token, if Slack told. */
+  scopes: readonly string[] | undefined
+  body: Readonly<Record<string, unknown>>
+}
+
+/** One call, with a token or without one. @returns undefined when what answers there is not Slack, or nothing does */
+async function callSlack(
+  apiUrl: string,
+  method: string,
+  { token, args = {} }: { token?: string; args?: Record<string, string> },
+): Promise<SlackAnswer | undefined> {
+  try {
+    const response = await fetch(new URL(method, apiUrl), {
+      method: 'POST',
+      redirect: 'manual',
+      headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
+      body: new URLSearchParams(args),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const body = answerSchema.parse(await response.json())
+    const scopes = response.headers.get('x-oauth-scopes')?.split(',')
+    return { ok: body.ok, error: safeCode(body), scopes: scopes?.map((scope) => scope.trim()), body }
+  } catch {
+    return undefined
+  }
+}
+
+/** It is printed to a terminal. */
+function safeCode({ ok, error }: z.infer<typeof answerSchema>): string | undefined {
+  if (ok) return undefined
+  return error !== undefined && /^[\w.]{1,60}$/.test(error) ? error : 'an unknown error'
 }
