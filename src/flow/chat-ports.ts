@@ -82,15 +82,6 @@ export interface ChatLink {
   created_at: Date
 }
 
-export interface ChatLinkStore {
-  /** Replaces an open link of that kind and identity. */
-  insert(link: ChatLink): Promise<void>
-  /** Unused and, by the database's clock, unexpired. */
-  find(tokenHash: string): Promise<ChatLink | undefined>
-  /** Uses the link up. @returns false when somebody else did, or it expired. */
-  consume(id: string): Promise<boolean>
-}
-
 /** A workspace in which the app is installed. */
 export interface ChatInstallation {
   platform: ChatPlatform
@@ -120,14 +111,6 @@ export interface ChatInstallationStore {
    * @returns what it was before; undefined when the account did not have it
    */
   leave(platform: ChatPlatform, tenant: string, accountId: string): Promise<ChatInstallation | undefined>
-}
-
-/** Remembers what was received already, across processes, for ten minutes (T36). */
-export interface SeenStore {
-  /** @returns true the first time only. */
-  first(id: string): Promise<boolean>
-  /** Was it there before? Remembers nothing. */
-  known(id: string): Promise<boolean>
 }
 
 /** Where somebody, or a channel, can be written to on a platform that has to be met first (Teams conversation references). */

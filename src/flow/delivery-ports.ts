@@ -2,7 +2,6 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { CallbackOutbox } from '../domain/request.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
-import type { Webhook } from '../domain/webhook.ts'
 
 /** What a document's writes left to be carried on: told to webhooks, copied to the audit trail. */
 export interface Trace {
@@ -24,32 +23,6 @@ export interface TraceSource {
   due(limit: number, after?: string): Promise<Trace[]>
   /** Empties each trace to which nothing was added since it was read; the others stay due. */
   settle(traces: readonly Trace[]): Promise<void>
-}
-
-export interface WebhookStore {
-  insert(webhook: Webhook): Promise<void>
-  find(id: string): Promise<Webhook | undefined>
-  /** Not deleted ones, oldest first. */
-  list(accountId: string): Promise<Webhook[]>
-  countLive(accountId: string): Promise<number>
-  /** Active ones of these accounts. */
-  activeOf(accountIds: readonly string[]): Promise<Webhook[]>
-  /** @returns undefined when there is no such, or it is deleted. */
-  rotate(
-    id: string,
-    accountId: string,
-    secret: { sealed_secret: string; previous_secret: NonNullable<Webhook['previous_secret']> },
-    replaces: string,
-    audit: AuditEntry,
-  ): Promise<Webhook | undefined>
-  /** active → disabled. @returns false when it was not active. */
-  disable(id: string, at: Date, audit: AuditEntry): Promise<boolean>
-  /** disabled → active. @returns undefined when it was not disabled, or is not of that account. */
-  enable(id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined>
-  remove(id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined>
-  addAudit(id: string, audit: AuditEntry): Promise<void>
-  /** Removes the secrets from before rotations that sign nothing any more at `now`. */
-  forgetPreviousSecrets(now: Date): Promise<void>
 }
 
 /** What one attempt came to; the response's body is neither kept nor told (T7). */

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../domain/audit.ts'
-import type { PushDevice, PushSubscription } from '../domain/push.ts'
+import type { PushSubscription } from '../domain/push.ts'
 import type { AttemptOutcome } from './delivery-ports.ts'
 
 /** The service's P-256 key pair for Web Push (VAPID, RFC 8292), base64url: a point of 65 bytes, a scalar of 32. */
@@ -36,28 +36,4 @@ export interface SealedPushKey {
   sealed_private_key: string
   created_at: Date
   audit: AuditEntry[]
-}
-
-export interface PushKeyStore {
-  find(): Promise<SealedPushKey | undefined>
-  /** @returns false when there is one already. */
-  insert(key: SealedPushKey): Promise<boolean>
-}
-
-export interface PushDeviceStore {
-  /**
-   * Registers the browser in the first free slot of its person, or, if this person has it, renews name and subscription.
-   * Whoever else had it has it no more, unless their entry cannot be made: a browser shows one person's notifications.
-   * @returns the device as it stands; `full` when every slot is taken
-   */
-  put(device: PushDevice, takenOver: (from: PushDevice) => AuditEntry): Promise<PushDevice | 'full'>
-  find(id: string): Promise<PushDevice | undefined>
-  /** Active ones of these people, oldest first. */
-  activeOf(userIds: readonly string[]): Promise<PushDevice[]>
-  /** @returns false when it is not active, or not this person's. */
-  remove(id: string, userId: string, audit: AuditEntry): Promise<boolean>
-  /** Notes when something was accepted for it last. */
-  noteSent(id: string, at: Date): Promise<void>
-  /** Deletes removed ones whose traces were carried on. @returns how many */
-  deleteRemoved(): Promise<number>
 }

@@ -1,6 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
 import { identityKey } from '../domain/chat.ts'
-import type { ChatLink, ChatLinkStore } from '../flow/chat-ports.ts'
+import type { ChatLink } from '../flow/chat-ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
 /** Kind and identity are its name: there is one open link of both. */
@@ -42,12 +42,15 @@ chatLinkSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 /** Asking twice at once is two upserts, of which one may fail; then there is a link to replace. */
 const MAX_ATTEMPTS = 8
 
+export type ChatLinkStore = ReturnType<typeof createChatLinkStore>
+
 /** One-time links asked for in chat, on mongoose. A used one is deleted. */
-export function createChatLinkStore(connection: StoreConnection): ChatLinkStore {
+export function createChatLinkStore(connection: StoreConnection) {
   const model = connection.model<ChatLinkDocument>('ChatLink', chatLinkSchema, 'chat_links')
   const unexpired = { $expr: mongoose.trusted({ $gt: ['$expires_at', '$$NOW'] }) }
   return {
-    async insert({ id, ...rest }) {
+    /** Replaces an open link of that kind and identity. */
+    async insert({ id, ...rest }: ChatLink): Promise<void> {
       // Links of one kind have the same fields, so setting all of them replaces the link.
       const update = { $set: { ...rest, link_id: id } }
       for (let attempt = 1; ; attempt += 1) {
@@ -61,12 +64,15 @@ export function createChatLinkStore(connection: StoreConnection): ChatLinkStore 
         }
       }
     },
-    async find(tokenHash) {
+    /** Unused and, by the database's clock, unexpired. */
+    async find(tokenHash: string): Promise<ChatLink | undefined> {
       const found = await model.findOne({ token_hash: tokenHash, ...unexpired }).lean<ChatLinkDocument>()
       if (found === null) return undefined
       const { _id, link_id, ...rest } = found
       return { id: link_id, ...rest }
     },
-    consume: async (id) => (await model.deleteOne({ link_id: id, ...unexpired })).deletedCount === 1,
+    /** Uses the link up. @returns false when somebody else did, or it expired. */
+    consume: async (id: string): Promise<boolean> =>
+      (await model.deleteOne({ link_id: id, ...unexpired })).deletedCount === 1,
   }
 }

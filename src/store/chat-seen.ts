@@ -1,5 +1,4 @@
 import { Schema } from 'mongoose'
-import type { SeenStore } from '../flow/chat-ports.ts'
 import type { Clock } from '../flow/ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
@@ -17,11 +16,14 @@ seenSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 /** Twice the time for which a platform's signature is accepted, on either side of our clock. */
 const KEPT_MS = 10 * 60_000
 
-/** What was received, on mongoose: one insert each, so that of several processes one is the first (T36). */
-export function createSeenStore(connection: StoreConnection, clock: Clock): SeenStore {
+export type SeenStore = ReturnType<typeof createSeenStore>
+
+/** Remembers what was received already, across processes, for ten minutes (T36): one insert each, so that of several processes one is the first (T36). */
+export function createSeenStore(connection: StoreConnection, clock: Clock) {
   const model = connection.model<SeenDocument>('ChatSeen', seenSchema, 'chat_seen')
   return {
-    async first(id) {
+    /** @returns true the first time only. */
+    async first(id: string): Promise<boolean> {
       try {
         await model.create({ _id: id, expires_at: new Date(clock.now().getTime() + KEPT_MS) })
         return true
@@ -30,6 +32,7 @@ export function createSeenStore(connection: StoreConnection, clock: Clock): Seen
         throw error
       }
     },
-    known: async (id) => (await model.exists({ _id: id })) !== null,
+    /** Was it there before? Remembers nothing. */
+    known: async (id: string): Promise<boolean> => (await model.exists({ _id: id })) !== null,
   }
 }

@@ -2,7 +2,6 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
-import type { PushDeviceStore } from '../flow/push-ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
@@ -43,8 +42,10 @@ deviceSchema.index(
 )
 carryTraces(deviceSchema)
 
+export type PushDeviceStore = ReturnType<typeof createPushDeviceStore>
+
 /** Browsers on mongoose: being registered, moved and removed is one conditional write each. */
-export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge = noNudge): PushDeviceStore {
+export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<DeviceDocument>('PushDevice', deviceSchema, 'push_devices')
   const remove = async (id: string, userId: string, audit: AuditEntry): Promise<boolean> => {
     const update = traced({ $set: { state: 'removed' }, $unset: GONE }, [audit])
@@ -53,7 +54,12 @@ export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge 
     return matchedCount === 1
   }
   return {
-    async put(device, takenOver) {
+    /**
+     * Registers the browser in the first free slot of its person, or, if this person has it, renews name and subscription.
+     * Another person who had it has it no more, unless their entry cannot be made: a browser shows one person's notifications.
+     * @returns the device as it stands; `full` when every slot is taken
+     */
+    async put(device: PushDevice, takenOver: (from: PushDevice) => AuditEntry): Promise<PushDevice | 'full'> {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const [held] = await read(model, { endpoint_hash: String(device.endpoint_hash), state: 'active' })
         if (held !== undefined && held.user_id !== device.user_id) {
@@ -68,10 +74,11 @@ export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge 
       }
       throw refusal('unavailable')
     },
-    async find(id) {
+    async find(id: string): Promise<PushDevice | undefined> {
       return (await read(model, { _id: id }))[0]
     },
-    activeOf: (userIds) =>
+    /** Active ones of these people, oldest first. */
+    activeOf: (userIds: readonly string[]): Promise<PushDevice[]> =>
       userIds.length === 0
         ? Promise.resolve([])
         : read(model, {
@@ -79,11 +86,14 @@ export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge 
             slot: trusted({ $gte: 0 }),
             state: 'active',
           }),
+    /** @returns false when it is not active, or not this person's */
     remove,
-    async noteSent(id, at) {
+    /** Notes when something was accepted for it last. */
+    async noteSent(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id, state: 'active' }, { $set: { last_sent_at: at } })
     },
-    async deleteRemoved() {
+    /** Deletes removed ones whose traces were carried on. @returns how many */
+    async deleteRemoved(): Promise<number> {
       return (await model.deleteMany({ state: 'removed', relay: null })).deletedCount
     },
   }

@@ -1,5 +1,5 @@
 import { Schema } from 'mongoose'
-import type { PushKeyStore, SealedPushKey } from '../flow/push-ports.ts'
+import type { SealedPushKey } from '../flow/push-ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
@@ -23,17 +23,20 @@ const pushKeySchema = new Schema<PushKeyDocument>(
 )
 carryTraces(pushKeySchema)
 
+export type PushKeyStore = ReturnType<typeof createPushKeyStore>
+
 /** The VAPID key on mongoose: of two processes that make one at once, the second finds the first's. */
-export function createPushKeyStore(connection: StoreConnection, nudge: Nudge = noNudge): PushKeyStore {
+export function createPushKeyStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<PushKeyDocument>('PushKey', pushKeySchema, 'push_keys')
   return {
-    async find() {
+    async find(): Promise<SealedPushKey | undefined> {
       const found = await model.findById(ONLY).lean<PushKeyDocument>()
       if (found === null) return undefined
       const { _id, relay: _relay, ...key } = found
       return key
     },
-    async insert(key) {
+    /** @returns false when there is one already. */
+    async insert(key: SealedPushKey): Promise<boolean> {
       try {
         await model.create({ _id: ONLY, ...key, ...tokenOf(key) })
         nudge()

@@ -1,6 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { Webhook } from '../domain/webhook.ts'
-import type { WebhookStore } from '../flow/delivery-ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
@@ -37,43 +37,47 @@ carryTraces(webhookSchema)
 
 const LIVE = trusted({ $ne: 'deleted' as const })
 
+export type WebhookStore = ReturnType<typeof createWebhookStore>
+
 /** Webhooks on mongoose. A deleted one keeps its place for its log, but not its secrets. */
-export function createWebhookStore(connection: StoreConnection, nudge: Nudge = noNudge): WebhookStore {
+export function createWebhookStore(connection: StoreConnection, nudge: Nudge = noNudge) {
   const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
   return {
-    async insert({ id, ...rest }) {
+    async insert({ id, ...rest }: Webhook): Promise<void> {
       await model.create({ _id: id, ...rest, ...tokenOf(rest) })
       nudge()
     },
     ...reads(model),
     ...changes(model, nudge),
-    async forgetPreviousSecrets(now) {
+    /** Removes the secrets from before rotations that sign nothing any more at `now`. */
+    async forgetPreviousSecrets(now: Date): Promise<void> {
       const over = { 'previous_secret.until': trusted({ $lte: now }) }
       await model.updateMany(over, { $unset: { previous_secret: 1 } })
     },
   }
 }
 
-function reads(model: WebhookModel): Pick<WebhookStore, 'find' | 'list' | 'countLive' | 'activeOf'> {
+function reads(model: WebhookModel) {
   return {
-    find: async (id) => toWebhook(await model.findById(id).lean<WebhookDocument>()),
-    async list(accountId) {
+    find: async (id: string): Promise<Webhook | undefined> =>
+      toWebhook(await model.findById(id).lean<WebhookDocument>()),
+    /** Not deleted ones, oldest first. */
+    async list(accountId: string): Promise<Webhook[]> {
       const live = { account_id: accountId, state: LIVE }
       const found = await model.find(live).sort({ created_at: 1, _id: 1 }).lean<WebhookDocument[]>()
       return found.map(fromDocument)
     },
-    countLive: (accountId) => model.countDocuments({ account_id: accountId, state: LIVE }),
-    async activeOf(accountIds) {
+    countLive: (accountId: string): Promise<number> =>
+      model.countDocuments({ account_id: accountId, state: LIVE }),
+    /** Active ones of these accounts. */
+    async activeOf(accountIds: readonly string[]): Promise<Webhook[]> {
       const active = { account_id: trusted({ $in: [...accountIds] }), state: 'active' as const }
       return (await model.find(active).lean<WebhookDocument[]>()).map(fromDocument)
     },
   }
 }
 
-function changes(
-  model: WebhookModel,
-  nudge: Nudge,
-): Pick<WebhookStore, 'rotate' | 'disable' | 'enable' | 'remove' | 'addAudit'> {
+function changes(model: WebhookModel, nudge: Nudge) {
   const change = async (filter: object, update: ReturnType<typeof traced>) => {
     const query = model.findOneAndUpdate(filter, update, { returnDocument: 'after' })
     const changed = toWebhook(await query.lean<WebhookDocument>())
@@ -81,26 +85,35 @@ function changes(
     return changed
   }
   return {
-    rotate: (id, accountId, secret, replaces, audit) =>
+    /** @returns undefined when there is no such, or it is deleted. */
+    rotate: (
+      id: string,
+      accountId: string,
+      secret: { sealed_secret: string; previous_secret: NonNullable<Webhook['previous_secret']> },
+      replaces: string,
+      audit: AuditEntry,
+    ): Promise<Webhook | undefined> =>
       change(
         { _id: id, account_id: accountId, state: LIVE, sealed_secret: replaces },
         traced({ $set: { ...secret } }, [audit]),
       ),
-    async disable(id, at, audit) {
+    /** active → disabled. @returns false when it was not active. */
+    async disable(id: string, at: Date, audit: AuditEntry): Promise<boolean> {
       const update = traced({ $set: { state: 'disabled', disabled_at: at } }, [audit])
       return (await change({ _id: id, state: 'active' }, update)) !== undefined
     },
-    enable: (id, accountId, audit) =>
+    /** disabled → active. @returns undefined when it was not disabled, or is not of that account. */
+    enable: (id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined> =>
       change(
         { _id: id, account_id: accountId, state: 'disabled' },
         traced({ $set: { state: 'active', disabled_at: null } }, [audit]),
       ),
-    remove: (id, accountId, audit) =>
+    remove: (id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined> =>
       change(
         { _id: id, account_id: accountId, state: LIVE },
         traced({ $set: { state: 'deleted', sealed_secret: '' }, $unset: { previous_secret: 1 } }, [audit]),
       ),
-    async addAudit(id, audit) {
+    async addAudit(id: string, audit: AuditEntry): Promise<void> {
       await change({ _id: id }, traced({}, [audit]))
     },
   }

@@ -1,7 +1,8 @@
 import { drawId } from '../../domain/identifier.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
+import type { PushKeyStore } from '../../store/push-keys.ts'
 import type { Clock, Log, Random, Vault } from '../ports.ts'
-import type { PushKeyStore, PushSender, SealedPushKey, VapidKeys } from '../push-ports.ts'
+import type { PushSender, SealedPushKey, VapidKeys } from '../push-ports.ts'
 
 interface KeyDeps {
   vault: Vault
