@@ -1,19 +1,24 @@
 import { visibleString } from '../../src/domain/text.ts'
-import { factorsShape, okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
+import {
+  type ChatIdentity,
+  factorsShape,
+  identitiesShape,
+  okShape,
+  type User,
+} from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { el, facts, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
-import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { chatName, nameWarnings, typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat.ts'
 import { choiceField } from '../parts/fields.ts'
-import { entry, tag } from '../parts/rows.ts'
-import { type Section, section } from '../parts/section.ts'
-import type { AccountView } from '../shell/account-view.ts'
-import { roleName } from '../shell/account-view.ts'
+import { chatEntry, entry, tag } from '../parts/rows.ts'
+import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
+import { type AccountView, roleName } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
-import { chatSection, loadChat } from './chat-section.ts'
 import { delegateSection, loadCandidates } from './delegate-section.ts'
 import { codesSection, passkeysSection } from './factors.ts'
 import { loadPushDevices, pushSection } from './push.ts'
@@ -203,4 +208,64 @@ function browserName(userAgent: string): string {
   if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`
   if (userAgent === '') return 'A program that does not say its name'
   return userAgent.length > LONGEST ? `${userAgent.slice(0, LONGEST)}…` : userAgent
+}
+
+interface Chat {
+  identities: ChatIdentity[]
+}
+
+/** @throws RequestFailure 401 */
+function loadChat(): Promise<OrFailure<Chat>> {
+  return orFailure(get('/me/chat', identitiesShape))
+}
+
+function chatSection(chat: OrFailure<Chat>, done: Done): HTMLElement {
+  const part = section(
+    'Chat',
+    'Chat accounts of yours that requests come to. Nothing can be approved in chat.',
+  )
+  if ('failure' in chat) return showFailure(part, chat.failure, () => done())
+  const { identities } = chat
+  part.body.append(
+    identities.length > 0
+      ? el('ul', { class: 'entries' }, ...identities.map((identity) => identityRow(part, identity, done)))
+      : howToLink(),
+  )
+  return part.element
+}
+
+function howToLink(): HTMLElement {
+  return p(
+    'No chat account is linked. To link yours, type ',
+    ...typedAnywhere('link'),
+    ', and open the link you get on this browser.',
+  )
+}
+
+function identityRow(part: Section, identity: ChatIdentity, done: Done): HTMLElement {
+  const { platform, tenant, key } = identity
+  // Where the platform does not answer there is no name: the key still tells two accounts apart.
+  const person = identity.person ?? key
+  const workspace = identity.workspace ?? tenant
+  const unlink = async (): Promise<void> => {
+    const sure = await askFirst(
+      'Unlink this chat account?',
+      'Unlink',
+      chatName(person),
+      ' gets no more requests of yours. You can link it again.',
+    )
+    if (!sure) return
+    await post('/me/chat/remove', { key }, okShape)
+    await done('The chat account is unlinked.')
+  }
+  return chatEntry(
+    [chatName(person)],
+    [
+      hint(`${wordsOf(platform).workspace} `, chatName(workspace), ' · linked ', day(identity.linked_at)),
+      ...nameWarnings(person, workspace),
+    ],
+    button('Unlink', 'quiet', () => part.slot.attempt(unlink), {
+      'aria-label': `Unlink ${visibleString(person)}`,
+    }),
+  )
 }
