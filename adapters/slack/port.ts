@@ -23,9 +23,8 @@ import {
   renderNotice,
   renderReply,
 } from './cards.ts'
-import { SLACK_RATES, type SlackRates } from './rates.ts'
 import type { SlackMessage } from './rich-text.ts'
-import { createWebCalls, type WebCalls, type WebOutcome } from './web-calls.ts'
+import { createWebCalls, SLACK_RATES, type SlackRates, type WebCalls, type WebOutcome } from './web-calls.ts'
 import { isBadMessage } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 

@@ -1,9 +1,16 @@
 import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { Log } from '../../src/flow/ports.ts'
-import { createPacer, type PacedCall } from './pacer.ts'
-import type { SlackRates } from './rates.ts'
+import { atRate, createPacer, type Pacer, type Rate } from '../shared/pacer.ts'
 import { CALL_MS, type Trouble, troubleOf } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
+
+/** What is about to be called. */
+export interface PacedCall {
+  tenant: string
+  method: string
+  /** Where a message goes. */
+  conversation?: string
+}
 
 /** What came of one call: Slack's answer, unread, or why there is none. */
 type WebAnswer = { ok: true; value: unknown } | ({ ok: false } & Trouble)
@@ -25,7 +32,7 @@ export function createWebCalls(
   workspaces: Workspaces,
   { rates, log }: { rates: SlackRates; log: Log },
 ): { within<T>(work: (calls: WebCalls) => Promise<WebOutcome<T>>): Promise<ChatOutcome<T>> } {
-  const pacer = createPacer(rates)
+  const pacer = createSlackPacer(rates)
 
   const attempt = async (
     target: PacedCall,
@@ -38,8 +45,10 @@ export function createWebCalls(
     if (workspace === 'not_known_yet') return { ok: false, outcome: 'failed', code: workspace }
     const now = performance.now()
     if (now > latest) return { ok: false, outcome: 'timeout', code: 'no_time_left' }
-    const retry_after = await pacer.turn(target, Math.min(now + TURN_MS, latest))
-    if (retry_after !== undefined) return { ok: false, outcome: 'rate_limited', code: 'paced', retry_after }
+    const turn = await pacer.turn(target, Math.min(now + TURN_MS, latest))
+    if ('again_s' in turn) {
+      return { ok: false, outcome: 'rate_limited', code: 'paced', retry_after: turn.again_s }
+    }
     try {
       return { ok: true, value: await workspace.client.apiCall(method, args) }
     } catch (error) {
@@ -87,4 +96,42 @@ function tell(log: Log, { tenant, method }: PacedCall, { outcome, code, retry_af
   }
   if (code === 'paced') log.debug(said, 'a call to slack waits')
   else log.warn(said, 'slack did not accept a call')
+}
+
+export interface SlackRates {
+  /** Messages in one conversation, thread replies included. */
+  conversation: Rate
+  /** Messages in one workspace. */
+  posts: Rate
+  /** Every other method, each for itself, in one workspace. */
+  method: Rate
+}
+
+/**
+ * What one process does at most, a little below what Slack allows (docs.slack.dev, "Rate limits"): a message a second in a
+ * conversation, several hundred a minute in a workspace, and 50 calls a minute of a method of tier 3 (`chat.update`,
+ * `conversations.open`, `users.lookupByEmail`): burst and a minute's calls together are 50.
+ */
+export const SLACK_RATES: SlackRates = {
+  conversation: { every: 1_000, burst: 1 },
+  posts: { every: 250, burst: 20 },
+  method: { every: 60_000 / 45, burst: 5 },
+}
+
+/** Conversations and methods remembered. */
+const MOST_LANES = 10_000
+
+/** A pacer for Slack. It does not say whether a conversation or the workspace had too many: the method rests. */
+export function createSlackPacer(rates: SlackRates): Pacer<PacedCall> {
+  return createPacer({
+    lanesOf({ tenant, method, conversation }) {
+      if (conversation === undefined) return [[`${tenant} ${method}`, () => atRate(rates.method)]]
+      return [
+        [`${tenant} posts`, () => atRate(rates.posts)],
+        [`${tenant} in ${conversation}`, () => atRate(rates.conversation)],
+      ]
+    },
+    restOf: ({ tenant, method }) => `${tenant} ${method}`,
+    most: MOST_LANES,
+  })
 }

@@ -1,8 +1,7 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import { createPacer, inWindows, type Pacer, type PaceWindow } from '../shared/pacer.ts'
 import type { BotAddress, BotCalls } from './bot-port.ts'
-import { createPacer } from './pacer.ts'
 
 /** A turn that comes later is not waited for: the card is due again then. Together with a call's deadline below its lease. */
 const PATIENCE_MS = 4_000
@@ -17,7 +16,7 @@ const SHORT_REST_S = 1
  * app; other processes' calls are not seen here, so that Teams may still ask for patience: it gets it, in that conversation.
  */
 export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
-  const pacer = createPacer()
+  const pacer = createTeamsPacer()
   async function inTurn<T>(
     what: keyof BotCalls,
     conversation: string,
@@ -36,26 +35,25 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
     conversation: string,
     call: () => Promise<ChatOutcome<T>>,
   ): Promise<ChatOutcome<T>> {
-    const now = performance.now()
-    const { at, taken } = pacer.take(conversation, now, PATIENCE_MS)
-    if (!taken) return later(at - now)
-    if (at > now) await wait(Math.ceil(at - now))
-    const rest = pacer.restsUntil(conversation) - performance.now()
-    if (rest > 0) return later(rest)
+    const turn = await pacer.turn(conversation, performance.now() + PATIENCE_MS)
+    if ('again_s' in turn) {
+      const { again_s: retry_after } = turn
+      return { ok: false, outcome: 'rate_limited', retry_after, code: OWN_PACE, duration_ms: 0 }
+    }
     try {
       const answer = await call()
       if (!answer.ok && answer.outcome === 'rate_limited') {
-        pacer.rest(conversation, performance.now(), answer.retry_after ?? SHORT_REST_S)
+        pacer.rest(conversation, answer.retry_after ?? SHORT_REST_S)
       }
       return answer
     } finally {
-      pacer.ended(conversation, at, performance.now())
+      pacer.ended(conversation, turn.at)
     }
   }
   return {
     async post(to, message) {
       const sent = await inTurn('post', keyOf(to), () => calls.post(to, message))
-      if (sent.ok && to.kind === 'unmet') pacer.count(sent.value.conversation_id, performance.now())
+      if (sent.ok && to.kind === 'unmet') pacer.count(sent.value.conversation_id)
       return sent
     },
     update: (place, id, message) => inTurn('update', keyOf(place), () => calls.update(place, id, message)),
@@ -64,13 +62,33 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
   }
 }
 
-function later(ms: number): ChatOutcome<never> {
-  const retry_after = Math.ceil(ms / 1000)
-  return { ok: false, outcome: 'rate_limited', retry_after, code: OWN_PACE, duration_ms: 0 }
-}
-
 /** Threads count with their channel. */
 function keyOf(to: BotAddress): string {
   if (to.kind === 'unmet') return to.user
   return to.kind === 'thread' ? to.channel : (to.conversation_id.split(';')[0] ?? to.conversation_id)
+}
+
+/** What Teams takes of one bot in one conversation ("Optimize your bot with rate limiting in Teams"). */
+export const CONVERSATION_PACE: readonly PaceWindow[] = [
+  { calls: 7, ms: 1_000 },
+  { calls: 8, ms: 2_000 },
+  { calls: 60, ms: 30_000 },
+  { calls: 1_800, ms: 3_600_000 },
+]
+
+/** And in one tenant; sources name 30 and 50 a second. */
+export const TENANT_PACE: readonly PaceWindow[] = [{ calls: 30, ms: 1_000 }]
+
+const MOST_CONVERSATIONS = 2_000
+
+/** A pacer by conversation, and for the tenant as a whole. */
+export function createTeamsPacer(conversation = CONVERSATION_PACE, tenant = TENANT_PACE): Pacer<string> {
+  return createPacer({
+    lanesOf: (id) => [
+      [`in ${id}`, () => inWindows(conversation)],
+      ['tenant', () => inWindows(tenant)],
+    ],
+    restOf: (id) => id,
+    most: MOST_CONVERSATIONS,
+  })
 }

@@ -1,6 +1,10 @@
 import { expect, it, vi } from 'vitest'
-import { createPacer, type PacedCall } from '../../../adapters/slack/pacer.ts'
-import { SLACK_RATES, type SlackRates } from '../../../adapters/slack/rates.ts'
+import {
+  createSlackPacer,
+  type PacedCall,
+  SLACK_RATES,
+  type SlackRates,
+} from '../../../adapters/slack/web-calls.ts'
 
 /** Twenty times the real pace. */
 const QUICK: SlackRates = {
@@ -17,18 +21,18 @@ const postTo = (conversation: string, tenant = 'T1'): PacedCall => ({
 const EDIT: PacedCall = { tenant: 'T1', method: 'chat.update' }
 
 /** Lets calls take their turns at once and tells when each began, in milliseconds after the first. */
-async function turns(pacer: ReturnType<typeof createPacer>, calls: PacedCall[], patience = 60_000) {
+async function turns(pacer: ReturnType<typeof createSlackPacer>, calls: PacedCall[], patience = 60_000) {
   const started = performance.now()
   return Promise.all(
     calls.map(async (call) => {
-      const sentAway = await pacer.turn(call, started + patience)
-      return sentAway === undefined ? performance.now() - started : `in ${sentAway} s`
+      const turn = await pacer.turn(call, started + patience)
+      return 'at' in turn ? performance.now() - started : `in ${turn.again_s} s`
     }),
   )
 }
 
 it('floods no conversation: messages to one keep their distance, others go meanwhile', async () => {
-  const pacer = createPacer(QUICK)
+  const pacer = createSlackPacer(QUICK)
   const [one, other] = await Promise.all([
     turns(pacer, [postTo('D1'), postTo('D1'), postTo('D1'), postTo('D1')]),
     turns(pacer, [postTo('D2')]),
@@ -42,7 +46,7 @@ it('floods no conversation: messages to one keep their distance, others go meanw
 it('edits no faster than Slack allows, whatever the message, after a short burst', async () => {
   const times = (
     await turns(
-      createPacer(QUICK),
+      createSlackPacer(QUICK),
       Array.from({ length: 9 }, () => EDIT),
     )
   ).map(Number)
@@ -60,7 +64,7 @@ it('never makes more than 50 edits in any minute at the real pace', () => {
 it('holds nobody longer than allowed, and has those sent away come again one after the other', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
-    const pacer = createPacer({ ...QUICK, method: { every: 2_000, burst: 1 } })
+    const pacer = createSlackPacer({ ...QUICK, method: { every: 2_000, burst: 1 } })
     const [first, ...others] = await turns(
       pacer,
       Array.from({ length: 5 }, () => EDIT),
@@ -74,7 +78,7 @@ it('holds nobody longer than allowed, and has those sent away come again one aft
 })
 
 it('asks nothing of a method that Slack wants to rest, and other methods and workspaces go on', async () => {
-  const pacer = createPacer(QUICK)
+  const pacer = createSlackPacer(QUICK)
   pacer.rest(postTo('D1'), 30)
   expect(await turns(pacer, [postTo('D2')], 5_000)).toEqual(['in 30 s'])
   expect(Number((await turns(pacer, [EDIT], 5_000))[0])).toBeLessThan(1_000)
@@ -82,7 +86,7 @@ it('asks nothing of a method that Slack wants to rest, and other methods and wor
 })
 
 it('lets who waits for a turn notice that a rest has begun meanwhile', async () => {
-  const pacer = createPacer(QUICK)
+  const pacer = createSlackPacer(QUICK)
   await pacer.turn(postTo('D1'), performance.now() + 1_000)
   const waiting = turns(pacer, [postTo('D1')], 200)
   pacer.rest(postTo('D9'), 20)
@@ -90,7 +94,8 @@ it('lets who waits for a turn notice that a rest has begun meanwhile', async () 
 })
 
 it('is parked for an hour at most, whatever Slack asks for', async () => {
-  const pacer = createPacer(QUICK)
+  const pacer = createSlackPacer(QUICK)
   pacer.rest(EDIT, 1e9)
-  expect(await pacer.turn(EDIT, performance.now())).toBeLessThanOrEqual(3600)
+  const turn = await pacer.turn(EDIT, performance.now())
+  expect('again_s' in turn ? turn.again_s : expect.unreachable()).toBeLessThanOrEqual(3600)
 })

@@ -1,5 +1,6 @@
+import type { Rate } from '../../../adapters/shared/pacer.ts'
 import { createSlackPort } from '../../../adapters/slack/port.ts'
-import { type Rate, SLACK_RATES, type SlackRates } from '../../../adapters/slack/rates.ts'
+import { SLACK_RATES, type SlackRates } from '../../../adapters/slack/web-calls.ts'
 import { createWorkspaces, type Workspaces } from '../../../adapters/slack/workspaces.ts'
 import type { SlackSettings } from '../../../src/config/slack.ts'
 import type { ChatInstallation, ChatInstallationStore, ChatPort } from '../../../src/flow/chat-ports.ts'

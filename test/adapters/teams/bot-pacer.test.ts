@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  CONVERSATION_PACE,
-  createPacer,
-  type PaceWindow,
-  TENANT_PACE,
-} from '../../../adapters/teams/pacer.ts'
+import type { PaceWindow } from '../../../adapters/shared/pacer.ts'
+import { CONVERSATION_PACE, createTeamsPacer, TENANT_PACE } from '../../../adapters/teams/paced-calls.ts'
 
 /** Takes turns at once and says when they come. */
 function turns(
@@ -12,7 +8,7 @@ function turns(
   conversation: (n: number) => string,
   patience = Number.POSITIVE_INFINITY,
 ): number[] {
-  const pacer = createPacer()
+  const pacer = createTeamsPacer()
   return Array.from({ length: count }, (_, n) => pacer.take(conversation(n), 0, patience).at)
 }
 
@@ -33,13 +29,13 @@ describe('turns in one conversation', () => {
   })
 
   it('come again when a window has passed', () => {
-    const pacer = createPacer()
+    const pacer = createTeamsPacer()
     for (let n = 0; n < 8; n += 1) pacer.take('a', 0, 10_000)
     expect(pacer.take('a', 10_000, 0)).toEqual({ at: 10_000, taken: true })
   })
 
   it('count from the end of a call, which may have been slow', () => {
-    const pacer = createPacer()
+    const pacer = createTeamsPacer()
     for (let n = 0; n < 7; n += 1) pacer.take('a', 0, 0)
     for (let n = 0; n < 7; n += 1) pacer.ended('a', 0, 900)
     expect(pacer.take('a', 1_500, 0)).toMatchObject({ taken: false })
@@ -50,7 +46,7 @@ describe('turns in one conversation', () => {
   })
 
   it('that nobody waits for are not taken', () => {
-    const pacer = createPacer()
+    const pacer = createTeamsPacer()
     for (let n = 0; n < 7; n += 1) pacer.take('a', 0, 0)
     const refused = pacer.take('a', 0, 500)
     expect(refused.taken).toBe(false)
@@ -61,19 +57,19 @@ describe('turns in one conversation', () => {
 
 describe('a conversation in which Teams refused a call for thirty seconds', () => {
   it('has no turn before they are over, and others go on', () => {
-    const pacer = createPacer()
-    pacer.rest('a', 0, 30)
-    pacer.rest('a', 0, 5)
+    const pacer = createTeamsPacer()
+    pacer.rest('a', 30, 0)
+    pacer.rest('a', 5, 0)
     expect(pacer.take('a', 1_000, 4_000)).toEqual({ at: 30_000, taken: false })
     expect(pacer.take('b', 1_000, 0)).toEqual({ at: 1_000, taken: true })
     expect(pacer.take('a', 30_000, 0)).toEqual({ at: 30_000, taken: true })
   })
 
   it('keeps its rest however many others rested meanwhile', () => {
-    const pacer = createPacer()
-    for (let n = 0; n < 2_000; n += 1) pacer.rest(`other ${n}`, 0, 1)
-    pacer.rest('a', 0, 30)
-    pacer.rest('b', 2_000, 1)
+    const pacer = createTeamsPacer()
+    for (let n = 0; n < 2_000; n += 1) pacer.rest(`other ${n}`, 1, 0)
+    pacer.rest('a', 30, 0)
+    pacer.rest('b', 1, 2_000)
     expect(pacer.restsUntil('a')).toBe(30_000)
     expect(pacer.restsUntil('other 1')).toBeLessThan(0)
   })
@@ -88,7 +84,7 @@ describe('turns in many conversations', () => {
   })
 
   it('are forgotten for whoever was silent longest, after two thousand others', () => {
-    const pacer = createPacer(CONVERSATION_PACE, [])
+    const pacer = createTeamsPacer(CONVERSATION_PACE, [])
     for (let n = 0; n < 7; n += 1) pacer.take('first', 0, 0)
     for (let n = 0; n < 2_000; n += 1) pacer.take(`other ${n}`, 0, 0)
     expect(pacer.take('first', 0, 0)).toEqual({ at: 0, taken: true })
