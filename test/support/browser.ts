@@ -32,9 +32,17 @@ export function describeInBrowser(name: string, suite: () => void): void {
   describe.skip(name, suite)
 }
 
-/** Starts Chromium without any contact to the outside. @throws when it is not installed. */
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: EXECUTABLE, headless: true, args: FLAGS })
+let launched: Promise<Browser> | undefined
+
+/**
+ * The Chromium of this worker, without any contact to the outside: its files share it, each test has a profile of its own. It
+ * ends with the worker. @throws when it is not installed.
+ */
+export async function sharedBrowser(): Promise<Browser> {
+  const browser = await launched?.catch(() => undefined)
+  if (browser?.isConnected()) return browser
+  launched = chromium.launch({ executablePath: EXECUTABLE, headless: true, args: FLAGS })
+  return launched
 }
 
 /** One person's browser: own cookies, one page, and everything suspicious that happened in it. */

@@ -9,10 +9,7 @@ function state() {
     exitCode: process.exitCode,
     fakeTimers: vi.isFakeTimers(),
     properties: fc.readConfigureGlobal(),
-    listeners: Object.fromEntries(
-      process.eventNames().map((name) => [String(name), process.listenerCount(name)]),
-    ),
-    signalled: process.listenerCount('SIGTERM') + process.listenerCount('SIGINT'),
+    uncaught: process.listenerCount('uncaughtException') + process.listenerCount('unhandledRejection'),
   }
 }
 

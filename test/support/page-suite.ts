@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
-import { launchBrowser, newVisitor, type Visitor } from './browser.ts'
+import { newVisitor, sharedBrowser, type Visitor } from './browser.ts'
 import { freshState } from './page-answers.ts'
 import type { PageArea } from './page-area.ts'
 import { type PageServer, startPageServer } from './page-server.ts'
@@ -22,11 +22,11 @@ export function usePageSuite(...areas: PageArea[]): PageSuite {
     return { browser, server }
   }
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     server = await startPageServer(areas)
   })
   afterAll(async () => {
-    await Promise.all([browser?.close(), server?.close()])
+    await server?.close()
   })
   beforeEach(() => {
     Object.assign(started().server.state, freshState())

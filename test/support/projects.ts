@@ -21,6 +21,8 @@ export function readSuite(root: string): {
     .map((path) => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }))
   return {
     alone: files.filter(({ text }) => GLOBAL_STATE.test(text)).map(({ path }) => path),
-    sized: files.filter(({ text }) => text.includes('support/size.ts')).map(({ path }) => path),
+    sized: files
+      .filter(({ text }) => /support\/size\.ts|image-rehearsal\.ts/.test(text))
+      .map(({ path }) => path),
   }
 }

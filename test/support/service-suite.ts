@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, CDPSession } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { inviteUser } from '../../src/flow/people/invite-user.ts'
-import { addAuthenticator, launchBrowser, newVisitor, type Visitor } from './browser.ts'
+import { addAuthenticator, newVisitor, sharedBrowser, type Visitor } from './browser.ts'
 import { type ServiceOptions, startService, type TestService } from './service.ts'
 
 /** A visitor with an authenticator of their own. */
@@ -27,11 +27,10 @@ export function useServiceSuite(options: ServiceOptions = {}): ServiceSuite {
     return { browser, service }
   }
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     service = await startService(options)
   })
   afterAll(async () => {
-    await browser?.close()
     await service?.close()
   })
   afterEach(async () => {

@@ -138,7 +138,7 @@ describe('a call that Teams answers with', () => {
     const answers = await Promise.all([port().post(to(1), VIEW), port().update(message, VIEW)])
     for (const answer of answers) expect(answer).toMatchObject({ ok: false, outcome: 'timeout' })
     expect(performance.now() - started).toBeGreaterThan(9_000)
-    expect(performance.now() - started).toBeLessThan(13_000)
+    expect(performance.now() - started).toBeLessThan(25_000)
   })
 
   it('that the message is not there is nothing to try again', async () => {
@@ -189,7 +189,7 @@ describe('the bot’s own token', () => {
     fresh.identity.mood = 'hang'
     const started = performance.now()
     expect(await port(fresh).post(to(1, fresh), VIEW)).toMatchObject({ ok: false, outcome: 'timeout' })
-    expect(performance.now() - started).toBeLessThan(13_000)
+    expect(performance.now() - started).toBeLessThan(25_000)
   })
 
   it('is never sent to an address that is not allowed, whatever the store says', async () => {

@@ -43,7 +43,7 @@ describe('twenty requests at once for three people', () => {
     expect(connector.refused).toEqual([])
     expect(connector.calls.filter(({ what }) => what === 'post')).toHaveLength(PEOPLE * REQUESTS)
     // Each conversation takes seven at once and eight in two seconds.
-    expect(ms).toBeLessThan(30_000)
+    expect(ms).toBeLessThan(60_000)
   })
 
   it('reach each of them once also where Teams lets through only half, and asks for patience', async () => {

@@ -1,11 +1,11 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { renderAnswer, renderVerdict } from '../../../adapters/teams/answers.ts'
 import { renderCard, renderDetails, renderReply } from '../../../adapters/teams/cards.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import { viewVerdict } from '../../../src/flow/chat/verdict.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
-import { axeViolations, describeInBrowser, launchBrowser, overflow } from '../../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, sharedBrowser } from '../../support/browser.ts'
 import { decidedRequest, SIX_VIEWS, sampleRequest, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
 import { cardPage, type Theme } from '../../support/draw-card.ts'
 import { HOSTILE, hostileView } from '../../support/hostile-view.ts'
@@ -43,9 +43,8 @@ const EVERY_CARD = [
 describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
   })
-  afterAll(() => browser.close())
 
   async function show(
     cards: object[],
@@ -57,6 +56,7 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
       locale: 'en-GB',
       timezoneId: 'Asia/Tokyo',
     })
+    onTestFinished(() => page.close())
     const incidents: string[] = []
     page.on('dialog', (dialog) => {
       incidents.push(dialog.message())
