@@ -44,7 +44,7 @@ import { createRequestHistory } from '../store/request-history.ts'
 import { createRequestStore } from '../store/requests.ts'
 import { createSessionStore } from '../store/sessions.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
-import type { Nudge } from '../store/trace.ts'
+import type { Wake } from '../store/trace.ts'
 import { createTraceSources } from '../store/trace-sources.ts'
 import { createUserStore } from '../store/users.ts'
 import { createWebhookStore } from '../store/webhooks.ts'
@@ -61,7 +61,7 @@ export interface Composition {
   /** Resolves when the embedded store ends by itself: nothing can be served any more. */
   storeFailed: Promise<Error>
   /** Names who carries traces on, and cards: called after each write that left one, or made some due. */
-  onTrace(listener: Nudge): void
+  onTrace(listener: Wake): void
   /** Answers every caller that waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
@@ -125,19 +125,19 @@ async function assemble(
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened } = parts
-  const listeners: Nudge[] = []
-  const nudge: Nudge = (what) => listeners.forEach((listener) => void listener(what))
+  const listeners: Wake[] = []
+  const wake: Wake = (what) => listeners.forEach((listener) => void listener(what))
   const clock = await createStoreClock(connection, log, localTime)
-  const keys = createKeyKeeper({ store: createSigningKeyStore(connection, nudge), vault, clock, random, log })
-  const asking = requestStores(connection, nudge)
-  const people = peopleStores(connection, clock, nudge)
+  const keys = createKeyKeeper({ store: createSigningKeyStore(connection, wake), vault, clock, random, log })
+  const asking = requestStores(connection, wake)
+  const people = peopleStores(connection, clock, wake)
   const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
-  listeners.push(signals.stir)
+  listeners.push(signals.wake)
   const verifications = createVerificationLog(people.audit, log)
   const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
-    ...composeDelivery(config, connection, { nudge, vault, clock, random, log }),
+    ...composeDelivery(config, connection, { wake, vault, clock, random, log }),
     ...chat.stores,
     ...asking,
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
@@ -190,7 +190,7 @@ function composeSignals(
     changes.stop()
     inbox.stop()
   }
-  return { ports: { changes, inbox }, stir: inbox.stir, stop }
+  return { ports: { changes, inbox }, wake: inbox.wake, stop }
 }
 
 function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
@@ -209,10 +209,10 @@ async function flushVerifications({
   await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
 }
 
-function requestStores(connection: StoreConnection, nudge: Nudge) {
+function requestStores(connection: StoreConnection, wake: Wake) {
   return {
-    requests: createRequestStore(connection, nudge),
-    apiKeys: createApiKeyStore(connection, nudge),
+    requests: createRequestStore(connection, wake),
+    apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection),
     quotas: createQuotaStore(connection),
     places: createPlaceStore(connection),
@@ -220,16 +220,16 @@ function requestStores(connection: StoreConnection, nudge: Nudge) {
   }
 }
 
-function peopleStores(connection: StoreConnection, clock: Clock, nudge: Nudge) {
+function peopleStores(connection: StoreConnection, clock: Clock, wake: Wake) {
   return {
-    users: createUserStore(connection, nudge),
+    users: createUserStore(connection, wake),
     challenges: createChallengeStore(connection),
-    sessions: createSessionStore(connection, nudge),
+    sessions: createSessionStore(connection, wake),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
-    bootstraps: createBootstrapStore(connection, nudge),
-    accounts: createAccountStore(connection, nudge),
-    audit: createAuditInbox(connection, nudge),
+    bootstraps: createBootstrapStore(connection, wake),
+    accounts: createAccountStore(connection, wake),
+    audit: createAuditInbox(connection, wake),
   }
 }
 
@@ -243,24 +243,24 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
 }
 
 /** Who carries traces on, and what keys at rest need. */
-type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { nudge: Nudge }
+type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wake: Wake }
 
 /** Stores of delivery and the guarded senders. Called last: the collections that carry traces must have their models. */
-function composeDelivery(config: Config, connection: StoreConnection, { nudge, ...given }: Given) {
+function composeDelivery(config: Config, connection: StoreConnection, { wake, ...given }: Given) {
   const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
   const rules = { baseUrl, production, allowPrivate, ports }
   const sending = { ...rules, timeoutMs: config.callbackTimeoutMs, version: packageVersion() }
   const pusher = createPushSender({ ...sending, subject: contactOf(baseUrl) })
   const stores = {
-    webhooks: createWebhookStore(connection, nudge),
-    deliveries: createDeliveryStore(connection, nudge),
-    cards: createCardStore(connection, nudge),
-    pushes: createPushStore(connection, nudge),
-    pushDevices: createPushDeviceStore(connection, nudge),
+    webhooks: createWebhookStore(connection, wake),
+    deliveries: createDeliveryStore(connection, wake),
+    cards: createCardStore(connection, wake),
+    pushes: createPushStore(connection, wake),
+    pushDevices: createPushDeviceStore(connection, wake),
   }
   const pushKey = createPushKeyKeeper({
     ...given,
-    store: createPushKeyStore(connection, nudge),
+    store: createPushKeyStore(connection, wake),
     sender: pusher,
   })
   return {

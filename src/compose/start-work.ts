@@ -57,9 +57,9 @@ export async function startWork(
     cards: loops.cards.wake,
     pushes: loops.pushes.wake,
   })
-  onTrace((what) => (what === 'cards' ? loops.cards.wake() : relay.nudge()))
+  onTrace((what) => (what === 'cards' ? loops.cards.wake() : relay.wake()))
   // What an earlier process left behind.
-  relay.nudge()
+  relay.wake()
   for (const loop of Object.values(loops)) loop.wake()
   const drain = () => Promise.all(Object.values(loops).map((loop) => loop.drain()))
   const stop = async (): Promise<void> => {

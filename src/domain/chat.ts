@@ -134,7 +134,7 @@ export interface Card {
   /** Failed attempts in a row. */
   tries: number
   /** Grows with every claim: whoever holds an older number can write nothing any more (T82). */
-  claim: number
+  fence: number
   /** Newest last, at most `CARD_ATTEMPTS_KEPT`; coarse classes as in deliveries. */
   attempts: CardAttempt[]
   created_at: Date

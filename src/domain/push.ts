@@ -74,7 +74,7 @@ export interface Push {
   /** Attempts with a known outcome. */
   tries: number
   /** Grows with every claim: a process that holds an older number can write nothing any more (T82). */
-  claim: number
+  fence: number
   /** Newest last. */
   attempts: Attempt[]
   created_at: Date

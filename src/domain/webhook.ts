@@ -60,7 +60,7 @@ export interface Delivery {
   /** Attempts with a known outcome in this round; a replay starts a new round. */
   tries: number
   /** Grows with every claim: a process that holds an older number can write nothing any more (T82). */
-  claim: number
+  fence: number
   /** Newest last, at most `ATTEMPTS_KEPT`. */
   attempts: Attempt[]
   created_at: Date

@@ -25,12 +25,12 @@ export type SendLoops = Record<'deliveries' | 'pushes' | 'cards', SendLoop>
 const HOUR_MS = 3_600_000
 
 /** Every sweep of the service. */
-export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'nudge'>, loops: SendLoops): Sweeps {
+export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'wake'>, loops: SendLoops): Sweeps {
   const platforms = deps.chats.map(({ platform }) => platform)
   return {
     // What a process left behind that died between a write and its relay.
     relay: {
-      run: async () => void relay.nudge(),
+      run: async () => void relay.wake(),
       between: { least: 1_000, most: 10_000 },
     },
     // What is due, and what a process had claimed that died. A retry sooner than the next run the process wakes itself for.

@@ -6,7 +6,7 @@ import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, traced } from './trace.ts'
+import { carryTraces, noWake, type Relayed, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -82,7 +82,7 @@ carryTraces(accountSchema)
 export type AccountStore = ReturnType<typeof createAccountStore>
 
 /** Accounts on mongoose. */
-export function createAccountStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createAccountStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
   const find = async (id: string): Promise<Account | undefined> => {
     const document = await model.findById(id).lean<AccountDocument>()
@@ -112,7 +112,7 @@ export function createAccountStore(connection: StoreConnection, nudge: Nudge = n
       const query = model.findOneAndUpdate({ _id: id, version: unmoved }, update, { returnDocument: 'after' })
       const changed = await query.lean<AccountDocument>()
       if (changed === null) return undefined
-      nudge()
+      wake()
       return fromDocument(changed)
     },
     /** Adds a channel, unless the account has it or has `most` already; the entry is written with it only. */
@@ -130,7 +130,7 @@ export function createAccountStore(connection: StoreConnection, nudge: Nudge = n
       }
       const added = await model.updateOne(free, traced({ $push: { channels: channel } }, [audit]))
       if (added.modifiedCount === 0) return hasChannel(await find(id), channel) ? 'known' : 'full'
-      nudge()
+      wake()
       return 'added'
     },
     /** @returns false when the account does not have the channel. */
@@ -142,7 +142,7 @@ export function createAccountStore(connection: StoreConnection, nudge: Nudge = n
       const same = { platform, tenant, channel }
       const holding = { _id: id, channels: trusted({ $elemMatch: same }) }
       const removed = await model.updateOne(holding, traced({ $pull: { channels: same } }, [audit]))
-      if (removed.modifiedCount === 1) nudge()
+      if (removed.modifiedCount === 1) wake()
       return removed.modifiedCount === 1
     },
   }

@@ -6,7 +6,7 @@ import type { KeyPolicy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -59,9 +59,9 @@ const TOUCH_GAP_MS = 60_000
 export type ApiKeyStore = ReturnType<typeof createApiKeyStore>
 
 /** API keys on mongoose. */
-export function createApiKeyStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model: KeyModel = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
-  return { ...reads(model), ...writes(model, nudge), ...bootstrapWrites(model, nudge) }
+  return { ...reads(model), ...writes(model, wake), ...bootstrapWrites(model, wake) }
 }
 
 function reads(model: KeyModel) {
@@ -92,17 +92,17 @@ function reads(model: KeyModel) {
   }
 }
 
-function writes(model: KeyModel, nudge: Nudge) {
+function writes(model: KeyModel, wake: Wake) {
   const update = async (filter: mongoose.QueryFilter<KeyDocument>, change: ReturnType<typeof traced>) => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
     const changed = toKey(await query.lean<KeyDocument>())
-    if (changed !== undefined) nudge()
+    if (changed !== undefined) wake()
     return changed
   }
   return {
     async insert(key: ApiKey): Promise<void> {
       await model.create(toDocument(key))
-      nudge()
+      wake()
     },
     /** Changes a key of the account that is not revoked; `null` removes. @returns undefined when there is none such. */
     change: (
@@ -126,7 +126,7 @@ function writes(model: KeyModel, nudge: Nudge) {
       const mine = { account_id: fresh.account_id, internal: true as const }
       const existing = toKey(await model.findOne(mine).lean<KeyDocument>())
       if (existing !== undefined) return existing
-      if (await unlessTaken(() => model.create(toDocument(fresh)))) nudge()
+      if (await unlessTaken(() => model.create(toDocument(fresh)))) wake()
       return fromDocument(await model.findOne(mine).orFail().lean<KeyDocument>())
     },
     /** Notes the use, at most once a minute and never failing the request. */
@@ -139,12 +139,12 @@ function writes(model: KeyModel, nudge: Nudge) {
 }
 
 /** What bootstraps need: a key that exists once, whichever process makes it, and another secret for one that got lost. */
-function bootstrapWrites(model: KeyModel, nudge: Nudge) {
+function bootstrapWrites(model: KeyModel, wake: Wake) {
   return {
     /** @returns false when a key with this id exists already. */
     async insertNew(key: ApiKey): Promise<boolean> {
       const inserted = await unlessTaken(() => model.create(toDocument(key)), '_id')
-      if (inserted) nudge()
+      if (inserted) wake()
       return inserted
     },
     /**
@@ -161,7 +161,7 @@ function bootstrapWrites(model: KeyModel, nudge: Nudge) {
       const unused = { ...activeByHash(was), _id: id, last_used_at: null, created_at: made }
       const change = traced({ $set: secret, $inc: { secret_version: 1 } }, [audit])
       const replaced = (await model.updateOne(unused, change)).matchedCount === 1
-      if (replaced) nudge()
+      if (replaced) wake()
       return replaced
     },
   }

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { TraceSource } from '../flow/delivery-ports.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, createTraceSource, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
+import { carryTraces, createTraceSource, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & Relayed
 
@@ -19,7 +19,7 @@ export type AuditLog = ReturnType<typeof createAuditInbox>
  * Audit entries of changes that have no document of their own (the others travel inside their document) wait here until they
  * are in the trail, then they are gone.
  */
-export function createAuditInbox(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createAuditInbox(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<InboxDocument>('AuditInbox', inboxSchema, 'audit_inbox')
   return {
     /** One call is one write; calling again with the same entries writes nothing twice. */
@@ -28,7 +28,7 @@ export function createAuditInbox(connection: StoreConnection, nudge: Nudge = noN
       if (first === undefined) return
       // Taken: the same batch, written by an attempt that did not hear back.
       await unlessTaken(() => model.create({ _id: first.eid, audit, ...tokenOf({ audit }) }))
-      nudge()
+      wake()
     },
   }
 }

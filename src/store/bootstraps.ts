@@ -6,7 +6,7 @@ import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { evidenceFields } from './request-schema.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -87,9 +87,9 @@ export type BootstrapStore = ReturnType<typeof createBootstrapStore>
  * Agents' requests for keys, on mongoose. Every write is one conditional single-document write; the database's clock judges
  * expiry.
  */
-export function createBootstrapStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createBootstrapStore(connection: StoreConnection, wake: Wake = noWake) {
   const model: BootstrapModel = connection.model('Bootstrap', bootstrapSchema, 'bootstraps')
-  return { ...reads(model), ...writes(model, nudge) }
+  return { ...reads(model), ...writes(model, wake) }
 }
 
 function reads(model: BootstrapModel) {
@@ -129,21 +129,21 @@ function reads(model: BootstrapModel) {
 }
 
 /** @returns of a change: undefined when its condition does not hold (any more) */
-function writes(model: BootstrapModel, nudge: Nudge) {
+function writes(model: BootstrapModel, wake: Wake) {
   const update = async (
     filter: Filter,
     change: mongoose.UpdateQuery<BootstrapDocument>,
   ): Promise<Bootstrap | undefined> => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
     const changed = toBootstrap(await query.lean<BootstrapDocument>())
-    if (changed !== undefined) nudge()
+    if (changed !== undefined) wake()
     return changed
   }
   return {
     /** @returns false when its slot is taken. */
     async insert({ id, ...rest }: Bootstrap): Promise<boolean> {
       const inserted = await unlessTaken(() => model.create({ _id: id, ...rest, ...tokenOf(rest) }), 'slot')
-      if (inserted) nudge()
+      if (inserted) wake()
       return inserted
     },
     /** Pending and unexpired → approved or rejected. */

@@ -14,7 +14,7 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields, noticeFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { type Claimed, createQueue, type Lease, makeQueue, noneOf } from './queue.ts'
-import { type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -113,12 +113,12 @@ export type ClaimedCard = Claimed<Card>
 export type CardStore = ReturnType<typeof createCardStore>
 
 /** Cards on mongoose: a queue whose documents are told news, and come back to it. */
-export function createCardStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createCardStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
   const queue = createQueue(connection, 'Card', fromDocument)
   return {
     ...reads(model),
-    ...news(model, nudge),
+    ...news(model, wake),
     /** Those whose {request, platform, recipient} exists already are left out. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
     /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
@@ -128,9 +128,9 @@ export function createCardStore(connection: StoreConnection, nudge: Nudge = noNu
      * Writes what became of the claimed attempt; what was told something new meanwhile is due again.
      * @returns the state written; undefined when the claim is no longer the newest
      */
-    async finish(id: string, holder: number, result: CardResult): Promise<Card['state'] | undefined> {
-      const state = await finish(model, id, holder, result)
-      if (state !== undefined && result.audit.length > 0) nudge()
+    async finish(id: string, fence: number, result: CardResult): Promise<Card['state'] | undefined> {
+      const state = await finish(model, id, fence, result)
+      if (state !== undefined && result.audit.length > 0) wake()
       return state
     },
     nextDue: (platforms: readonly ChatPlatform[]) => queue.nextDue(onPlatforms(platforms)),
@@ -155,7 +155,7 @@ function reads(model: CardModel) {
   }
 }
 
-function news(model: CardModel, nudge: Nudge) {
+function news(model: CardModel, wake: Wake) {
   return {
     /**
      * Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes due what has
@@ -170,14 +170,14 @@ function news(model: CardModel, nudge: Nudge) {
     async doubt(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
       await model.updateOne({ _id: id, state: RESTING }, { $set: { state: 'due', next_at: at } })
-      nudge('cards')
+      wake('cards')
     },
     /** The cards of these requests in that lane (`laneOf`) are posted or edited once more: their recipient changed. */
     async renew(requestIds: readonly string[], lane: string, at: Date): Promise<void> {
       const cards = { request_id: trusted({ $in: [...requestIds] }), lane: String(lane) }
       await model.updateMany(cards, { $set: { stale: true }, $inc: { news: 1 } })
       await model.updateMany({ ...cards, state: RESTING }, { $set: { state: 'due', next_at: at, tries: 0 } })
-      nudge('cards')
+      wake('cards')
     },
   }
 }
@@ -216,10 +216,10 @@ function followWrites({ request_id, version, replies, unreminded = [], at }: Car
 async function finish(
   model: CardModel,
   id: string,
-  holder: number,
+  fence: number,
   result: CardResult,
 ): Promise<Card['state'] | undefined> {
-  const mine = { _id: id, claim: holder, state: 'leased' } as const
+  const mine = { _id: id, fence, state: 'leased' } as const
   const filters = [
     ...(result.said.length === 0 ? [] : [{ 'said.id': { $in: result.said } }]),
     ...(result.dropped.length === 0 ? [] : [{ 'dropped.id': { $in: result.dropped } }]),

@@ -6,7 +6,7 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
 import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
-import { type Nudge, noNudge, type Relayed, traced } from './trace.ts'
+import { noWake, type Relayed, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -95,7 +95,7 @@ export interface DeliveryQuery {
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>
 
 /** Deliveries on mongoose: a queue with a log. */
-export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createDeliveryStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')
   const queue = createQueue(connection, 'Delivery', fromDocument)
   return {
@@ -108,15 +108,15 @@ export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = 
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, claim: number, result: DeliveryResult): Promise<boolean> {
+    async finish(id: string, fence: number, result: DeliveryResult): Promise<boolean> {
       const set = { state: result.state, next_at: result.next_at, tries: result.tries }
       const push = { attempts: { $each: result.attempts, $slice: -ATTEMPTS_KEPT } }
       const kept = await queue.finish(
         id,
-        claim,
+        fence,
         traced({ $set: set, $push: push }, result.audit, result.events),
       )
-      if (kept) nudge()
+      if (kept) wake()
       return kept
     },
     /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account */
@@ -125,7 +125,7 @@ export function createDeliveryStore(connection: StoreConnection, nudge: Nudge = 
       const update = traced({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
       const query = model.findOneAndUpdate(resting, update, { returnDocument: 'after' })
       const replayed = toDelivery(await query.lean<DeliveryDocument>())
-      if (replayed !== undefined) nudge()
+      if (replayed !== undefined) wake()
       return replayed
     },
     nextDue: () => queue.nextDue(),

@@ -52,11 +52,11 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
   })
   return {
     /** Something was written that may concern an inbox or a session. */
-    stir: looker.soon,
+    wake: looker.wake,
     watch(userId: string, sessionId: string): InboxWatch {
       const watcher: Watcher = { userId, sessionId, seen: undefined, news: undefined, wake: nothing }
       watchers.add(watcher)
-      looker.soon()
+      looker.wake()
       return {
         async next(deadline, signal) {
           const waits = watcher.news === undefined && !stopped && !signal.aborted
@@ -152,8 +152,8 @@ interface LookerWork {
   gapMs: number
 }
 
-/** Looks in turns, never twice at once; `soon` brings the next turn forward. */
-function createLooker({ wanted, look, failed, pollMs, gapMs }: LookerWork): { soon(): void; stop(): void } {
+/** Looks in turns, never twice at once; `wake` brings the next turn forward. */
+function createLooker({ wanted, look, failed, pollMs, gapMs }: LookerWork): { wake(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined
   let looking = false
   let again = false
@@ -187,7 +187,7 @@ function createLooker({ wanted, look, failed, pollMs, gapMs }: LookerWork): { so
     if (wanted()) schedule(again ? pause : Math.max(pause, pollMs - (last - started)))
   }
   return {
-    soon(): void {
+    wake(): void {
       // What happens during a look may have come too late for it.
       if (looking) again = true
       else if (wanted()) schedule(Math.max(0, pause - (performance.now() - last)))

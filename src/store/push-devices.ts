@@ -4,7 +4,7 @@ import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -45,12 +45,12 @@ carryTraces(deviceSchema)
 export type PushDeviceStore = ReturnType<typeof createPushDeviceStore>
 
 /** Browsers on mongoose: being registered, moved and removed is one conditional write each. */
-export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createPushDeviceStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeviceDocument>('PushDevice', deviceSchema, 'push_devices')
   const remove = async (id: string, userId: string, audit: AuditEntry): Promise<boolean> => {
     const update = traced({ $set: { state: 'removed' }, $unset: GONE }, [audit])
     const { matchedCount } = await model.updateOne({ _id: id, user_id: userId, state: 'active' }, update)
-    if (matchedCount === 1) nudge()
+    if (matchedCount === 1) wake()
     return matchedCount === 1
   }
   return {
@@ -69,7 +69,7 @@ export function createPushDeviceStore(connection: StoreConnection, nudge: Nudge 
         if (renewed !== undefined) return renewed
         const made = await insert(model, device)
         if (made === 'elsewhere') continue
-        if (made !== 'full') nudge()
+        if (made !== 'full') wake()
         return made
       }
       throw refusal('unavailable')

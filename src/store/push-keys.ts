@@ -2,7 +2,7 @@ import { Schema } from 'mongoose'
 import type { SealedPushKey } from '../flow/push-ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
+import { carryTraces, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'
 
 type PushKeyDocument = SealedPushKey & { _id: string } & Relayed
 
@@ -26,7 +26,7 @@ carryTraces(pushKeySchema)
 export type PushKeyStore = ReturnType<typeof createPushKeyStore>
 
 /** The VAPID key on mongoose: of two processes that make one at once, the second finds the first's. */
-export function createPushKeyStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createPushKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<PushKeyDocument>('PushKey', pushKeySchema, 'push_keys')
   return {
     async find(): Promise<SealedPushKey | undefined> {
@@ -39,7 +39,7 @@ export function createPushKeyStore(connection: StoreConnection, nudge: Nudge = n
     async insert(key: SealedPushKey): Promise<boolean> {
       try {
         await model.create({ _id: ONLY, ...key, ...tokenOf(key) })
-        nudge()
+        wake()
         return true
       } catch (error) {
         if (isDuplicateKey(error)) return false

@@ -7,7 +7,7 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
 import { auditFields, noticeFields } from './fields.ts'
 import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
-import { type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & Relayed
 
@@ -53,7 +53,7 @@ export interface PushResult {
 export type PushStore = ReturnType<typeof createPushStore>
 
 /** Pushes on mongoose: a queue. */
-export function createPushStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<PushDocument>('Push', pushSchema, 'pushes')
   const queue = createQueue(connection, 'Push', fromDocument)
   return {
@@ -67,15 +67,15 @@ export function createPushStore(connection: StoreConnection, nudge: Nudge = noNu
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, claim: number, result: PushResult): Promise<boolean> {
+    async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
       const { state, next_at, tries, attempts, audit } = result
       const push = { attempts: { $each: attempts, $slice: -ATTEMPTS_KEPT } }
       const kept = await queue.finish(
         id,
-        claim,
+        fence,
         traced({ $set: { state, next_at, tries }, $push: push }, audit),
       )
-      if (kept && audit.length > 0) nudge()
+      if (kept && audit.length > 0) wake()
       return kept
     },
     nextDue: () => queue.nextDue(),

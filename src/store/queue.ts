@@ -9,11 +9,14 @@ interface QueueDocument extends Relayed {
   _id: string
   account_id: string
   state: string
-  /** Due at; while it is leased, the end of the lease. */
+  /**
+   * When a claim may take it next: due at, and while it is leased the end of the lease. One field for both, so that one
+   * index gives what has waited longest, whether it is due or was left behind.
+   */
   next_at: Date
   tries: number
-  /** Grows with every claim: who holds an older number has lost the lease. */
-  claim: number
+  /** The fencing token: grows with every claim, so a process that holds an older one has lost the lease. */
+  fence: number
   host?: string
   platform?: string
   lane?: string
@@ -43,7 +46,7 @@ const OPEN = trusted({ $in: OPEN_STATES })
 export function makeQueue(schema: Schema, name: string, receiver: readonly string[] = []): void {
   const date = { type: Date, required: true } as const
   const number = { type: Number, required: true } as const
-  schema.add({ state: { type: String, required: true }, next_at: date, tries: number, claim: number })
+  schema.add({ state: { type: String, required: true }, next_at: date, tries: number, fence: number })
   const fields = Object.fromEntries(['next_at', ...receiver].map((field) => [field, 1 as const]))
   schema.index(fields, { partialFilterExpression: { state: { $in: OPEN_STATES } }, name })
   carryTraces(schema)
@@ -61,7 +64,7 @@ export function noneOf<Field extends string>(field: Field, values: readonly stri
 }
 
 /**
- * The queue in the collection of that model. A claim is a lease with a number, so a worker that was too slow can write
+ * The queue in the collection of that model. A claim is a lease with a fencing token, so a worker that was too slow can write
  * nothing (T82). Every write is one conditional write of one document.
  */
 export function createQueue<D extends QueueDocument, R>(
@@ -75,17 +78,17 @@ export function createQueue<D extends QueueDocument, R>(
     /** Takes the one that is due longest, or whose lease ended, among those that match. */
     async claim({ now, leaseEnds }: Lease, which: Filter): Promise<Claimed<R> | undefined> {
       const due = { ...which, state: OPEN, next_at: trusted({ $lte: now }) }
-      const lease = { $set: { state: 'leased', next_at: leaseEnds }, $inc: { claim: 1 } }
+      const lease = { $set: { state: 'leased', next_at: leaseEnds }, $inc: { fence: 1 } }
       // The state before tells whether the attempt before this one ever reported back.
       const options = { sort: { next_at: 1 }, returnDocument: 'before' } as const
       const before = await model.findOneAndUpdate(due, lease, options).lean<D>()
       if (before === null) return undefined
-      const held = { ...before, state: 'leased', next_at: leaseEnds, claim: before.claim + 1 }
+      const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
       return { record: fromDocument(held), interrupted: before.state === 'leased' }
     },
     /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, claim: number, update: mongoose.UpdateQuery<QueueDocument>): Promise<boolean> {
-      const { matchedCount } = await model.updateOne({ _id: id, claim, state: 'leased' }, update)
+    async finish(id: string, fence: number, update: mongoose.UpdateQuery<QueueDocument>): Promise<boolean> {
+      const { matchedCount } = await model.updateOne({ _id: id, fence, state: 'leased' }, update)
       return matchedCount === 1
     },
     /** When the next one is due or its lease ends. */

@@ -14,7 +14,7 @@ import {
   UNEXPIRED,
 } from './filters.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
-import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'
+import { noWake, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -47,9 +47,9 @@ interface PlaceHolder {
 }
 
 /** Requests on mongoose. Every method is one single-document operation, or a plain read. */
-export function createRequestStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createRequestStore(connection: StoreConnection, wake: Wake = noWake) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
-  return { ...reads(model), ...attentionReads(model), ...dueReads(model), ...writes(model, nudge) }
+  return { ...reads(model), ...attentionReads(model), ...dueReads(model), ...writes(model, wake) }
 }
 
 function reads(model: RequestModel) {
@@ -204,21 +204,21 @@ interface Reminder {
 }
 
 /** Each is one conditional write. @returns undefined when its condition does not hold (any more): read again. */
-function writes(model: RequestModel, nudge: Nudge) {
+function writes(model: RequestModel, wake: Wake) {
   const update = async (
     filter: Filter,
     change: mongoose.UpdateQuery<RequestDocument>,
   ): Promise<ApprovalRequest | undefined> => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
     const changed = toRequest(await query.lean<RequestDocument>())
-    if (changed !== undefined) nudge()
+    if (changed !== undefined) wake()
     return changed
   }
   return {
     /** @returns false when the id exists already. */
     async insert(request: ApprovalRequest): Promise<boolean> {
       const inserted = await unlessTaken(() => model.create(toDocument(request)))
-      if (inserted) nudge()
+      if (inserted) wake()
       return inserted
     },
     /**

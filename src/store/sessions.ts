@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -49,12 +49,12 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * Sessions on mongoose. Ending one is a write that every process sees at once; an ended one stays, worth nothing, until its
  * audit entries are in the trail.
  */
-export function createSessionStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createSessionStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<SessionDocument>('Session', sessionSchema, 'sessions')
-  return { ...uses(model, nudge), ...endings(model, nudge) }
+  return { ...uses(model, wake), ...endings(model, wake) }
 }
 
-function uses(model: SessionModel, nudge: Nudge) {
+function uses(model: SessionModel, wake: Wake) {
   const findOne = async (filter: mongoose.QueryFilter<SessionDocument>) => {
     const found = await model.findOne(filter).lean<SessionDocument>()
     return found === null ? undefined : toSession(found)
@@ -62,7 +62,7 @@ function uses(model: SessionModel, nudge: Nudge) {
   return {
     async insert({ id, ...rest }: Session, audit: AuditEntry): Promise<void> {
       await model.create({ _id: id, ...rest, ended_at: null, audit: [audit], ...tokenOf({ audit: [audit] }) })
-      nudge()
+      wake()
     },
     /** Live — not ended, within the idle (12 h) and the absolute limit at `now` — by cookie hash. */
     findByToken: (tokenHash: string, now: Date) => findOne({ token_hash: tokenHash, ...liveAt(now) }),
@@ -86,11 +86,11 @@ function uses(model: SessionModel, nudge: Nudge) {
   }
 }
 
-function endings(model: SessionModel, nudge: Nudge) {
+function endings(model: SessionModel, wake: Wake) {
   const end = async (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) => {
     const update = traced({ $set: { ended_at: at } }, [audit])
     const { modifiedCount } = await model.updateOne({ ...filter, ended_at: null }, update)
-    if (modifiedCount === 1) nudge()
+    if (modifiedCount === 1) wake()
     return modifiedCount === 1
   }
   return {

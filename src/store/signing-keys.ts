@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf } from './trace.ts'
+import { carryTraces, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */
 export interface SealedKey {
@@ -46,7 +46,7 @@ carryTraces(signingKeySchema)
 export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>
 
 /** Signing keys on mongoose; the unique generation makes concurrent rotations yield one key. */
-export function createSigningKeyStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createSigningKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<SigningKeyDocument>('SigningKey', signingKeySchema, 'signing_keys')
   return {
     async all(): Promise<SealedKey[]> {
@@ -56,7 +56,7 @@ export function createSigningKeyStore(connection: StoreConnection, nudge: Nudge 
     /** @returns false when that generation exists already. */
     async insert({ kid, ...rest }: SealedKey): Promise<boolean> {
       const inserted = await unlessTaken(() => model.create({ _id: kid, ...rest, ...tokenOf(rest) }))
-      if (inserted) nudge()
+      if (inserted) wake()
       return inserted
     },
   }

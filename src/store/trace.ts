@@ -8,10 +8,10 @@ import type { StoreConnection } from './connect.ts'
  * Tells the relay that a write left a trace, or the updater that it made cards due. Stores call it after each such write, so
  * that no verb can forget it; losing it costs only time.
  */
-export type Nudge = (what?: 'cards') => void
+export type Wake = (what?: 'cards') => void
 
 /** For stores nobody relays from at once: a command beside the service, a test. */
-export const noNudge: Nudge = () => undefined
+export const noWake: Wake = () => undefined
 
 /** What a document with a trace holds besides its record: the token of what waits, absent when nothing does. */
 export interface Relayed {

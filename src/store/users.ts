@@ -6,7 +6,7 @@ import type { Delegate, Passkey, Totp, User } from '../domain/user.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { takeTotpTry } from './totp-tries.ts'
-import { type Nudge, noNudge, tokenOf, traced } from './trace.ts'
+import { noWake, tokenOf, traced, type Wake } from './trace.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
 
 const { trusted } = mongoose
@@ -46,9 +46,9 @@ export type UserStore = ReturnType<typeof createUserStore>
  * People on mongoose. Every write is one conditional single-document write and raises `version`; writers that replace whole
  * fields name the version they read.
  */
-export function createUserStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createUserStore(connection: StoreConnection, wake: Wake = noWake) {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
-  return { ...reads(users), ...writes(users, nudge), ...factorUses(users, nudge) }
+  return { ...reads(users), ...writes(users, wake), ...factorUses(users, wake) }
 }
 
 function reads(users: Users) {
@@ -86,12 +86,12 @@ function reads(users: Users) {
   }
 }
 
-function writes(users: Users, nudge: Nudge) {
+function writes(users: Users, wake: Wake) {
   return {
     /** @throws Refusal `email_taken`, or `enrollment_invalid` for a second founder, on the unique indexes. */
     async insert(user: User): Promise<void> {
       await insert(users, user)
-      nudge()
+      wake()
     },
     /**
      * Replaces the named fields if no other write came in between. @returns undefined when the version moved: read again.
@@ -105,7 +105,7 @@ function writes(users: Users, nudge: Nudge) {
       audit: AuditEntry[],
     ): Promise<User | undefined> {
       const changed = await change(users, id, version, fields, audit)
-      if (changed !== undefined) nudge()
+      if (changed !== undefined) wake()
       return changed
     },
     /** Takes a passkey out of use; keeps the first suspension's time. */
@@ -113,18 +113,18 @@ function writes(users: Users, nudge: Nudge) {
       const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })
       const set = traced({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
       await users.updateOne({ _id: userId, passkeys: fresh }, set)
-      nudge()
+      wake()
     },
     /** Adds entries about the person when no field changes with them. */
     async addAudit(userId: string, audit: AuditEntry): Promise<void> {
       await users.updateOne({ _id: userId }, traced({ $inc: { version: 1 } }, [audit]))
-      nudge()
+      wake()
     },
   }
 }
 
 /** One use of a factor is one conditional write: of two equal ones at once, one passes. */
-function factorUses(users: Users, nudge: Nudge) {
+function factorUses(users: Users, wake: Wake) {
   return {
     /**
      * After an assertion passed: the counter moves only forwards, or stays 0 (T30).
@@ -157,7 +157,7 @@ function factorUses(users: Users, nudge: Nudge) {
     async takeBackupCode(userId: string, hash: string, audit: AuditEntry): Promise<boolean> {
       const take = traced({ $pull: { backup_codes: hash }, $inc: { version: 1 } }, [audit])
       const { modifiedCount } = await users.updateOne({ _id: userId, backup_codes: hashed(hash) }, take)
-      if (modifiedCount === 1) nudge()
+      if (modifiedCount === 1) wake()
       return modifiedCount === 1
     },
   }

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Webhook } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, type Nudge, noNudge, type Relayed, tokenOf, traced } from './trace.ts'
+import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -40,15 +40,15 @@ const LIVE = trusted({ $ne: 'deleted' as const })
 export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 /** Webhooks on mongoose. A deleted one keeps its place for its log, but not its secrets. */
-export function createWebhookStore(connection: StoreConnection, nudge: Nudge = noNudge) {
+export function createWebhookStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
   return {
     async insert({ id, ...rest }: Webhook): Promise<void> {
       await model.create({ _id: id, ...rest, ...tokenOf(rest) })
-      nudge()
+      wake()
     },
     ...reads(model),
-    ...changes(model, nudge),
+    ...changes(model, wake),
     /** Removes the secrets from before rotations that sign nothing any more at `now`. */
     async forgetPreviousSecrets(now: Date): Promise<void> {
       const over = { 'previous_secret.until': trusted({ $lte: now }) }
@@ -77,11 +77,11 @@ function reads(model: WebhookModel) {
   }
 }
 
-function changes(model: WebhookModel, nudge: Nudge) {
+function changes(model: WebhookModel, wake: Wake) {
   const change = async (filter: object, update: ReturnType<typeof traced>) => {
     const query = model.findOneAndUpdate(filter, update, { returnDocument: 'after' })
     const changed = toWebhook(await query.lean<WebhookDocument>())
-    if (changed !== undefined) nudge()
+    if (changed !== undefined) wake()
     return changed
   }
   return {

@@ -174,7 +174,7 @@ it('T81: attempts that died with their process, one after the other, are all log
   await endLease()
   await untilSettled(database, 60_000)
   const { deliveries } = await readLedger(database)
-  expect(deliveries).toMatchObject([{ state: 'delivered', tries: 1, claim: 4 }])
+  expect(deliveries).toMatchObject([{ state: 'delivered', tries: 1, fence: 4 }])
   expect(deliveries[0]?.attempts.map(({ outcome }) => outcome)).toEqual([
     'interrupted',
     'interrupted',

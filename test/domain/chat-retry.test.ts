@@ -18,7 +18,7 @@ function card(more: Partial<Card> = {}): Card {
     news: 0,
     next_at: new Date(0),
     tries: 0,
-    claim: 0,
+    fence: 0,
     attempts: [],
     created_at: new Date(0),
     audit: [],

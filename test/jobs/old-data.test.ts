@@ -27,7 +27,7 @@ function delivery(id: string, more: Partial<Delivery>): Delivery {
     state: 'delivered',
     next_at: daysAgo(90, 1),
     tries: 1,
-    claim: 1,
+    fence: 1,
     attempts: [],
     created_at: daysAgo(400),
     outbox: [],

@@ -31,7 +31,7 @@ function card(n: number, more: Partial<Card> = {}): Card {
     news: 0,
     next_at: at(n),
     tries: 0,
-    claim: 0,
+    fence: 0,
     attempts: [],
     created_at: at(n),
     audit: [],
@@ -83,7 +83,7 @@ it('claims what is due longest, on a platform that is served, in a lane that is 
   const other = { kind: 'approver', user_id: 'usr_b' } as const
   await store().insertNew([card(3), card(2, { platform: 'teams' }), card(4, { recipient: other }), card(9)])
   const first = await claim(5)
-  expect(first).toMatchObject({ record: { id: 'crd_3', claim: 1, next_at: at(65) }, interrupted: false })
+  expect(first).toMatchObject({ record: { id: 'crd_3', fence: 1, next_at: at(65) }, interrupted: false })
   expect((await claim(20, ['slack:approver:usr_a']))?.record.id).toBe('crd_4')
   expect((await claim(20))?.record.id).toBe('crd_9')
   expect(await claim(20)).toBeUndefined()
@@ -98,7 +98,7 @@ it('T82: of many claims at once each card goes to one, and who lost the lease wr
   expect(new Set(ids).size).toBe(5)
   expect(ids).toHaveLength(5)
   const taken = (await claim(71)) ?? expect.unreachable()
-  expect(taken).toMatchObject({ interrupted: true, record: { claim: 2 } })
+  expect(taken).toMatchObject({ interrupted: true, record: { fence: 2 } })
   const { id } = taken.record
   expect(await store().finish(id, 1, result())).toBeUndefined()
   expect(await store().finish(id, 2, result())).toBe('idle')

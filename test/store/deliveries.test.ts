@@ -54,7 +54,7 @@ it('claims what is due longest first, and nothing that is not due', async () => 
   expect((await claim(5, 35))?.record).toMatchObject({
     id: 'dlv_1',
     state: 'leased',
-    claim: 1,
+    fence: 1,
     next_at: at(35),
   })
   expect((await claim(5, 35))?.record.id).toBe('dlv_3')
@@ -104,9 +104,9 @@ it('T82: whoever lost the lease can write nothing any more', async () => {
   const slow = (await claim(5, 35)) ?? expect.unreachable()
   const quick = (await claim(36, 66)) ?? expect.unreachable()
   expect([slow.interrupted, quick.interrupted]).toEqual([false, true])
-  expect(await store().finish('dlv_1', slow.record.claim, result({ state: 'dead' }))).toBe(false)
-  expect(await store().finish('dlv_1', quick.record.claim, result())).toBe(true)
-  expect(await store().finish('dlv_1', quick.record.claim, result({ state: 'dead' }))).toBe(false)
+  expect(await store().finish('dlv_1', slow.record.fence, result({ state: 'dead' }))).toBe(false)
+  expect(await store().finish('dlv_1', quick.record.fence, result())).toBe(true)
+  expect(await store().finish('dlv_1', quick.record.fence, result({ state: 'dead' }))).toBe(false)
   expect(await store().find('dlv_1')).toMatchObject({
     state: 'delivered',
     tries: 1,
@@ -123,7 +123,7 @@ it('keeps the last fifty attempts', async () => {
     duration_ms: n,
   }))
   const taken = (await claim(5, 35)) ?? expect.unreachable()
-  await store().finish('dlv_1', taken.record.claim, result({ attempts }))
+  await store().finish('dlv_1', taken.record.fence, result({ attempts }))
   const kept = (await store().find('dlv_1'))?.attempts ?? []
   expect(kept).toHaveLength(50)
   expect(kept.at(-1)).toMatchObject({ duration_ms: 59 })
@@ -141,18 +141,18 @@ it('replays what rests, of the account that owns it, as a new round under the sa
   expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
   const taken = (await claim(5, 35)) ?? expect.unreachable()
   expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
-  await store().finish('dlv_1', taken.record.claim, result({ state: 'dead', tries: 5 }))
+  await store().finish('dlv_1', taken.record.fence, result({ state: 'dead', tries: 5 }))
   expect(await store().replay('dlv_1', 'acc_b', at(9), entry)).toBeUndefined()
   const replayed = await store().replay('dlv_1', 'acc_a', at(9), entry)
   expect(replayed).toMatchObject({
     state: 'due',
     tries: 0,
-    claim: 1,
+    fence: 1,
     event_id: 'evt_1',
     next_at: at(9),
     attempts: [{}],
   })
-  expect((await claim(9, 39))?.record).toMatchObject({ id: 'dlv_1', claim: 2 })
+  expect((await claim(9, 39))?.record).toMatchObject({ id: 'dlv_1', fence: 2 })
 })
 
 it('lists by webhook and by request, newest first, a page at a time', async () => {

@@ -71,7 +71,7 @@ const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 describe('watching inboxes', () => {
   it('costs nothing while nobody watches', async () => {
-    signal.stir()
+    signal.wake()
     await pass(60_000)
     expect(store.asked).toEqual({ marks: 0, standIns: 0, liveAmong: 0 })
     const { leave } = follow('ann')
@@ -79,7 +79,7 @@ describe('watching inboxes', () => {
     leave()
     await pass(5_000)
     const after = { ...store.asked }
-    signal.stir()
+    signal.wake()
     await pass(60_000)
     expect(store.asked).toEqual(after)
   })
@@ -115,7 +115,7 @@ describe('watching inboxes', () => {
     const before = store.asked.marks
     for (let index = 0; index < 100; index += 1) {
       store.state.marks.set('ann', index)
-      signal.stir()
+      signal.wake()
       await pass(5)
     }
     expect(ann.told[1]?.at).toBeLessThan(510)
@@ -131,7 +131,7 @@ describe('watching inboxes', () => {
     await pass(800)
     // The look under way has read its marks already.
     store.state.marks.set('ann', 1)
-    signal.stir()
+    signal.wake()
     await pass(1_100)
     expect(ann.news()).toEqual(['changed', 'changed'])
   })
@@ -140,7 +140,7 @@ describe('watching inboxes', () => {
     store.state.takes = 250
     follow('ann')
     for (let index = 0; index < 100; index += 1) {
-      signal.stir()
+      signal.wake()
       await pass(100)
     }
     // Two queries after each other make half a second, and as much rest.
@@ -153,7 +153,7 @@ describe('watching inboxes', () => {
     const two = follow('ann', 'ses 2')
     await pass(50)
     store.state.ended.add('ses 1')
-    signal.stir()
+    signal.wake()
     await pass(150)
     expect([one.news().at(-1), two.news()]).toEqual(['session_over', ['changed']])
   })

@@ -12,14 +12,14 @@ const at = (seconds: number) => new Date(START + seconds * 1000)
 
 let connection: StoreConnection
 let store: ReturnType<typeof createWebhookStore>
-let nudges = 0
+let wakes = 0
 let made = 0
 beforeAll(async () => {
   connection = await connectStore(
     databaseUri(inject('storeUri'), `webhooks_${randomBytes(6).toString('hex')}`),
   )
   store = createWebhookStore(connection, () => {
-    nudges += 1
+    wakes += 1
   })
   await ensureIndexes(connection)
 })
@@ -156,11 +156,11 @@ describe('the trace', () => {
   it('of every write is told to the relay, and settled once', async () => {
     const source = createTraceSource(connection, 'Webhook')
     await source.settle(await source.due(100))
-    const before = nudges
+    const before = wakes
     const { id, account_id } = await inserted()
     await store.addAudit(id, entry('webhook.tested', id))
     await store.remove(id, account_id, entry('webhook.deleted', id))
-    expect(nudges - before).toBe(3)
+    expect(wakes - before).toBe(3)
     const [trace, ...more] = await source.due(100)
     expect(more).toEqual([])
     expect(trace).toMatchObject({ id, account_id, events: [] })

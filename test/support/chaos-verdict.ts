@@ -96,11 +96,11 @@ export function unaccountedAttempts({ deliveries }: Ledger, received: readonly R
     const good = outcomes.filter(isDelivered).length
     const unknowable = outcomes.filter((outcome) => UNKNOWABLE.has(outcome)).length
     const right =
-      delivery.claim === outcomes.length &&
-      came.length <= delivery.claim &&
+      delivery.fence === outcomes.length &&
+      came.length <= delivery.fence &&
       good === (delivery.state === 'delivered' ? 1 : 0) &&
       taken <= good + unknowable
-    const facts = { state: delivery.state, claim: delivery.claim, outcomes, came: came.length, taken }
+    const facts = { state: delivery.state, fence: delivery.fence, outcomes, came: came.length, taken }
     return right ? [] : [`${keyOf(delivery)}: ${JSON.stringify(facts)}`]
   })
 }

@@ -10,7 +10,7 @@ export function sampleDelivery(
     body: '{}',
     state: 'due',
     tries: 0,
-    claim: 0,
+    fence: 0,
     attempts: [],
     created_at: facts.next_at,
     outbox: [],

@@ -242,7 +242,7 @@ function newCard(
     news: 0,
     next_at: now,
     tries: 0,
-    claim: 0,
+    fence: 0,
     attempts: [],
     created_at: now,
     audit: [],

@@ -48,7 +48,7 @@ export async function recordCard(
   const now = deps.clock.now()
   const { shown, certain, message, posted_at, said, dropped, attempts } = progress
   const next = typeof step === 'string' ? restOrGoOn(card, progress, step, now) : timesOf(step, now)
-  const state = await deps.cards.finish(card.id, card.claim, {
+  const state = await deps.cards.finish(card.id, card.fence, {
     ...next,
     news: card.news,
     shown,

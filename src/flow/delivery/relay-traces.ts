@@ -29,7 +29,7 @@ export interface Senders {
 /** Carries traces on: events to webhooks, callbacks to their delivery, news to cards and browsers, audit entries to the trail. */
 export interface Relay {
   /** Something was written: look soon. Never throws, never waits. */
-  nudge(): void
+  wake(): void
   /** Carries on what is due, in every collection. Resolves when nothing was left. @throws what the store throws */
   run(): Promise<void>
 }
@@ -52,7 +52,7 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const trouble = warnSeldom(deps.log, 'carrying events on failed; the sweep tries again')
   return {
     run,
-    nudge: () => void run().then(trouble.worked, trouble.failed),
+    wake: () => void run().then(trouble.worked, trouble.failed),
   }
 }
 
@@ -194,7 +194,7 @@ function fresh(
     state: 'due' as const,
     next_at: now,
     tries: 0,
-    claim: 0,
+    fence: 0,
     attempts: [],
     created_at: now,
     outbox: [],

@@ -72,7 +72,7 @@ export async function attemptDelivery(
   const receiver = await receiverOf(deps, delivery, at)
   if (receiver === undefined) {
     const dropped = { ...resultIn(delivery, 'dropped', at), attempts: before }
-    await deps.deliveries.finish(delivery.id, delivery.claim, {
+    await deps.deliveries.finish(delivery.id, delivery.fence, {
       ...dropped,
       audit: [audit(deps, delivery, 'delivery.dropped', at)],
     })
@@ -84,7 +84,7 @@ export async function attemptDelivery(
   if (result.outcome === 'interrupted') return giveBack(deps, delivery, [...before, attempt])
   const step = stepAfter(delivery, result)
   const written = resultOf(deps, delivery, step, attempt)
-  const kept = await deps.deliveries.finish(delivery.id, delivery.claim, {
+  const kept = await deps.deliveries.finish(delivery.id, delivery.fence, {
     ...written,
     attempts: [...before, attempt],
   })
@@ -93,8 +93,8 @@ export async function attemptDelivery(
 }
 
 /** Several processes in a row may have died over it: each claim is an attempt, so those that the log lacks are theirs. */
-function lostAttempts({ claim, attempts }: Delivery, at: Date): Attempt[] {
-  const lost = attempts.length < ATTEMPTS_KEPT ? claim - 1 - attempts.length : 1
+function lostAttempts({ fence, attempts }: Delivery, at: Date): Attempt[] {
+  const lost = attempts.length < ATTEMPTS_KEPT ? fence - 1 - attempts.length : 1
   return Array.from({ length: Math.max(1, lost) }, () => ({ at, outcome: 'interrupted', duration_ms: 0 }))
 }
 
@@ -118,7 +118,7 @@ async function send(
 /** The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing. */
 async function giveBack(deps: AttemptDeps, delivery: Delivery, attempts: Attempt[]): Promise<AttemptReport> {
   const due = { ...resultIn(delivery, 'due', deps.clock.now()), attempts, audit: [] }
-  await deps.deliveries.finish(delivery.id, delivery.claim, due)
+  await deps.deliveries.finish(delivery.id, delivery.fence, due)
   return { state: 'due', outcome: 'interrupted', next_at: due.next_at }
 }
 

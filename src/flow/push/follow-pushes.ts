@@ -156,7 +156,7 @@ export function newPush(
     next_at: now,
     expires_at,
     tries: 0,
-    claim: 0,
+    fence: 0,
     attempts: [],
     created_at: now,
     audit: [],

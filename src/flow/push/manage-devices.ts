@@ -86,7 +86,7 @@ export async function testPushDevice(
   const now = deps.clock.now()
   const expires_at = new Date(now.getTime() + TEST_PUSH_MS)
   const due = newPush(deps, device, { event_id: drawId(deps, 'evt'), about: { kind: 'test' }, expires_at })
-  const push = { ...due, state: 'leased' as const, claim: 1, next_at: expires_at }
+  const push = { ...due, state: 'leased' as const, fence: 1, next_at: expires_at }
   await deps.pushes.insertNew([push])
   return (await attemptPush(deps, push)).state === 'sent'
 }

@@ -148,8 +148,8 @@ async function settle(
   return step.state === 'due' ? { state: 'due', next_at } : { state: step.state }
 }
 
-async function finish(deps: AttemptDeps, { id, claim }: Push, result: PushResult): Promise<boolean> {
-  const kept = await deps.pushes.finish(id, claim, result)
+async function finish(deps: AttemptDeps, { id, fence }: Push, result: PushResult): Promise<boolean> {
+  const kept = await deps.pushes.finish(id, fence, result)
   if (!kept) deps.log.warn({ push_id: id }, 'a push was taken over while it was being sent')
   return kept
 }

@@ -165,7 +165,7 @@ async function fire(deps: TestDeps, owner: Owner, webhook: Webhook): Promise<Del
   const at = deps.clock.now()
   const id = drawId(deps, 'evt')
   const event = buildEvent({ id, type: 'webhook.test', at, data: { webhook_id: webhook.id } })
-  const lease = { state: 'leased', claim: 1, next_at: new Date(at.getTime() + LEASE_MS) } as const
+  const lease = { state: 'leased', fence: 1, next_at: new Date(at.getTime() + LEASE_MS) } as const
   const delivery: Delivery = { ...deliveryTo(deps, webhook, event), ...lease }
   await deps.webhooks.addAudit(webhook.id, ownerAudit(deps, 'webhook.tested', owner, webhook.id, at))
   await deps.deliveries.insertNew([delivery])

@@ -58,7 +58,7 @@ describe('a process that dies', () => {
     await push.until('it was told', () => browser.messages.length === 1)
     await waitUntil(async () => expect(await statesOf(setting)).toEqual(['sent']))
     const late = { state: 'dead' as const, next_at: at, tries: 1, attempts: [], audit: [] }
-    expect(await worker.deps.pushes.finish(String(dead?.record.id), dead?.record.claim ?? 0, late)).toBe(
+    expect(await worker.deps.pushes.finish(String(dead?.record.id), dead?.record.fence ?? 0, late)).toBe(
       false,
     )
     expect(await statesOf(setting)).toEqual(['sent'])

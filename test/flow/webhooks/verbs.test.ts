@@ -50,7 +50,7 @@ async function givenUp(webhook_id: string): Promise<Delivery> {
     state: 'dead',
     next_at: at,
     tries: 5,
-    claim: 5,
+    fence: 5,
     attempts: [],
     created_at: at,
     outbox: [],

@@ -164,7 +164,7 @@ describe('the log of a webhook', () => {
         state: 'dead',
         next_at: moment,
         tries: 5,
-        claim: 5,
+        fence: 5,
         attempts: [{ at: moment, outcome: 'timeout', duration_ms: 10_000.4 }],
         created_at: moment,
         outbox: [],
