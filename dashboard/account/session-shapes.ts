@@ -1,18 +1,9 @@
-import { count, flag, list, moment, object, text } from '../../webauthn-page/kit/api/shape.ts'
+import type { othersEndedAnswer, ownSessionsAnswer } from '../../src/http/api/session.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
-export const sessionsShape = object({
-  data: list(
-    object({
-      id: text,
-      current: flag,
-      created_at: moment,
-      last_seen_at: moment,
-      expires_at: moment,
-      user_agent: text,
-    }),
-  ),
-})
-export const endedShape = object({ ended: count })
+export const sessionsShape = answer<Answer<typeof ownSessionsAnswer>>()
+export const endedShape = answer<Answer<typeof othersEndedAnswer>>()
 
 /** A browser in which the person is signed in. */
-export type SessionEntry = ReturnType<typeof sessionsShape>['data'][number]
+export type SessionEntry = Answer<typeof ownSessionsAnswer>['data'][number]

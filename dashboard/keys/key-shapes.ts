@@ -1,56 +1,27 @@
-import {
-  count,
-  flag,
-  list,
-  moment,
-  nullable,
-  object,
-  optional,
-  text,
-} from '../../webauthn-page/kit/api/shape.ts'
+import type { createdKeyAnswer, keyListAnswer, webhookSecretAnswer } from '../../src/http/api/api-keys.ts'
+import type { policyAnswer } from '../../src/http/api/policy.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
-const keyPolicyShape = object({
-  approvers: optional(list(text)),
-  quorum: optional(count),
-  passkey_only: optional(flag),
-  high_impact: optional(flag),
-})
-
-/** What a key adds to the account's policy. */
-export type KeyPolicy = ReturnType<typeof keyPolicyShape>
-
-const keyShape = object({
-  id: text,
-  name: text,
-  key_prefix: text,
-  sandbox: flag,
-  scopes: list(text),
-  source_control: flag,
-  policy: nullable(keyPolicyShape),
-  created_at: moment,
-  last_used_at: nullable(moment),
-  revoked_at: nullable(moment),
-})
+export const keysShape = answer<Answer<typeof keyListAnswer>>()
+export const newKeyShape = answer<Answer<typeof createdKeyAnswer>>()
 
 /** An API key, as its account's owner sees it. */
-export type Key = ReturnType<typeof keyShape>
+export type Key = Answer<typeof keyListAnswer>['data'][number]
 
-export const keysShape = object({ data: list(keyShape), next_cursor: nullable(text) })
-export const newKeyShape = object({ raw_key: text, key: keyShape })
+/** What a key adds to the account's policy. */
+export type KeyPolicy = NonNullable<Key['policy']>
+
+type Policy = Answer<typeof policyAnswer>
 
 /** `GET /account/webhook-secret`: of all keys that are not revoked. */
-export const secretsShape = object({ keys: list(object({ id: text, webhook_signing_secret: text })) })
-
-const approverShape = object({ user_id: text, name: text, email: text })
+export const secretsShape = answer<Extract<Answer<typeof webhookSecretAnswer>, { keys: unknown }>>()
 
 /** A person the account's policy names. */
-export type PolicyApprover = ReturnType<typeof approverShape>
+export type PolicyApprover = Pick<Policy['approvers'][number], 'user_id' | 'name' | 'email'>
 
 /** What `GET /account/policy` says that bounds the policy of a key. */
-export const accountPolicyShape = object({
-  approvers: list(approverShape),
-  quorum: count,
-  passkey_only: flag,
-  high_impact: flag,
-})
-export type AccountPolicy = ReturnType<typeof accountPolicyShape>
+export type AccountPolicy = Pick<Policy, 'quorum' | 'passkey_only' | 'high_impact'> & {
+  approvers: PolicyApprover[]
+}
+export const accountPolicyShape = answer<AccountPolicy>()

@@ -1,4 +1,5 @@
 import type { AccountPolicy, Key, KeyPolicy } from '../../dashboard/keys/key-shapes.ts'
+import { SCOPES } from '../../src/domain/api-key.ts'
 import { type RefusalCode, refusal } from '../../src/domain/errors.ts'
 import type { PageArea } from './page-area.ts'
 
@@ -117,7 +118,7 @@ function create(area: KeysArea, body: Record<string, unknown>): object {
     name: String(body.name),
     key_prefix: `sa_${kind}_n3wK3y`,
     sandbox,
-    scopes: Array.isArray(body.scopes) ? body.scopes.map(String) : [],
+    scopes: SCOPES.filter((scope) => Array.isArray(body.scopes) && body.scopes.includes(scope)),
     source_control: body.source_control === true,
     last_used_at: null,
   })

@@ -79,3 +79,11 @@ export function object<S extends Record<string, Shape<unknown>>>(
     return Object.fromEntries(checked) as { [K in keyof S]: ReturnType<S[K]> }
   }
 }
+
+/**
+ * An answer in the form that its contract (`src/http/api`) gives, for pages that only show it, as text: that it is an object
+ * is checked, the rest is the contract's. What a person signs is checked field by field.
+ */
+export function answer<T extends object>(): Shape<T> {
+  return (value, path) => anyObject(value, path) as T
+}
