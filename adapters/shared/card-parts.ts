@@ -40,7 +40,7 @@ export function moment(at: Date): Piece {
 }
 
 /**
- * Our own statements. What somebody else chose, such as a name, goes to the end of its line, so that its direction cannot
+ * Our own statements. What another person chose, such as a name, goes to the end of its line, so that its direction cannot
  * reorder our words (T43).
  */
 export function ours(...lines: Piece[][]): CardPart {

@@ -120,7 +120,7 @@ function installedIn(workspace: string): Notice {
 type Request = Parameters<Handler>[0]
 type Response = Parameters<Handler>[1]
 
-/** Somebody's installation, as Slack told of it over its own connection. */
+/** An installation, as Slack described it over its own connection. */
 type Installed = Installation | OrgInstallation
 
 /** Slack's OAuth 2 (https://docs.slack.dev/authentication/installing-with-oauth), between the two visits of a browser. */

@@ -11,7 +11,7 @@ import { readIncoming } from './incoming.ts'
 import { unescapeText } from './rich-text.ts'
 import type { SlackApp } from './slack-app.ts'
 
-/** Everything that somebody can do in Slack. What is not here is answered by `Answering`. */
+/** Everything that a person can do in Slack. What is not here is answered by `Answering`. */
 export function listen(app: SlackApp, deps: FlowDeps, workspaces: { forget(tenant: string): void }): void {
   listenForCommands(app, deps)
   listenForUninstalls(app, deps, workspaces)
@@ -67,7 +67,7 @@ function speakerOf(body: unknown): ChatSpeaker {
   const { user_name, team_domain, channel_name } = commandSchema.parse(body)
   const shown = { person: user_name || user, workspace: team_domain || tenant }
   const identity = { platform: 'slack', tenant, user } as const
-  // A direct message, of whomever: nobody else could be told there.
+  // A direct message: there is no channel that could get cards.
   if (channel === undefined || channel.startsWith('D')) return { identity, shown_as: shown }
   return {
     identity,
@@ -152,9 +152,9 @@ type HealDeps = Pick<FlowDeps, 'cards' | 'requests' | 'bootstraps' | 'clock' | '
 const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$)/
 
 /**
- * Somebody pressed a button of ours that a card of a decided request does not have: the message shows an older state than
+ * A person pressed a button of ours that a card of a decided request does not have: the message shows an older state than
  * we believe, or editing it was given up. Has it edited again; changes nothing else (T46). Only the message that is the card
- * counts, so nobody but those it was posted to can have it edited: for an agent that asks for a key, the owner alone.
+ * counts, so only those it was posted to can have it edited: for an agent that asks for a key, the owner alone.
  */
 async function healCard(deps: HealDeps, body: unknown): Promise<void> {
   const { cards, clock, log } = deps
@@ -176,7 +176,7 @@ async function healCard(deps: HealDeps, body: unknown): Promise<void> {
   log.info({ card: card.id, request: requestId }, 'a card on slack was out of date and is edited again')
 }
 
-/** The newest state is on its way by itself. A card that was given up is not: nobody would ever edit it again. */
+/** The newest state is on its way by itself. A card that was given up is not: no process would ever edit it again. */
 function isComing({ shown, wanted, state }: Card): boolean {
   return shown < wanted && (state === 'due' || state === 'leased')
 }

@@ -72,7 +72,7 @@ export const BOT_SCOPES = [
   'commands',
   // conversations.open: a card goes to an approver's direct message with the app.
   'im:write',
-  // users.lookupByEmail: addresses cards to approvers who linked nobody; Slack gives it only together with users:read.
+  // users.lookupByEmail: addresses cards to approvers who linked no identity; Slack gives it only together with users:read.
   'users:read',
   'users:read.email',
 ] as const

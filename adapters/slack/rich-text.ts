@@ -104,7 +104,7 @@ export function note(text: string): types.ContextBlock {
   return { type: 'context', elements: [plain(text)] }
 }
 
-/** Only for our own constant words; `emoji: false` for whoever forgets that. */
+/** Only for our own constant words; `emoji: false` in case a caller forgets that. */
 export function plain(text: string): types.PlainTextElement {
   return { type: 'plain_text', text, emoji: false }
 }
@@ -116,7 +116,7 @@ export function escapeMrkdwn(text: string): string {
 
 const ESCAPED: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' }
 
-/** What somebody typed, from what Slack made of these three characters; once, so that typed `&lt;` stays `&lt;`. */
+/** What a person typed, from what Slack made of these three characters; once, so that typed `&lt;` stays `&lt;`. */
 export function unescapeText(text: string): string {
   return text.replace(/&(?:amp|lt|gt);/g, (escaped) => ESCAPED[escaped] ?? escaped)
 }

@@ -16,7 +16,7 @@ import {
 import { createSlackLog } from './web-client.ts'
 
 /**
- * Bolt, with `Answering` in front of everything: Bolt itself runs a repeat again, answers what nobody listens to with 404
+ * Bolt, with `Answering` in front of everything: Bolt itself runs a repeat again, answers what has no listener with 404
  * after three seconds, and says nothing at all to people of an unknown workspace.
  */
 export class SlackApp extends App {

@@ -23,7 +23,7 @@ const envelopeSchema = z.object({ envelope_id: z.string().min(1) })
 
 /**
  * Socket Mode. Reconnecting is ours: the library's own gives up for good when its address cannot be reached once, with a
- * rejection that nobody can catch.
+ * rejection that no caller can catch.
  */
 export function createSocketConnection(
   { appToken, apiUrl }: { appToken: string; apiUrl: string },

@@ -49,7 +49,7 @@ function modal({ blocks }: SlackMessage): types.ModalView {
   return { type: 'modal', title: plain('Countersign'), close: plain('Close'), blocks }
 }
 
-/** In the place where it happened, seen by nobody else; as a message of the app where there is no such place. */
+/** In the place where it happened, seen by this person alone; as a message of the app where there is no such place. */
 async function whisper(
   { workspaces }: TellParts,
   { tenant, user, channel }: Incoming,
@@ -122,7 +122,7 @@ export function wentWrong(requestId: string): Notice {
 /** The one answer that Slack takes to what it sent. */
 export interface ReplyOnce {
   given(): boolean
-  /** @returns false when there was an answer already: this one reaches nobody */
+  /** @returns false when there was an answer already: this one is not sent */
   give(body?: unknown): Promise<boolean>
 }
 

@@ -83,7 +83,7 @@ export function createWebCalls(
 /** `ChatOutcome` before its time was taken. */
 export type WebOutcome<T> = { ok: true; value: T } | ({ ok: false } & Trouble)
 
-/** Waiting is everyday business, and so is somebody who is not in the workspace. */
+/** Waiting is everyday business, and so is a person who is not in the workspace. */
 function tell(log: Log, { tenant, method }: PacedCall, { outcome, code, retry_after }: Trouble): void {
   if (code === 'users_not_found') return
   const said = {

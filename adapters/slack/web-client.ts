@@ -88,7 +88,7 @@ export function isBadMessage({ code }: { code?: string }): boolean {
   return code !== undefined && BAD_MESSAGE.has(code)
 }
 
-/** What WebClient threw, in our classes. Codes are Slack's own; nothing that somebody wrote is in them. */
+/** What WebClient threw, in our classes. Codes are Slack's own; nothing that a person wrote is in them. */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof webApi.WebAPIRateLimitedError) return patience('ratelimited', error.retryAfter)
   if (error instanceof webApi.WebAPIPlatformError) return platformTrouble(error.data.error)

@@ -150,8 +150,8 @@ const ENTITIES: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "
 type Written = Pick<Activity, 'text' | 'recipient' | 'entities'>
 
 /**
- * What somebody typed, as they meant it: without mentions of the bot (those that the activity itself declares, so that
- * nobody's `<at>` is taken for one), without the slash of a slash command, entities read as letters.
+ * What a person typed, as they meant it: without mentions of the bot (those that the activity itself declares, so that
+ * no typed `<at>` is taken for one), without the slash of a slash command, entities read as letters.
  */
 export function readCommand(written: Written): string {
   let left = written.text ?? ''

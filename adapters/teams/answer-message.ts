@@ -42,7 +42,7 @@ export async function answerMessage(parts: AnsweringParts, command: BotCommand):
   await tell(sent.ok ? NOTICES.sentToYou : NOTICES.cannotReachYou)
 }
 
-/** Who the speaker is in Countersign is nobody else's business. */
+/** Who the speaker is in Countersign is shown to the speaker alone. */
 function forEverybody(answer: ChatAnswer): ChatAnswer {
   if (answer.kind !== 'help') return answer
   const { linked_as: _, ...help } = answer
@@ -66,12 +66,12 @@ async function speakerOf(
   }
 }
 
-/** Somebody waits for the answer. */
+/** A person waits for the answer. */
 const MOST_TRIES = 3
 const LONGEST_WAIT_S = 10
 
 /**
- * Says something to somebody who asked. Answers are in no outbox; what was refused for pace is said a little later, since
+ * Says something to a person who asked. Answers are in no outbox; what was refused for pace is said a little later, since
  * that refusal alone says that nothing was posted.
  */
 export async function say(

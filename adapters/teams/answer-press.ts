@@ -22,7 +22,7 @@ const dataSchema = z.object({ request_id: z.string() })
 /**
  * Answers Refresh and Details from the stored request; decides nothing (T46). The data of a button is whatever the client
  * sends, so it opens nothing: the context is shown to linked approvers of the request in their own conversation; a channel
- * gets the card it was given anyway, and nothing of requests that it was never told of.
+ * gets the card it was given anyway, and nothing of requests that it was never shown.
  */
 export async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Promise<PressAnswer> {
   const { verb, data } = click

@@ -6,14 +6,14 @@ export interface BotMessage {
   text: string
 }
 
-/** A conversation as the bot has to be told of it; plain JSON, kept in the store. */
+/** A conversation as the bot needs it; plain JSON, kept in the store. */
 export interface BotPlace {
   kind: 'person' | 'group' | 'channel'
   service_url: string
   conversation_id: string
 }
 
-/** Where a message goes: into a conversation, to somebody whose conversation has to be opened first, as a new thread of a channel. */
+/** Where a message goes: into a conversation, to a person whose conversation has to be opened first, as a new thread of a channel. */
 export type BotAddress =
   | BotPlace
   | { kind: 'unmet'; service_url: string; user: string }
@@ -45,7 +45,7 @@ export interface BotClick extends BotSource {
 /** What the presser sees: another card in place of theirs, or a sentence. */
 export type ClickAnswer = { card: object } | { words: string }
 
-/** Somebody wrote to the bot; mentions of it and the markup of Teams are undone. */
+/** A person wrote to the bot; mentions of it and the markup of Teams are undone. */
 export interface BotCommand extends BotSource {
   text: string
 }
@@ -53,7 +53,7 @@ export interface BotCommand extends BotSource {
 /** The bot was added (`here`), or removed. */
 export interface BotPresence extends BotSource {
   here: boolean
-  /** Somebody has just got the app for themselves. */
+  /** A person has just got the app for themselves. */
   new_to_person: boolean
 }
 
@@ -72,7 +72,7 @@ export interface SentMessage {
   message_id: string
 }
 
-/** What the directory of the tenant says about somebody. */
+/** What the directory of the tenant says about a person. */
 export interface BotUser {
   email?: string
   name?: string

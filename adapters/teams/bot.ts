@@ -17,7 +17,7 @@ const CHECK_MS = 5_000
 const CARD = 'application/vnd.microsoft.card.adaptive'
 const MESSAGE = 'application/vnd.microsoft.activity.message'
 /**
- * The library throws away the keys it has when it cannot read them anew, so that an outage of Microsoft's would end ours. Which
+ * The library throws away the keys it has when it cannot read them again, so that an outage of Microsoft's would end ours. Which
  * keys still count is for our guard to say; the library reads them once more only for a key that it has not got.
  */
 const KEYS_LAST_HOURS = Number.POSITIVE_INFINITY

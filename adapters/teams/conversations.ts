@@ -67,7 +67,7 @@ export function createConversations(
     },
     async describe(met, { email, name }) {
       const normalised = email === undefined ? undefined : normaliseEmail(email)
-      // Perhaps gone again while the directory was asked: nobody brings them back but themselves.
+      // Perhaps gone again while the directory was asked: only they themselves bring it back.
       await store.describe(PLATFORM, tenant, met.who, {
         ...(normalised === undefined ? {} : { email: normalised }),
         ...(name === undefined ? {} : { name: name.slice(0, LONGEST_NAME) }),

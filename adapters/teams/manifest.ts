@@ -36,7 +36,7 @@ export function teamsManifest(baseUrl: string, appId: string, edition: TeamsEdit
     developer: {
       name: 'Countersign',
       websiteUrl: baseUrl,
-      // Whoever runs the service has pages of their own for these, or none: the service is where they would be found.
+      // The operator of the service has pages of their own for these, or none: the service is where they would be found.
       privacyUrl: baseUrl,
       termsOfUseUrl: baseUrl,
     },

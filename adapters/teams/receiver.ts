@@ -122,7 +122,7 @@ function whyRefused(
   const tenants = [channelData?.tenant?.id, conversation?.tenantId, from?.tenantId].filter(
     (id) => typeof id === 'string',
   )
-  // Guests of shared channels bring a tenant of their own, in which their ids mean somebody else.
+  // Guests of shared channels bring a tenant of their own, in which their ids mean another person.
   const stranger = tenants.find((id) => id.toLowerCase() !== settings.tenantId)
   if (stranger !== undefined) return { reason: 'tenant', tenant: shown(stranger) }
   if (tenants.length === 0) return { reason: 'tenant' }

@@ -72,7 +72,7 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
   }
 }
 
-/** Keeps where it came from; asks the directory for a person's address when it is not known, or when they begin anew. */
+/** Keeps where it came from; asks the directory for a person's address when it is not known, or when they add the app again. */
 async function meet(
   { deps, conversations, calls }: AnsweringParts,
   background: Background,

@@ -45,7 +45,7 @@ function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; l
   }
   return {
     bot: { ...paceCalls(calls, parts.log), receive: async (...given) => (await loaded()).receive(...given) },
-    // Loaded before the first button is pressed: whoever presses it waits for seconds at most.
+    // Loaded before the first button is pressed: Teams waits for the answer for seconds at most.
     load: async () => void (await loaded()),
   }
 }

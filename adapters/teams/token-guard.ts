@@ -31,7 +31,7 @@ const claimsSchema = z.object({
 /**
  * Checks the bearer token of an activity (T39): RS256 by a key of the pinned document that is endorsed for Teams, from the
  * Bot Framework, for this bot, now. The library checks the same once more; on its own it accepts tokens of other issuers and
- * without an end, keys that nobody endorsed, and answers a wrong key with 500 and a stack on the console.
+ * without an end, keys without an endorsement, and answers a wrong key with 500 and a stack on the console.
  * @throws Refusal `chat_token_refused`; `chat_keys_unavailable` when there is no key to check with
  */
 export function createTokenGuard(
@@ -85,7 +85,7 @@ interface TokenKeys {
 const DEADLINE_MS = 5_000
 /** Microsoft asks for once a day at least; keys are published long before they are used. */
 const FRESH_MS = 24 * 3_600_000
-/** A key that is not there may be new, but whoever invents key ids must not make us ask all the time. */
+/** A key that is not there may be new, but a sender who invents key ids must not make us ask all the time. */
 const SHORTEST_GAP_MS = 5 * 60_000
 const SMALLEST_MODULUS = 2048
 
@@ -99,7 +99,7 @@ const jwkSchema = z.object({
   endorsements: z.array(z.string()).catch([]),
 })
 
-/** Reads the keys when they are first needed, keeps them for a day, and keeps old ones while nobody answers. */
+/** Reads the keys when they are first needed, keeps them for a day, and keeps old ones while Microsoft does not answer. */
 export function createTokenKeys(
   openIdUrl: string,
   { clock, log }: Pick<FlowDeps, 'clock' | 'log'>,
