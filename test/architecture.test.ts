@@ -62,7 +62,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^src\/store\//,
     may: /^src\/(store|domain)\//,
-    types: /^src\/(flow\/([a-z]+-)?ports|signing\/keys)\.ts$/,
+    types: /^src\/(flow\/ports|signing\/keys)\.ts$/,
   },
   { room: /^src\/jobs\//, may: /^src\/(jobs|flow|domain)\// },
   { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },
@@ -71,7 +71,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^src\/outbound\//,
     may: /^src\/(outbound|domain)\//,
-    types: /^src\/flow\/((delivery|push)-)?ports\.ts$/,
+    types: /^src\/flow\/ports\.ts$/,
   },
   {
     room: /^adapters\/shared\//,
@@ -81,7 +81,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^adapters\//,
     may: /^(adapters|src\/(flow|domain))\//,
-    types: /^src\/(http\/http-deps|config\/(slack|teams))\.ts$/,
+    types: /^src\/(store\/chat-[a-z]+|http\/http-deps|config\/(slack|teams))\.ts$/,
   },
   { room: /^embedded-mongo\//, may: /^embedded-mongo\/src\// },
   {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { CardView } from '../../src/domain/card-view.ts'
 import {
+  type CardView,
   type ConsentView,
   isConsentView,
   isMovedView,
@@ -10,8 +10,7 @@ import {
   type NoticeView,
 } from '../../src/domain/card-view.ts'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
-import type { ChatAddress, ChatPort } from '../../src/flow/chat-ports.ts'
-import type { Log } from '../../src/flow/ports.ts'
+import type { ChatAddress, ChatPort, Log } from '../../src/flow/ports.ts'
 import {
   plainCard,
   plainConsent,

@@ -1,5 +1,4 @@
-import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
-import type { Log } from '../../src/flow/ports.ts'
+import type { ChatOutcome, Log } from '../../src/flow/ports.ts'
 import { atRate, createPacer, type Pacer, type Rate } from '../shared/pacer.ts'
 import { CALL_MS, type Trouble, troubleOf } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'

@@ -1,7 +1,6 @@
 import { webApi } from '@slack/bolt'
 import { type Logger, LogLevel } from '@slack/oauth'
-import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
-import type { Log } from '../../src/flow/ports.ts'
+import type { ChatOutcome, Log } from '../../src/flow/ports.ts'
 
 /** Milliseconds that one call may take, its answer included. */
 export const CALL_MS = 5_000

@@ -2,9 +2,9 @@ import type { webApi } from '@slack/bolt'
 import { z } from 'zod'
 import type { SlackSettings } from '../../src/config/slack.ts'
 import { UNKNOWN_TENANT } from '../../src/domain/chat.ts'
-import type { ChatInstallation, ChatInstallationStore, ChatSetup } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { Log } from '../../src/flow/ports.ts'
+import type { ChatSetup, Log } from '../../src/flow/ports.ts'
+import type { ChatInstallation, ChatInstallationStore } from '../../src/store/chat-installations.ts'
 import { createWebClient, troubleOf } from './web-client.ts'
 
 /** A workspace with the app in it. */

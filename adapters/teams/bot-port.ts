@@ -1,4 +1,4 @@
-import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
+import type { ChatOutcome } from '../../src/flow/ports.ts'
 
 /** A card, and the words for places that draw none: notifications, lists of chats. */
 export interface BotMessage {

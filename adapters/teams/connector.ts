@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TeamsSettings } from '../../src/config/teams.ts'
-import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { errorCodeOf, FetchFailure, fetchJson, networkCode, parsed, readText } from './fetch-json.ts'
 import { isAllowedService } from './service-address.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { TeamsSettings } from '../../src/config/teams.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
-import type { ChatConversation, ChatConversationStore } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { ChatConversation, ChatConversationStore } from '../../src/store/chat-conversations.ts'
 import type { BotAddress, BotPlace, BotSource, BotUser } from './bot-port.ts'
 import { firstService } from './service-address.ts'
 

@@ -1,5 +1,5 @@
-import type { ChatOutcome } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { createPacer, inWindows, type Pacer, type PaceWindow } from '../shared/pacer.ts'
 import type { BotAddress, BotCalls } from './bot-port.ts'
 

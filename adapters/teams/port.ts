@@ -1,6 +1,6 @@
 import type { TeamsSettings } from '../../src/config/teams.ts'
-import type { CardView } from '../../src/domain/card-view.ts'
 import {
+  type CardView,
   type ConsentView,
   isConsentView,
   isMovedView,
@@ -9,12 +9,11 @@ import {
   type NoticeView,
 } from '../../src/domain/card-view.ts'
 import type { MessageRef } from '../../src/domain/chat.ts'
-import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
 import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage } from './bot-port.ts'
 import { renderCard, renderConsent, renderMoved, renderNotice, renderReply, smallView } from './cards.ts'
-import type { Conversations } from './conversations.ts'
-import { readPlace, writePlace } from './conversations.ts'
+import { type Conversations, readPlace, writePlace } from './conversations.ts'
 
 type Failed = ChatOutcome<never> & { ok: false }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
-import type { ChatPort } from '../flow/chat-ports.ts'
 import type { FlowDeps } from '../flow/deps.ts'
+import type { ChatPort } from '../flow/ports.ts'
 import type { Mount } from '../http/http-deps.ts'
 import { createChatConversationStore } from '../store/chat-conversations.ts'
 import { createChatInstallationStore } from '../store/chat-installations.ts'

@@ -140,3 +140,32 @@ export interface Card {
   created_at: Date
   audit: AuditEntry[]
 }
+
+/** How the platform itself names a person, for people to recognise. Never safe markup, never proof of anything. */
+export interface ShownIdentity {
+  person: string
+  workspace: string
+  /** The channel the link is about, `channel` links only. */
+  channel?: string
+}
+
+/**
+ * A one-time link that a person asked for in chat. Only the token's keyed hash is stored; the token travels in the link's
+ * fragment and alone allows nothing: `link` and `channel` need a signed-in person's fresh proof, `browser` a sign-in code.
+ */
+export interface ChatLink {
+  /** `cln_…` */
+  id: string
+  /** Link this identity to a person; make a browser known; tell a channel of every request of an account. */
+  kind: 'link' | 'browser' | 'channel'
+  token_hash: string
+  /** Who asked for it. */
+  identity: ChatIdentity
+  shown_as: ShownIdentity
+  /** The person who had linked the identity then: `browser` and `channel` only. */
+  user_id?: string
+  /** `channel` only. */
+  channel?: ChatChannel
+  expires_at: Date
+  created_at: Date
+}

@@ -7,6 +7,7 @@ import type { BootstrapStore } from '../store/bootstraps.ts'
 import type { CardStore } from '../store/cards.ts'
 import type { ChallengeStore } from '../store/challenges.ts'
 import type { ChangeSignal } from '../store/change-signal.ts'
+import type { ChatInstallationStore } from '../store/chat-installations.ts'
 import type { ChatLinkStore } from '../store/chat-links.ts'
 import type { SeenStore } from '../store/chat-seen.ts'
 import type { DeliveryStore } from '../store/deliveries.ts'
@@ -23,12 +24,21 @@ import type { SessionStore } from '../store/sessions.ts'
 import type { UserStore } from '../store/users.ts'
 import type { WebhookStore } from '../store/webhooks.ts'
 import type { VerificationLog } from './audit/verification-log.ts'
-import type { ChatInstallationStore, ChatPort } from './chat-ports.ts'
-import type { TargetUrls, TraceSource, WebhookSender } from './delivery-ports.ts'
 import type { KeyKeeper } from './keep-keys.ts'
-import type { AuditTrail, Clock, Log, Random, Signer, Vault } from './ports.ts'
+import type {
+  AuditTrail,
+  ChatPort,
+  Clock,
+  Log,
+  PushSender,
+  Random,
+  Signer,
+  TargetUrls,
+  TraceSource,
+  Vault,
+  WebhookSender,
+} from './ports.ts'
 import type { PushKeyKeeper } from './push/push-secrets.ts'
-import type { PushSender } from './push-ports.ts'
 
 /** What flow knows of the configuration. */
 interface Settings {

@@ -1,6 +1,12 @@
-import type { AuditRecord, AuditType } from '../domain/audit.ts'
+import type { AuditEntry, AuditRecord, AuditType } from '../domain/audit.ts'
+import type { CardView, ConsentView, MovedView, NoticeView, ReplyView } from '../domain/card-view.ts'
+import type { ChatChannel, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
+import type { OutboxEvent } from '../domain/event.ts'
 import type { LimitBucket } from '../domain/limits.ts'
+import type { PushSubscription } from '../domain/push.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
+import type { CallbackOutbox } from '../domain/request.ts'
+import type { OutcomeClass } from '../domain/retry.ts'
 
 /** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
 export interface Clock {
@@ -102,4 +108,135 @@ export interface AuditTrail {
   }): Promise<AuditRecord[]>
   /** In order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
+}
+
+/** What became of one call to a platform. */
+export type ChatOutcome<T> =
+  | { ok: true; value: T; duration_ms: number }
+  | {
+      ok: false
+      /** `unreachable`: trying again will not help (no such person, not in the channel, the app was removed). */
+      outcome: 'unreachable' | 'rate_limited' | 'timeout' | 'failed'
+      /** Whole seconds the platform asked for. */
+      retry_after?: number
+      /** The platform's own error code, for the log. */
+      code?: string
+      duration_ms: number
+    }
+
+/** Where a card goes: to a person, or to a channel of a workspace. */
+export type ChatAddress = ChatIdentity | ChatChannel
+
+/** A workspace whose people get cards: of Slack, or an organisation in Teams. */
+interface ChatWorkspace {
+  tenant: string
+  /** As it was told last. */
+  name?: string
+  /** Only where owners install the app. */
+  installed_at?: Date
+}
+
+/** How a platform is set up: `one` workspace by the operator, for all accounts; `many`, whose owners install the app. */
+export interface ChatSetup {
+  mode: 'one' | 'many'
+  /** Those of the account; none while the platform has not said which one it is. */
+  workspaces: ChatWorkspace[]
+}
+
+/** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
+export interface ChatPort {
+  readonly platform: ChatPlatform
+  /** `lookup` reads our own store alone: its answers cost nothing, and hold for the moment only. */
+  readonly lookupIsLocal?: true
+  /**
+   * Workspaces whose cards of this account go through here: all of them with one token, else those it installed. Holds
+   * `UNKNOWN_TENANT` while the platform has not said which it is: cards are made meanwhile, and wait.
+   */
+  tenantsOf(accountId: string): Promise<string[]>
+  /** How it is set up for the account, for its owner to see. Absent: by the operator, for what `tenantsOf` says. */
+  setupFor?(accountId: string): Promise<ChatSetup>
+  /** Looks a person up by e-mail, only to address a card (T37). */
+  lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
+  post(to: ChatAddress, view: CardView | ConsentView | NoticeView): Promise<ChatOutcome<MessageRef>>
+  update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>
+  reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
+}
+
+/** What a document's writes left to be carried on: told to webhooks, copied to the audit trail. */
+export interface Trace {
+  /** Id of the document. */
+  id: string
+  /** Changes with every write that adds to the trace. */
+  token: string
+  account_id?: string
+  events: OutboxEvent[]
+  audit: AuditEntry[]
+  /** Requests: the callback that the deciding write left. */
+  callback?: CallbackOutbox & { request_id: string; api_key_id: string }
+}
+
+/** A collection whose documents carry traces. */
+export interface TraceSource {
+  name: string
+  /** In the order of their tokens. `after`: only greater tokens, so that what cannot be settled does not come again. */
+  due(limit: number, after?: string): Promise<Trace[]>
+  /** Empties each trace to which nothing was added since it was read; the others stay due. */
+  settle(traces: readonly Trace[]): Promise<void>
+}
+
+/** What one attempt came to; the response's body is neither kept nor told (T7). */
+export interface AttemptOutcome {
+  outcome: OutcomeClass
+  duration_ms: number
+  /** Whole seconds, from the `Retry-After` header of an answer that is not 2xx. */
+  retry_after?: number
+  /** Resolves when the connection is gone: the receiver may hold it open after its answer. Absent when it is gone already. */
+  closed?: Promise<void>
+}
+
+/** Sends webhooks behind the address guard (T1–T8). */
+export interface WebhookSender {
+  /** Exactly one attempt; never throws. The first secret is the current one. */
+  send(message: {
+    url: string
+    eventId: string
+    body: string
+    at: Date
+    secrets: readonly [string, ...string[]]
+  }): Promise<AttemptOutcome>
+  close(): void
+}
+
+/** Checks an address that a caller wants called, before anything is stored: pure, without DNS. */
+export interface TargetUrls {
+  /** `href`: the parsed form, the only one that is stored and used. `problem`: what is wrong, for `invalid_field`. */
+  read(text: string): { href: string; host: string } | { problem: string }
+}
+
+/** The service's P-256 key pair for Web Push (VAPID, RFC 8292), base64url: a point of 65 bytes, a scalar of 32. */
+export interface VapidKeys {
+  public_key: string
+  private_key: string
+}
+
+/** What one attempt sends. */
+export interface PushMessage {
+  subscription: PushSubscription
+  keys: VapidKeys
+  /** Encrypted for the browser alone; the push service sees its length. */
+  payload: string
+  /** Seconds for which the push service keeps it while the browser is away. */
+  ttl_seconds: number
+  urgency: 'high' | 'normal'
+  /** A later message with the same one replaces it at the push service; at most 32 characters of base64url. */
+  topic: string
+  at: Date
+}
+
+/** Sends pushes behind the address guard of webhooks (T1–T8). */
+export interface PushSender {
+  newKeys(): Promise<VapidKeys>
+  /** Exactly one attempt; never throws. `unsigned`: the message cannot be encrypted for that subscription. */
+  send(message: PushMessage): Promise<AttemptOutcome>
+  close(): void
 }

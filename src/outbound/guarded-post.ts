@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { OutcomeClass } from '../domain/retry.ts'
-import type { AttemptOutcome } from '../flow/delivery-ports.ts'
+import type { AttemptOutcome } from '../flow/ports.ts'
 import {
   BlockedAddressError,
   guardedLookup,

@@ -1,4 +1,4 @@
-import type { PushMessage, PushSender } from '../flow/push-ports.ts'
+import type { PushMessage, PushSender } from '../flow/ports.ts'
 import { createGuardedPost, type SenderOptions } from './guarded-post.ts'
 
 export interface PushSenderOptions extends SenderOptions {

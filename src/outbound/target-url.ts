@@ -1,5 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
-import type { TargetUrls } from '../flow/delivery-ports.ts'
+import type { TargetUrls } from '../flow/ports.ts'
 
 /** What the service may call. */
 export interface TargetRules {

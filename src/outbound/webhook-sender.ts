@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { WebhookSender } from '../flow/delivery-ports.ts'
+import type { WebhookSender } from '../flow/ports.ts'
 import { createGuardedPost, type SenderOptions } from './guarded-post.ts'
 
 type Message = Parameters<WebhookSender['send']>[0]

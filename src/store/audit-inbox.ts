@@ -1,6 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
-import type { TraceSource } from '../flow/delivery-ports.ts'
+import type { TraceSource } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { carryTraces, createTraceSource, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'

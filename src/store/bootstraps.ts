@@ -88,7 +88,11 @@ export type BootstrapStore = ReturnType<typeof createBootstrapStore>
  * expiry.
  */
 export function createBootstrapStore(connection: StoreConnection, wake: Wake = noWake) {
-  const model: BootstrapModel = connection.model('Bootstrap', bootstrapSchema, 'bootstraps')
+  const model: BootstrapModel = connection.model<BootstrapDocument>(
+    'Bootstrap',
+    bootstrapSchema,
+    'bootstraps',
+  )
   return { ...reads(model), ...writes(model, wake) }
 }
 

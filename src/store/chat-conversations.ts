@@ -1,7 +1,22 @@
 import { Schema } from 'mongoose'
 import type { ChatPlatform } from '../domain/chat.ts'
-import type { ChatConversation, ChatConversationStore } from '../flow/chat-ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+
+/** Where a person, or a channel, can be written to on a platform that has to be met first (Teams conversation references). */
+export interface ChatConversation {
+  platform: ChatPlatform
+  tenant: string
+  /** A person's or a channel's id on the platform. */
+  who: string
+  kind: 'person' | 'channel'
+  /** The platform's own reference as JSON text; what is inside is the adapter's affair. */
+  reference: string
+  /** Normalised; as the platform's directory says it: addresses a card, proves nothing (T37). */
+  email?: string
+  /** As the platform names them; never safe markup. */
+  name?: string
+  seen_at: Date
+}
 
 type ConversationDocument = ChatConversation & {
   /** `teams:<tenant>:<who>` */
@@ -31,10 +46,11 @@ export interface ConversationCounts {
   channels: number
 }
 
+/** What the adapter of a platform uses; only the operator counts. */
+export type ChatConversationStore = Omit<ReturnType<typeof createChatConversationStore>, 'count'>
+
 /** Conversations that a platform has to be told of, on mongoose: one document each, replaced whenever it is seen again. */
-export function createChatConversationStore(
-  connection: StoreConnection,
-): ChatConversationStore & { count(platform: ChatPlatform, tenant: string): Promise<ConversationCounts> } {
+export function createChatConversationStore(connection: StoreConnection) {
   const model = connection.model<ConversationDocument>(
     'ChatConversation',
     conversationSchema,
@@ -42,33 +58,46 @@ export function createChatConversationStore(
   )
   const keyOf = (platform: string, tenant: string, who: string) => `${platform}:${tenant}:${who}`
   return {
-    async put(conversation) {
+    /** Inserts or replaces. */
+    async put(conversation: ChatConversation): Promise<void> {
       const _id = keyOf(conversation.platform, conversation.tenant, conversation.who)
       await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
     },
-    async describe(platform, tenant, who, known) {
+    /** Adds what is known of a conversation that is there; one that was removed stays removed. Nothing given, nothing written. */
+    async describe(
+      platform: ChatPlatform,
+      tenant: string,
+      who: string,
+      known: Partial<Pick<ChatConversation, 'email' | 'name'>>,
+    ): Promise<void> {
       if (Object.keys(known).length === 0) return
       await model.updateOne({ _id: keyOf(platform, tenant, who) }, { $set: known })
     },
-    async find(platform, tenant, who) {
+    async find(platform: ChatPlatform, tenant: string, who: string): Promise<ChatConversation | undefined> {
       return present(await model.findById(keyOf(platform, tenant, who)).lean<ConversationDocument>())
     },
-    async findByEmail(platform, tenant, email) {
+    /** @returns the one person with that address; undefined as well when there are several: a guess addresses no card */
+    async findByEmail(
+      platform: ChatPlatform,
+      tenant: string,
+      email: string,
+    ): Promise<ChatConversation | undefined> {
       const people = { platform, tenant, email, kind: 'person' as const }
       const [found, ...others] = await model.find(people).limit(2).lean<ConversationDocument[]>()
       return found === undefined || others.length > 0 ? undefined : present(found)
     },
-    async newest(platform, tenant) {
+    /** The one seen last: tells by which service address the tenant is reached. */
+    async newest(platform: ChatPlatform, tenant: string): Promise<ChatConversation | undefined> {
       const found = await model
         .findOne({ platform, tenant })
         .sort({ seen_at: -1 })
         .lean<ConversationDocument>()
       return present(found)
     },
-    async remove(platform, tenant, who) {
+    async remove(platform: ChatPlatform, tenant: string, who: string): Promise<void> {
       await model.deleteOne({ _id: keyOf(platform, tenant, who) })
     },
-    async count(platform, tenant) {
+    async count(platform: ChatPlatform, tenant: string): Promise<ConversationCounts> {
       const of = (kind: ChatConversation['kind']) => model.countDocuments({ platform, tenant, kind })
       const [people, channels] = await Promise.all([of('person'), of('channel')])
       return { people, channels }

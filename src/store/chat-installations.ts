@@ -1,8 +1,21 @@
 import mongoose, { Schema } from 'mongoose'
-import type { ChatInstallation, ChatInstallationStore } from '../flow/chat-ports.ts'
+import type { ChatPlatform } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 
 const { trusted } = mongoose
+
+/** A workspace in which the app is installed. */
+export interface ChatInstallation {
+  platform: ChatPlatform
+  /** Slack `team_id` (of an organisation-wide installation the enterprise id), Teams `tid`. */
+  tenant: string
+  workspace_name: string
+  /** Accounts whose cards it gets: those whose owners installed it. */
+  account_ids: string[]
+  /** The platform's tokens, sealed; what is inside is the adapter's affair. */
+  sealed: string
+  installed_at: Date
+}
 
 type InstallationDocument = ChatInstallation & {
   /** `slack:T024BE7LD` */
@@ -23,47 +36,61 @@ const installationSchema = new Schema<InstallationDocument>(
 )
 installationSchema.index({ platform: 1, account_ids: 1 })
 
-/** Workspaces with the app, on mongoose: one document each, whoever installed it. */
-export function createChatInstallationStore(connection: StoreConnection): ChatInstallationStore {
+export type ChatInstallationStore = ReturnType<typeof createChatInstallationStore>
+
+/** Workspaces with the app, on mongoose: one document each, however many accounts installed it. */
+export function createChatInstallationStore(connection: StoreConnection) {
   const model = connection.model<InstallationDocument>(
     'ChatInstallation',
     installationSchema,
     'chat_installations',
   )
   return {
-    async put({ account_ids, ...rest }) {
+    /** Inserts, or replaces name and tokens and adds the account. */
+    async put({ account_ids, ...rest }: ChatInstallation): Promise<void> {
       const change = { $set: rest, $addToSet: { account_ids: { $each: account_ids } } }
       await model.updateOne({ _id: `${rest.platform}:${rest.tenant}` }, change, { upsert: true })
     },
-    async find(platform, tenant) {
+    async find(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined> {
       return present(await model.findById(`${platform}:${tenant}`).lean<InstallationDocument>())
     },
-    async list(platform) {
+    async list(platform: ChatPlatform): Promise<ChatInstallation[]> {
       const found = await model.find({ platform }).sort({ _id: 1 }).lean<InstallationDocument[]>()
       return found.flatMap((document) => present(document) ?? [])
     },
-    async tenantsOf(platform, accountId) {
+    /** Tenants whose cards of this account go through here. */
+    async tenantsOf(platform: ChatPlatform, accountId: string): Promise<string[]> {
       const found = await model
         .find({ platform, account_ids: accountId }, { tenant: 1 })
         .sort({ _id: 1 })
         .lean<InstallationDocument[]>()
       return found.map(({ tenant }) => tenant)
     },
-    async ofAccount(platform, accountId) {
+    /** Those of an account, by tenant. */
+    async ofAccount(platform: ChatPlatform, accountId: string): Promise<ChatInstallation[]> {
       const query = model.find({ platform, account_ids: accountId }).sort({ _id: 1 })
       return (await query.lean<InstallationDocument[]>()).flatMap((document) => present(document) ?? [])
     },
-    async leave(platform, tenant, accountId) {
+    /**
+     * Takes the account away from it; what no account has any more is deleted, with its tokens.
+     * @returns what it was before; undefined when the account did not have it
+     */
+    async leave(
+      platform: ChatPlatform,
+      tenant: string,
+      accountId: string,
+    ): Promise<ChatInstallation | undefined> {
       const _id = `${platform}:${tenant}`
       const change = { $pull: { account_ids: accountId } }
       const before = await model
         .findOneAndUpdate({ _id, account_ids: accountId }, change)
         .lean<InstallationDocument>()
-      // An owner may have installed it again since: then it is nobody's no more.
+      // An owner may have installed it again since: then an account has it.
       await model.deleteOne({ _id, account_ids: trusted({ $size: 0 }) })
       return present(before)
     },
-    async remove(platform, tenant) {
+    /** @returns what was removed */
+    async remove(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined> {
       return present(await model.findByIdAndDelete(`${platform}:${tenant}`).lean<InstallationDocument>())
     },
   }

@@ -1,7 +1,7 @@
-import mongoose, { Schema } from 'mongoose'
-import { identityKey } from '../domain/chat.ts'
-import type { ChatLink } from '../flow/chat-ports.ts'
+import { Schema } from 'mongoose'
+import { type ChatLink, identityKey } from '../domain/chat.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { UNEXPIRED } from './filters.ts'
 
 /** Kind and identity are its name: there is one open link of both. */
 type ChatLinkDocument = Omit<ChatLink, 'id'> & { _id: string; link_id: string }
@@ -47,17 +47,15 @@ export type ChatLinkStore = ReturnType<typeof createChatLinkStore>
 /** One-time links asked for in chat, on mongoose. A used one is deleted. */
 export function createChatLinkStore(connection: StoreConnection) {
   const model = connection.model<ChatLinkDocument>('ChatLink', chatLinkSchema, 'chat_links')
-  const unexpired = { $expr: mongoose.trusted({ $gt: ['$expires_at', '$$NOW'] }) }
   return {
     /** Replaces an open link of that kind and identity. */
     async insert({ id, ...rest }: ChatLink): Promise<void> {
       // Links of one kind have the same fields, so setting all of them replaces the link.
       const update = { $set: { ...rest, link_id: id } }
+      const _id = `${rest.kind}:${identityKey(rest.identity)}`
       for (let attempt = 1; ; attempt += 1) {
         try {
-          await model.updateOne({ _id: `${rest.kind}:${identityKey(rest.identity)}` }, update, {
-            upsert: true,
-          })
+          await model.updateOne({ _id }, update, { upsert: true })
           return
         } catch (error) {
           if (!isDuplicateKey(error) || attempt >= MAX_ATTEMPTS) throw error
@@ -66,13 +64,14 @@ export function createChatLinkStore(connection: StoreConnection) {
     },
     /** Unused and, by the database's clock, unexpired. */
     async find(tokenHash: string): Promise<ChatLink | undefined> {
-      const found = await model.findOne({ token_hash: tokenHash, ...unexpired }).lean<ChatLinkDocument>()
+      const found = await model.findOne({ token_hash: tokenHash, $expr: UNEXPIRED }).lean<ChatLinkDocument>()
       if (found === null) return undefined
       const { _id, link_id, ...rest } = found
       return { id: link_id, ...rest }
     },
-    /** Uses the link up. @returns false when somebody else did, or it expired. */
-    consume: async (id: string): Promise<boolean> =>
-      (await model.deleteOne({ link_id: id, ...unexpired })).deletedCount === 1,
+    /** Uses the link up. @returns false when another call did, or it expired. */
+    async consume(id: string): Promise<boolean> {
+      return (await model.deleteOne({ link_id: id, $expr: UNEXPIRED })).deletedCount === 1
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { Schema } from 'mongoose'
 import type { Clock } from '../flow/ports.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 
 interface SeenDocument {
   _id: string
@@ -18,21 +18,19 @@ const KEPT_MS = 10 * 60_000
 
 export type SeenStore = ReturnType<typeof createSeenStore>
 
-/** Remembers what was received already, across processes, for ten minutes (T36): one insert each, so that of several processes one is the first (T36). */
+/**
+ * Remembers for ten minutes what was received already, on mongoose: one insert each, so that of several processes one is the
+ * first (T36).
+ */
 export function createSeenStore(connection: StoreConnection, clock: Clock) {
   const model = connection.model<SeenDocument>('ChatSeen', seenSchema, 'chat_seen')
   return {
     /** @returns true the first time only. */
-    async first(id: string): Promise<boolean> {
-      try {
-        await model.create({ _id: id, expires_at: new Date(clock.now().getTime() + KEPT_MS) })
-        return true
-      } catch (error) {
-        if (isDuplicateKey(error)) return false
-        throw error
-      }
-    },
+    first: (id: string) =>
+      unlessTaken(() => model.create({ _id: id, expires_at: new Date(clock.now().getTime() + KEPT_MS) })),
     /** Was it there before? Remembers nothing. */
-    known: async (id: string): Promise<boolean> => (await model.exists({ _id: id })) !== null,
+    async known(id: string): Promise<boolean> {
+      return (await model.exists({ _id: id })) !== null
+    },
   }
 }

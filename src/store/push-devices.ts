@@ -4,6 +4,7 @@ import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
+import { OLDEST_FIRST } from './filters.ts'
 import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
@@ -31,7 +32,7 @@ const deviceSchema = new Schema<DeviceDocument>(
   },
   STRICT_SCHEMA,
 )
-// Both carry promises: a browser shows one person's notifications, and nobody has more than ten browsers.
+// Both carry promises: a browser shows one person's notifications, and no person has more than ten browsers.
 deviceSchema.index(
   { endpoint_hash: 1 },
   { unique: true, partialFilterExpression: { endpoint_hash: { $exists: true } } },
@@ -78,15 +79,12 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
       return (await read(model, { _id: id }))[0]
     },
     /** Active ones of these people, oldest first. */
-    activeOf: (userIds: readonly string[]): Promise<PushDevice[]> =>
-      userIds.length === 0
-        ? Promise.resolve([])
-        : read(model, {
-            user_id: trusted({ $in: [...userIds] }),
-            slot: trusted({ $gte: 0 }),
-            state: 'active',
-          }),
-    /** @returns false when it is not active, or not this person's */
+    async activeOf(userIds: readonly string[]): Promise<PushDevice[]> {
+      if (userIds.length === 0) return []
+      const owners = trusted({ $in: [...userIds] })
+      return read(model, { user_id: owners, slot: trusted({ $gte: 0 }), state: 'active' })
+    },
+    /** @returns false when it is not active, or not this person's. */
     remove,
     /** Notes when something was accepted for it last. */
     async noteSent(id: string, at: Date): Promise<void> {
@@ -99,7 +97,7 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
   }
 }
 
-/** How often somebody else may register the same browser first; then it is taken over from them. */
+/** How often another person may register the same browser first; then it is taken over from them. */
 const MAX_ATTEMPTS = 8
 
 /** What a removed one is worth nothing without, and what the unique indexes hold. */
@@ -118,8 +116,8 @@ async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice
 }
 
 /**
- * Slot by slot: the index says which is taken, whoever else is at it.
- * @returns `elsewhere` when somebody else has just registered the browser
+ * Slot by slot: the index says which is taken, also by another process.
+ * @returns `elsewhere` when another person has just registered the browser
  */
 async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevice | 'full' | 'elsewhere'> {
   const taken = new Set(
@@ -142,7 +140,7 @@ async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevic
 }
 
 async function read(model: DeviceModel, filter: mongoose.QueryFilter<DeviceDocument>): Promise<PushDevice[]> {
-  const found = await model.find(filter).sort({ created_at: 1, _id: 1 }).lean<DeviceDocument[]>()
+  const found = await model.find(filter).sort(OLDEST_FIRST).lean<DeviceDocument[]>()
   return found.map(fromDocument)
 }
 

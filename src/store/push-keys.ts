@@ -1,8 +1,16 @@
 import { Schema } from 'mongoose'
-import type { SealedPushKey } from '../flow/push-ports.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { carryTraces, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'
+
+/** The key pair at rest. There is one, for good: every subscription is bound to it. */
+export interface SealedPushKey {
+  public_key: string
+  sealed_private_key: string
+  created_at: Date
+  audit: AuditEntry[]
+}
 
 type PushKeyDocument = SealedPushKey & { _id: string } & Relayed
 
@@ -37,14 +45,9 @@ export function createPushKeyStore(connection: StoreConnection, wake: Wake = noW
     },
     /** @returns false when there is one already. */
     async insert(key: SealedPushKey): Promise<boolean> {
-      try {
-        await model.create({ _id: ONLY, ...key, ...tokenOf(key) })
-        wake()
-        return true
-      } catch (error) {
-        if (isDuplicateKey(error)) return false
-        throw error
-      }
+      const inserted = await unlessTaken(() => model.create({ _id: ONLY, ...key, ...tokenOf(key) }))
+      if (inserted) wake()
+      return inserted
     },
   }
 }

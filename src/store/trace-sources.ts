@@ -1,4 +1,4 @@
-import type { TraceSource } from '../flow/delivery-ports.ts'
+import type { TraceSource } from '../flow/ports.ts'
 import { inboxSource } from './audit-inbox.ts'
 import type { StoreConnection } from './connect.ts'
 import type { RequestDocument } from './request-schema.ts'

@@ -1,7 +1,7 @@
 import type { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
-import type { Trace, TraceSource } from '../flow/delivery-ports.ts'
+import type { Trace, TraceSource } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 
 /**

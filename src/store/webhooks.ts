@@ -3,6 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Webhook } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
+import { OLDEST_FIRST } from './filters.ts'
 import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
@@ -59,16 +60,18 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
 
 function reads(model: WebhookModel) {
   return {
-    find: async (id: string): Promise<Webhook | undefined> =>
-      toWebhook(await model.findById(id).lean<WebhookDocument>()),
+    async find(id: string): Promise<Webhook | undefined> {
+      return toWebhook(await model.findById(id).lean<WebhookDocument>())
+    },
     /** Not deleted ones, oldest first. */
     async list(accountId: string): Promise<Webhook[]> {
       const live = { account_id: accountId, state: LIVE }
-      const found = await model.find(live).sort({ created_at: 1, _id: 1 }).lean<WebhookDocument[]>()
+      const found = await model.find(live).sort(OLDEST_FIRST).lean<WebhookDocument[]>()
       return found.map(fromDocument)
     },
-    countLive: (accountId: string): Promise<number> =>
-      model.countDocuments({ account_id: accountId, state: LIVE }),
+    async countLive(accountId: string): Promise<number> {
+      return model.countDocuments({ account_id: accountId, state: LIVE })
+    },
     /** Active ones of these accounts. */
     async activeOf(accountIds: readonly string[]): Promise<Webhook[]> {
       const active = { account_id: trusted({ $in: [...accountIds] }), state: 'active' as const }
@@ -77,6 +80,7 @@ function reads(model: WebhookModel) {
   }
 }
 
+/** @returns of a change: undefined when there is no such webhook in that state, or it is not of that account */
 function changes(model: WebhookModel, wake: Wake) {
   const change = async (filter: object, update: ReturnType<typeof traced>) => {
     const query = model.findOneAndUpdate(filter, update, { returnDocument: 'after' })
@@ -85,14 +89,14 @@ function changes(model: WebhookModel, wake: Wake) {
     return changed
   }
   return {
-    /** @returns undefined when there is no such, or it is deleted. */
+    /** Another secret in place of `replaces`. */
     rotate: (
       id: string,
       accountId: string,
       secret: { sealed_secret: string; previous_secret: NonNullable<Webhook['previous_secret']> },
       replaces: string,
       audit: AuditEntry,
-    ): Promise<Webhook | undefined> =>
+    ) =>
       change(
         { _id: id, account_id: accountId, state: LIVE, sealed_secret: replaces },
         traced({ $set: { ...secret } }, [audit]),
@@ -102,13 +106,13 @@ function changes(model: WebhookModel, wake: Wake) {
       const update = traced({ $set: { state: 'disabled', disabled_at: at } }, [audit])
       return (await change({ _id: id, state: 'active' }, update)) !== undefined
     },
-    /** disabled → active. @returns undefined when it was not disabled, or is not of that account. */
-    enable: (id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined> =>
+    /** disabled → active. */
+    enable: (id: string, accountId: string, audit: AuditEntry) =>
       change(
         { _id: id, account_id: accountId, state: 'disabled' },
         traced({ $set: { state: 'active', disabled_at: null } }, [audit]),
       ),
-    remove: (id: string, accountId: string, audit: AuditEntry): Promise<Webhook | undefined> =>
+    remove: (id: string, accountId: string, audit: AuditEntry) =>
       change(
         { _id: id, account_id: accountId, state: LIVE },
         traced({ $set: { state: 'deleted', sealed_secret: '' }, $unset: { previous_secret: 1 } }, [audit]),

@@ -8,11 +8,10 @@ import { startWork, type Work } from '../../src/compose/start-work.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { drawId } from '../../src/domain/identifier.ts'
 import type { Caller } from '../../src/flow/authenticate-caller.ts'
-import type { ChatPort } from '../../src/flow/chat-ports.ts'
 import { createRequest } from '../../src/flow/create-request.ts'
 import { createApiKey } from '../../src/flow/manage-api-keys.ts'
 import { newPerson } from '../../src/flow/people/person.ts'
-import type { Log } from '../../src/flow/ports.ts'
+import type { ChatPort, Log } from '../../src/flow/ports.ts'
 import { databaseUri, TEST_SECRETS } from '../support/service.ts'
 
 /** A process of the service without its HTTP side: a composition, and its background work when started. */

@@ -1,14 +1,15 @@
 import { vi } from 'vitest'
-import type { CardView, ReplyView } from '../../src/domain/card-view.ts'
 import {
+  type CardView,
   type ConsentView,
   isConsentView,
   isMovedView,
   isNoticeView,
   type NoticeView,
+  type ReplyView,
 } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
-import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/chat-ports.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
 
 /** A message as people on the platform see it, with everything it ever showed. */
 export interface PlatformMessage {

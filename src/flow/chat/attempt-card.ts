@@ -1,10 +1,9 @@
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
 import { cardStepAfter } from '../../domain/chat-retry.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
-import type { ChatAddress, ChatOutcome, ChatPort } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { Lookup } from './find-addresses.ts'
-import { findAddresses, isTheirs } from './find-addresses.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../ports.ts'
+import { findAddresses, isTheirs, type Lookup } from './find-addresses.ts'
 import { type CardFailure, type CardProgress, type CardReport, recordCard } from './record-card.ts'
 import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
 

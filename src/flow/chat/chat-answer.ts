@@ -1,5 +1,4 @@
-import type { ChatChannel, ChatIdentity, ChatPlatform } from '../../domain/chat.ts'
-import type { ShownIdentity } from '../chat-ports.ts'
+import type { ChatChannel, ChatIdentity, ChatPlatform, ShownIdentity } from '../../domain/chat.ts'
 import type { VerdictView } from './verdict.ts'
 
 /** Who says something to us in chat, and where. */

@@ -1,11 +1,17 @@
 import { hasChannel, MAX_CHANNELS } from '../../domain/account.ts'
-import { type ChatChannel, type ChatIdentity, identityKey, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import {
+  type ChatChannel,
+  type ChatIdentity,
+  type ChatLink,
+  identityKey,
+  type ShownIdentity,
+  UNKNOWN_TENANT,
+} from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { visibleString } from '../../domain/text.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
-import type { ChatLink, ShownIdentity } from '../chat-ports.ts'
 import type { FlowDeps } from '../deps.ts'
 import { changeUser, personAudit } from '../people/person.ts'
 import { drawDevice, withDevice } from '../people/sign-in.ts'

@@ -6,8 +6,7 @@ import {
   UNKNOWN_TENANT,
 } from '../../domain/chat.ts'
 import type { User } from '../../domain/user.ts'
-import type { ChatAddress, ChatOutcome, ChatPort } from '../chat-ports.ts'
-import type { Clock } from '../ports.ts'
+import type { ChatAddress, ChatOutcome, ChatPort, Clock } from '../ports.ts'
 
 /** Workspaces that are asked for one person. */
 const MOST_TENANTS = 5

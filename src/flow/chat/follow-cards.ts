@@ -7,8 +7,8 @@ import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { CardNews } from '../../store/cards.ts'
 import { quietPeople } from '../attention.ts'
-import type { Trace } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { Trace } from '../ports.ts'
 import { whomToPush } from '../push/follow-pushes.ts'
 
 type FollowDeps = Pick<FlowDeps, 'requests' | 'accounts' | 'users' | 'cards' | 'chats' | 'clock' | 'random'>

@@ -3,8 +3,9 @@ import { type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import { ID_BYTES, newId } from '../../domain/identifier.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
-import type { ChatInstallation, ChatPort, ChatSetup } from '../chat-ports.ts'
+import type { ChatInstallation } from '../../store/chat-installations.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { ChatPort, ChatSetup } from '../ports.ts'
 import { type Owner, ownerAudit } from '../webhooks/manage-webhooks.ts'
 
 type InstallationDeps = Pick<FlowDeps, 'installations' | 'audit' | 'clock' | 'random'>

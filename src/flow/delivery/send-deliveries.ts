@@ -4,8 +4,8 @@ import { drawId } from '../../domain/identifier.ts'
 import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../domain/webhook.ts'
 import type { Busy, DeliveryResult } from '../../store/deliveries.ts'
-import type { AttemptOutcome, WebhookSender } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { AttemptOutcome, WebhookSender } from '../ports.ts'
 import { createSendLoop, createSendSlots, isTooLate, type SendLimits, type SendLoop } from './send-loop.ts'
 
 type AttemptDeps = Pick<

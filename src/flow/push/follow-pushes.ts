@@ -6,8 +6,8 @@ import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { standsIn } from '../../domain/user.ts'
 import { quietPeople } from '../attention.ts'
-import type { Trace } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { Trace } from '../ports.ts'
 
 type FollowDeps = Pick<
   FlowDeps,

@@ -1,8 +1,7 @@
 import { drawId } from '../../domain/identifier.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
-import type { PushKeyStore } from '../../store/push-keys.ts'
-import type { Clock, Log, Random, Vault } from '../ports.ts'
-import type { PushSender, SealedPushKey, VapidKeys } from '../push-ports.ts'
+import type { PushKeyStore, SealedPushKey } from '../../store/push-keys.ts'
+import type { Clock, Log, PushSender, Random, VapidKeys, Vault } from '../ports.ts'
 
 interface KeyDeps {
   vault: Vault

@@ -22,8 +22,8 @@ import {
   type SendLimits,
   type SendLoop,
 } from '../delivery/send-loop.ts'
-import type { AttemptOutcome } from '../delivery-ports.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { AttemptOutcome } from '../ports.ts'
 import { whomToPush } from './follow-pushes.ts'
 import { openSubscription } from './push-secrets.ts'
 

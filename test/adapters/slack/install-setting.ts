@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
 import { REFUSALS, type RefusalCode } from '../../../src/domain/errors.ts'
-import type { ChatInstallation } from '../../../src/flow/chat-ports.ts'
+import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
 import type { Answer } from '../../support/http-client.ts'

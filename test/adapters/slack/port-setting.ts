@@ -3,8 +3,8 @@ import { createSlackPort } from '../../../adapters/slack/port.ts'
 import { SLACK_RATES, type SlackRates } from '../../../adapters/slack/web-calls.ts'
 import { createWorkspaces, type Workspaces } from '../../../adapters/slack/workspaces.ts'
 import type { SlackSettings } from '../../../src/config/slack.ts'
-import type { ChatInstallation, ChatInstallationStore, ChatPort } from '../../../src/flow/chat-ports.ts'
-import type { Log, Vault } from '../../../src/flow/ports.ts'
+import type { ChatPort, Log, Vault } from '../../../src/flow/ports.ts'
+import type { ChatInstallation, ChatInstallationStore } from '../../../src/store/chat-installations.ts'
 import type { SlackEmulator } from '../../support/slack-emulator.ts'
 
 /** Twenty times as fast as Slack would allow. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ChatInstallation } from '../../../src/flow/chat-ports.ts'
+import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { type TestService, useService } from '../../support/service.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ChatIdentity } from '../../../src/domain/chat.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
-import type { ChatPort } from '../../../src/flow/chat-ports.ts'
+import type { ChatPort } from '../../../src/flow/ports.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 
 const HERE: ChatIdentity = { platform: 'teams', tenant: 'T1', user: 'U1' }
