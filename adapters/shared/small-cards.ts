@@ -136,7 +136,7 @@ function answered(word: string, { at, method }: { at: Date; method: string }): P
 
 const SCOPE_WORDS: Record<ConsentView['scopes'][number], string> = {
   'approval:create': 'ask for approvals in the name of your account',
-  'approval:read': 'read what became of them',
+  'approval:read': 'read their outcome',
   'approval:verify': 'verify receipts',
 }
 

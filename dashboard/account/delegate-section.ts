@@ -25,13 +25,13 @@ export async function loadCandidates(): Promise<Candidate[]> {
 export function delegateSection(user: User, candidates: readonly Candidate[], done: Done): HTMLElement {
   const part = section(
     'Delegate',
-    'While you are away somebody else can decide for you, with their own passkey. The signed statement of each decision then names both of you.',
+    'While you are away, another person can decide for you with their own passkey. The signed statement of each decision then names both of you.',
   )
   if (user.delegate !== null) part.body.append(current(part, user.delegate, done))
   else if (candidates.length === 0)
     part.body.append(
       p(
-        'Nobody can stand in for you yet: a delegate must be the owner or an approver of an account in which you decide, too.',
+        'No one can stand in for you yet: a delegate must be the owner or an approver of an account in which you also decide.',
       ),
     )
   else part.body.append(delegateForm(part, candidates, done))
@@ -43,7 +43,7 @@ function current(part: Section, delegate: NonNullable<User['delegate']>, done: D
   const end = async (): Promise<void> => {
     await part.slot.attempt(async () => {
       await post('/me/delegate/remove', {}, okShape)
-      await done('Nobody decides for you any more.')
+      await done('You no longer have a delegate.')
     })
   }
   return el(

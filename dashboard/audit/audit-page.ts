@@ -129,7 +129,7 @@ function holds(): Child[] {
 
 function howToCheck(): Child[] {
   return [
-    'Whoever runs the service can prove that nothing was changed since: ',
+    'The operator of the service can prove that nothing has changed since: ',
     el('code', {}, 'npx countersign audit check --expect <seq>:<hash>'),
     ', with number and hash of an entry in the file.',
   ]
@@ -207,7 +207,7 @@ function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Chi
       return el(
         'span',
         {},
-        begin('somebody in chat (', first),
+        begin('a chat user (', first),
         el('span', { class: 'mono' }, callerText(actor.id ?? '')),
         ')',
       )
@@ -216,7 +216,7 @@ function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Chi
     case 'service':
       return 'Countersign'
     default:
-      return actor.kind === 'public' ? begin('somebody', first) : callerText(actor.kind)
+      return actor.kind === 'public' ? begin('a visitor', first) : callerText(actor.kind)
   }
 }
 

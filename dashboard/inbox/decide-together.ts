@@ -185,7 +185,7 @@ export class DecideTogether {
     this.#slot.show('error', error.message, ' Nothing was signed.')
     this.#show(
       'Stopped for your safety',
-      p('Do not decide these requests any other way. Tell whoever runs this service what this page says.'),
+      p('Do not decide these requests any other way. Tell the operator of this service what this page says.'),
       this.#closing('Close'),
     )
   }

@@ -124,7 +124,7 @@ function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
 }
 
 function tell(before: string, waiting: readonly WaitingConsent[]): void {
-  if (waiting.some(({ id }) => !before.includes(id))) announce('Somebody asks for an API key')
+  if (waiting.some(({ id }) => !before.includes(id))) announce('An agent asks for an API key')
 }
 
 function consentRow(consent: WaitingConsent): HTMLElement {

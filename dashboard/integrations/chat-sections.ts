@@ -25,7 +25,7 @@ import { type OrFailure, orFailure, type Section, section, showFailure } from '.
 import type { PageContext } from '../shell/page-entry.ts'
 import { type ChatApps, chatAppsShape, type SlackWorkspace } from './integration-shapes.ts'
 
-/** Slack, Teams and the channels that are told, or what went wrong with all of them. */
+/** Slack, Teams and the notified channels, or what went wrong with all of them. */
 export function chatSections(chat: OrFailure<ChatSetup>, context: PageContext): HTMLElement[] {
   if ('failure' in chat) {
     const part = section('Chat', 'Cards in Slack and Microsoft Teams.')
@@ -66,7 +66,7 @@ function slackSection(
 ): HTMLElement {
   const part = section('Slack', 'Approvers get a card for every request. Nothing can be approved in Slack.')
   if (!slack.configured) {
-    part.body.append(notSetUp('Slack', 'Cards in Slack', 'docs/slack.md'))
+    part.body.append(notSetUp('Slack', 'docs/slack.md'))
     return part.element
   }
   if (slack.mode === 'many') installable(part, slack.installations, context)
@@ -80,7 +80,7 @@ function fixed(part: Section, [workspace]: readonly SlackWorkspace[]): void {
   if (workspace === undefined) {
     part.body.append(
       p(
-        'Slack is set up with one workspace, but Slack has not said yet which. If this stays so, have whoever runs this service try ',
+        'Slack is set up with one workspace, but Slack has not said which one yet. If this does not change, ask the operator of this service to run ',
         el('code', {}, 'npx countersign doctor'),
         '.',
       ),
@@ -92,7 +92,7 @@ function fixed(part: Section, [workspace]: readonly SlackWorkspace[]): void {
     p('Cards go to the workspace ', chatName(name), '.'),
     ...nameWarnings(name),
     hint(
-      'Whoever runs this service has connected this one workspace, for all accounts; it cannot be changed here.',
+      'The operator of this service has connected this one workspace for all accounts; it cannot be changed here.',
     ),
   )
 }
@@ -117,7 +117,7 @@ function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context:
       'Remove this workspace?',
       'Remove',
       chatName(shown),
-      ' gets no more cards of this account. The app itself stays there until somebody removes it in Slack, under “Manage apps”.',
+      ' will no longer get cards from this account. The app itself stays there until it is removed in Slack, under “Manage apps”.',
     )
     if (!sure) return
     await post('/account/chat-apps/remove', { platform: 'slack', tenant }, okShape)
@@ -143,13 +143,13 @@ function teamsSection(
     'Approvers get a card for every request. Nothing can be approved in Teams.',
   )
   if (!configured) {
-    part.body.append(notSetUp('Microsoft Teams', 'Cards in Microsoft Teams', 'docs/teams.md'))
+    part.body.append(notSetUp('Microsoft Teams', 'docs/teams.md'))
     return part.element
   }
   part.body.append(
     p('Cards go to the organisation ', ...tenants.map((tenant) => el('code', {}, tenant)), '.'),
     hint(
-      'Whoever runs this service has connected this one organisation, for all accounts; it cannot be changed here. Each approver adds the Countersign app in Teams once and writes to it, so that it may write to them.',
+      'The operator of this service has connected this one organisation for all accounts; it cannot be changed here. Each approver adds the Countersign app in Teams once and writes to it, so that it may write to them.',
     ),
     linkedPerson('teams', identities, context),
   )
@@ -159,13 +159,13 @@ function teamsSection(
 /** Channels that read action, requester and status of every request of the account. */
 function channelsSection(channels: readonly ChatChannel[], context: PageContext): HTMLElement {
   const part = section(
-    'Channels told of every request',
-    'Whoever is in them reads action, requester and status, never the details.',
+    'Channels notified of every request',
+    'Their members see action, requester and status, never the details.',
   )
   part.body.append(
     channels.length > 0
       ? el('ul', { class: 'entries' }, ...channels.map((channel) => channelEntry(channel, context)))
-      : p('No channel is told.'),
+      : p('No channel is notified.'),
     hint(
       'To add one, link yourself, type ',
       ...typedAnywhere('channel'),
@@ -187,7 +187,7 @@ function channelEntry(
       'Remove this channel?',
       'Remove',
       chatName(name),
-      ' is told of no more requests of your account.',
+      ' will no longer be notified of requests of your account.',
     )
     if (!sure) return
     await post('/account/channels/remove', { platform, tenant, channel }, okShape)
@@ -225,15 +225,11 @@ function linkedPerson(
 }
 
 /** What to do when the operator has not connected a platform. */
-function notSetUp(platform: string, heading: string, path: string): HTMLElement {
+function notSetUp(platform: string, path: string): HTMLElement {
   return el(
     'div',
     { class: 'not-set-up' },
-    p(`${platform} is not set up on this service. Whoever runs it can connect it with a few settings.`),
-    hint(
-      `The README of Countersign says how, under “${heading}”; the details are in `,
-      el('code', {}, path),
-      '.',
-    ),
+    p(`${platform} is not set up on this service. Its operator can connect it with a few settings.`),
+    hint(el('code', {}, path), ' of Countersign says how.'),
   )
 }

@@ -44,14 +44,14 @@ function webhooksSection(
   const none = p('There is no webhook yet. Create the first one below, and send it a test.')
   const part = section(
     'Webhooks',
-    'Your own systems are told of what happens in this account, by signed calls to an address of yours.',
+    'Your own systems learn what happens in this account from signed calls to an address of yours.',
   )
   part.body.append(
     webhooks.length > 0
       ? el('ul', { class: 'entries' }, ...webhooks.map((webhook) => webhookEntry(webhook, context)))
       : none,
     hint(
-      'What became of the callback of a single request stands on the page of that request, under ',
+      'The callback of a single request is listed on the page of that request, under ',
       link(context.href('/requests'), 'Requests'),
       '.',
     ),
@@ -99,7 +99,7 @@ function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElem
   if (first.data.length === 0) return undefined
   const part = section(
     'Given up',
-    'Nobody took these callbacks and events. When their receiver works again, replay them: they keep their ids.',
+    'No receiver accepted these callbacks and events. When the receiver works again, replay them: they keep their ids.',
   )
   const list = el('ul', { class: 'entries' })
   const add = (deliveries: readonly Delivery[]): HTMLElement | undefined => {
@@ -150,7 +150,7 @@ function webhookForm(part: Section, done: Done, made: () => void): HTMLElement {
     attributes: { type: 'url', maxlength: URL_LENGTH, autocomplete: 'off', required: true },
   })
   const events = allOrSome({
-    legend: 'What it is told of',
+    legend: 'Events it receives',
     all: 'All events, also those of later versions',
     some: 'Only these',
     isAll: true,

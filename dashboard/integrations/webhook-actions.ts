@@ -86,7 +86,7 @@ async function drop(webhook: Webhook, path: string, after: After): Promise<void>
     'Delete this webhook?',
     'Delete',
     callerText(webhook.url),
-    ' is told of nothing any more, and what is on its way to it is dropped. This cannot be undone.',
+    ' will receive no more events, and those on their way to it are dropped. This cannot be undone.',
   )
   if (!sure) return
   await remove(path, okShape)
@@ -103,10 +103,10 @@ export function webhookState(state: Webhook['state']): HTMLElement {
   return el('span', { class: 'tag warn' }, state === 'disabled' ? 'Switched off' : 'Deleted')
 }
 
-/** What it is told, and whatever is unusual about it. */
+/** Which events it receives, and whatever is unusual about it. */
 export function webhookHints(webhook: Webhook): HTMLElement[] {
   const { url, events, state, disabled_at, previous_secret_valid_until: until } = webhook
-  const hints = [hint(`Told of ${eventsOf(events)}.`), ...textWarnings(url)]
+  const hints = [hint(`Events: ${eventsOf(events)}.`), ...textWarnings(url)]
   if (state === 'disabled') {
     hints.push(
       el(
@@ -130,10 +130,10 @@ export const EVENTS = EVENT_TYPES.filter(
 )
 
 const WORDS: Record<EventType, string> = {
-  'approval.created': 'Somebody asks for an approval',
+  'approval.created': 'An approval is requested',
   'approval.approved': 'A request is approved',
   'approval.rejected': 'A request is rejected',
-  'approval.expired': 'Nobody decided in time, or the request was withdrawn',
+  'approval.expired': 'A request expired without a decision, or was withdrawn',
   'approval.reminded': 'Approvers were reminded',
   'bootstrap.requested': 'An agent asks for an API key',
   'bootstrap.approved': 'The owner consented to such a key',

@@ -39,7 +39,7 @@ function aboutSection(webhook: Webhook, context: PageContext, look: () => void):
     facts(
       ['Address', el('span', { class: 'mono' }, callerText(webhook.url))],
       ['State', webhookState(webhook.state)],
-      ['Told of', eventsOf(webhook.events)],
+      ['Events', eventsOf(webhook.events)],
       ['Created', moment(webhook.created_at)],
     ),
     // The first hint repeats the events.
@@ -57,7 +57,7 @@ function aboutSection(webhook: Webhook, context: PageContext, look: () => void):
 }
 
 const ABOUT = 'A test is a real delivery: it is signed, and stands in the log below.'
-const DELETED = 'It is told of nothing any more. Its log stays readable for 90 days.'
+const DELETED = 'It receives no more events. Its log stays readable for 90 days.'
 
 const POLL_MS = 3000
 

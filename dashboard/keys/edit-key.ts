@@ -35,7 +35,7 @@ export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<vo
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: key.name },
   })
   const sourceControl = checkBox('For a source-control integration', {
-    hint: 'All its requests are high impact: whoever has a passkey must use it.',
+    hint: 'All its requests are high impact: approvers who have a passkey must use it.',
     checked: key.source_control,
   })
   const policy = policyFields(account, key.policy)
@@ -52,7 +52,7 @@ export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<vo
       if (await save(key.id, change, purpose)) await done('The API key is changed.')
     } catch (error) {
       if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
-      panel.slot.show('error', `with these rules nobody could approve what this key asks. ${WAYS_OUT}`)
+      panel.slot.show('error', `with these rules no one could approve what this key asks. ${WAYS_OUT}`)
     }
   }
   panel.show(
@@ -121,7 +121,7 @@ function policyFields(account: AccountPolicy, policy: KeyPolicy | null): PolicyF
   )
   const impact = checkBox(
     'Every request is high impact',
-    forced(account.high_impact, policy?.high_impact, 'Whoever has a passkey must use it.'),
+    forced(account.high_impact, policy?.high_impact, 'Approvers who have a passkey must use it.'),
   )
   const element = el(
     'fieldset',

@@ -58,7 +58,7 @@ function newKeyView(
         {},
         'Read the decision, with the id in place of ',
         el('code', {}, 'req_…'),
-        '. The call answers as soon as somebody decides.',
+        '. The call answers as soon as there is a decision.',
         command(read(rawKey, origin), 'the command that reads the decision'),
       ),
       el(
@@ -68,7 +68,7 @@ function newKeyView(
         command(verify(origin, sandbox), 'the command that checks the receipt'),
       ),
     ),
-    el('h3', {}, 'If it is told by callback'),
+    el('h3', {}, 'If it uses callbacks'),
     secretOnDemand(id),
     buttonRow(button('I saved the key', 'primary', done)),
   )
@@ -115,10 +115,10 @@ function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true },
   })
   const sandbox = checkBox('Sandbox key: every request is a dry run', {
-    hint: 'Nobody is asked; its receipts say that they are of the sandbox.',
+    hint: 'No approver is asked; its receipts say that they come from the sandbox.',
   })
   const sourceControl = checkBox('For a source-control integration', {
-    hint: 'All its requests are high impact: whoever has a passkey must use it.',
+    hint: 'All its requests are high impact: approvers who have a passkey must use it.',
   })
   const scopes = someOf({
     legend: 'What it may do',

@@ -37,7 +37,7 @@ export async function membersPage({ done, href }: PageContext): Promise<PageView
     get('/account/members', membersShape),
     get('/account/policy', policyShape),
   ])
-  const people = section('People', 'Who decides is set by the policy; being an approver alone names nobody.')
+  const people = section('People', 'The policy sets who decides; the role of approver alone does not.')
   people.body.append(
     ...policyWarnings(policy),
     el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, done))),
@@ -56,7 +56,7 @@ function whoDecides(members: readonly Member[]): string {
 /** Asks for whom to invite; shows the link that comes of it. */
 function inviteSection(done: Done): HTMLElement {
   const part = section(
-    'Invite somebody',
+    'Invite a person',
     'They get a link from you, with which they sign up or sign in, and accept.',
   )
   const email = field({
@@ -85,7 +85,7 @@ function inviteSection(done: Done): HTMLElement {
   }
   part.body.append(
     form(
-      { class: 'stacked', 'aria-label': 'Invite somebody' },
+      { class: 'stacked', 'aria-label': 'Invite a person' },
       () => part.slot.attempt(invite, { email, name }),
       email.row,
       name.row,
@@ -105,7 +105,7 @@ function readEmail(email: Field): string | undefined {
 
 /** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what stays. */
 const OPEN_REQUESTS =
-  'Open requests that name them stay as they are: they can still decide them until they end. Whoever asked can withdraw those that must not wait.'
+  'Open requests that name them stay as they are: they can still decide them until they end. The caller can withdraw those that must not wait.'
 
 /** One person of the account, and what the owner can do about them. */
 function memberEntry(member: Member, done: Done): HTMLElement {
@@ -223,7 +223,7 @@ function linkView(who: Child, { url, expires_at }: InvitationLink, close: () => 
     p(
       'It is shown only now, and works once, until ',
       moment(expires_at),
-      '. Give it to them alone, by a way you trust. If they are new here, whoever opens it first signs up in their place; if they have signed up before, they sign in to accept.',
+      '. Give it to them alone, by a way you trust. If they are new here, the first person to open it signs up in their place; if they have signed up before, they sign in to accept.',
     ),
     secretBox(url, 'the invitation link'),
     buttonRow(button('I have handed it over', 'plain', close)),

@@ -18,7 +18,7 @@ export function cardState(state: string): string {
     shown: 'Up to date',
     behind: 'Shows an older state',
     not_sent: 'Not sent',
-    unreachable: 'Nobody there to send it to',
+    unreachable: 'No recipient found',
   }
   return words[state] ?? state
 }
@@ -34,7 +34,7 @@ export function outcomeWord(outcome: string): string {
     timeout: 'no answer in time',
     interrupted: 'interrupted',
     unsigned: 'could not be signed',
-    unreachable: 'nobody there',
+    unreachable: 'no recipient found',
     rate_limited: 'too many calls',
     failed: 'failed',
   }

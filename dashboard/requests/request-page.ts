@@ -84,7 +84,7 @@ function follow(
     const now = await look(first.id)
     if (signal.aborted) return false
     if (now === 'later') return true
-    if (now === 'anew' || stateOf(now) !== stateOf(before)) {
+    if (now === 'failed' || stateOf(now) !== stateOf(before)) {
       await done()
       return false
     }
@@ -97,12 +97,12 @@ function follow(
   })
 }
 
-/** The newest state; `later` when the service did not answer, `anew` when the page has to say what is wrong. */
-async function look(id: string): Promise<Review | 'later' | 'anew'> {
+/** The newest state; `later` when the service did not answer, `failed` when the page has to say what is wrong. */
+async function look(id: string): Promise<Review | 'later' | 'failed'> {
   try {
     return (await loadReview(id)).review
   } catch (error) {
-    return error instanceof RequestFailure && ![401, 404].includes(error.status) ? 'later' : 'anew'
+    return error instanceof RequestFailure && ![401, 404].includes(error.status) ? 'later' : 'failed'
   }
 }
 
@@ -175,10 +175,10 @@ interface Writing {
   person: WritePerson
 }
 
-/** Who was told of the request, and what came of it. */
+/** Who was notified of the request, and with what result. */
 function deliverySection(id: string, log: RequestLog, { href, person }: Writing): HTMLElement {
   const part = section(
-    'Who was told',
+    'Who was notified',
     'The callback of the request, your webhooks, and messages in chat. What a receiver answered is not kept, only its kind.',
   )
   part.body.append(...(log.quiet ?? []).map((quiet) => quietNote(quiet, person)))

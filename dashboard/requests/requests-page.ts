@@ -215,7 +215,7 @@ function decidedCell(
   person: WritePerson,
 ): Child[] {
   if (decision === undefined) {
-    if (status !== 'pending') return [el('span', { class: 'hint' }, 'By nobody')]
+    if (status !== 'pending') return [el('span', { class: 'hint' }, 'No decision')]
     return [
       quorum.needed > 1 && el('div', {}, `${quorum.approved} of ${quorum.needed} approvals`),
       el('div', { class: 'hint' }, 'Open until ', moment(expires_at)),

@@ -13,7 +13,7 @@ export function policyWarnings({ reachable, approvers }: Policy): HTMLElement[] 
     warnings.push(
       notice(
         'warning',
-        `Under this policy nobody can approve now, and new requests are refused. ${WAYS_OUT}`,
+        `Under this policy no one can approve now, and new requests are refused. ${WAYS_OUT}`,
       ),
     )
   if (gone.length > 0)

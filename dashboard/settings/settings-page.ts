@@ -86,9 +86,9 @@ function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
           { class: 'field-error' },
           'The quota is used up: new requests are refused until ',
           moment(resets_at),
-          '. Whoever runs this service can raise it.',
+          '. The operator of this service can raise it.',
         )
-      : hint('It begins anew ', moment(resets_at), '.'),
+      : hint('It resets ', moment(resets_at), '.'),
   )
   return part.element
 }
@@ -102,11 +102,11 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
   const who = approverBoxes(policy, members)
   const quorum = quorumField('Approvals needed', 'How many different people must approve.', policy.quorum)
   const passkeys = checkBox('Passkeys only', {
-    hint: 'Nobody can decide with a code from an authenticator app.',
+    hint: 'A code from an authenticator app is not accepted for a decision.',
     checked: policy.passkey_only,
   })
   const impact = checkBox('Every request is high impact', {
-    hint: 'Whoever has a passkey must use it. Callers can mark single requests, too.',
+    hint: 'Approvers who have a passkey must use it. Callers can also mark single requests.',
     checked: policy.high_impact,
   })
   const reminders = reminderField(policy.reminders)
@@ -128,7 +128,7 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
       await put('/account/policy', { ...rules, proof }, policyShape)
     } catch (error) {
       if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
-      return part.slot.show('error', `with this policy nobody could approve anything. ${WAYS_OUT}`)
+      return part.slot.show('error', `with this policy no one could approve anything. ${WAYS_OUT}`)
     }
     await done('The policy is saved.')
   }
@@ -208,7 +208,11 @@ function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxe
     'fieldset',
     {},
     el('legend', {}, 'Approvers'),
-    hint(able.length === 1 ? 'Invite people on the members page to name more.' : 'Nobody ticked: you alone.'),
+    hint(
+      able.length === 1
+        ? 'Invite people on the members page to name more.'
+        : 'If no one is ticked, you alone decide.',
+    ),
     ...boxes.map(({ row }) => row),
   )
   return {

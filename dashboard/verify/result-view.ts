@@ -113,7 +113,7 @@ function approvedWords(examination: Examination): HTMLElement | undefined {
     hint(
       intent === undefined
         ? 'As it stands next to the receipt. It fits the short hash of 64 bits, which is a hint and no proof.'
-        : 'The signature covers exactly this text. Whether it is true what the text says, nobody has checked.',
+        : 'The signature covers exactly this text. Whether what the text says is true has not been checked.',
     ),
     callerQuote(action).element,
     detailsOf(examination),

@@ -3,7 +3,7 @@ import type { Examination } from '../../src/signing/examine-receipt.ts'
 import { RECEIPT_CHECKS, type ReceiptCheck } from '../../src/signing/receipt-checks.ts'
 import { type Report, whoActed } from './check-receipts.ts'
 
-/** The first thing people are told. */
+/** The first thing the page says. */
 export interface Verdict {
   kind: 'approved' | 'rejected' | 'sandbox' | 'invalid'
   heading: string
@@ -80,7 +80,7 @@ function cautionsOf({ main, votes }: Report): string[] {
 
 /** Why 16 characters of a hash are not enough (T69). */
 export const WEAK_HASH =
-  'The action only fits a short hash of 64 bits. Whoever wrote it could have prepared a second text with the same one, so this is a hint and no proof.'
+  'The action only fits a short hash of 64 bits. Its author could have prepared a second text with the same one, so this is a hint and no proof.'
 
 /** One line of the list of checks. */
 export interface CheckLine {

@@ -129,7 +129,7 @@ class Bench {
 
 /**
  * Takes a key set that the visitor saved earlier: from then on nothing is fetched, and the service can no longer choose the
- * keys it is checked by. `changed` is told the keys, or undefined when they are put away again.
+ * keys it is checked by. `changed` gets the keys, or undefined when they are put away again.
  */
 function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>): HTMLElement {
   const jwks = field({

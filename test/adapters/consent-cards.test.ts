@@ -41,7 +41,7 @@ describe('the card of an agent that asks for a key', () => {
       shownText(drawSlack(view(sampleBootstrap())).blocks),
       cardText(drawTeams(view(sampleBootstrap())).card),
     ]) {
-      expect(text).toContain('ask for approvals in the name of your account; read what became of them')
+      expect(text).toContain('ask for approvals in the name of your account; read their outcome')
       expect(text).toContain('10 min to decide')
     }
   })

@@ -57,9 +57,9 @@ describeInBrowser('the audit log', () => {
       'You voted on the request: rejected.',
       'Ann made you auditor.',
       'The person usr_new joined as approver.',
-      'Nobody decided the request in time.',
-      'Somebody checked the receipt: unknown.',
-      'Somebody in chat (slack:T1:U1) linked a chat identity.',
+      'The request expired without a decision.',
+      'A visitor checked the receipt: unknown.',
+      'A chat user (slack:T1:U1) linked a chat identity.',
       'The command line created the API key key_other.',
     ])
     expect(await entries().first().innerText()).toContain('from 203.0.113.9')

@@ -5,7 +5,7 @@ import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const STAY =
-  'Open requests that name them stay as they are: they can still decide them until they end. Whoever asked can withdraw those that must not wait.'
+  'Open requests that name them stay as they are: they can still decide them until they end. The caller can withdraw those that must not wait.'
 
 describeInBrowser('whoever confirms a change reads all of it first', () => {
   const area = peopleArea()
@@ -63,13 +63,13 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     expect(await asked()).toBe('Confirm that you take the invitation of Cy back.')
     await press('Cancel')
     await page.getByLabel('E-mail address').fill('dee@example.com')
-    await page.getByRole('form', { name: 'Invite somebody' }).getByLabel('Role').selectOption('Auditor')
+    await page.getByRole('form', { name: 'Invite a person' }).getByLabel('Role').selectOption('Auditor')
     await press('Invite')
     expect(await asked()).toBe('Confirm that you invite dee@example.com as an auditor.')
     await confirm()
     await page.getByText('Hand this link to').waitFor()
     const text = await page.locator('main').innerText()
-    expect(text).toContain('If they are new here, whoever opens it first signs up in their place')
+    expect(text).toContain('If they are new here, the first person to open it signs up in their place')
     expect(text).toContain('if they have signed up before, they sign in to accept')
   })
 
@@ -110,7 +110,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     const said = page.getByRole('alert').filter({ hasText: 'Not done:' })
     await said.waitFor()
     expect(await said.innerText()).toBe(
-      'Not done: with this policy nobody could approve anything. Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.',
+      'Not done: with this policy no one could approve anything. Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.',
     )
     expect(await done.count()).toBe(0)
     expect(await page.getByLabel('Passkeys only').isChecked()).toBe(true)
@@ -121,11 +121,11 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     await open('/members')
     const people = page.getByRole('region', { name: 'People' })
     expect(await people.innerText()).toContain('Only you can be named as an approver.')
-    expect(await people.innerText()).not.toContain('nobody can approve')
+    expect(await people.innerText()).not.toContain('no one can approve')
     area.policy.reachable = false
     await open('/members')
     expect(await people.innerText()).toContain(
-      'Under this policy nobody can approve now, and new requests are refused.',
+      'Under this policy no one can approve now, and new requests are refused.',
     )
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)

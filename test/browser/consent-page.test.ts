@@ -124,7 +124,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     const link = page().getByRole('link', { name: 'Look and decide', description: 'Release agent' })
     await link.waitFor()
     expect(await link.getAttribute('href')).toBe(PATH)
-    expect(await page().locator('#announcements').innerText()).toBe('Somebody asks for an API key')
+    expect(await page().locator('#announcements').innerText()).toBe('An agent asks for an API key')
     state().waiting = []
     await link.waitFor({ state: 'hidden' })
   })

@@ -4,7 +4,7 @@ import { describeInBrowser } from '../support/browser.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const DEAD: [path: string, advice: string][] = [
-  ['/setup', 'Nobody signed up yet? Restart the service: it then prints a new link.'],
+  ['/setup', 'Not signed up yet? Restart the service: it then prints a new link.'],
   ['/enroll', 'Not enrolled yet? Ask the person who sent you the link for a new one.'],
 ]
 

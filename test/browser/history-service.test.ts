@@ -84,7 +84,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     expect(await cleo.page.locator('.votes').innerText()).toContain('Looks right.')
 
     await ana.page.goto(`/requests/${both}`)
-    await heading(ana, 'Who was told').waitFor()
+    await heading(ana, 'Who was notified').waitFor()
     expect(await axeViolations(ana.page)).toEqual([])
     const record = await saved(ana, () =>
       ana.page.getByRole('button', { name: 'Download the whole record' }).click(),

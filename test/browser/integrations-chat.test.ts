@@ -28,10 +28,10 @@ describeInBrowser('chat on the page of integrations', () => {
   it('says of a service without chat what its operator can do, and offers nothing that does not work', async () => {
     await open()
     expect(await text('Slack')).toContain('Slack is not set up on this service.')
-    expect(await text('Slack')).toContain('under “Cards in Slack”; the details are in docs/slack.md.')
-    expect(await text('Microsoft Teams')).toContain('the details are in docs/teams.md.')
+    expect(await text('Slack')).toContain('docs/slack.md of Countersign says how.')
+    expect(await text('Microsoft Teams')).toContain('docs/teams.md of Countersign says how.')
     expect(await page.getByRole('link', { name: /Add/ }).count()).toBe(0)
-    expect(await part('Channels told of every request').count()).toBe(0)
+    expect(await part('Channels notified of every request').count()).toBe(0)
   })
 
   it('says that the one workspace is fixed by the operator', async () => {
@@ -47,7 +47,7 @@ describeInBrowser('chat on the page of integrations', () => {
   it('says that Slack has not named the workspace yet, and what helps', async () => {
     area.apps.slack = { configured: true, mode: 'one', installations: [] }
     await open()
-    expect(await text('Slack')).toContain('Slack has not said yet which.')
+    expect(await text('Slack')).toContain('Slack has not said which one yet.')
     expect(await text('Slack')).toContain('npx countersign doctor')
   })
 
@@ -108,15 +108,15 @@ describeInBrowser('chat on the page of integrations', () => {
     area.apps.slack = { configured: true, mode: 'one', installations: [] }
     suite.server().state.chat.channels = [SAMPLE_CHANNEL]
     await open()
-    expect(await text('Channels told of every request')).toContain('#deploys Slack workspace Example Ltd')
+    expect(await text('Channels notified of every request')).toContain('#deploys Slack workspace Example Ltd')
     await page.getByRole('button', { name: 'Remove #deploys' }).click()
     const sent = page.waitForRequest('**/account/channels/remove')
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     const { platform, tenant, channel } = SAMPLE_CHANNEL
     expect((await sent).postDataJSON()).toEqual({ platform, tenant, channel })
     await page.getByText('The channel is removed.').waitFor()
-    expect(await text('Channels told of every request')).toContain('No channel is told.')
-    expect(await text('Channels told of every request')).toContain('type /countersign channel in Slack')
+    expect(await text('Channels notified of every request')).toContain('No channel is notified.')
+    expect(await text('Channels notified of every request')).toContain('type /countersign channel in Slack')
   })
 
   it('does not take the webhooks with it when it cannot be read', async () => {

@@ -41,7 +41,7 @@ describeInBrowser('webhooks of a real service', () => {
     await row.getByText('2 attempts').waitFor()
 
     await page.getByRole('link', { name: 'its request' }).first().click()
-    await page.getByText('Who was told').waitFor()
+    await page.getByText('Who was notified').waitFor()
   })
 
   it('one whose receiver is gone for good is switched off, says why, and is switched on again', async () => {

@@ -196,7 +196,7 @@ describeInBrowser('the page of API keys', () => {
     await page.getByLabel('Passkeys only').check()
     await press('Save')
     await confirm()
-    await page.getByText('Not done: with these rules nobody could approve what this key asks.').waitFor()
+    await page.getByText('Not done: with these rules no one could approve what this key asks.').waitFor()
     expect(await page.getByLabel('Passkeys only').isChecked()).toBe(true)
   })
 

@@ -24,7 +24,7 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     await page.locator('h1').waitFor()
   }
   const confirm = async (): Promise<void> => {
-    await button('Confirm and tell the channel').click()
+    await button('Confirm and notify the channel').click()
     await page.getByText('Use a code instead').click()
     await page.getByLabel('Code from your authenticator app').fill('123456')
     await button('Confirm with the code').click()
@@ -34,12 +34,12 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     channel()
     await open()
     expect(await page.locator('h1').innerText()).toBe(
-      'Tell the channel #deploys of the Slack workspace Example Ltd of every request of the account of Ana Pereira, ana@example.com?',
+      'Notify the channel #deploys of the Slack workspace Example Ltd of every request of the account of Ana Pereira, ana@example.com?',
     )
     const text = await main()
-    expect(text).toContain('It is told action, requester and status, never the details.')
+    expect(text).toContain('It sees action, requester and status, never the details.')
     expect(text).toContain('continue only if you typed /countersign channel in Slack yourself a moment ago.')
-    expect(text).toContain('Everybody who is in this channel, now or later, reads what your account is asked')
+    expect(text).toContain('Everyone in this channel, now or later, sees what your account is asked')
   })
 
   it('channel: is added after a fresh proof for this link', async () => {
@@ -48,8 +48,8 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     const asked = page.waitForRequest('**/me/step-up/options')
     await confirm()
     expect((await asked).postDataJSON()).toEqual({ operation: 'chat.channel', target: sampleLink().id })
-    await page.getByRole('heading', { name: 'The channel will be told' }).waitFor()
-    expect(await page.locator('#announcements').innerText()).toBe('The channel will be told')
+    await page.getByRole('heading', { name: 'The channel will be notified' }).waitFor()
+    expect(await page.locator('#announcements').innerText()).toBe('The channel will be notified')
     expect(await main()).toContain(
       'Nothing arrives? Then add the Countersign app to the channel: type /invite @Countersign in it.',
     )
@@ -61,7 +61,7 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     channel()
     suite.server().state.signedIn = false
     await open()
-    expect(await page.locator('h1').innerText()).toBe('Sign in to tell a channel')
+    expect(await page.locator('h1').innerText()).toBe('Sign in to notify a channel')
     expect(await main()).toContain('It is about the channel #deploys of the Slack workspace Example Ltd.')
   })
 
@@ -70,13 +70,13 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     suite.server().state.chat.refuse = 'chat_link_not_yours'
     await open()
     await confirm()
-    await page.getByRole('heading', { name: 'Somebody else asked for this link' }).waitFor()
+    await page.getByRole('heading', { name: 'Someone else asked for this link' }).waitFor()
     expect(await main()).toContain('you are signed in as Ana Pereira, ana@example.com.')
     expect(await main()).toContain(
       'or type /countersign channel in Slack yourself to get a link of your own.',
     )
-    await button('Sign in as somebody else').click()
-    await page.getByRole('heading', { name: 'Sign in to tell a channel' }).waitFor()
+    await button('Sign in as someone else').click()
+    await page.getByRole('heading', { name: 'Sign in to notify a channel' }).waitFor()
     expect(suite.server().state.signedIn).toBe(false)
   })
 

@@ -44,7 +44,7 @@ describeInBrowser('linking a chat account', () => {
       'Link Ana P. in the Slack workspace Example Ltd to Ana Pereira, ana@example.com?',
     )
     expect(await page.locator('.notice.warning').innerText()).toBe(
-      'Careful: continue only if you typed /countersign link in Slack yourself a moment ago. Whoever holds this chat account will see what you are asked to approve. It can never approve anything.',
+      'Careful: continue only if you typed /countersign link in Slack yourself a moment ago. The holder of this chat account will see what you are asked to approve. It can never approve anything.',
     )
     expect(await page.locator('#signed-in').innerText()).toContain('ana@example.com')
     expect(await focused()).toBe(await page.locator('h1').textContent())
@@ -109,7 +109,7 @@ describeInBrowser('linking a chat account', () => {
 
   it('lets somebody else sign in, and asks again for them', async () => {
     await open()
-    await button('Sign in as somebody else').click()
+    await button('Sign in as someone else').click()
     await page.getByRole('heading', { name: 'Sign in to link your chat account' }).waitFor()
     expect(await page.locator('.notice').innerText()).toContain('you are signed out. The link is still here.')
     expect(await page.locator('#signed-in').innerText()).toBe('')
@@ -124,7 +124,7 @@ describeInBrowser('linking a chat account', () => {
     await button('Confirm and link').click()
     await page.getByRole('heading', { name: /to Bo, bo@example\.com\?$/ }).waitFor()
     expect(await page.getByRole('alert').innerText()).toContain(
-      'somebody else is signed in on this browser now. Look again whom this is about.',
+      'someone else is signed in on this browser now. Check again whom this is about.',
     )
     expect(suite.server().calls).not.toContain('POST /me/step-up/options')
     expect(uses()).toBe(0)
@@ -162,7 +162,7 @@ describeInBrowser('linking a chat account', () => {
     await button('I did not ask for this').click()
     await page.getByRole('heading', { name: 'Nothing was changed' }).waitFor()
     expect(await focused()).toBe('Nothing was changed')
-    expect(await page.locator('main').innerText()).toContain('tell whoever runs this service')
+    expect(await page.locator('main').innerText()).toContain('tell the operator of this service')
     expect(await page.getByRole('button').count()).toBe(0)
     expect(uses()).toBe(0)
   })

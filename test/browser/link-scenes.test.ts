@@ -32,7 +32,7 @@ const agree = async (page: Page): Promise<void> => {
   await page.getByText('Use a code instead').click()
   await page.getByLabel('Code from your authenticator app').fill('123456')
   await page.getByRole('button', { name: 'Confirm with the code' }).click()
-  await page.getByRole('heading', { name: /is linked|will be told|asked for|limit/ }).waitFor()
+  await page.getByRole('heading', { name: /is linked|will be notified|asked for|limit/ }).waitFor()
 }
 
 const SCENES: Record<string, Scene> = {
@@ -78,21 +78,21 @@ const SCENES: Record<string, Scene> = {
       await page.getByRole('heading', { name: 'Nothing was changed' }).waitFor()
     },
   },
-  'channel: the question': { prepare: channel, heading: /^Tell the channel #deploys of/ },
+  'channel: the question': { prepare: channel, heading: /^Notify the channel #deploys of/ },
   'channel: sign in first': {
     prepare: (state) => {
       signedOut(state)
       channel(state)
     },
-    heading: /^Sign in to tell a channel/,
+    heading: /^Sign in to notify a channel/,
   },
-  'channel: done': { prepare: channel, heading: /^Tell /, act: agree },
+  'channel: done': { prepare: channel, heading: /^Notify /, act: agree },
   'channel: of somebody else': {
     prepare: (state) => {
       channel(state)
       state.chat.refuse = 'chat_link_not_yours'
     },
-    heading: /^Tell /,
+    heading: /^Notify /,
     act: agree,
   },
   'browser: the question': { prepare: browser, heading: /^Make this browser known/ },

@@ -92,14 +92,16 @@ describeInBrowser('from a command in chat to the page and back', () => {
     await link(owner, 'U4')
     const url = await linkFor('U4', 'channel')
     await open(other, url)
-    await confirm(other, 'Confirm and tell the channel')
-    await other.page.getByRole('heading', { name: 'Somebody else asked for this link' }).waitFor()
+    await confirm(other, 'Confirm and notify the channel')
+    await other.page.getByRole('heading', { name: 'Someone else asked for this link' }).waitFor()
 
     const { page } = owner
     await open(owner, url)
-    expect(await page.locator('h1').innerText()).toContain('Tell the channel #deploys of the Slack workspace')
-    await confirm(owner, 'Confirm and tell the channel')
-    await page.getByRole('heading', { name: 'The channel will be told' }).waitFor()
+    expect(await page.locator('h1').innerText()).toContain(
+      'Notify the channel #deploys of the Slack workspace',
+    )
+    await confirm(owner, 'Confirm and notify the channel')
+    await page.getByRole('heading', { name: 'The channel will be notified' }).waitFor()
     await page.getByRole('link', { name: 'Go to your integrations' }).click()
     await page.getByRole('button', { name: 'Remove #deploys' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()

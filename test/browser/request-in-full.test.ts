@@ -57,7 +57,7 @@ describeInBrowser('one request in full', () => {
     const text = await main().innerText()
     expect(text).toContain('You can follow this request here, but not decide it.')
     expect(text).toContain('you are not one of its approvers')
-    expect(text).not.toContain('Who was told')
+    expect(text).not.toContain('Who was notified')
     expect(await visitor.page.locator(`a[href="/a/${ID}"]`).count()).toBe(0)
     expect(suite.server().calls.filter((call) => call.includes('deliveries'))).toEqual([])
   })

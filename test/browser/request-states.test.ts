@@ -20,7 +20,7 @@ const STATES: [name: string, review: Partial<Review>, heading: string, sentence:
     'expired',
     { status: 'expired', may_decide: false },
     'Expired without a decision',
-    'Nobody decided in time. Nothing was signed',
+    'The request expired without a decision. Nothing was signed',
   ],
   [
     'withdrawn',

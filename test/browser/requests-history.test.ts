@@ -42,7 +42,7 @@ describeInBrowser('the history of requests', () => {
     ])
       expect(rejected).toContain(text)
     expect(withdrawn).toContain('Withdrawn')
-    expect(withdrawn).toContain('By nobody')
+    expect(withdrawn).toContain('No decision')
     expect(withdrawn).not.toContain('High impact')
   })
 

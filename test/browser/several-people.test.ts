@@ -93,7 +93,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await confirm(owner.page)
     await owner.page.getByText('The member is removed.').waitFor()
     await owner.page.goto('/settings')
-    await owner.page.getByText('Under this policy nobody can approve now').waitFor()
+    await owner.page.getByText('Under this policy no one can approve now').waitFor()
     const refused = await fetch(`${suite.service().url}/api/v1/approvals/request`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },

@@ -142,7 +142,7 @@ describeInBrowser('the delivery log of a webhook', () => {
     area.deliveries = [sampleDelivery()]
     await open()
     expect(await page.getByRole('button', { name: /Replay|test|Rotate|Delete/ }).count()).toBe(0)
-    expect(await page.locator('main').innerText()).toContain('It is told of nothing any more.')
+    expect(await page.locator('main').innerText()).toContain('It receives no more events.')
     area.deliveries = []
     await open()
     await page.getByText('Nothing was sent to this webhook.').waitFor()

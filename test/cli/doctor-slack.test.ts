@@ -54,7 +54,7 @@ describe('countersign doctor slack', () => {
         name: 'Slack',
         status: 'fail',
         detail: 'not set up: no SLACK_ variable is set',
-        fix: 'Make the app: npx countersign slack manifest --socket\nThen set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README.md).',
+        fix: 'Make the app: npx countersign slack manifest --socket\nThen set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/slack.md).',
       },
     ])
     const { of } = await examine({ BASE_URL: 'https://approvals.example.com' })

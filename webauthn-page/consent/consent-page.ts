@@ -145,7 +145,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
     open &&
       notice(
         'warning',
-        'approve only if you started this agent or program yourself, and it shows you the code. Whoever asked for this knows your e-mail address; that is all.',
+        'approve only if you started this agent or program yourself, and it shows you the code. All that is known of the requester is that they know your e-mail address.',
       ),
     callerQuote(consent.client_name).element,
     statedFacts(consent),
@@ -166,7 +166,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
       el(
         'p',
         { class: 'asker' },
-        'Somebody asks for a key of your account. The name in the frame is an unverified name: anybody can call themselves that.',
+        'An agent or program asks for a key of your account. The name in the frame is an unverified name: anyone can call themselves that.',
       ),
     ),
     el('div', { class: 'request-columns' }, ...(open ? [text, panel] : [panel, text])),
@@ -204,7 +204,7 @@ function statedFacts(consent: Consent): HTMLElement {
 
 const SCOPES = new Map([
   ['approval:create', 'ask people for approvals in the name of your account'],
-  ['approval:read', 'read what became of them'],
+  ['approval:read', 'read their outcome'],
   ['approval:verify', 'verify receipts'],
 ])
 
@@ -239,12 +239,12 @@ function outcome({ status, collected, tries_left }: Consent): HTMLElement[] {
         'The agent gets its key when it asks next, within ten minutes. This page tells when that was, and from where. You can close it.',
       ),
     ]
-  if (status === 'expired') return [p('It ran out, or gave way to a newer request. Nobody got a key.')]
+  if (status === 'expired') return [p('It ran out, or gave way to a newer request. No key was given out.')]
   return tries_left <= 0
     ? [
         p(
-          'Nobody got a key. If you typed what your agent showed, have it ask again; if somebody told you what to type, tell whoever runs this service.',
+          'No key was given out. If you typed what your agent showed, have it ask again; if another person told you what to type, tell the operator of this service.',
         ),
       ]
-    : [p('Nobody got a key.')]
+    : [p('No key was given out.')]
 }

@@ -20,7 +20,7 @@ export function showStopped(error: unknown, invite: () => void, again: () => Pro
 export function showInvitation(focus: boolean, signedIn: (user: User) => void): void {
   const scene = plainScene(
     'Sign in to see this request',
-    lede('Somebody asks for your decision. What it is about is shown only to its approvers.'),
+    lede('Your decision is needed. What it is about is shown only to its approvers.'),
     signInPanel(signedIn),
   )
   showScene('Sign in', scene, { focus })
@@ -29,8 +29,8 @@ export function showInvitation(focus: boolean, signedIn: (user: User) => void): 
 function showNotFound(): void {
   const scene = plainScene(
     'No such request for you',
-    lede('It does not exist, or it asks somebody else. Check the link, or sign in as the person it names.'),
-    button('Sign in as somebody else', 'plain', async () => {
+    lede('It does not exist, or it asks someone else. Check the link, or sign in as the person it names.'),
+    button('Sign in as someone else', 'plain', async () => {
       await remove('/session', okShape).catch(() => {})
       location.reload()
     }),
@@ -43,7 +43,7 @@ function showMismatch(error: Error): void {
   const scene = plainScene(
     'Stopped for your safety',
     notice('error', error.message, ' Nothing was signed.'),
-    p('Do not approve this request any other way. Tell whoever runs this service what this page says.'),
+    p('Do not approve this request any other way. Tell the operator of this service what this page says.'),
   )
   showScene('Stopped', scene)
 }

@@ -60,7 +60,7 @@ function showDeadLink(): void {
     notice('error', 'the link has expired or was already used.'),
     signUpDone(),
     setup
-      ? p('Nobody signed up yet? Restart the service: it then prints a new link.')
+      ? p('Not signed up yet? Restart the service: it then prints a new link.')
       : p('Not enrolled yet? Ask the person who sent you the link for a new one.'),
   )
 }
@@ -141,7 +141,7 @@ function showSignIn(token: string, invitation: Invitation): void {
     el(
       'p',
       { class: 'note' },
-      'Not signed up yet? Somebody else invited you before: finish that invitation first, then open this link again.',
+      'Not signed up yet? You have an earlier invitation from another owner: finish that one first, then open this link again.',
     ),
   )
 }

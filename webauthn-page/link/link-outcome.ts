@@ -64,7 +64,7 @@ export function showFailure(error: unknown, again: () => Promise<void>): void {
 /** The chat account that asked for the link belongs to another person here. */
 export function showNotYours(link: ChatLink, user: User, change: () => Promise<void>): void {
   showStopped(
-    'Somebody else asked for this link',
+    'Someone else asked for this link',
     notice('error', 'you are signed in as ', ...whoIsHere(user), '. The link belongs to another person.'),
     p(
       'It was asked for by ',
@@ -74,7 +74,7 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
       ' yourself to get a link of your own.',
     ),
     ...linkWarnings(link),
-    buttonRow(button('Sign in as somebody else', 'primary', change)),
+    buttonRow(button('Sign in as someone else', 'primary', change)),
   )
 }
 
@@ -84,7 +84,7 @@ export function showDeclined(link: ChatLink): void {
     'Nothing was changed',
     lede('You can close this page. The link ends by itself at ', moment(link.expires_at), '.'),
     p(
-      'Did somebody send you the link? Then tell whoever runs this service: it can be an attempt to ',
+      'Did another person send you the link? Then tell the operator of this service: it can be an attempt to ',
       link.kind === 'browser' ? 'meddle with how you sign in.' : 'read what you are asked to approve.',
     ),
     p(linkTo('/account', 'Your account')),
@@ -100,12 +100,12 @@ export function showSignIn(link: ChatLink, signedIn: (user: User) => void, messa
   showScene(
     'Sign in',
     plainScene(
-      channel ? 'Sign in to tell a channel' : 'Sign in to link your chat account',
+      channel ? 'Sign in to notify a channel' : 'Sign in to link your chat account',
       message !== undefined && notice('info', message),
       lede(...about, ' Nothing is changed by signing in; you confirm on the next page.'),
       ...linkWarnings(link),
       signInPanel(signedIn),
-      hint('No account here yet? Ask whoever runs this service for an invitation.'),
+      hint('No account here yet? Ask the operator of this service for an invitation.'),
     ),
   )
 }
@@ -144,8 +144,8 @@ export function showLinked(link: ChatLink, user: User): void {
 
 export function showChannelAdded(link: ChatLink): void {
   showDone(
-    'The channel will be told',
-    notice('success', 'the channel ', ...channelOf(link), ' is told of every request of your account.'),
+    'The channel will be notified',
+    notice('success', 'the channel ', ...channelOf(link), ' is notified of every request of your account.'),
     el('h2', {}, 'What happens next'),
     el(
       'ul',

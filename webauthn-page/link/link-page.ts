@@ -126,7 +126,7 @@ class LinkPage {
 }
 
 const SESSION_ENDED = 'your session has ended. Sign in again; the link is still here.'
-const OTHER_PERSON = 'somebody else is signed in on this browser now. Look again whom this is about.'
+const OTHER_PERSON = 'someone else is signed in on this browser now. Check again whom this is about.'
 const UNCERTAIN =
   'the service did not answer, so it is not certain whether this was done. Check your connection and try again.'
 
@@ -137,7 +137,7 @@ function purposeOf(link: ChatLink): { operation: Operation; purpose: Child[] } {
         purpose: [
           'Confirm that the channel ',
           ...channelOf(link),
-          ' shall be told of every request of your account.',
+          ' shall be notified of every request of your account.',
         ],
       }
     : {
@@ -171,7 +171,7 @@ function showLinkQuestion(link: ChatLink, user: User, answers: Answers): void {
         'warning',
         'continue only if you typed ',
         ...typed(link),
-        ' yourself a moment ago. Whoever holds this chat account will see what you are asked to approve. It can never approve anything.',
+        ' yourself a moment ago. The holder of this chat account will see what you are asked to approve. It can never approve anything.',
       ),
       answerButtons('Confirm and link', answers),
       signedInAs(user, answers),
@@ -182,24 +182,24 @@ function showLinkQuestion(link: ChatLink, user: User, answers: Answers): void {
 /** What the channel would be told, and of whose account. */
 function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void {
   showScene(
-    'Tell a channel',
+    'Notify a channel',
     question(
       link,
       [
-        'Tell the channel ',
+        'Notify the channel ',
         ...channelOf(link),
         ' of every request of the account of ',
         ...whoIsHere(user),
         '?',
       ],
-      lede('It is told action, requester and status, never the details.'),
+      lede('It sees action, requester and status, never the details.'),
       notice(
         'warning',
         'continue only if you typed ',
         ...typed(link),
-        ' yourself a moment ago. Everybody who is in this channel, now or later, reads what your account is asked to approve. Nobody can approve anything there.',
+        ' yourself a moment ago. Everyone in this channel, now or later, sees what your account is asked to approve. Nothing can be approved there.',
       ),
-      answerButtons('Confirm and tell the channel', answers),
+      answerButtons('Confirm and notify the channel', answers),
       signedInAs(user, answers),
     ),
   )
@@ -220,7 +220,7 @@ function showBrowserQuestion(link: ChatLink, answers: Answers): void {
         ' yourself a moment ago, and only on a device of your own.',
       ),
       p(
-        'This signs nobody in: that still takes your e-mail address and a code. If somebody else signs in with codes on this browser, their codes stop working here.',
+        'This does not sign you in: that still takes your e-mail address and a code. If another person signs in with codes on this browser, their codes stop working here.',
       ),
       answerButtons('Make this browser known', answers),
     ),
@@ -256,6 +256,6 @@ function signedInAs(user: User, { change }: Answers): HTMLElement {
     'div',
     { class: 'signed-in-as' },
     p('You are signed in as ', ...whoIsHere(user), '.'),
-    button('Sign in as somebody else', 'quiet', change),
+    button('Sign in as someone else', 'quiet', change),
   )
 }

@@ -39,7 +39,7 @@ async function examine(): Promise<Check[]> {
 function howToBegin(baseUrl: string): string {
   return baseUrl.startsWith('https:')
     ? 'Make the app: npx countersign slack manifest\nThen set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET (docs/slack.md).'
-    : 'Make the app: npx countersign slack manifest --socket\nThen set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README.md).'
+    : 'Make the app: npx countersign slack manifest --socket\nThen set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/slack.md).'
 }
 
 /** Each question finds by itself that Slack does not answer. Told once is enough. */

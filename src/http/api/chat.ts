@@ -268,7 +268,7 @@ export const chatOperations = operations('Chat', {
   },
   'get /api/v1/account/channels': {
     id: 'listChatChannels',
-    summary: 'Channels told of every request',
+    summary: 'Channels notified of every request',
     access: SIGNED_IN,
     limited: true,
     answers: { '200': { schema: channelListAnswer, description: 'All of the account, at most 5.' } },

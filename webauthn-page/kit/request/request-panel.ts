@@ -45,7 +45,7 @@ function finalSentence(review: Review): string {
   if (review.status !== 'expired') return 'The decision is recorded.'
   return review.cancelled === true
     ? 'The caller took the request back. Nothing was signed and nothing is left to do.'
-    : 'Nobody decided in time. Nothing was signed; the caller has to ask again.'
+    : 'The request expired without a decision. Nothing was signed; the caller has to ask again.'
 }
 
 /** The service's reason in words that lead on. */
