@@ -1,4 +1,4 @@
-// How much script the two pages people wait for bring, and how soon they work on a slow device: the inbox of somebody signed
+// How much script the two pages people wait for bring, and how soon they work on a slow device: the inbox of a person signed
 // in with 20 requests waiting, and the page that decides one of them. Chromium with its CPU slowed down, nothing cached, by
 // loopback and as on slow 4G (150 ms to and fro, 1.6 Mbit/s). Milliseconds since navigation began, medians of 5 loads:
 //   painted      first contentful paint (the shell with its heading)

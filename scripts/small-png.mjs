@@ -6,7 +6,7 @@ const COMMON_COLOURS = 96
 const MOST_COLOURS = 256
 
 /**
- * Writes a browser's screenshot anew with a palette: a third of the size. Reads what Chromium writes, 8-bit RGB or RGBA
+ * Rewrites a browser's screenshot with a palette: a third of the size. Reads what Chromium writes, 8-bit RGB or RGBA
  * without interlacing (PNG, third edition, §11).
  */
 export function smallPng(png) {

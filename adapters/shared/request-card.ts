@@ -115,7 +115,7 @@ const COMMENT_LENGTH = 2000
 const NAME_LENGTH = 200
 
 /**
- * The service's own statements about the request, as lines: badges, who asks, what became of it, what to mind when reading.
+ * The service's own statements about the request, as lines: badges, who asks, the outcome, what to mind when reading.
  * Never inside the caller's frame (T44).
  */
 export interface HeadParts {

@@ -19,7 +19,7 @@ export function mountEvents(
   { log, clock }: Pick<FlowDeps, 'log' | 'clock'>,
   connect: (receiver: ExpressReceiver) => SlackApp,
 ): void {
-  // Anybody can post here: they must not fill the log.
+  // Open to the internet: strangers must not be able to fill the log.
   const refused = warnSeldom(log, 'a request that is not from slack was refused')
   app.post(PATH, (request, _response, next) => {
     const forgery = findForgery(request.headers, clock.now())

@@ -50,7 +50,7 @@ type Body = z.output<typeof bodySchema>
 /** Reads a body that Slack has signed (or sent over our own connection); pure, never throws. */
 export function readIncoming(input: unknown): Incoming {
   const body = bodySchema.safeParse(input).data
-  if (body === undefined) return { ...nobody, kind: 'other', name: '' }
+  if (body === undefined) return { ...unknownSender, kind: 'other', name: '' }
   const { kind, name } = kindOf(body)
   return {
     kind,
@@ -62,7 +62,7 @@ export function readIncoming(input: unknown): Incoming {
   }
 }
 
-const nobody = { tenant: undefined, user: undefined, channel: undefined, eventId: undefined }
+const unknownSender = { tenant: undefined, user: undefined, channel: undefined, eventId: undefined }
 
 function kindOf(body: Body): Pick<Incoming, 'kind' | 'name'> {
   if (body.event !== undefined) return { kind: 'event', name: body.event.type ?? '' }

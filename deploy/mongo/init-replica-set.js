@@ -7,7 +7,7 @@ const TRIES = 120
 
 const members = process.env.MONGO_MEMBERS.split(',')
 
-/** The `admin` database as root. @throws when nobody answers within two seconds */
+/** The `admin` database as root. @throws when there is no answer within two seconds */
 function connectAsRoot(hosts, options) {
   const password = encodeURIComponent(process.env.MONGO_ROOT_PASSWORD)
   return connect(`mongodb://root:${password}@${hosts}/admin?serverSelectionTimeoutMS=2000&${options}`)

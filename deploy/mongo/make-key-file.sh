@@ -12,5 +12,5 @@ if [ ! -s "$file" ]; then
   echo 'replica set key made'
 fi
 chown "$owner" "$file"
-# MongoDB refuses a key that anybody else may read.
+# MongoDB refuses a key that other users may read.
 chmod 400 "$file"

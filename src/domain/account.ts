@@ -1,7 +1,7 @@
 import type { ChatChannel } from './chat.ts'
 import type { Policy } from './policy.ts'
 
-/** A channel that is told of every request, with the names it had when it was added, in visible form. */
+/** A channel that is notified of every request, with the names it had when it was added, in visible form. */
 export interface AccountChannel extends ChatChannel {
   name?: string
   workspace?: string
@@ -25,7 +25,7 @@ export interface Account {
   name: string
   policy: Policy
   members: Member[]
-  /** Channels that are told of every request. */
+  /** Channels that are notified of every request. */
   channels: AccountChannel[]
   /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
   monthly_quota: number
@@ -40,7 +40,7 @@ export const MAX_MEMBERS = 50
 /** Channels an account may have told. */
 export const MAX_CHANNELS = 5
 
-/** Is this channel told of the account's requests? */
+/** Is this channel notified of the account's requests? */
 export function hasChannel(
   account: Account | undefined,
   { platform, tenant, channel }: ChatChannel,

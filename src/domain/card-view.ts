@@ -2,7 +2,7 @@ import type { Scope } from './api-key.ts'
 import type { FactorNotice } from './factor-notice.ts'
 import type { Outcome } from './receipt.ts'
 
-/** What became of the request, as a card says it. */
+/** The state of the request, as a card says it. */
 export type CardStatus =
   | { kind: 'pending' }
   | {
@@ -96,7 +96,7 @@ export type ReplyView =
       details: string
     }
 
-/** What became of an agent's request for a key, as a card says it. */
+/** The state of an agent's request for a key, as a card says it. */
 export type ConsentStatus =
   | { kind: 'pending' }
   | { kind: 'approved'; at: Date; method: string }
@@ -109,7 +109,7 @@ export type ConsentStatus =
   | {
       kind: 'collected'
       at: Date
-      /** Address of whoever has the key now. */
+      /** The address from which the key was collected. */
       address?: string
     }
 
@@ -145,7 +145,7 @@ export function isConsentView(view: object): view is ConsentView {
 }
 
 /**
- * What stays of a card in a chat that is not, or no longer, the approver's: our words alone. Whoever reads that chat learns
+ * What stays of a card in a chat that is not, or no longer, the approver's: our words alone. A person who reads that chat learns
  * nothing more about the request (T37).
  */
 export interface MovedView {
@@ -167,7 +167,7 @@ export interface NoticeView {
   request_id: string
   version: 1
   notice: FactorNotice
-  /** `<BASE_URL>/account`: what to do if it was somebody else. */
+  /** `<BASE_URL>/account`: what to do if it was another person. */
   links: { details: string }
 }
 

@@ -6,9 +6,9 @@ import { visibleString } from './text.ts'
 export interface FactorNotice {
   type: AuditType
   at: Date
-  /** From where; absent when somebody else did it, whose place is theirs to tell, when nobody did, or it is not known. */
+  /** From where; absent when another person did it, whose address is private, when the service did, or when it is not known. */
   address?: string
-  /** Somebody else did it. */
+  /** Another person did it. */
   by_other?: true
   /** The name of what changed, in the words it was given: a passkey's, a device's. */
   name?: string
@@ -23,7 +23,7 @@ interface Words {
   more?: string
 }
 
-/** What is told, and how it is called. Being listed here is what makes an entry a notice. */
+/** The changes that make a notice, and their names. Being listed here is what makes an entry a notice. */
 const WORDS: Partial<Record<AuditType, Words>> = {
   'factor.passkey_added': { heading: 'A passkey was added to your account' },
   'factor.passkey_removed': { heading: 'A passkey was removed from your account' },
@@ -80,7 +80,7 @@ export function noticeSentences({ type, at, address, by_other, name }: FactorNot
 export const NOTICE_ADVICE =
   'If this was not you, open your account, remove what you do not know and end the other sessions.'
 
-/** A name that somebody gave, on one line and in visible form. */
+/** A name that a person gave, on one line and in visible form. */
 export function noticeName(name: string): string {
   return shortLine(visibleString(name), NAME_LENGTH)
 }
@@ -96,8 +96,8 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 
 /**
  * The notices that entries written together are worth. Enrolling adds a factor, and a delegate stands in the trail of every
- * account they decide in: each is told once.
- * Whoever was only invited is told nothing: they have not said that they want to hear from that account.
+ * account they decide in: each makes one notice.
+ * A person who was only invited gets none: they have not said that they want to hear from that account.
  * @returns nothing for every other entry
  */
 export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {

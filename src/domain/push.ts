@@ -38,7 +38,7 @@ export interface PushDevice {
   audit: AuditEntry[]
 }
 
-/** Browsers that one person can have told of what waits. */
+/** Browsers in which one person can have notifications of what waits. */
 export const MOST_PUSH_DEVICES = 10
 
 /** What a push tells of. Its words are drawn when it is sent, from what is stored then. */

@@ -11,7 +11,7 @@ interface StreamEvent {
 
 /** An open stream of server-sent events. */
 export interface EventStream {
-  /** Resolves when the event is on its way, or nobody reads any more: the next one is not made before. */
+  /** Resolves when the event is on its way, or the client is gone: the next one is not made before. */
   send(event: StreamEvent): Promise<void>
   end(): void
 }

@@ -24,13 +24,13 @@ export interface Notice {
 /** What mounted routes may ask of the HTTP edge. */
 export interface Edge {
   /**
-   * Whose session cookie comes along, counted against that person's limit; undefined when nobody is signed in.
+   * Whose session cookie comes along, counted against that person's limit; undefined when no one is signed in.
    * @throws Refusal `rate limit exceeded`
    */
   visitor(request: Request, response: Response): Promise<{ sessionId: string; owner: Owner } | undefined>
   /**
    * A route for people: shows what the handler answers, if it does not answer itself. A refusal is a page too, under
-   * `about`, with its status; whoever does not ask for HTML gets it as the JSON of every refusal.
+   * `about`, with its status; a client that does not ask for HTML gets it as the JSON of every refusal.
    */
   page(
     about: Pick<Notice, 'title' | 'link'>,

@@ -28,7 +28,7 @@ recordSchema.index({ 'entry.type': 1, _id: -1 })
 /** Foreign documents have other ids; a number so large that it has no successor must not become the head either. */
 const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 
-/** Linking to it would hide that somebody put it there. */
+/** Linking to it would hide that it was put there from outside. */
 const NO_HEAD = 'the audit trail ends in a document that is no record; run: countersign audit check'
 
 /** The audit trail on mongoose; its documents are inserted and read, never changed. */

@@ -8,7 +8,7 @@ export interface StoreClock extends Clock {
 
 const REFRESH_MS = 30_000
 
-/** Above this the operator is told: receipts stay right, but the machine's own logs will not (T75). */
+/** Above this the operator gets a warning: receipts stay right, but the machine's own logs will not (T75). */
 const SKEW_WARNING_MS = 2_000
 
 /**

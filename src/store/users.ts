@@ -218,7 +218,7 @@ async function takeTotpStep(users: Users, userId: string, step: number, tried: T
   const filter = {
     _id: userId,
     'totp.last_step': trusted({ $lt: step }),
-    // Codes set up anew have another seed; codes disabled since the try stay disabled.
+    // Codes that were set up again have another seed; codes disabled since the try stay disabled.
     'totp.sealed_seed': tried.sealed_seed,
     'totp.disabled_at': tried.disabled_at,
   }

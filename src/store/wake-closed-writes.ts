@@ -11,8 +11,8 @@ export type TopologyNews = Pick<mongo.MongoClient, 'on'>
 
 /**
  * Lets commands fail that are written to a store connection in the very moment it closes. The driver (mongodb 7.8) then waits
- * for the socket to drain, which a destroyed socket never does. When a store dies all its sockets close at once, and whoever
- * hit that moment would hang for ever: the driver's own monitor too, after which nothing finds the store again.
+ * for the socket to drain, which a destroyed socket never does. When a store dies all its sockets close at once, and a caller
+ * that hits that moment would hang for ever: the driver's own monitor too, after which nothing finds the store again.
  * Call it before connecting.
  * @returns a function to call with the client before it has met the store; all servers it ever finds are covered, not only
  * those that its address names

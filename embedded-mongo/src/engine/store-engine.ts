@@ -86,7 +86,7 @@ export class StoreEngine implements CollectionHost {
   }
 
   /**
-   * Makes all changes since the last commit durable. If that fails they are undone: memory is read anew
+   * Makes all changes since the last commit durable. If that fails they are undone: memory is read again
    * from the file, so that nothing is ever shown that a restart would not show.
    * @throws Error the cause of the failure
    */
@@ -103,7 +103,7 @@ export class StoreEngine implements CollectionHost {
   }
 
   /**
-   * Keeps what is complete and reads memory anew, after a defect broke a command off half-way. A failure
+   * Keeps what is complete and reads memory again, after a defect broke a command off half-way. A failure
    * on the way is thrown by the next {@link commit}, so that nothing of this batch is acknowledged.
    */
   recover(): void {

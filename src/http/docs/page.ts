@@ -13,7 +13,7 @@ import {
 } from './document.ts'
 import { type Html, html, inline, jsonBlock, prose } from './html.ts'
 
-/** The interface as a page for people: no script, the same for everybody. @param styleHref address of the stylesheet */
+/** The interface as a page for people: no script, the same for everyone. @param styleHref address of the stylesheet */
 export function renderDocs(json: unknown, styleHref: string): string {
   const openapi = readDocument(json)
   const { title, version, description } = openapi.info

@@ -103,7 +103,7 @@ function refuseForeignOrigin(request: Request, baseUrl: string, byCookie: boolea
   if (byCookie && (origin === undefined || !isJson(request))) throw refusal('csrf_refused')
 }
 
-/** The check for routes that are open to everybody: sign-in and enrolment. */
+/** The check for routes that are open to everyone: sign-in and enrolment. */
 export function sameOrigin({ settings }: { settings: { baseUrl: string } }): RequestHandler {
   return (request, _response, next) => {
     const kinds = ['session', 'device'] as const

@@ -17,7 +17,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 
-/** An account and its requests, for everybody in it as far as their role goes; its name for its owner to change. */
+/** An account and its requests, for all its people as far as their role goes; its name for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()

@@ -162,10 +162,10 @@ function decodeAuditCursor(text: string, byTime: boolean): AuditPosition {
   return position
 }
 
-/** A reader who takes nothing for this long is cut off, so that nobody holds a file open for ever (T67). */
+/** A reader who takes nothing for this long is cut off, so that no client holds a file open for ever (T67). */
 const STALL_MS = 60_000
 
-/** What the client is told of the file. */
+/** What the client learns about the file. */
 interface FileFacts {
   /** Media type. */
   type: string

@@ -26,7 +26,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 
-/** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everybody; a person decides. */
+/** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everyone; a person decides. */
 export function bootstrapRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.post('/', limitByAddress(deps, 'bootstrap'), jsonBody, start(deps))
@@ -61,7 +61,7 @@ function status(deps: HttpDeps): Handler<typeof bootstrapStatusAnswer, WithId> {
     const polled = await pollBootstrap(deps, { bootstrapId: request.params.id, verifier, address })
     response.json(presentPoll(polled))
     if (polled.api_key === undefined) return
-    // After the answer, so that a crash in between costs nobody the key. The sweep notes what is not noted here.
+    // After the answer, so that a crash in between does not lose the key. The sweep notes what is not noted here.
     await noteCollection(deps, polled.bootstrap, address).catch((error: unknown) =>
       deps.log.warn({ error, bootstrap: polled.bootstrap.id }, 'a collected key was not noted yet'),
     )

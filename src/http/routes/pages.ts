@@ -44,7 +44,7 @@ export function pageRoutes(
   return router
 }
 
-/** Paths under which programs ask, also when somebody opens one in a browser. */
+/** Paths under which programs ask, also when one is opened in a browser. */
 const FOR_PROGRAMS = /^\/+(?:api|assets|slack|\.well-known)(?:\/|$)/i
 
 /**
@@ -56,7 +56,7 @@ function noSuchPage(root: string): RequestHandler {
   return async (request, response, next) => {
     if (FOR_PROGRAMS.test(request.path) || !['GET', 'HEAD'].includes(request.method)) return next()
     response.vary('Accept')
-    // Whoever takes anything (curl, scripts) is no browser that opens a page.
+    // A client that takes anything (curl, scripts) is no browser that opens a page.
     if (request.accepts(['json', 'html']) !== 'html') return next()
     const html = await readFile(join(root, 'index.html')).catch(() => undefined)
     // Pages that were not built are not there, either.

@@ -27,7 +27,7 @@ export function pushRoutes(deps: HttpDeps): Router {
   router.get('/', person, list(deps))
   router.post('/', person, jsonBody, add(deps))
   router.post('/:id/remove', person, jsonBody, remove(deps))
-  // Each test waits on somebody else's server, beside what the workers send there (T9).
+  // Each test waits on a foreign server, beside what the workers send there (T9).
   router.post('/:id/test', requireSession(deps), limitByPerson(deps, 'push_test'), jsonBody, test(deps))
   return router
 }

@@ -8,7 +8,7 @@ import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 
-/** Public: anybody may verify a receipt and fetch the keys. */
+/** Public: anyone may verify a receipt and fetch the keys. */
 export function verificationRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.get('/api/v1/approvals/:id/verify', limitByAddress(deps, 'verify'), verify(deps))

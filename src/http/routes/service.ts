@@ -36,7 +36,7 @@ const POLICY = [
 /** A year; the address changes with the text. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everybody, made with the first question. */
+/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everyone, made with the first question. */
 export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
   const router = Router()
   router.get('/openapi.json', document(deps.openapi))
@@ -54,7 +54,7 @@ function document(openapi: object): RequestHandler {
   }
 }
 
-/** Not `no-store` as the API: nothing in it is anybody's own. It is asked for again each time, and mostly answered 304. */
+/** Not `no-store` as the API: nothing in it is private. It is asked for again each time, and mostly answered 304. */
 function docs(openapi: object): RequestHandler {
   const made = once(() => renderDocs(openapi, DOCS_STYLE_PATH))
   return (_request, response) => {
