@@ -158,7 +158,7 @@ async function runListeners(parts: AnsweringParts, running: Run): Promise<void> 
   if (!reply.given()) await logAndTell(parts, about, tell, unknownOf(incoming))
 }
 
-/** Bolt would acknowledge it before anybody has done anything: what then fails would be lost, as Slack sends it no more. */
+/** Bolt would acknowledge it before anything is done: what then fails would be lost, as Slack does not send it again. */
 async function runEvent(
   { seen, log }: AnsweringParts,
   { event, run, incoming, delivery, reply, about }: Run,

@@ -45,7 +45,7 @@ async function pressed(parts: AnsweringParts, click: BotClick): Promise<ClickAns
   return 'words' in answer ? answer : { card: answer.message.card }
 }
 
-/** Whatever happens, the presser is told something. */
+/** Whatever happens, the person who pressed gets an answer. */
 async function answerOrWords({ deps, tenant }: AnsweringParts, click: BotClick): Promise<PressAnswer> {
   try {
     return await answerPress(deps, tenant, click)
@@ -77,10 +77,10 @@ async function meet(
   { deps, conversations, calls }: AnsweringParts,
   background: Background,
   source: BotSource,
-  anew: boolean,
+  installed: boolean,
 ): Promise<void> {
   const met = await conversations.meet(source)
-  if (met?.kind !== 'person' || (met.email !== undefined && !anew)) return
+  if (met?.kind !== 'person' || (met.email !== undefined && !installed)) return
   background.run(async () => {
     const found = await calls.resolveUser(source.place, source.member ?? met.who)
     if (found.ok) await conversations.describe(met, found.value)

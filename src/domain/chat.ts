@@ -4,7 +4,7 @@ import type { FactorNotice } from './factor-notice.ts'
 export type ChatPlatform = 'slack' | 'teams'
 
 /**
- * Somebody on a chat platform: Slack `team_id` + `user_id`, Teams `tid` + `aadObjectId`. Only a link made by the signed-in
+ * A person on a chat platform: Slack `team_id` + `user_id`, Teams `tid` + `aadObjectId`. Only a link made by the signed-in
  * person themselves says who that is here; an e-mail address in a chat profile merely addresses a card (T37).
  */
 export interface ChatIdentity {
@@ -99,7 +99,7 @@ export interface CardAttempt {
 export const CARD_ATTEMPTS_KEPT = 50
 
 /**
- * One message about a request, about an agent's request for a key (`bst_…`) or about a change of somebody's factors (the
+ * One message about a request, about an agent's request for a key (`bst_…`) or about a change of a person's factors (the
  * `evt_…` of its entry, with the `notice`; posted once and never edited): to one recipient on one platform there is
  * exactly one. `wanted` is the version of the request that it should show, `shown` the one it shows: who is behind is edited,
  * and a late edit never shows less than a newer one.
@@ -113,7 +113,7 @@ export interface Card {
   recipient: CardRecipient
   notice?: FactorNotice
   /**
-   * `idle`: nothing to do until the next change, also after the last try failed. `unreachable`: the platform knows nobody to
+   * `idle`: nothing to do until the next change, also after the last try failed. `unreachable`: the platform knows no one to
    * send it to; said on the hosted page and in the delivery log.
    */
   state: 'due' | 'leased' | 'idle' | 'unreachable'
@@ -124,16 +124,16 @@ export interface Card {
   message?: MessageRef
   /** When the platform had accepted the message: reminders from before are said by it. */
   posted_at?: Date
-  /** Whoever lost the claim may have edited the message to an older version since: edit it whatever `shown` says. */
+  /** A process that lost the claim may have edited the message to an older version since: edit it whatever `shown` says. */
   stale?: true
   replies: CardReply[]
-  /** Grows with everything the card is told: what comes while somebody is at it keeps it due. */
+  /** Grows with all news for the card: news that arrives while a process works on it keeps it due. */
   news: number
   /** Due: when. Leased: when the lease ends. */
   next_at: Date
   /** Failed attempts in a row. */
   tries: number
-  /** Grows with every claim: whoever holds an older number can write nothing any more (T82). */
+  /** Grows with every claim: a process with an older number can no longer write (T82). */
   fence: number
   /** Newest last, at most `CARD_ATTEMPTS_KEPT`; coarse classes as in deliveries. */
   attempts: CardAttempt[]

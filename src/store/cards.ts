@@ -67,7 +67,7 @@ makeQueue(cardSchema, 'open_by_time')
 const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
 const BEHIND = trusted({ $lt: ['$shown', '$wanted'] })
 
-/** What the cards of a request are told. */
+/** News for the cards of a request. */
 export interface CardNews {
   request_id: string
   /** They should show this version; absent when nothing changed that a card shows. */
@@ -83,7 +83,7 @@ export interface CardNews {
 export interface CardResult {
   state: Exclude<Card['state'], 'leased'>
   next_at: Date
-  /** When it is due instead, if it was told something new since the claim. */
+  /** When it is due instead, if there is news since the claim. */
   again_at: Date
   /** `Card.news` as it was claimed. */
   news: number
@@ -112,7 +112,7 @@ export type ClaimedCard = Claimed<Card>
 
 export type CardStore = ReturnType<typeof createCardStore>
 
-/** Cards on mongoose: a queue whose documents are told news, and come back to it. */
+/** Cards on mongoose: a queue whose documents take news, and come back to it. */
 export function createCardStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
   const queue = createQueue(connection, 'Card', fromDocument)
@@ -125,7 +125,7 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
     claim: ({ platforms, busyLanes, ...lease }: CardClaim) =>
       queue.claim(lease, { ...onPlatforms(platforms), ...noneOf('lane', busyLanes) }),
     /**
-     * Writes what became of the claimed attempt; what was told something new meanwhile is due again.
+     * Writes the result of the claimed attempt; a card with news since the claim is due again.
      * @returns the state written; undefined when the claim is no longer the newest
      */
     async finish(id: string, fence: number, result: CardResult): Promise<Card['state'] | undefined> {
@@ -162,7 +162,7 @@ function news(model: CardModel, wake: Wake) {
      * something to do. Doing it again changes nothing.
      */
     async follow(all: readonly CardNews[]): Promise<void> {
-      // One after the other, in this order: what a card is told counts before a look whether it has to wake.
+      // One after the other, in this order: news for a card counts before a look whether it has to wake.
       const writes = all.flatMap(followWrites)
       if (writes.length > 0) await model.bulkWrite(writes, { ordered: true })
     },

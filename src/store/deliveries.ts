@@ -107,7 +107,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
     /** Takes the delivery that is due longest, or whose lease ended, until `leaseEnds`. */
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
-    /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
+    /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(id: string, fence: number, result: DeliveryResult): Promise<boolean> {
       const set = { state: result.state, next_at: result.next_at, tries: result.tries }
       const push = { attempts: { $each: result.attempts, $slice: -ATTEMPTS_KEPT } }

@@ -66,7 +66,7 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
     /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
-    /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
+    /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
       const { state, next_at, tries, attempts, audit } = result
       const push = { attempts: { $each: attempts, $slice: -ATTEMPTS_KEPT } }

@@ -86,7 +86,7 @@ export function createQueue<D extends QueueDocument, R>(
       const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
       return { record: fromDocument(held), interrupted: before.state === 'leased' }
     },
-    /** Writes what became of the claimed attempt. @returns false when the claim is no longer the newest */
+    /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(id: string, fence: number, update: mongoose.UpdateQuery<QueueDocument>): Promise<boolean> {
       const { matchedCount } = await model.updateOne({ _id: id, fence, state: 'leased' }, update)
       return matchedCount === 1

@@ -10,7 +10,7 @@ import type { StoreConnection } from './connect.ts'
  */
 export type Wake = (what?: 'cards') => void
 
-/** For stores nobody relays from at once: a command beside the service, a test. */
+/** For stores without a relay of their own: a command beside the service, a test. */
 export const noWake: Wake = () => undefined
 
 /** What a document with a trace holds besides its record: the token of what waits, absent when nothing does. */

@@ -212,7 +212,7 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
     { class: 'choice', 'aria-label': 'Passkey' },
     el('h2', {}, 'Passkey'),
     p(
-      'Your fingerprint, face or screen lock, or a security key. It works only at this address, so nobody can trick you into giving it away. Recommended.',
+      'Your fingerprint, face or screen lock, or a security key. It works only at this address, so you cannot be tricked into giving it away. Recommended.',
     ),
     passkeyName.row,
     button('Create a passkey', 'primary', () => enrolPasskey(enrolment, passkeyName)),

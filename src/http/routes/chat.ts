@@ -85,7 +85,7 @@ function removeApp(deps: HttpDeps): Handler<typeof okAnswer> {
   }
 }
 
-/** One-time links that somebody asked for in chat. The token comes in the body, never in the address. */
+/** One-time links that a person asked for in chat. The token comes in the body, never in the address. */
 export function chatLinkRoutes(deps: HttpDeps): Router {
   const steps = [limitByAddress(deps, 'auth'), sameOrigin(deps), ...jsonBody]
   const router = Router()
@@ -101,7 +101,7 @@ function look(deps: HttpDeps): Handler<typeof chatLinkAnswer> {
   }
 }
 
-/** Who must be signed in depends on what the link is for: a browser that is to become known has nobody yet. */
+/** Who must be signed in depends on what the link is for: a browser that is to become known has no session yet. */
 function use(deps: HttpDeps): Handler<typeof usedChatLinkAnswer> {
   return async (request, response) => {
     const { token, proof } = parseBody(useChatLinkBody, request.body)

@@ -43,7 +43,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 
-/** An owner's webhooks. Sessions only, never an API key: a key must not redirect what its owner is told. */
+/** An owner's webhooks. Sessions only, never an API key: a key must not redirect its owner's news. */
 export function webhookRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
@@ -116,7 +116,7 @@ function log(deps: HttpDeps): Handler<typeof deliveryListAnswer, WithId> {
 }
 
 /**
- * What became of the news about a request: for the key that made it, its callback and its cards in chat; for the account's
+ * The deliveries of the news about a request: for the key that made it, its callback and its cards in chat; for the account's
  * owner, what webhooks were told as well. And another round for a delivery that rests.
  */
 export function deliveryRoutes(deps: HttpDeps): Router {
