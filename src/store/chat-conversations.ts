@@ -49,7 +49,7 @@ export interface ConversationCounts {
 /** What the adapter of a platform uses; only the operator counts. */
 export type ChatConversationStore = Omit<ReturnType<typeof createChatConversationStore>, 'count'>
 
-/** Conversations that a platform has to be told of, on mongoose: one document each, replaced whenever it is seen again. */
+/** Conversations, for platforms that have to be told which one is meant, on mongoose: one document each, replaced whenever it is seen again. */
 export function createChatConversationStore(connection: StoreConnection) {
   const model = connection.model<ConversationDocument>(
     'ChatConversation',
