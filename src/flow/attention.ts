@@ -11,8 +11,8 @@ const UNDER_WAY_MS = 60_000
 
 /**
  * Takes a place before each approver for a request that is about to be made (T24). Each is one conditional write, so that
- * requests made at once count together. Nobody gives places back when a request is decided or lapses: once all are taken,
- * those whose request is over are freed. Dry-runs ask nobody and take none.
+ * requests made at once count together. A decided or lapsed request does not give its places back: once all are taken,
+ * those whose request is over are freed. Dry-runs ask no approver and take none.
  * @throws Refusal `too_many_pending`; nothing is taken then
  */
 export async function takePlaces(deps: PlaceDeps, request: Asking): Promise<void> {

@@ -31,7 +31,7 @@ export interface Credential {
 }
 
 /**
- * An API key: form and checksum, then the keyed hash in the store, each time anew, so that revoking is immediate (T54).
+ * An API key: form and checksum, then the keyed hash in the store, each time again, so that revoking is immediate (T54).
  * @throws Refusal `invalid or missing API key`, `approver_email_not_allowed` (T47)
  */
 export async function authenticateApiKey(

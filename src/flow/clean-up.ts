@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 const BATCH = 500
 
 /**
- * Removes what nobody needs any more: sessions that are over, counters of months long past, secrets that sign nothing any
+ * Removes what is no longer needed: sessions that are over, counters of months long past, secrets that sign nothing any
  * more, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. What merely expires (challenges, links, idempotency keys) the store's TTL
  * indexes remove.
  */

@@ -132,7 +132,7 @@ async function whoDecides(
   if (caller.key.sandbox) {
     return { approvers: [{ user_id: owner.id, approver: owner.approver }], quorum: 1, passkey_only: false }
   }
-  // Whoever the policy names and who is no approver of the account any more counts for nothing: too few left fails closed.
+  // A person whom the policy names but who is no longer an approver of the account does not count: too few left fails closed.
   const eligible = policy.approvers.filter((id) => may(roleIn(account, id), 'decide'))
   const others = eligible.filter((id) => id !== owner.id)
   const found = others.length === 0 ? [] : await deps.users.findMany(others)

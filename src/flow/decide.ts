@@ -24,7 +24,7 @@ export interface DecideInput {
   address: string
 }
 
-/** Lost races in a row before giving up: each one means that somebody else's write went through. */
+/** Lost races in a row before giving up: each one means that another process's write went through. */
 const MAX_ATTEMPTS = 64
 
 /**
@@ -73,7 +73,7 @@ export async function recordVote(
       return { request: written, vote }
     }
     ready = await readyToDecide(deps, person, first.request.id, input.proven.method)
-    // Somebody for whom they stand in, too, could be next: that was not what they consented to.
+    // Another principal of theirs could be next: that was not what they consented to.
     if (ready.whose.user_id !== first.whose.user_id) throw refusal('challenge_invalid')
     if (input.stillAsShown?.(ready) === false) throw refusal('batch_changed')
   }

@@ -22,7 +22,7 @@ export interface KeyKeeper {
   reload(): Promise<KeyRing>
   /**
    * The key of this id, whatever its state. An unknown id may be one another process made just now, so the store is read
-   * again; at most once a second, as anybody can send unknown ids.
+   * again; at most once a second, as anyone can send unknown ids.
    */
   find(kid: string): Promise<SigningKey | undefined>
   /** Makes the first key of every purpose that has none. Called at every start. */
@@ -34,7 +34,7 @@ export interface KeyKeeper {
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
 export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
 
-/** Between two reads of the store for ids nobody knows. */
+/** Between two reads of the store for unknown ids. */
 const UNKNOWN_KID_GAP_MS = 1_000
 
 /** Creates the keeper; call `ensure` before anything is signed. */

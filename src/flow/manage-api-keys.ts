@@ -23,7 +23,7 @@ export interface NewKey {
   source_control?: boolean
   /** Instead of a fresh one. */
   id?: string
-  /** The bootstrap (`bst_…`) through which somebody else than its owner gets it: the news of it says so. */
+  /** The bootstrap (`bst_…`) through which an agent gets it in place of its owner: its event says so. */
   consentId?: string
 }
 

@@ -110,7 +110,7 @@ export interface AuditTrail {
   scan(from: number, limit: number): Promise<AuditRecord[]>
 }
 
-/** What became of one call to a platform. */
+/** The outcome of one call to a platform. */
 export type ChatOutcome<T> =
   | { ok: true; value: T; duration_ms: number }
   | {

@@ -111,7 +111,7 @@ type ReadyDeps = Parameters<typeof settleRequest>[0] & Parameters<typeof decider
 
 /**
  * Reads the request up to date and checks, in order, that this person may decide it with this factor.
- * @throws Refusal `not_found` unless they are named or stand in for somebody named, `not_pending`, `sandbox_request`,
+ * @throws Refusal `not_found` unless they are named or stand in for a named approver, `not_pending`, `sandbox_request`,
  * `already_voted`, `passkey_required`, `method_not_enrolled`
  */
 export async function readyToDecide(

@@ -29,7 +29,7 @@ interface Wanted {
   sandbox?: boolean
 }
 
-/** What somebody asks of the history of an account. */
+/** A question to the history of an account. */
 export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person_id' | 'id'>, Wanted {
   /** Of the account, or the person's own. */
   account?: string

@@ -15,7 +15,7 @@ type ReviewDeps = Pick<
   'requests' | 'accounts' | 'apiKeys' | 'users' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
 >
 
-/** Somebody for whom a delegate acts. */
+/** A person for whom a delegate acts. */
 interface Principal {
   name: string
   approver: string
@@ -41,7 +41,7 @@ export interface Review {
 /**
  * The request up to date, for those named in it, who stands in for one of them or voted on it, and for the account's owner
  * and auditors.
- * @throws Refusal `not_found` to everybody else, as for unknown ids
+ * @throws Refusal `not_found` to all other people, as for unknown ids
  */
 export async function reviewRequest(
   deps: ReviewDeps & Pick<FlowDeps, 'cards' | 'chats'>,
@@ -100,7 +100,7 @@ async function whomNobodyReached(
     .map(({ approver }) => approver)
 }
 
-/** A request in somebody's inbox. */
+/** A request in a person's inbox. */
 interface Waiting {
   request: ApprovalRequest
   methods: ('passkey' | 'totp')[]
@@ -117,7 +117,7 @@ interface PendingPage {
 }
 
 /**
- * Pending requests that wait for this person, or for somebody for whom they stand in, oldest first: neither dry-runs nor
+ * Pending requests that wait for this person, or for a person for whom they stand in, oldest first: neither dry-runs nor
  * those that have the vote. A page can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
  */
 export async function pendingForPerson(

@@ -36,7 +36,7 @@ export function decisionTime(now: Date, request: ApprovalRequest): Date {
   return new Date(time)
 }
 
-/** How the intent names whose vote it is, and who acts if that is somebody else. */
+/** How the intent names whose vote it is, and who acts if that is another person. */
 export function referencesOf(whose: ApproverSnapshot, acting: { id: string; approver: string }) {
   return {
     approverRef: whose.approver,

@@ -23,11 +23,11 @@ export type Verdict =
 
 type VerifyDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'keys' | 'verifications'>
 
-/** Who asks. Nobody needs to be anybody for that; it is only written down. */
+/** Who asks. It needs no credentials; the caller is only written down. */
 export type Asker = AuditActor & { kind: 'public' | 'chat' }
 
 /**
- * Verifies a decided request's receipt for anybody: the signature by the published key, and that the stored action and
+ * Verifies a decided request's receipt for anyone: the signature by the published key, and that the stored action and
  * context are those the signed nonce commits to (T69). Logs every attempt. Never decides a sandbox request.
  */
 export async function verifyDecision(deps: VerifyDeps, id: string, asker: Asker): Promise<Verdict> {
@@ -51,7 +51,7 @@ async function verifyFound(
   return verdict
 }
 
-/** Writes down that somebody verified something, and how it went. */
+/** Writes down that a receipt was verified, by whom and with what result. */
 export function logVerification(
   deps: Pick<VerifyDeps, 'verifications' | 'clock' | 'random'>,
   asker: Asker,
@@ -69,7 +69,7 @@ export function logVerification(
   })
 }
 
-/** Anybody may ask for anything: what is written down is short, and whole where a character was cut. */
+/** A stranger may send any text: what is written down is short, and no character is cut in half. */
 function loggedId(id: string): string {
   return id.slice(0, 64).toWellFormed()
 }
@@ -115,7 +115,7 @@ function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload
   )
 }
 
-/** What the intent says; nothing when somebody made it unreadable. */
+/** What the intent says; nothing when it was made unreadable. */
 function readIntent(text: string): Partial<Record<keyof DecisionIntent, unknown>> {
   try {
     return Object(JSON.parse(text))

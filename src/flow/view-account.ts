@@ -8,7 +8,7 @@ import { type PolicyView, readPolicy } from './people/policy.ts'
 
 type ViewDeps = Pick<FlowDeps, 'accounts' | 'users' | 'quotas' | 'clock'>
 
-/** An account as somebody in it may see it. */
+/** An account as a person in it may see it. */
 export interface AccountView {
   account: Account
   role: Role

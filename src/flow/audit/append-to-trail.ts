@@ -8,7 +8,7 @@ type AppendDeps = Pick<FlowDeps, 'trail' | 'random'>
 /** Records in one insert. */
 const BATCH = 256
 
-/** Losing this often in a row means that something else is wrong than somebody being faster. */
+/** Losing this often in a row means that the cause is not another process being faster. */
 const TRIES = 200
 const FIRST_PAUSE_MS = 16
 const LONGEST_PAUSE_MS = 64
@@ -46,7 +46,7 @@ function linkAll(deps: AppendDeps, head: ChainHead, entries: readonly AuditEntry
   })
 }
 
-/** Milliseconds, at random up to twice as many each time: whoever lost together must not try together again. */
+/** Milliseconds, at random up to twice as many each time: processes that lost together must not try together again. */
 function backOff({ random }: AppendDeps, attempt: number): number {
   const share = (random.bytes(1)[0] ?? 0) / 255
   return share * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))

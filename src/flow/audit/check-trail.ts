@@ -14,7 +14,7 @@ interface ChainFinding {
     | ChainFlaw
     /** The trail once reached further than it does. */
     | 'truncated'
-    /** The record has another hash than it had: it, or one before it, was written anew. */
+    /** The record has another hash than it had: it, or one before it, was rewritten. */
     | 'rewritten'
     /** A document in the trail's collection that is no record. */
     | 'stray'

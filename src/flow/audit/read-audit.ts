@@ -72,7 +72,7 @@ const BATCH = 500
 
 /**
  * Everything the trail tells of an account that fits, newest first, one batch after the other as they are consumed. Before each
- * of them it is asked anew whether the person may.
+ * batch it is checked again whether the person may.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts, `not_signed_in` when the session ended meanwhile,
  * `unavailable` when the service stops
  */
@@ -175,15 +175,15 @@ function isOwn({ actor, subject }: AuditEntry, { id }: User): boolean {
 }
 
 /**
- * Details that hold an id, or several with spaces between. Nothing else is looked up: a text that somebody chose could be the
+ * Details that hold an id, or several with spaces between. Nothing else is looked up: a text that a person chose could be the
  * id of a stranger.
  */
 const ID_DETAILS = ['user_id', 'recipient', 'delegate', 'on_behalf_of', 'key_id', 'approvers']
 
 /**
  * What the people and API keys in these records are called now, by id. Names are no part of the trail, which keeps what
- * was, so they are looked up for whoever may read the records. Keys of other accounts stay without one, and so does whoever
- * is not in the account: what they call themself they tell by accepting. Somebody invited has the name the owner gave them.
+ * was, so they are looked up for the person who may read the records. Keys of other accounts stay without one, and so do
+ * people who are not in the account: their own name shows once they accept. An invited person has the name the owner gave.
  */
 export async function nameParties(
   deps: Pick<FlowDeps, 'users' | 'apiKeys' | 'accounts'>,

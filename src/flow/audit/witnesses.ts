@@ -88,7 +88,7 @@ const pushDevices: Witness = {
   denies: ({ state }) => when(state !== 'removed', 'push.device_removed'),
 }
 
-/** A test is watched by whoever asked for it, and leaves no entry. */
+/** The person who asked for a test watches it, and it leaves no entry. */
 const pushes: Witness = {
   collection: 'pushes',
   fields: ['state', 'about.kind'],
@@ -101,7 +101,7 @@ const pushes: Witness = {
   denies: ({ state }) => [...when(state !== 'sent', 'push.sent'), ...when(state !== 'dead', 'push.failed')],
 }
 
-/** The first owner set the service up; everybody else was invited. */
+/** The first owner set the service up; all other people were invited. */
 const users: Witness = {
   collection: 'users',
   fields: ['founder', 'enrolled_at', 'passkeys.id', 'totp.confirmed_at', 'chat.key'],

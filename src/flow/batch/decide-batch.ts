@@ -21,14 +21,14 @@ export interface DecideBatchInput {
   address: string
 }
 
-/** What became of one item: the vote, or, where a race was lost while writing, why there is none. */
+/** The result of one item: the vote, or, where a race was lost while writing, why there is none. */
 export type BatchResult = { request: ApprovalRequest } & ({ vote: Vote } | { refused: Refusal })
 
 /**
  * Decides many requests with one gesture: the batch is taken, everything is read again and compared with what was shown,
  * the proof is checked, then each vote is written by a conditional write of its own, high impact first. A difference refuses
  * the whole batch. There is no transaction over the documents: each vote is complete and provable in itself, and every
- * promise about a request is kept by the one write to it. What somebody else decides in the milliseconds in between leaves
+ * promise about a request is kept by the one write to it. What another person decides in the milliseconds in between leaves
  * that one item without a vote; a crash leaves the rest pending.
  * @returns one result an item, in the order of the items
  * @throws Refusal `challenge_invalid`, `batch_changed` with `ids`, and those of `proveBatch`

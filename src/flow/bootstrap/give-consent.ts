@@ -63,7 +63,7 @@ export async function startConsent(
 
 /**
  * Records the owner's word: code → fresh proof → one conditional write, which the first of several tabs wins. No key is made
- * here: only a poll makes it, so an approval that nobody collects leaves nothing behind.
+ * here: only a poll makes it, so an approval that is never collected leaves nothing behind.
  * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `key_limit`, those of `checkMatchingCode`, and
  * `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
@@ -167,8 +167,8 @@ function changeFor(
 const MAX_ATTEMPTS = WRONG_CODES + 1
 
 /**
- * Holds what the owner typed against the code that the caller shows (T48). The third wrong one rejects: whoever types codes of
- * somebody else's screen was asked to, or guesses. What is no code at all is a slip and counts for nothing.
+ * Holds what the owner typed against the code that the caller shows (T48). The third wrong one rejects: a person who types
+ * codes from another screen was asked to, or guesses. What is no code at all is a slip and counts for nothing.
  * @throws Refusal `invalid_field`, `wrong_matching_code` (with `detail` saying what is left), `not_pending`
  */
 async function checkMatchingCode(

@@ -14,7 +14,7 @@ import { bootstrapHash } from './start-bootstrap.ts'
 
 type PollDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'vault' | 'clock' | 'random' | 'changes'>
 
-/** Whoever polls. */
+/** A poll, as the caller sends it. */
 export interface Poll {
   bootstrapId: string
   /** `code_verifier`, if one was sent. */
@@ -31,7 +31,7 @@ export interface PollAnswer {
 }
 
 /**
- * Answers a poll (interface, endpoint 6). Whoever does not prove the verifier learns nothing, not even whether it was decided,
+ * Answers a poll (interface, endpoint 6). A caller that does not prove the verifier learns nothing, not even whether it was decided,
  * and does not take the real caller's turn.
  * @throws Refusal `not_found`, `code_verifier_refused`, `slow_down`
  */
@@ -61,8 +61,8 @@ function proves(verifier: string | undefined, challenge: string): boolean {
 /**
  * Makes the key of an approved bootstrap, at the first poll that gets here (T50). Claiming and making are one write: the key
  * has the id that the approval drew, so of any number of polls one inserts it and is given it. A process that dies before
- * that write leaves everything to the next poll; one that dies after it, before its answer arrived, leaves a key that nobody
- * has: then a caller with a verifier gets another secret in its place, and one without has to start again.
+ * that write leaves everything to the next poll; one that dies after it, before its answer arrived, leaves a key without
+ * a holder: then a caller with a verifier gets another secret in its place, and one without has to start again.
  * @returns the raw key, once; undefined when it was given out, or the consent is too old
  */
 export async function handOutKey(
@@ -78,7 +78,7 @@ export async function handOutKey(
     const { raw_key, key } = drawKey(deps, { ...wanted, id, consentId: bootstrap.id }, actor)
     if (await deps.apiKeys.insertNew(key)) return raw_key
   }
-  // Its verifier was proved before anybody got here.
+  // The caller has proved its verifier before this point.
   return bootstrap.code_challenge === undefined ? undefined : replaceSecret(deps, bootstrap, id, address)
 }
 

@@ -14,7 +14,7 @@ export interface ConsentReview {
   serverTime: Date
 }
 
-/** @throws Refusal `not_found` to everybody but the owner, as for unknown ids */
+/** @throws Refusal `not_found` to all but the owner, as for unknown ids */
 export async function reviewConsent(
   deps: ReviewConsentDeps,
   person: User,
@@ -43,7 +43,7 @@ export async function readOwnBootstrap(
   return found
 }
 
-/** The same for who has no use for a refusal. @returns undefined for everybody but the owner, as for unknown ids */
+/** The same for callers that have no use for a refusal. @returns undefined for all but the owner, as for unknown ids */
 export async function findOwnBootstrap(
   deps: ReviewConsentDeps,
   person: User,

@@ -70,7 +70,7 @@ export async function noteCollection(
 
 type BootstrapAudit = AuditType & `bootstrap.${string}`
 
-/** An audit entry about a bootstrap request. A decoy's concerns no account: only the operator sees that somebody probes. */
+/** An audit entry about a bootstrap request. A decoy's concerns no account: only the operator sees that a stranger probes. */
 export function bootstrapAudit(
   deps: Pick<FlowDeps, 'random'>,
   type: BootstrapAudit,

@@ -30,11 +30,11 @@ export interface BootstrapInput {
 
 const HOUR_SECONDS = 3600
 
-/** Somebody else can take a place that was just made free; the hourly limit bounds how often. */
+/** Another bootstrap can take a place that was just made free; the hourly limit bounds how often. */
 const MAX_ATTEMPTS = 16
 
 /**
- * Begins a bootstrap. An e-mail address that nobody has gets a decoy: a record that is written, counted, polled and expired
+ * Begins a bootstrap. An e-mail address without an account gets a decoy: a record that is written, counted, polled and expired
  * like any other, so that neither answer nor time tells who has an account (T51). Both limits count by the address itself,
  * known or not.
  * @returns the `bootstrap_id`, which is kept nowhere, and the record
@@ -89,13 +89,13 @@ function build(
     actor: { kind: 'public', address },
     at,
   })
-  // A decoy's event goes to nobody, since no webhook is of no account; that it is there makes the two the same work.
+  // A decoy's event reaches no webhook, since it has no account; writing it makes the two cases the same work.
   return { ...bootstrap, outbox: [requestedEvent(deps, bootstrap)], audit: [audit] }
 }
 
 /**
  * Inserts it at a free place of its e-mail address. With none free the oldest one waiting gives up its place: the newest is
- * the one whose code somebody is looking at, and five an hour (interface, "Limits") must find room. The unique index on the
+ * the one whose code a person is looking at, and five an hour (interface, "Limits") must find room. The unique index on the
  * place holds the limit, whatever comes at once.
  */
 async function takePlace(deps: StartDeps, bootstrap: Bootstrap, emailHash: string): Promise<Bootstrap> {

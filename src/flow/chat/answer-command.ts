@@ -18,7 +18,7 @@ import { type VerdictView, viewPastedReceipt, viewVerdict } from './verdict.ts'
 /**
  * Answers a command typed in chat. `text` is the command's text as the person meant it: mentions of the app and
  * the platform's own escaping are undone before. The speaker is known by the platform's word alone: they verify what
- * anybody may, see what waits for the person who linked them, and get links; they never decide and never sign in (T37).
+ * anyone may, see what waits for the person who linked them, and get links; they never decide and never sign in (T37).
  * @throws only when the store does not answer
  */
 export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: string): Promise<ChatAnswer> {
@@ -121,7 +121,7 @@ function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
   }
 }
 
-/** `verify`: the public verification, for anybody who can speak to us. Every one is written down, as said in chat. */
+/** `verify`: the public verification, for anyone who can write to the app. Every one is written down, as said in chat. */
 async function answerVerify(
   deps: FlowDeps,
   { identity }: Pick<ChatSpeaker, 'identity'>,
@@ -151,7 +151,7 @@ async function verdictOn(
   return viewVerdict(asked.id, await verify(deps, asked.id, asker), baseUrl)
 }
 
-/** As anybody could offline with our published keys; a key that another process made just now counts, too. */
+/** As anyone could offline with our published keys; a key that another process made just now counts, too. */
 async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<VerifyResult> {
   const options = { allowSandbox: true, now: clock.now() }
   const verify = () => verifyReceiptJson(receipt, keys.ring().publicRecords(), options)

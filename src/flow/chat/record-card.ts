@@ -12,7 +12,7 @@ export interface CardFailure {
   retry_after?: number
 }
 
-/** What became of an attempt. `next_at`: when, while it stays due; `patience`: the platform asked for it. */
+/** The result of an attempt. `next_at`: when, while it stays due; `patience`: the platform asked for it. */
 export interface CardReport {
   state: Card['state']
   next_at: Date
@@ -35,7 +35,7 @@ export interface CardProgress {
 type RecordDeps = Pick<FlowDeps, 'cards' | 'clock' | 'random' | 'log'>
 
 /**
- * The one write that tells what became of an attempt. Who lost the claim meanwhile may have edited the message to an older
+ * The one write that records the result of an attempt. A process that lost the claim meanwhile may have edited the message to an older
  * version than the new holder did, so the card is edited once more.
  * @returns undefined when the claim was lost
  */

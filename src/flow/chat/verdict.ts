@@ -15,7 +15,7 @@ export interface ReceiptFactsView {
   key_id: string
   /** How far action and context are known to be those that were approved. */
   checked: string
-  /** `<BASE_URL>/api/v1/approvals/<id>/verify`, open to anybody. */
+  /** `<BASE_URL>/api/v1/approvals/<id>/verify`, open to anyone. */
   public_check: string
 }
 

@@ -27,7 +27,7 @@ export interface CardAudience {
 /**
  * What a card shows of a stored request; a function of these two arguments alone, so that two renderings of one version
  * are equal. Approvers learn who decided by name and reference and read the comment; a channel learns the reference only,
- * as anybody does from the receipt, and no comment, since it may quote the context.
+ * as anyone does from the receipt, and no comment, since it may quote the context.
  */
 export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   const forApprover = to.audience === 'approver'

@@ -44,7 +44,7 @@ function heldBy(sender: WebhookSender, hold: (until: Promise<void>) => void): We
   return { ...sender, send }
 }
 
-/** What became of a claimed delivery; `next_at` is set while it stays due. */
+/** The result of a claimed delivery; `next_at` is set while it stays due. */
 interface AttemptReport {
   state: Delivery['state']
   outcome?: Attempt['outcome']
@@ -58,8 +58,8 @@ interface AttemptOptions {
 }
 
 /**
- * Exactly one attempt of a delivery that this process has claimed, and the one write that tells what became of it. Who
- * lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
+ * Exactly one attempt of a delivery that this process has claimed, and the one write that records its result. A
+ * process that lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
  * delivery under the same `webhook-id`: the documented and only duplicate.
  */
 export async function attemptDelivery(

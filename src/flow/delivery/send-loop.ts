@@ -33,7 +33,7 @@ export interface Sending<R, Busy> {
   leaseMs: number
   claim(query: Lease & Busy): Promise<Claimed<R> | undefined>
   /**
-   * One attempt, and the write that tells what became of it.
+   * One attempt, and the write that records its result.
    * @param hold keeps the slot, after the attempt, until this promise resolves
    * @returns when it is due again
    */

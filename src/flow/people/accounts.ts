@@ -14,7 +14,7 @@ export interface Access {
 }
 
 /**
- * The account for somebody who may do that in it; without an id, the person's own.
+ * The account for a person who may do that in it; without an id, their own.
  * @throws Refusal `not_found`: malformed, unknown and foreign ids, and what the role does not allow, answer alike (T55)
  */
 export async function accessTo(
@@ -59,7 +59,7 @@ export interface Places {
   invitations: { account: Account; member: Member }[]
 }
 
-/** Invitations shown at once: anybody may invite anybody. */
+/** Invitations shown at once: any owner may invite any address. */
 const MOST_INVITATIONS = 50
 
 /** Both by one look at the store. */
@@ -85,7 +85,7 @@ interface AccountPlan {
 const MAX_ATTEMPTS = 16
 
 /**
- * Changes an account by one conditional write, decided anew on fresh data whenever somebody else was faster.
+ * Changes an account by one conditional write; when another process was faster, it is decided again on fresh data.
  * @param plan what to write; undefined: nothing is to be done. Its refusals pass through
  * @throws Refusal `unavailable` after too many lost races, `not_found` when there is no such account
  */

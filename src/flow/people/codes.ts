@@ -8,7 +8,7 @@ import { personAudit } from './person.ts'
 
 type VerifyTotpDeps = Pick<PeopleDeps, 'users' | 'attempts' | 'vault' | 'clock' | 'random' | 'log'>
 
-/** Wrong codes from one network address, whoever they are for: against spraying over accounts. */
+/** Wrong codes from one network address, for any person: against spraying over accounts. */
 const ADDRESS_LIMIT = 100
 const ADDRESS_WINDOW_SECONDS = 15 * 60
 
@@ -34,7 +34,7 @@ export async function verifyTotp(
   const at = deps.clock.now()
   const tried = await deps.users.takeTotpTry(input.user.id, at)
   if (tried === undefined) throw await whyNoTry(deps, input.user.id, at)
-  // Codes set up anew meanwhile have another seed: the fresh state counts, not the one read earlier.
+  // Codes set up again meanwhile have another seed: the fresh state counts, not the one read earlier.
   const step = matchTotp(deps.vault.open(tried.sealed_seed, totpAad(input.user.id)), input.code, at)
   if (step !== undefined && (await deps.users.takeTotpStep(input.user.id, step, tried))) {
     await giveBack()

@@ -11,7 +11,7 @@ import { changeUser, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
-/** Whom somebody asks to decide for them, and until when. */
+/** The person asked to decide for another, and until when. */
 export interface StandIn {
   user: User
   starts_at: Date
@@ -20,7 +20,7 @@ export interface StandIn {
 
 const DAY_MS = 86_400_000
 
-/** Who could stand in for the person: everybody who decides in an account where the person does. Ordered by e-mail address. */
+/** Who could stand in for the person: all who decide in an account where the person does. Ordered by e-mail address. */
 export async function delegateCandidates(
   deps: Pick<FlowDeps, 'users' | 'accounts'>,
   person: User,
@@ -40,7 +40,7 @@ export async function delegateCandidates(
 }
 
 /**
- * Has somebody decide for the person for a while; whoever did before does no more.
+ * Has a delegate decide for the person for a while, in place of an earlier delegate.
  * @throws Refusal `invalid_field` (strangers and unknown ids alike), and those of `proveFactor`
  */
 export async function setDelegate(
@@ -67,7 +67,7 @@ export async function setDelegate(
   }))
 }
 
-/** Nobody stands in for the person any more, from now on. Taking a right back needs no proof. */
+/** Ends the delegation of the person's decisions, from now on. Taking a right back needs no proof. */
 export async function removeDelegate(deps: PeopleDeps, person: User, address: string): Promise<User> {
   if (person.delegate === undefined) return person
   const detail = { delegate: person.delegate.user_id }
@@ -108,7 +108,7 @@ function delegateAudit(
   return [own, ...elsewhere.map((entry) => ({ ...entry, at: own.at }))]
 }
 
-/** Who stands in for the person now or later; undefined when nobody does, or their time is over. */
+/** Who stands in for the person now or later; undefined when there is no delegate, or their time is over. */
 export async function standInOf(
   deps: Pick<FlowDeps, 'users' | 'clock'>,
   { delegate }: Pick<User, 'delegate'>,
@@ -128,8 +128,8 @@ function checkTimes({ starts_at, ends_at }: Delegate, now: Date): void {
 type StandInDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock'>
 
 /**
- * The person as somebody who wants to decide on this request: with those for whom they stand in now. A delegate must
- * themself be somebody who decides in that account, or an approver could hand the account's say to an outsider.
+ * The person, with those for whom they stand in now, as this request needs them to decide on it. A delegate must
+ * themself decide in that account, or an approver could hand the account's say to an outsider.
  */
 export async function deciderFor(deps: StandInDeps, person: User, request: Asked): Promise<Decider> {
   return (await decidersFor(deps, person, [request]))(request)
@@ -170,8 +170,8 @@ async function whereTheyDecide(
 }
 
 /**
- * What a request is to a person: they are named, acted, or stand in now for somebody named. `principalId`: whose vote theirs
- * is, or would be, when it is not their own; of whom they stand in for, somebody even when all have been counted.
+ * What a request is to a person: they are named, acted, or stand in now for a named approver. `principalId`: whose vote theirs
+ * is, or would be, when it is not their own; one of their principals even when the votes of all have been counted.
  * @returns undefined when it does not concern them
  */
 export async function partIn(

@@ -36,7 +36,7 @@ const BATCH = 100
 const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
 
 /**
- * Takes out of a person's own account what somebody else who had it may have left there to read along or to ask: webhooks,
+ * Takes out of a person's own account what an earlier holder may have left there to read along or to ask: webhooks,
  * keys and what waits that was asked with them, workspaces, channels, members and the policy that names them. May be
  * interrupted and repeated anywhere.
  */
@@ -70,7 +70,7 @@ async function withdrawAll(deps: EmptyDeps, api_key_id: string, actor: AuditActo
   }
 }
 
-/** Somebody else ended it at the same moment. */
+/** Another process ended it at the same moment. */
 async function unlessGone(ending: Promise<unknown>): Promise<void> {
   try {
     await ending

@@ -39,13 +39,13 @@ export interface EnrollmentGrant extends SessionGrant {
   device: string
 }
 
-/** What enrolling works with: whoever enrols instead of another also gets an account that is theirs alone. */
+/** What enrolling works with: a person who enrols in place of another also gets an account that is theirs alone. */
 type EnrollDeps = PeopleDeps & EmptyDeps
 
 type EnrollmentDeps = Pick<PeopleDeps, 'enrollments' | 'users' | 'accounts' | 'vault'>
 
 /**
- * Finds the link of a token. A set-up link is worth nothing once anybody exists, an invitation to an account once it was
+ * Finds the link of a token. A set-up link is worth nothing once a person exists, an invitation to an account once it was
  * answered or taken back.
  * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired answer alike
  */
@@ -73,9 +73,9 @@ export async function openForEnrolling(deps: EnrollmentDeps, token: string): Pro
 }
 
 /**
- * May somebody enrol a factor by this link? By the set-up link and the operator's own always. By an invitation to an account
- * only whoever has no factor, and from an owner only whom that same owner's invitation made: anybody may invite any address,
- * and would otherwise take over whoever has it.
+ * May a person enrol a factor by this link? By the set-up link and the operator's own always. By an invitation to an account
+ * only a person without a factor, and from an owner only a person whom that same owner's invitation made: any owner may
+ * invite any address, and could otherwise take over the person who has it.
  */
 export function givesFactor(
   { account_id, by_operator }: Pick<Enrollment, 'account_id' | 'by_operator'>,
@@ -193,10 +193,10 @@ interface NewOwner {
 /**
  * Uses the link up and stores the person's new factor; signs in on a browser that codes may sign in on from now on.
  * The link goes first: were it last, two parallel enrolments by one link could both succeed. Sessions the person had end,
- * and so do notifications: a renewed invitation is how somebody gets rid of whoever slipped in (T23). Enrolling by an
+ * and so do notifications: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
  * invitation to an account accepts it; should the service stop before, the person is asked again when they sign in.
  * @param factor what to store, given what the person has
- * @throws Refusal `enrollment_invalid` when somebody else was faster, also with another set-up link
+ * @throws Refusal `enrollment_invalid` when another enrolment was faster, also with another set-up link
  */
 export async function finishEnrollment(
   deps: EnrollDeps,
@@ -245,21 +245,21 @@ export async function finishEnrollment(
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }
 
-/** The operator vouches for whom they hand the link to, not for whoever enrolled under that address before. */
+/** The operator vouches for whom they hand the link to, not for a person who enrolled under that address before. */
 function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): boolean {
   return account_id === undefined && !isVouchedFor(person)
 }
 
 /**
  * What who had the address before set up in its account would read along, or ask. Only then does the address count for the
- * person: should the service stop before, nothing reaches them by it, and another link of the operator begins anew.
+ * person: should the service stop before, nothing reaches them by it, and another link of the operator starts again.
  */
 async function takeOver(deps: EnrollDeps, person: User, address: string): Promise<void> {
   await emptyAccount(deps, person, address)
   await changeUser(deps, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
 }
 
-/** What somebody who enrols instead of another begins with. */
+/** What a person who enrols in place of another begins with. */
 const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
 
 async function insertOwner(
@@ -272,7 +272,7 @@ async function insertOwner(
   const { fields, audit } = plan(user)
   const { totp, totp_pending: _none, delegate: _nobody, invited_by_account: _no, ...plain } = fields
   const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
-  // The account first: a person without one would count as "somebody exists" and end the set-up for good.
+  // The account first: a person without one would count as existing and end the set-up for good.
   await deps.accounts.insert(account)
   await deps.users.insert(enrolled)
   return enrolled

@@ -32,8 +32,8 @@ interface Inviter {
 }
 
 /**
- * An owner invites somebody into their account. Whoever has no account here yet is made and enrols by the link; anybody
- * else only comes to the question by it, and answers it signed in: an owner's link never puts a factor on an identity that
+ * An owner invites a person into their account. A person without an account here is made and enrols by the link; for others
+ * it only leads to the question, which they answer signed in: an owner's link never puts a factor on an identity that
  * another account, or the operator, has made.
  * @throws Refusal `invalid_field`, `member_exists`, `member_limit` and those of `proveFactor`
  */
@@ -50,7 +50,7 @@ export async function inviteMember(
 }
 
 /**
- * The operator's word, by the command line: as `inviteMember`, and the link enrols whoever has not enrolled yet.
+ * The operator's word, by the command line: as `inviteMember`, and the link enrols a person who has not enrolled yet.
  * @throws Refusal `not_found` for an unknown account, `invalid_field`, `member_exists`, `member_limit`
  */
 export async function inviteMemberByOperator(
@@ -62,7 +62,7 @@ export async function inviteMemberByOperator(
   return addMember(deps, input, { kind: 'operator', accountId, actor: { kind: 'cli' } })
 }
 
-/** Asked before a proof is used up and before anybody is made. */
+/** Asked before a proof is used up and before a person is made. */
 async function refuseKnown(
   deps: Pick<PeopleDeps, 'accounts' | 'users'>,
   accountId: string,
@@ -101,7 +101,7 @@ async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter)
   return { member, user, link }
 }
 
-/** The person of that address; a new one remembers whose owner made them, for nobody else's link may enrol them. */
+/** The person of that address; a new one remembers which owner made them, for no other owner's link may enrol them. */
 async function findOrMake(
   deps: PeopleDeps,
   who: { email: string; name: string },

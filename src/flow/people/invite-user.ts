@@ -23,7 +23,7 @@ export async function inviteUser(
   if ((await deps.users.findByEmail(email)) !== undefined) throw refusal('email_taken')
   const name = input.name?.trim() || email.slice(0, email.indexOf('@'))
   const { user, account } = newPerson(deps, { email, name })
-  // The account first: should the service stop in between, an account nobody owns harms nobody.
+  // The account first: should the service stop in between, an account without an owner does no harm.
   await deps.accounts.insert(account)
   const invited = { ...user, audit: [personAudit(deps, 'user.invited', user, { actor })] }
   await deps.users.insert(invited)
@@ -31,7 +31,7 @@ export async function inviteUser(
 }
 
 /**
- * A new link for somebody who exists: the old one expired, or every factor is lost. What they enrol then is added to what
+ * A new link for a person who exists: the old one expired, or every factor is lost. What they enrol then is added to what
  * they have. Only the operator of the machine may ask for it (command line); open links of the person end.
  * @throws Refusal `not_found`
  */
@@ -48,8 +48,8 @@ export async function renewInvitation(
 }
 
 /**
- * The link by which the first owner signs up, made at every start while nobody exists; it ends the one before and after
- * 24 hours itself. @returns undefined when somebody exists
+ * The link by which the first owner signs up, made at every start while no person exists; it ends the one before and after
+ * 24 hours itself. @returns undefined when a person exists
  */
 export async function inviteFirstOwner(deps: InviteDeps): Promise<EnrollmentLink | undefined> {
   if ((await deps.users.count()) > 0) return undefined

@@ -9,7 +9,7 @@ import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
-/** Somebody in an account. Without `member` it is the owner. */
+/** A person in an account. Without `member` it is the owner. */
 export interface Colleague {
   user: User
   member?: Member
@@ -21,7 +21,7 @@ interface About {
   proof: Proof | undefined
 }
 
-/** Everybody in the account, its owner first, then in the order they were invited. */
+/** All people in the account, its owner first, then in the order they were invited. */
 export async function listMembers(deps: Pick<PeopleDeps, 'users'>, account: Account): Promise<Colleague[]> {
   const found = await deps.users.findMany([
     account.owner_id,
@@ -37,8 +37,8 @@ export async function listMembers(deps: Pick<PeopleDeps, 'users'>, account: Acco
 }
 
 /**
- * A new link for somebody who has not answered yet; the one before ends.
- * @throws Refusal `not_found` for strangers and whoever has answered, and those of `proveFactor`
+ * A new link for a person who has not answered yet; the one before ends.
+ * @throws Refusal `not_found` for strangers and people who have answered, and those of `proveFactor`
  */
 export async function renewMemberLink(
   deps: PeopleDeps,
@@ -64,7 +64,7 @@ export async function renewMemberLink(
 }
 
 /**
- * Gives a member, or somebody invited, another role; at once, also for what they have open.
+ * Gives a member, or an invited person, another role; at once, also for what they have open.
  * @throws Refusal `not_found`, and those of `proveFactor`
  */
 export async function changeMemberRole(
@@ -83,7 +83,7 @@ export async function changeMemberRole(
 
 /**
  * Takes a member, or an invitation, out of the account. Open requests that name the person stand, and the person still
- * decides on those (T79); new ones do not name them, and they stand in for nobody there any more. The policy goes on naming
+ * decides on those (T79); new ones do not name them, and they no longer stand in for anyone there. The policy goes on naming
  * them: were the list emptied by that, it would mean the owner alone.
  * @throws Refusal `not_found`, and those of `proveFactor`
  */
@@ -114,7 +114,7 @@ interface MemberChange {
 
 /**
  * One write on one member. @param decide undefined: it is so already
- * @throws Refusal `not_found` when the account has nobody of that id, and those of `decide`
+ * @throws Refusal `not_found` when the account has no person of that id, and those of `decide`
  */
 function changeMember(
   deps: Pick<PeopleDeps, 'accounts' | 'random' | 'clock'>,
@@ -165,7 +165,7 @@ interface Answering {
 
 /**
  * The invited person becomes a member; accepting twice is one acceptance. It takes the token of that account's own link: no
- * address here is proven, so somebody who took `bob@example.com` before Bob did must not get what another owner offers Bob
+ * address here is proven, so a person who took `bob@example.com` before Bob did must not get what another owner offers Bob
  * by handing him a link.
  * @throws Refusal `not_found`: unknown accounts, and those that have not invited the person, answer alike;
  * `enrollment_invalid` without a link of theirs that is open
@@ -206,7 +206,7 @@ export async function declineInvitation(deps: AnswerDeps, accountId: string, who
   await endInvitation(deps, accountId, who.userId)
 }
 
-/** A member goes; an owner cannot leave their own account. @throws Refusal `not_found` for everybody but members */
+/** A member goes; an owner cannot leave their own account. @throws Refusal `not_found` for all but members */
 export async function leaveAccount(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
   await answer(deps, accountId, who, (member) => {
     if (member.state !== 'active') throw refusal('not_found')
@@ -239,8 +239,8 @@ function joined({ name: _called, ...member }: Member, at: Date): Member {
 }
 
 /**
- * An entry of the account's trail about somebody in it; it travels in the account's document. What an owner changes about
- * somebody who has not accepted is marked `invited`: it is no matter of theirs yet.
+ * An entry of the account's trail about a person in it; it travels in the account's document. What an owner changes about
+ * a person who has not accepted is marked `invited`: it is no matter of theirs yet.
  */
 export function memberAudit(
   deps: Pick<FlowDeps, 'random' | 'clock'>,

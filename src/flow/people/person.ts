@@ -57,7 +57,7 @@ export function newPerson(
   }
 }
 
-/** Makes an audit entry about a person; by the person, unless somebody else is named. */
+/** Makes an audit entry about a person; by the person, unless another one is named. */
 export function personAudit(
   deps: Pick<PeopleDeps, 'random' | 'clock'>,
   type: AuditType,
@@ -84,7 +84,7 @@ export function personAudit(
 const MAX_ATTEMPTS = 16
 
 /**
- * Changes a person by one conditional write, decided anew on fresh data whenever somebody else was faster.
+ * Changes a person by one conditional write; when another process was faster, it is decided again on fresh data.
  * @param plan what to write; its refusals pass through
  * @throws Refusal `unavailable` after too many lost races, `not_found` when the person is gone
  */
@@ -121,7 +121,7 @@ export async function changeProfile(
 }
 
 /**
- * The operator's word that whoever enrolled under this address is that person: from now on the internal token and agents that
+ * The operator's word that the one who enrolled under this address is that person: from now on the internal token and agents that
  * ask for a key reach them by it.
  * @throws Refusal `not_found`
  */

@@ -30,7 +30,7 @@ export async function setPolicy(
   return changeAccount(deps, account_id, async (fresh) => {
     const next = await checkPolicy(deps, fresh, policy)
     const { quorum, passkey_only, high_impact } = next
-    // Nobody named is the owner alone. Who, not how many: an exchange must not look like nothing.
+    // An empty list is the owner alone. Who, not how many: an exchange must not look like no change.
     const approvers = next.approvers.length > 0 ? next.approvers : [fresh.owner_id]
     const entry = {
       eid: drawId(deps, 'evt'),
@@ -70,7 +70,7 @@ export function refuseDoubles(approvers: readonly string[], field = 'approvers')
 
 /** The policy as its owner looks at it. */
 export interface PolicyView {
-  /** `approvers` by name: the owner where the policy names nobody. */
+  /** `approvers` by name: the owner where the policy names no one. */
   policy: Policy
   /**
    * In the order the policy names them; who is owner or approver no more is not eligible and counts for nothing, and who is

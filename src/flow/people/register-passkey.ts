@@ -12,7 +12,7 @@ type RegisterDeps = Pick<PeopleDeps, 'users' | 'party' | 'clock' | 'random' | 'l
 
 /**
  * Verifies a registration whose challenge was taken, and describes the new passkey; storing it is the caller's write.
- * @throws Refusal `passkey_refused`; `passkey_exists` when anybody has this credential already (WebAuthn L3 §7.1 step 26)
+ * @throws Refusal `passkey_refused`; `passkey_exists` when a person has this credential already (WebAuthn L3 §7.1 step 26)
  */
 export async function registerPasskey(
   deps: RegisterDeps,

@@ -49,7 +49,7 @@ export async function startSession(
 
 /**
  * After a factor changed: every session of the person ends and this browser gets a new one with the old time limit, so
- * that nobody who had slipped in stays (T23).
+ * that an intruder does not stay (T23).
  */
 export async function renewSession(
   deps: SessionDeps,
@@ -138,7 +138,7 @@ export function endSession(deps: EndDeps, who: SignedIn, address: string): Promi
 export type EndDeps = Pick<PeopleDeps, 'sessions' | 'clock' | 'random'>
 
 /**
- * Why a session ended, for the trail. `replaced`: its browser signed in anew; `revoked`: its person ended it from the list of
+ * Why a session ended, for the trail. `replaced`: its browser signed in again; `revoked`: its person ended it from the list of
  * their sessions; `lapsed`: idle, or past its limit.
  */
 type EndReason = 'signed_out' | 'revoked' | 'replaced' | 'factor_changed' | 'enrolled_anew' | 'lapsed'
@@ -146,7 +146,7 @@ type EndReason = 'signed_out' | 'revoked' | 'replaced' | 'factor_changed' | 'enr
 /** Sessions looked at in one go. */
 const BATCH = 200
 
-/** Ends one session on the word of whoever holds it. @returns false when it was over already */
+/** Ends one session on the word of its holder. @returns false when it was over already */
 export function endOneSession(
   deps: EndDeps,
   { session, user }: { session: Session; user: User },

@@ -13,7 +13,7 @@ import { personAudit } from './person.ts'
 import { type Client, endOneSession, type SessionGrant, startSession } from './sessions.ts'
 import { verifyAssertion } from './verify-assertion.ts'
 
-/** Options for signing in: nobody is named, so nothing is told about who exists. */
+/** Options for signing in: they name no person, so they do not tell who exists. */
 export async function startPasskeySignIn(
   deps: PeopleDeps,
 ): Promise<{ options: PublicKeyCredentialRequestOptionsJSON }> {
@@ -104,8 +104,8 @@ export async function signInWithBackupCode(
 }
 
 /**
- * Whose browser it is decides first: a stranger learns nothing about who exists, and can neither guess nor lock anybody
- * out (T15, T27). On a known browser an unknown e-mail, somebody else's, and a wrong code answer alike.
+ * Whose browser it is decides first: a stranger learns nothing about who exists, and can neither guess nor lock a person
+ * out (T15, T27). On a known browser an unknown e-mail, another person's, and a wrong code answer alike.
  */
 async function personOnThisBrowser(deps: PeopleDeps, input: CodeSignIn): Promise<User> {
   const owner =

@@ -110,7 +110,7 @@ const TARGETED: ReadonlySet<StepUp['operation']> = new Set([
 ])
 
 /**
- * What changes who decides is as grave as a high-impact request: whoever has a passkey must use it, or a relayed code could
+ * What changes who decides is as grave as a high-impact request: a person who has a passkey must use it, or a relayed code could
  * switch off the very policy that demands one (T15).
  */
 const GRAVE: ReadonlySet<StepUp['operation']> = new Set([

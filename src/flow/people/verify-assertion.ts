@@ -104,7 +104,7 @@ function checkUserHandle(user: User, handle: string | undefined, required: boole
   if (handle !== user.user_handle) throw new CeremonyError('the user handle is of another person')
 }
 
-/** Called with counter 0: the library would throw on a regress before it has checked the signature, and anybody could then suspend a passkey. */
+/** Called with counter 0: the library would throw on a regress before it has checked the signature, and a stranger could then suspend a passkey. */
 async function verifyByLibrary(
   party: RelyingParty,
   passkey: Passkey,
