@@ -46,7 +46,7 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   service.composition.storeFailed.then((error) => {
     log.error(
       { error },
-      'the embedded store ended; stopping, so that whoever supervises the service starts it anew',
+      'the embedded store ended; stopping, so that the supervisor starts the service again',
     )
     process.exit(1)
   })
@@ -57,7 +57,7 @@ function announceSetup(url: string, json: boolean): void {
   process.stdout.write(
     json
       ? `${JSON.stringify({ setup_url: url })}\n`
-      : `\nNobody has signed up yet. Open this one-time link to become the owner:\n\n  ${url}\n\n`,
+      : `\nNo one has signed up yet. Open this one-time link to become the owner:\n\n  ${url}\n\n`,
   )
 }
 

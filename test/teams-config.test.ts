@@ -33,7 +33,7 @@ function problemsOf(env: Record<string, string | undefined>): readonly string[] 
 const NO_APP = 'TEAMS_APP_ID: must be set, an empty one would switch checks off'
 const NO_PASSWORD = 'TEAMS_APP_PASSWORD: must be set, a client secret of the app'
 const NO_TENANT = 'TEAMS_TENANT_ID: must be set, the tenant that is served'
-const TOO_OPEN = 'TEAMS_ALLOW_UNAUTHENTICATED: must not be 1 in production, anybody could speak as any person'
+const TOO_OPEN = 'TEAMS_ALLOW_UNAUTHENTICATED: must not be 1 in production, anyone could speak as any person'
 const forTests = (name: string) => `${name}: is for tests; must be unset in production`
 
 describe('the Teams part of the configuration', () => {
@@ -136,7 +136,7 @@ describe('the Teams part of the configuration', () => {
   it('warns at every start that activities without a token are believed', () => {
     const { warnings } = readConfig({ ...OPEN, TEAMS_TENANT_ID: TENANT })
     expect(warnings).toEqual([
-      'TEAMS_ALLOW_UNAUTHENTICATED: believes whoever says that they are Teams, as any person; for local test clients only',
+      'TEAMS_ALLOW_UNAUTHENTICATED: believes any client that claims to be Teams, as any person; for local test clients only',
     ])
     expect(readConfig(OWN).warnings).toEqual([])
   })

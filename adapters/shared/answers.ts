@@ -116,7 +116,7 @@ const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
     heading: 'Link your identity',
     does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
     button: 'Link my identity…',
-    advice: 'For you alone. Never share this link: whoever confirms it would pass for you here.',
+    advice: 'For you alone. Never share this link: the person who confirms it would pass for you here.',
   },
   browser: {
     heading: 'Make a browser known',
@@ -125,7 +125,7 @@ const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
     advice: 'For you alone. Never share this link: it would make a stranger’s browser known as yours.',
   },
   channel: {
-    heading: 'Have this channel told of requests',
+    heading: 'Have this channel notified of requests',
     does: 'Open this link in a browser and sign in as the owner of the account. The channel then sees action, requester and outcome of every request, never the context.',
     button: 'Connect this channel…',
     advice: 'For you alone. Never share this link.',

@@ -235,7 +235,7 @@ function decided(
   const word = status.kind === 'approved' ? 'Approved' : 'Rejected'
   const title = [bold(`${STATUS_SIGNS[status.kind]} ${word}`)]
   const about = [ours(title, ACTION_TITLE), ...framed(action, ACTION_LENGTH)]
-  const check = [words('Anybody can check it: '), code(`${verify} ${status.decision_id}`)]
+  const check = [words('Anyone can check it: '), code(`${verify} ${status.decision_id}`)]
   const lines = [...decisionLines(status), check]
   return {
     parts: apart ? [...about, ours(...lines)] : [ours(title, ...lines)],

@@ -55,7 +55,7 @@ export function consentDocument(view: ConsentView, chat: { name: string; invitat
       shown: open ? 'button' : 'below',
     },
     notes: [consentAdvice(view, chat.name), ...(open && view.invite_to_link ? [chat.invitation] : [])],
-    summary: open ? 'Somebody asks for an API key of your account.' : `${heading}.`,
+    summary: open ? 'An agent asks for an API key of your account.' : `${heading}.`,
   }
 }
 
@@ -69,7 +69,7 @@ function consentHeading({ status }: ConsentView): string {
     case 'rejected':
       return status.by_owner === undefined ? 'Rejected after three wrong codes' : 'Rejected'
     case 'expired':
-      return 'Expired: nobody got a key'
+      return 'Expired: no key was given out'
     case 'collected':
       return 'The API key was collected'
   }
@@ -161,7 +161,7 @@ function noticeLines(notice: NoticeView['notice']): Piece[][] {
     ...(name === undefined ? [] : [[bold('Name: '), code(noticeName(name))]]),
     [bold('When: '), words(timeWords(at))],
     ...(address === undefined ? [] : [[bold('From: '), code(address)]]),
-    ...(by_other ? [[words('Somebody else did it.')]] : []),
+    ...(by_other ? [[words('Another person did it.')]] : []),
     ...(more === undefined ? [] : [[words(more)]]),
     [words(NOTICE_ADVICE)],
   ]

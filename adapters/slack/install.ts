@@ -53,7 +53,7 @@ export function mountFixed([app, edge]: Parameters<Mount>): void {
 
 const FIXED: Notice = {
   title: 'Slack is connected already',
-  text: 'The operator of this service has connected it to one Slack workspace, for everybody; nothing has to be installed. In Slack, /countersign link makes you known, and /countersign help tells the rest.',
+  text: 'The operator of this service has connected it to one Slack workspace for all accounts; nothing has to be installed. In Slack, /countersign link makes you known, and /countersign help tells the rest.',
   link: { href: '/integrations', text: 'Go to your integrations' },
 }
 

@@ -25,7 +25,7 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: { forget(tenan
     })
   }
   app.event(/^(?!(?:app_uninstalled|tokens_revoked)$)/, async ({ event }) => {
-    deps.log.info({ event: event.type }, 'slack told of something that nobody listens to')
+    deps.log.info({ event: event.type }, 'an event from slack has no listener')
   })
 }
 

@@ -59,7 +59,7 @@ const COMMANDS = [
 
 /** Slack asks for 174 to 4000 characters. */
 const LONG_DESCRIPTION = [
-  'Agents and applications ask Countersign before they act. Whoever may approve gets a card here: who asks, what for,',
+  'Agents and applications ask Countersign before they act. Each approver gets a card here: who asks, what for,',
   'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
   'decided in Slack. The card follows the request until it is decided, expired or withdrawn.',
 ].join(' ')

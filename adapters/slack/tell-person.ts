@@ -107,7 +107,7 @@ export const NOTICES = {
 export function notConnected(baseUrl: string): Notice {
   return problem(
     'This workspace is not connected',
-    `This workspace is not connected to Countersign at ${baseUrl}. Ask whoever runs it there to install the app again.`,
+    `This workspace is not connected to Countersign at ${baseUrl}. Ask its operator to install the app again.`,
   )
 }
 

@@ -101,7 +101,7 @@ export const NOTICES = {
     kind: 'notice',
     tone: 'done',
     heading: 'Sent to you alone',
-    sentence: 'The answer is in your own chat with this app: it is not for everybody here.',
+    sentence: 'The answer is in your own chat with this app: it is not for everyone here.',
   },
   cannotReachYou: {
     kind: 'notice',

@@ -74,13 +74,16 @@ const COMMANDS = [
   { title: 'unlink', description: 'Take that back' },
 ]
 const BROWSER = { title: 'browser', description: 'Make a browser known, so that codes sign you in there' }
-const CHANNEL = { title: 'channel', description: 'Have this channel told of every request of your account' }
+const CHANNEL = {
+  title: 'channel',
+  description: 'Have this channel notified of every request of your account',
+}
 const HELP = { title: 'help', description: 'List the commands' }
 
 const SHORT_DESCRIPTION = 'Approvals for agents and applications, confirmed with a passkey or a code'
 
 const LONG_DESCRIPTION = [
-  'Agents and applications ask Countersign before they act. Whoever may approve gets a card here: who asks, what for,',
+  'Agents and applications ask Countersign before they act. Each approver gets a card here: who asks, what for,',
   'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
   'decided in Teams. The card follows the request until it is decided, expired or withdrawn.',
 ].join(' ')

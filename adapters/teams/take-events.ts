@@ -22,7 +22,7 @@ export function takeEvents(parts: AnsweringParts, background: Background): BotEv
       if (!presence.new_to_person || !(await isFirst(deps, tenant, presence))) return
       background.run(
         () => answerMessage(parts, { ...presence, text: 'help' }),
-        'nobody was welcomed in Teams',
+        'a person in Teams was not welcomed',
       )
     },
     async onCommand(command) {

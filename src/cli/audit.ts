@@ -70,7 +70,9 @@ function describeReport({ records, erased, documents, waiting, head, found, firs
     `  Documents  ${documents}${rest}`,
     `  Head       ${headText(head)}`,
     ...(found === 0
-      ? ['Keep the head where nobody can write: --expect <head> finds a trail cut short or rewritten.']
+      ? [
+          'Keep the head in a place that cannot be written to: --expect <head> finds a trail cut short or rewritten.',
+        ]
       : []),
   ].join('\n')
 }
@@ -93,7 +95,7 @@ function sentence(finding: Finding): string {
     case 'truncated':
       return `Record ${finding.seq} and those behind it are missing: the trail was longer.`
     case 'rewritten':
-      return `Record ${finding.seq} is not the one it was: it, or one before it, was written anew.`
+      return `Record ${finding.seq} is not the one it was: it, or one before it, was rewritten.`
     case 'stray':
       return `A document that is no record lies in the trail's collection: ${finding.id}.`
     case 'not_told':
@@ -222,7 +224,7 @@ function row({ seq, entry }: Line): string[] {
   return [place, entry.at.toISOString(), entry.type, actor(entry.actor), entry.subject, detail.join(' ')]
 }
 
-const UNNAMED: Partial<Record<AuditActor['kind'], string>> = { cli: 'command line', public: 'anybody' }
+const UNNAMED: Partial<Record<AuditActor['kind'], string>> = { cli: 'command line', public: 'public' }
 
 function actor(by: AuditActor): string {
   const name = 'id' in by ? by.id : (UNNAMED[by.kind] ?? by.kind)

@@ -95,7 +95,7 @@ function textOf(
 
 const UPLOAD: Record<TeamsEdition, string> = {
   published:
-    'Upload it in Teams under Apps, Manage your apps, Upload an app; or for everybody in the Teams admin center, Manage apps.',
+    'Upload it in Teams under Apps, Manage your apps, Upload an app; or for everyone in the Teams admin center, Manage apps.',
   preview:
-    'The developer preview is for trying out: upload it in Teams under Apps, Manage your apps, Upload an app; not for everybody.',
+    'The developer preview is for trying out: upload it in Teams under Apps, Manage your apps, Upload an app; not for everyone.',
 }

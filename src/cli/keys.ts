@@ -152,8 +152,8 @@ function describe(made: SigningKey[], delay: number): string {
   const rows = made.map((key) => [key.purpose, key.kid, key.notBefore.toISOString()])
   const hint =
     delay === 0
-      ? 'Running services take the new keys up within 30 seconds. Whoever keeps the key set must fetch it again now.'
-      : 'Published now in /.well-known/jwks.json; whoever keeps the key set has until then to fetch it again.'
+      ? 'Running services take the new keys up within 30 seconds. Verifiers that keep the key set must fetch it again now.'
+      : 'Published now in /.well-known/jwks.json; verifiers that keep the key set have until then to fetch it again.'
   return `${table(['PURPOSE', 'NEW KEY', 'SIGNS FROM'], rows)}\n${hint}`
 }
 

@@ -110,7 +110,7 @@ function addUserCommands(user: Command): void {
     .command('invite <email>')
     .description('make a person with an account of their own, and a one-time link by which they enrol')
     .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
-    .option('--renew', 'a new link for somebody who exists: the old one expired, or all factors are lost')
+    .option('--renew', 'a new link for a person who exists: the old one expired, or all factors are lost')
     .option('--account <account_id>', 'as a member of this account; together with --role')
     .option('--role <role>', 'approver (decides requests that name them) or auditor (sees everything)')
     .option(...JSON_OPTION)
@@ -120,12 +120,12 @@ function addUserCommands(user: Command): void {
     })
   user
     .command('confirm <email>')
-    .description('vouch for the address of somebody whom an owner invited')
+    .description('vouch for the address of a person whom an owner invited')
     .option(...JSON_OPTION)
     .action(async (email: string, options: Json) => tell(await runConfirmUser(email, options), options.json))
   user
     .command('list')
-    .description('list everybody')
+    .description('list all people')
     .option(...JSON_OPTION)
     .action(async (options: Json) => tell(await runListUsers(options), options.json))
 }

@@ -50,7 +50,7 @@ function whyNotInvited(error: unknown, email: string): unknown {
   if (error.code === 'not_found')
     return new CliError(
       'user_not_found',
-      `Nobody has the address ${email}; to invite them leave out --renew.`,
+      `No user has the address ${email}; to invite them leave out --renew.`,
     )
   return error
 }
@@ -76,7 +76,8 @@ export function runInviteMember(address: string, options: InviteOptions): Promis
   })
 }
 
-const SEND_LINK = 'Send them this one-time link; it is shown only now and lets whoever opens it first enrol:'
+const SEND_LINK =
+  'Send them this one-time link; it is shown only now and lets the first person who opens it enrol:'
 
 function linkText(done: string, advice: string, link: { url: string; expires_at: Date }): string {
   return [done, advice, '', `  ${link.url}`, '', `It is good until ${link.expires_at.toISOString()}.`].join(
@@ -116,7 +117,7 @@ export function runConfirmUser(address: string, options: { json?: boolean }): Pr
   return withService(options.json, async (deps) => {
     const user = await vouchFor(deps, email, { kind: 'cli' }).catch((error: unknown) => {
       if (error instanceof Refusal && error.code === 'not_found')
-        throw new CliError('user_not_found', `Nobody has the address ${email}.`)
+        throw new CliError('user_not_found', `No user has the address ${email}.`)
       throw error
     })
     return {
@@ -140,7 +141,7 @@ export function runListUsers(options: { json?: boolean }): Promise<CommandResult
     return {
       value: { data: people.map(presentPerson), next_cursor: null },
       text:
-        people.length === 0 ? 'Nobody yet. Invite somebody: countersign user invite <email>' : rows(people),
+        people.length === 0 ? 'No one yet. Invite a person: countersign user invite <email>' : rows(people),
     }
   })
 }

@@ -136,7 +136,9 @@ async function readInput(path: string): Promise<string> {
 async function fetchText(address: string): Promise<string> {
   const url = new URL(address)
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
-    throw usageError(`${url.origin} must be https: — keys that come in the clear could be anybody's.`)
+    throw usageError(
+      `${url.origin} must be https: — keys that come in the clear could have been replaced on the way.`,
+    )
   try {
     // A redirect would let the holder of any one address choose the keys.
     const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })

@@ -46,7 +46,7 @@ export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string)
   if (user === undefined)
     throw new CliError(
       'user_not_found',
-      `Nobody has the address ${email}; make an account with: countersign user invite ${email}`,
+      `No user has the address ${email}; make an account with: countersign user invite ${email}`,
     )
   return user
 }

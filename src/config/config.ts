@@ -213,7 +213,7 @@ function openWarnings(values: z.infer<typeof environmentSchema>): string[] {
   }
   if (values.TEAMS_ALLOW_UNAUTHENTICATED === '1') {
     warnings.push(
-      'TEAMS_ALLOW_UNAUTHENTICATED: believes whoever says that they are Teams, as any person; for local test clients only',
+      'TEAMS_ALLOW_UNAUTHENTICATED: believes any client that claims to be Teams, as any person; for local test clients only',
     )
   }
   return warnings

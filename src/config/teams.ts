@@ -59,7 +59,7 @@ export function readTeams(
     for (const name of testOnly) problems.push(`${name}: is for tests; must be unset in production`)
     if (unauthenticated) {
       problems.push(
-        'TEAMS_ALLOW_UNAUTHENTICATED: must not be 1 in production, anybody could speak as any person',
+        'TEAMS_ALLOW_UNAUTHENTICATED: must not be 1 in production, anyone could speak as any person',
       )
     }
   }

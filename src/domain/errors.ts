@@ -41,7 +41,7 @@ export const REFUSALS = {
   mismatch: [409, 'What you are about to do is not what was approved; see `field`.'],
   no_eligible_approver: [
     422,
-    'Under the current policy nobody could approve this request; check approvers, quorum and passkeys.',
+    'Under the current policy no one could approve this request; check approvers, quorum and passkeys.',
   ],
   idempotency_mismatch: [422, 'This `Idempotency-Key` was used with another body; use a new one.'],
   idempotency_in_progress: [
@@ -58,7 +58,7 @@ export const REFUSALS = {
   quota_exceeded: [429, 'The monthly approval quota of this account is used up.'],
   too_many_waits: [429, 'Too many open waits; close one or poll every 3 seconds.'],
   // deciding
-  sandbox_request: [409, 'A sandbox request decides itself; nobody is asked.'],
+  sandbox_request: [409, 'A sandbox request decides itself; no approver is asked.'],
   already_voted: [409, 'You have already decided on this request.'],
   passkey_required: [
     403,
@@ -87,7 +87,7 @@ export const REFUSALS = {
     410,
     'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
   ],
-  email_taken: [409, 'Somebody already has this e-mail address.'],
+  email_taken: [409, 'Another person already has this e-mail address.'],
   proof_required: [403, 'Confirm with a passkey or a code first.'],
   last_factor: [409, 'This is your last way to sign in; add another one first.'],
   passkey_exists: [409, 'This passkey is already registered.'],
@@ -97,7 +97,7 @@ export const REFUSALS = {
     404,
     'This link has expired, was already used or was cut short; ask for a new one in chat.',
   ],
-  chat_link_not_yours: [403, 'Somebody else asked for this link in chat; sign in as that person.'],
+  chat_link_not_yours: [403, 'Another person asked for this link in chat; sign in as that person.'],
   member_exists: [409, 'This person is a member or invited already.'],
   member_limit: [409, 'The account has reached the limit of 50 members; remove one first.'],
   channel_limit: [409, 'The account has reached the limit of 5 channels; remove one first.'],
@@ -121,7 +121,7 @@ export const REFUSALS = {
   webhook_limit: [409, 'The account has reached the limit of 20 webhooks; delete one first.'],
   webhook_rotated: [
     409,
-    'The secret was rotated at the same moment; take the new one from whoever did it, or rotate again.',
+    'The secret was rotated at the same moment; take the new one from the person who did it, or rotate again.',
   ],
   webhook_gone: [409, 'Its webhook was deleted or is switched off; switch it on first.'],
   delivery_in_progress: [409, 'This delivery is still on its way; wait until it rests.'],

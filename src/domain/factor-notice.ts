@@ -44,7 +44,7 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'factor.backup_codes_renewed': { heading: 'Your backup codes were renewed' },
   'factor.backup_code_used': { heading: 'A backup code of yours was used to sign in' },
   'user.enrolled': { heading: 'Your account was set up with an enrolment link' },
-  'delegate.set': { heading: 'Somebody was made your delegate and decides for you' },
+  'delegate.set': { heading: 'Another person was made your delegate and decides for you' },
   'delegate.removed': { heading: 'You have no delegate any more' },
   'member.changed': { heading: 'Your role in an account was changed' },
   'member.removed': { heading: 'You were removed from an account' },
@@ -71,7 +71,7 @@ export function noticeSentences({ type, at, address, by_other, name }: FactorNot
   const more = noticeMore({ type })
   return [
     ...(name === undefined ? [] : [`“${noticeName(name)}”`]),
-    `${timeWords(at)}${from}${by_other ? ', by somebody else' : ''}.`,
+    `${timeWords(at)}${from}${by_other ? ', by another person' : ''}.`,
     ...(more === undefined ? [] : [more]),
   ]
 }

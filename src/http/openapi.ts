@@ -81,7 +81,7 @@ function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io:
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anybody can verify the receipt.
+const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anyone can verify the receipt.
 
 Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a request are ignored; answers may gain fields.
 
@@ -93,7 +93,7 @@ const LICENSE = { name: 'MIT', identifier: 'MIT' }
 
 const TAGS = [
   { name: 'Approvals', description: 'For applications and agents: ask, wait, read.' },
-  { name: 'Receipts', description: 'For everybody: verify what was decided.' },
+  { name: 'Receipts', description: 'For everyone: verify what was decided.' },
   { name: 'Deciding', description: 'For approvers: see what is asked, approve or reject.' },
   {
     name: 'Bootstrap',
@@ -104,12 +104,11 @@ const TAGS = [
   {
     name: 'Members and policy',
     description:
-      'For owners: who works in the account, and who decides. For whoever is invited: join, decline, leave.',
+      'For owners: who works in the account, and who decides. For people who are invited: join, decline, leave.',
   },
   {
     name: 'Webhooks',
-    description:
-      'For owners: receivers that are told about every event of the account, and what became of it.',
+    description: 'For owners: receivers of the events of the account, and the state of each delivery.',
   },
   {
     name: 'Events',
@@ -126,12 +125,12 @@ const TAGS = [
   {
     name: 'Chat',
     description:
-      'Identities on chat platforms, and channels. They are told; they never decide and never sign in.',
+      'Identities on chat platforms, and channels. They are notified; they never decide and never sign in.',
   },
   {
     name: 'Notifications',
     description:
-      'Browsers that show what waits for a person (Web Push). They are told; deciding takes the page.',
+      'Browsers that show what waits for a person (Web Push). They are notified; deciding takes the page.',
   },
   { name: 'Service', description: 'Health and this document.' },
 ]

@@ -18,7 +18,7 @@ const HEADINGS = [
   'Approved: the agent can collect its key',
   'Rejected',
   'Rejected after three wrong codes',
-  'Expired: nobody got a key',
+  'Expired: no key was given out',
   'The API key was collected',
   'The API key was collected',
 ]

@@ -139,7 +139,7 @@ describe('an agent that asks for a key, in Slack and Teams', () => {
     const begun = await asked()
     await setStored(both.service, begun.secret, { expires_at: new Date(Date.now() - 1) })
     expect((await pollOnce(both.service, begun.secret)).body).toMatchObject({ status: 'expired' })
-    await untilShown(begun.id, 'Expired: nobody got a key')
+    await untilShown(begun.id, 'Expired: no key was given out')
     await expectOnlyPage(begun.id)
     expectSecretsKept(begun)
   })

@@ -98,7 +98,7 @@ describe('countersign audit list', () => {
     expect(lines(await run('list', '--json', '--limit', '2')).map(({ seq }) => seq)).toEqual([60, 59])
     const one = await run('list', '--subject', 'req_7')
     expect(one.stdout.split('\n')[1]).toMatch(
-      /^7 +\S+Z +approval\.verified +anybody from 192\.0\.2\.7 +req_7 +result=valid$/,
+      /^7 +\S+Z +approval\.verified +public from 192\.0\.2\.7 +req_7 +result=valid$/,
     )
     expect((await run('list', '--account', 'acc_none')).stdout).toBe(
       'Nothing in the trail fits; leave out --account, --type or --subject to see more.\n',

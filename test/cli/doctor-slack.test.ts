@@ -146,7 +146,7 @@ describe('countersign doctor slack', () => {
       detail: 'Slack refuses it: not_allowed_token_type',
       fix: expect.stringContaining('connections:write'),
     })
-    expect(of('Slack API')).toMatchObject({ status: 'fail', detail: `nobody answers at ${slack.apiUrl}` })
+    expect(of('Slack API')).toMatchObject({ status: 'fail', detail: `nothing answers at ${slack.apiUrl}` })
     expect(run.code).toBe(1)
   })
 
@@ -157,7 +157,7 @@ describe('countersign doctor slack', () => {
       {
         name: 'Slack API',
         status: 'fail',
-        detail: `nobody answers at ${slack.apiUrl}`,
+        detail: `nothing answers at ${slack.apiUrl}`,
         fix: expect.stringContaining('SLACK_API_URL'),
       },
     ])
@@ -185,7 +185,7 @@ describe('countersign doctor slack', () => {
 
   it.each([
     [200, 'ok', 'the running service takes what is signed with it', undefined],
-    [401, 'fail', 'the running service has another SLACK_SIGNING_SECRET', /^Copy the Signing Secret anew/],
+    [401, 'fail', 'the running service has another SLACK_SIGNING_SECRET', /^Copy the Signing Secret again/],
     [503, 'fail', 'what is signed with it is answered 503 instead of 200', /a proxy must pass requests on/],
   ])('looks whether what is signed is taken: %i is %s', async (status, found, detail, fix) => {
     const origin = await somethingAt(401, status)
@@ -195,14 +195,14 @@ describe('countersign doctor slack', () => {
     if (fix !== undefined) expect(of('Signing secret')?.fix).toMatch(fix)
   })
 
-  it('says so when nobody answers at BASE_URL, and takes an https: address', async () => {
+  it('says so when nothing answers at BASE_URL, and takes an https: address', async () => {
     const origin = `https://localhost:${await freePort()}`
     const env = { ...oneBy(slack), SLACK_SIGNING_SECRET: 'emulated', BASE_URL: origin }
     const { of } = await examine(env)
     expect(of('BASE_URL')).toEqual({ name: 'BASE_URL', status: 'ok', detail: origin })
     expect(of('Events address')).toMatchObject({
       status: 'fail',
-      detail: `nobody answers at ${origin}/slack/events`,
+      detail: `nothing answers at ${origin}/slack/events`,
       fix: 'Start the service, and let BASE_URL lead to it, from the internet too.',
     })
   })

@@ -107,7 +107,7 @@ describe('countersign doctor teams', () => {
       {
         name: 'Conversations',
         status: 'warn',
-        detail: 'nobody has the app yet, as far as Teams has told',
+        detail: 'no one has the app yet, as far as Teams has reported',
         fix: expect.stringMatching(
           /countersign teams package[\s\S]*Single Tenant[\s\S]*BASE_URL\/api\/messages/,
         ),
@@ -158,7 +158,7 @@ describe('countersign doctor teams', () => {
     const there = { TEAMS_LOGIN_URL: nowhere, TEAMS_OPENID_URL: `${nowhere}/openid` }
     const { run, of } = await examine({ ...bot, ...there })
     expect(run.code).toBe(1)
-    expect(of('Client secret')).toMatchObject({ status: 'fail', detail: `nobody answers at ${nowhere}` })
+    expect(of('Client secret')).toMatchObject({ status: 'fail', detail: `nothing answers at ${nowhere}` })
     expect(of('Keys of Teams')).toMatchObject({
       status: 'fail',
       detail: 'cannot be reached (ECONNREFUSED)',
@@ -228,7 +228,7 @@ describe('countersign doctor teams', () => {
       ['Teams', 'warn'],
       ['Conversations', 'warn'],
     ])
-    expect(checks[0]?.detail).toContain('anybody who reaches the service can speak as anybody')
+    expect(checks[0]?.detail).toContain('anyone who reaches the service can speak as any person')
     expect([run.code, microsoft.asked]).toEqual([0, before])
   })
 

@@ -33,7 +33,7 @@ describe('countersign doctor', () => {
     for (const name of ['BASE_URL', 'TRUST_PROXY', ...SECRET_NAMES])
       expect(of('Configuration')?.fix).toContain(`- ${name}: `)
     expect(of('Store')).toMatchObject({ status: 'ok', detail: expect.stringContaining('at the first start') })
-    expect(of('Service')).toMatchObject({ status: 'warn', detail: 'nobody answers at http://localhost:1' })
+    expect(of('Service')).toMatchObject({ status: 'warn', detail: 'nothing answers at http://localhost:1' })
     await expect(stat(env.DATA_DIR ?? '')).rejects.toThrow('ENOENT')
   })
 
@@ -42,7 +42,7 @@ describe('countersign doctor', () => {
     const run = await cli(['doctor'], { env: { ...env, PORT: '1' } })
     expect(run.stdout).toMatch(/^ok {4}Node\.js {9}\d/)
     expect(run.stdout).toMatch(
-      /\nwarn {2}Service {9}nobody answers at \S+\n +If it should run, start it: npm start\n/,
+      /\nwarn {2}Service {9}nothing answers at \S+\n +If it should run, start it: npm start\n/,
     )
     expect(run.stdout).toMatch(/\nUsable, with 2 warnings\.\n$/)
   })

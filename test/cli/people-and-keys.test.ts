@@ -211,7 +211,7 @@ describe('countersign key', () => {
     expect(made.error()).toEqual({
       error: 'user_not_found',
       message:
-        'Nobody has the address x@example.com; make an account with: countersign user invite x@example.com',
+        'No user has the address x@example.com; make an account with: countersign user invite x@example.com',
     })
   })
 })

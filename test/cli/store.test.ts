@@ -9,7 +9,7 @@ it('runs the store as a process of its own, which several commands share', async
   const trail = await cli(['audit', 'list'], { env: { ...env, MONGODB_URI } })
   expect([trail.code, trail.stdout]).toEqual([0, 'Nothing has happened yet.\n'])
   const people = await cli(['user', 'list'], { env: { ...env, MONGODB_URI } })
-  expect(people.stdout).toBe('Nobody yet. Invite somebody: countersign user invite <email>\n')
+  expect(people.stdout).toBe('No one yet. Invite a person: countersign user invite <email>\n')
   const secrets = await cli(['user', 'list', '--json'], { env: { ...env, MONGODB_URI } })
   expect([secrets.code, secrets.json()]).toEqual([0, { data: [], next_cursor: null }])
   const invited = await cli(['user', 'invite', 'a@example.com', '--json'], { env: { ...env, MONGODB_URI } })

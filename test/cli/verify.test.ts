@@ -272,7 +272,8 @@ describe('the address of the key set', () => {
     expect(run.code).toBe(2)
     expect(run.error()).toEqual({
       error: 'usage',
-      message: "http://keys.example.com must be https: — keys that come in the clear could be anybody's.",
+      message:
+        'http://keys.example.com must be https: — keys that come in the clear could have been replaced on the way.',
     })
   })
 

@@ -119,7 +119,7 @@ export async function checkUnsigned(call: UnsignedCall): Promise<Check> {
       return ok(name, `${address} refuses what is not signed`)
     case undefined: {
       const fix = 'Start the service, and let BASE_URL lead to it, from the internet too.'
-      return fail(name, `nobody answers at ${address}`, fix)
+      return fail(name, `nothing answers at ${address}`, fix)
     }
     case 404: {
       const fix = `Restart the service with these settings: what runs there has no ${platform}. Or BASE_URL leads elsewhere.`

@@ -114,7 +114,7 @@ async function checkStore(config: Config): Promise<Check[]> {
   } catch (error) {
     const fix =
       config.mongodbUri === undefined
-        ? `Look at ${config.dataDir}: is the disk full, is it somebody else's?`
+        ? `Look at ${config.dataDir}: is the disk full, does it belong to another user?`
         : 'Check MONGODB_URI, and that the server runs and lets this user in.'
     return [fail('Store', reasonOf(error), fix)]
   }
@@ -124,7 +124,7 @@ async function reachable(config: Config, { replicaSet }: StoreReport): Promise<C
   if (config.mongodbUri === undefined) {
     const holder = await storeHolder(config.dataDir)
     const detail =
-      holder === undefined ? 'opens; nobody is using it' : `answers; process ${holder.pid} runs it`
+      holder === undefined ? 'opens; no process is using it' : `answers; process ${holder.pid} runs it`
     if (!config.production) return ok('Store', `the embedded store ${detail}`)
     const fix = 'For more than one machine set MONGODB_URI to a replica set.'
     return warn('Store', `the embedded store ${detail}; it is meant for one machine`, fix)
@@ -198,6 +198,6 @@ async function checkAnswer(config: Config): Promise<Check> {
     const fix = 'Let BASE_URL lead to this service: check the proxy, or choose another PORT.'
     return fail(name, `something else answers at ${address} (${response.status})`, fix)
   } catch {
-    return warn(name, `nobody answers at ${config.baseUrl}`, 'If it should run, start it: npm start')
+    return warn(name, `nothing answers at ${config.baseUrl}`, 'If it should run, start it: npm start')
   }
 }

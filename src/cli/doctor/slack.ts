@@ -108,7 +108,7 @@ async function checkSigned(address: string, signingSecret: string): Promise<Chec
   if (status === 200) return ok(NAME, 'the running service takes what is signed with it')
   if (status === 401) {
     const fix = [
-      'Copy the Signing Secret anew from Basic Information of the app, into .env or wherever both read it,',
+      'Copy the Signing Secret again from Basic Information of the app, into .env or wherever both read it,',
       'and restart the service. If both have the same: the clocks of the two machines are minutes apart.',
     ]
     return fail(NAME, 'the running service has another SLACK_SIGNING_SECRET', fix.join('\n'))
@@ -121,7 +121,7 @@ const NOT_HERE = 'Let this machine reach it over https, directly, or set SLACK_A
 
 /** There was no answer from the address of the API. */
 function noAnswer(apiUrl: string): Check {
-  return fail('Slack API', `nobody answers at ${apiUrl}`, NOT_HERE)
+  return fail('Slack API', `nothing answers at ${apiUrl}`, NOT_HERE)
 }
 
 /** Is the token good, may it do what the app does, and does looking people up work? */
@@ -175,7 +175,7 @@ function fixForToken(error: string | undefined): string {
   switch (error) {
     case 'invalid_auth':
     case 'not_authed':
-      return 'Copy the Bot User OAuth Token anew from OAuth & Permissions of the app into SLACK_BOT_TOKEN.'
+      return 'Copy the Bot User OAuth Token again from OAuth & Permissions of the app into SLACK_BOT_TOKEN.'
     case 'account_inactive':
     case 'token_revoked':
       return 'The app was removed from the workspace. Install it again, and set SLACK_BOT_TOKEN to the new token.'
@@ -204,8 +204,8 @@ async function checkClient(
   const answer = await callSlack(apiUrl, 'oauth.v2.access', { args })
   if (answer === undefined) return noAnswer(apiUrl)
   if (answer.error === 'invalid_code') return ok(name, 'Slack knows SLACK_CLIENT_ID and SLACK_CLIENT_SECRET')
-  const fix = 'Copy SLACK_CLIENT_ID and SLACK_CLIENT_SECRET anew from Basic Information of the app.'
-  return fail(name, `Slack refuses it: ${answer.error ?? 'it took a code that nobody was given'}`, fix)
+  const fix = 'Copy SLACK_CLIENT_ID and SLACK_CLIENT_SECRET again from Basic Information of the app.'
+  return fail(name, `Slack refuses it: ${answer.error ?? 'it accepted an invented code'}`, fix)
 }
 
 /** The workspaces that installed the app: is each token good, and may it do what the app does? */

@@ -43,7 +43,7 @@ async function examine(): Promise<Check[]> {
 
 function describe({ appId, tenantId, unauthenticated }: TeamsSettings): Check {
   if (!unauthenticated) return ok('Teams', `bot ${appId} in tenant ${tenantId}`)
-  const detail = 'TEAMS_ALLOW_UNAUTHENTICATED=1: anybody who reaches the service can speak as anybody'
+  const detail = 'TEAMS_ALLOW_UNAUTHENTICATED=1: anyone who reaches the service can speak as any person'
   return warn('Teams', detail, 'For test clients on this machine only. Unset it, and set TEAMS_APP_ID.')
 }
 
@@ -94,7 +94,7 @@ async function checkSecret(teams: TeamsSettings): Promise<Check> {
     .then(async (response) => ({ body: await response.json().catch(() => undefined) }))
     .catch(() => undefined)
   if (answer === undefined) {
-    return fail(SECRET, `nobody answers at ${loginUrl}`, 'Let this machine reach it over https, directly.')
+    return fail(SECRET, `nothing answers at ${loginUrl}`, 'Let this machine reach it over https, directly.')
   }
   const { body } = answer
   if (tokenSchema.safeParse(body).success) return ok(SECRET, 'the tenant gives the bot tokens')
@@ -161,9 +161,9 @@ function whyNot(error: unknown): string {
 
 const CONVERSATIONS = 'Conversations'
 
-const NOBODY = warn(
+const NO_CONVERSATIONS = warn(
   CONVERSATIONS,
-  'nobody has the app yet, as far as Teams has told',
+  'no one has the app yet, as far as Teams has reported',
   [
     'Upload what this writes, and install it for people: npx countersign teams package',
     'If some have it: in Azure, the bot’s type must be Single Tenant, its messaging endpoint BASE_URL/api/messages,',
@@ -173,10 +173,10 @@ const NOBODY = warn(
 
 /** Whom can we write to? Teams tells when the app is installed and when a person writes to it. */
 async function checkConversations(config: Config, tenantId: string): Promise<Check> {
-  if (!hasStore(config)) return NOBODY
+  if (!hasStore(config)) return NO_CONVERSATIONS
   try {
     const { people, channels } = await inspectConversations(config, tenantId)
-    if (people + channels === 0) return NOBODY
+    if (people + channels === 0) return NO_CONVERSATIONS
     return ok(
       CONVERSATIONS,
       `${counted(people, 'person', 'people')}, ${counted(channels, 'channel', 'channels')}`,

@@ -66,12 +66,12 @@ async function unlink(deps: FlowDeps, { identity }: ChatSpeaker, person: User): 
 
 const COMMANDS = [
   { usage: 'verify <id or receipt>', does: 'Check an approval: req_…, dec_… or a pasted receipt.' },
-  { usage: 'verify <id or receipt> share', does: 'The same, shown to everybody here.' },
+  { usage: 'verify <id or receipt> share', does: 'The same, shown to everyone here.' },
   { usage: 'pending', does: 'What waits for your decision.' },
   { usage: 'link', does: 'Say who you are in Countersign.' },
   { usage: 'unlink', does: 'Take that back.' },
   { usage: 'browser', does: 'Make a browser known, so that codes sign you in there.' },
-  { usage: 'channel', does: 'Have this channel told of every request of your account.' },
+  { usage: 'channel', does: 'Have this channel notified of every request of your account.' },
   { usage: 'help', does: 'Show this list.' },
 ]
 

@@ -80,18 +80,21 @@ export const notices = {
       'Unlinked',
       `Countersign no longer knows you here. Requests may still find you by your e-mail address. Type ${commandLine(platform, 'link')} to link it again.`,
     ),
-  wasNotLinked: () => done('Not linked', 'Nobody has linked this account, so there is nothing to take back.'),
+  wasNotLinked: () => done('Not linked', 'This account is not linked, so there is nothing to take back.'),
   noCodes: () =>
     refused(
       'Nothing to do',
       'This is for signing in with codes, and you have set none up. A passkey signs you in on any browser.',
     ),
   notInChannel: (platform: ChatPlatform) =>
-    refused('Which channel?', `Type ${commandLine(platform, 'channel')} in the channel that is to be told.`),
+    refused(
+      'Which channel?',
+      `Type ${commandLine(platform, 'channel')} in the channel that is to be notified.`,
+    ),
   channelKnown: () =>
     done(
-      'Already told',
-      'This channel is told of every request of your account. Your account page ends that.',
+      'Already notified',
+      'This channel is notified of every request of your account. Your account page ends that.',
     ),
   channelsFull: () =>
     refused('Too many channels', 'Your account has 5 already. Remove one on your account page first.'),

@@ -53,7 +53,7 @@ export async function setDelegate(
   const { user_id, starts_at, ends_at } = delegate
   const candidates = await delegateCandidates(deps, who.user)
   if (!candidates.some(({ id }) => id === user_id))
-    throw invalidField('user_id', 'must be somebody else who decides in an account where you decide')
+    throw invalidField('user_id', 'must be another person who decides in an account where you decide')
   await proveFactor(deps, who, { operation: 'delegate.change', target: user_id }, proof, address)
   const detail = {
     delegate: user_id,

@@ -210,13 +210,13 @@ export async function finishEnrollment(
   const plan = (person: User) => {
     // Asked again of what is written on: by another link the person may have enrolled in between.
     if (user !== undefined && !givesFactor(enrollment, person)) throw refusal('enrollment_invalid')
-    const anew = user !== undefined && replaces(enrollment, person)
-    const before = anew ? { ...person, ...NOTHING } : person
+    const replaced = user !== undefined && replaces(enrollment, person)
+    const before = replaced ? { ...person, ...NOTHING } : person
     const more = { address: client.address }
     const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
     return {
       fields: {
-        ...(anew ? { ...NOTHING, totp: null, totp_pending: null, delegate: null } : {}),
+        ...(replaced ? { ...NOTHING, totp: null, totp_pending: null, delegate: null } : {}),
         ...factor.change(before),
         devices: withDevice(before.devices, device.entry),
         ...nextFactorEpoch(person),
@@ -225,7 +225,10 @@ export async function finishEnrollment(
       audit: [
         personAudit(deps, 'user.enrolled', person, {
           ...more,
-          detail: { method: factor.method, ...(anew && person.enrolled_at !== null ? { anew } : {}) },
+          detail: {
+            method: factor.method,
+            ...(replaced && person.enrolled_at !== null ? { anew: true } : {}),
+          },
         }),
         personAudit(deps, added, person, more),
       ],

@@ -65,7 +65,7 @@ async function checkPolicy(
 
 /** @throws Refusal `invalid_field` */
 export function refuseDoubles(approvers: readonly string[], field = 'approvers'): void {
-  if (new Set(approvers).size < approvers.length) throw invalidField(field, 'must not name anybody twice')
+  if (new Set(approvers).size < approvers.length) throw invalidField(field, 'must not name a person twice')
 }
 
 /** The policy as its owner looks at it. */

@@ -76,7 +76,7 @@ const historyRow = z
         approver: approverField,
         delegate: approverField
           .optional()
-          .meta({ description: 'Who acted, when it was somebody who stood in for the approver.' }),
+          .meta({ description: 'Who acted, when a delegate stood in for the approver.' }),
       })
       .optional(),
     quorum: quorumField,

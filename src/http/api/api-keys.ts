@@ -30,7 +30,7 @@ const only = z.literal(true, { error: 'must be true, or be left out' })
 const keyPolicyBody = z
   .object(
     {
-      approvers: approvers.min(1, 'must name somebody, or be left out').optional(),
+      approvers: approvers.min(1, 'must name an approver, or be left out').optional(),
       quorum: quorum.optional(),
       passkey_only: only.optional(),
       high_impact: only.optional(),
@@ -176,7 +176,7 @@ export const apiKeyOperations = operations('Account', {
     id: 'changeApiKey',
     summary: 'Change an API key',
     description:
-      'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key nobody is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
+      'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key no approver is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     parameters: { path: idInPath('key', 'Key id.') },

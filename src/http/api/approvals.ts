@@ -78,7 +78,7 @@ export const requestAnswer = z
   .union([
     z
       .strictObject({ ...head, status: z.literal('pending'), context: contextField, ...times, ...mark })
-      .meta({ id: 'PendingApproval', description: 'Nobody has decided yet.' }),
+      .meta({ id: 'PendingApproval', description: 'There is no decision yet.' }),
     z
       .strictObject({
         ...head,
@@ -107,7 +107,7 @@ export const reminderAnswer = z
     request_id: idField('req'),
     push_sent: z.boolean().meta({
       description:
-        'True: a chat platform accepted a message of this reminder for at least one approver within three seconds. False: none did yet, or nobody can be reached; approvers can still decide on the web page.',
+        'True: a chat platform accepted a message of this reminder for at least one approver within three seconds. False: none did yet, or no approver can be reached; approvers can still decide on the web page.',
     }),
     reminded_at: timeField,
     ...mark,
@@ -207,7 +207,7 @@ const EVENTS = [
 
 const CONSUME = [
   'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body the approval is used as it stands.',
-  'In production also refuse an answer with `sandbox: true`: nobody was asked. An answer that got lost reads as `already_consumed`; `GET /api/v1/approvals/{id}` shows `consumed_at`.',
+  'In production also refuse an answer with `sandbox: true`: no approver was asked. An answer that got lost reads as `already_consumed`; `GET /api/v1/approvals/{id}` shows `consumed_at`.',
 ].join('\n\n')
 
 export const approvalOperations = operations('Approvals', {
@@ -279,7 +279,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'cancelApproval',
     summary: 'Withdraw a request',
     description:
-      'A pending request becomes `expired` at once, with `cancelled: true`: nobody can decide on it any more, nothing is signed, no callback is sent; webhooks get `approval.expired`. Everything else, also a second time, is `not_pending`.',
+      'A pending request becomes `expired` at once, with `cancelled: true`: it can no longer be decided, nothing is signed, no callback is sent; webhooks get `approval.expired`. Everything else, also a second time, is `not_pending`.',
     access: { by: 'key', scope: 'approval:create' },
     limited: true,
     parameters: { path },

@@ -42,7 +42,7 @@ const actor = z
   .strictObject({
     kind: z.enum(['api_key', 'internal', 'user', 'chat', 'cli', 'service', 'public']).meta({
       description:
-        'An API key, the internal token, a person, an identity on a chat platform, the command line, the service by itself, or anybody (public verification).',
+        'An API key, the internal token, a person, an identity on a chat platform, the command line, the service by itself, or the public (verification of a receipt).',
     }),
     id: z.string().optional().meta({ description: 'Of the key, the person or the identity.' }),
     address: z.string().optional().meta({ description: 'Where the request came from.' }),

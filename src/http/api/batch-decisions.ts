@@ -99,7 +99,8 @@ const lostItem = z
   })
   .meta({
     id: 'BatchLost',
-    description: 'Somebody else was ahead in the moment of writing: nothing was recorded for this request.',
+    description:
+      'Another decision came first while this one was being written: nothing was recorded for this request.',
   })
 
 /** `POST /api/v1/approvals/decisions`. */
@@ -160,7 +161,7 @@ export const batchOperations = operations('Deciding', {
     id: 'decideBatch',
     summary: 'Approve or reject many requests with one gesture',
     description:
-      'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When somebody else is ahead in these last milliseconds, that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
+      'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When another person is faster in these last milliseconds, that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     body: {
@@ -168,7 +169,7 @@ export const batchOperations = operations('Deciding', {
       required: 'batch_id',
       invalid: ['passkey', 'must not be sent together with totp'],
     },
-    answers: { '200': { schema: batchAnswer, description: 'What became of each.' } },
+    answers: { '200': { schema: batchAnswer, description: 'The outcome of each.' } },
     refusals: [
       'challenge_invalid',
       { code: 'batch_changed', with: { ids } },

@@ -55,7 +55,7 @@ export const startedAnswer = z
     bootstrap_id: z
       .string()
       .regex(/^boot_[A-Za-z0-9_-]{43}$/)
-      .meta({ description: 'A secret: whoever has it can collect the key.' }),
+      .meta({ description: 'A secret: its holder can collect the key.' }),
     status: z.literal('pending'),
     message: z.string().meta({
       description: 'For people. Holds the matching code, which the owner must get from you.',
@@ -118,7 +118,7 @@ const verifierHeader = z.object({
     .meta({ description: 'Needed where the bootstrap was begun with a `code_challenge`.' }),
 })
 
-const anybody = { by: 'nobody in particular' } as const
+const publicAccess = { by: 'public' } as const
 
 export const bootstrapOperations = operations('Bootstrap', {
   'post /api/v1/bootstrap': {
@@ -126,7 +126,7 @@ export const bootstrapOperations = operations('Bootstrap', {
     summary: 'Ask the owner of an account for an API key',
     description:
       'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 an hour for one e-mail address, of which 3 wait at a time: a fourth ends the oldest.',
-    access: anybody,
+    access: publicAccess,
     limited: true,
     body: {
       schema: bootstrapBody,
@@ -141,7 +141,7 @@ export const bootstrapOperations = operations('Bootstrap', {
     summary: 'Has the owner consented?',
     description:
       'Poll every 3 seconds. The first answer after approval holds the key and makes it; no other one does, but for a caller with a `code_challenge`: within 60 seconds, and while the key was never used, it gets another one, and the first stops working.',
-    access: anybody,
+    access: publicAccess,
     limited: true,
     parameters: {
       path: z.object({

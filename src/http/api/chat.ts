@@ -53,7 +53,7 @@ export const chatLinkAnswer = z
     id: idField('cln').meta({ description: 'The `target` of the step-up that confirms using it.' }),
     kind: z.enum(['link', 'browser', 'channel']).meta({
       description:
-        '`link`: link the identity to whoever is signed in. `browser`: make this browser a known one of the person it is linked to. `channel`: have a channel told of every request of the account.',
+        '`link`: link the identity to the person who is signed in. `browser`: make this browser a known one of the person it is linked to. `channel`: have a channel notified of every request of the account.',
     }),
     platform: platformField,
     person: z
@@ -92,7 +92,7 @@ const channelAnswer = z
     name: channelName.optional(),
     workspace: workspace.optional(),
   })
-  .meta({ id: 'ChatChannel', description: 'A channel that is told of every request of the account.' })
+  .meta({ id: 'ChatChannel', description: 'A channel that is notified of every request of the account.' })
 
 /** `GET /api/v1/account/channels`. */
 export const channelListAnswer = pageOf(channelAnswer).meta({ id: 'ChatChannelList' })
@@ -298,7 +298,7 @@ export const chatOperations = operations('Chat', {
     id: 'removeChatApp',
     summary: 'Send no more cards to a workspace',
     description:
-      'For workspaces that owners install the app in: its people get no more cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until somebody there removes it.',
+      'For workspaces that owners install the app in: its people get no more cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },

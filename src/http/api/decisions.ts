@@ -228,7 +228,7 @@ export const decisionOperations = operations('Deciding', {
     id: 'reviewApproval',
     summary: 'See everything that will be signed',
     description:
-      'For whoever is named in the request, stands in for one of them or voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
+      'For those who are named in the request, stand in for one of them or voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
     access: SIGNED_IN,
     parameters: { path },
     answers: { '200': { schema: reviewAnswer, description: 'The request.' } },

@@ -49,7 +49,7 @@ const cardAnswer = z
     approver: approverField.optional(),
     state: z.enum(['due', 'sending', 'shown', 'behind', 'not_sent', 'unreachable']).meta({
       description:
-        '`shown`: the message is up to date. `behind`: editing it was given up until the next change. `not_sent`: posting was given up, or the request was over before. `unreachable`: the platform knows nobody to send it to.',
+        '`shown`: the message is up to date. `behind`: editing it was given up until the next change. `not_sent`: posting was given up, or the request was over before. `unreachable`: the platform knows no one to send it to.',
     }),
     next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
     attempts: z
@@ -140,7 +140,7 @@ export const deliveryOperations = operations('Webhooks', {
   },
   'get /api/v1/approvals/{id}/deliveries': {
     id: 'listApprovalDeliveries',
-    summary: 'Who was told about a request, newest first',
+    summary: 'Who was notified of a request, newest first',
     description:
       'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: what webhooks were told as well.',
     access: { by: 'key or session', scope: 'approval:read' },
@@ -156,7 +156,7 @@ export const deliveryOperations = operations('Webhooks', {
     id: 'listDeadLetters',
     summary: 'What was given up, newest first',
     description:
-      'Callbacks of requests and events for webhooks that nobody took after the last try, until they are replayed. Tests are left out.',
+      'Callbacks of requests and events for webhooks that their receiver did not accept after the last try, until they are replayed. Tests are left out.',
     access: SIGNED_IN,
     limited: true,
     parameters: { query: deliveryQuery },

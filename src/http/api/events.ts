@@ -6,7 +6,7 @@ import { actionField, idField, keyIdField, outcomeField, signatureField, timeFie
 
 /** What goes out to receivers. Objects are open: bodies may gain fields. */
 const sandbox = z.literal(true).optional().meta({
-  description: 'Only for requests made with a sandbox key: nobody was asked. Refuse it in production.',
+  description: 'Only for requests made with a sandbox key: no approver was asked. Refuse it in production.',
 })
 
 const aboutRequest = { request_id: idField('req') }
@@ -81,7 +81,7 @@ const DATA = {
   'bootstrap.approved': consentFacts.extend({ approved_at: timeField }),
   'key.created': keyFacts.extend({
     consent_id: idField('bst').optional().meta({ description: 'It was made by a bootstrap.' }),
-    collected_from: z.string().optional().meta({ description: 'Address of whoever collected it.' }),
+    collected_from: z.string().optional().meta({ description: 'The address from which it was collected.' }),
   }),
   'key.revoked': keyFacts,
   'delivery.exhausted': z.object({
@@ -171,12 +171,12 @@ const SUMMARIES: Record<EventType, string> = {
   'approval.rejected': 'A request was rejected',
   'approval.expired': 'A request ran out or was withdrawn',
   'approval.reminded': 'The approvers were reminded',
-  'bootstrap.requested': 'Somebody asks for an API key of the account',
+  'bootstrap.requested': 'An agent asks for an API key of the account',
   'bootstrap.approved': 'The owner consented; the key is made when it is collected',
   'key.created': 'An API key was made',
   'key.revoked': 'An API key was revoked',
   'delivery.exhausted': 'A delivery was given up after its last try',
-  'webhook.test': 'Somebody tries the webhook',
+  'webhook.test': 'A test of the webhook',
 }
 
 function event(type: EventType): ZodOpenApiOperationObject {

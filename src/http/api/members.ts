@@ -62,7 +62,7 @@ const memberAnswer = z
   .meta({
     id: 'Member',
     description:
-      'While the person is only invited, `name` is what the owner called them, `approver` is null and the factors are false, whoever they are.',
+      'While the person is only invited, `name` is what the owner called them, `approver` is null and the factors are false, even if the person is enrolled already.',
   })
 
 /** `GET /api/v1/account/members`. */
@@ -139,9 +139,9 @@ export const memberOperations = operations('Members and policy', {
   },
   'post /api/v1/account/members': {
     id: 'inviteMember',
-    summary: 'Invite somebody into my account',
+    summary: 'Invite a person into my account',
     description:
-      'Step-up `member.invite`, target: the e-mail address as sent. Whoever has no account on this service yet is made and enrols by the link, which accepts the invitation; anybody else signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
+      'Step-up `member.invite`, target: the e-mail address as sent. A person without an account on this service is created and enrols by the link, which accepts the invitation; a person with one signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     body: { schema: newMemberBody, required: 'email', invalid: badRole },
@@ -161,7 +161,7 @@ export const memberOperations = operations('Members and policy', {
   },
   'post /api/v1/account/members/{id}/link': {
     id: 'renewMemberLink',
-    summary: 'Make a new link for somebody invited',
+    summary: 'Make a new link for an invited person',
     description: 'Step-up `member.invite`, target: the user id. The link before ends.',
     access: SIGNED_IN_CHANGE,
     limited: true,
@@ -189,7 +189,7 @@ export const membershipOperations = operations('Members and policy', {
     id: 'acceptInvitation',
     summary: 'Join an account that invited me',
     description:
-      'With the token of the link that this account’s owner handed over. Whoever is enrolled by such a link has accepted by that.',
+      'With the token of the link that this account’s owner handed over. A person who enrols by such a link accepts by doing so.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     parameters: account,

@@ -59,9 +59,9 @@ export const profileOperations = operations('Own profile', {
   },
   'put /api/v1/me/delegate': {
     id: 'setDelegate',
-    summary: 'Have somebody decide for me for a while',
+    summary: 'Have another person decide for me for a while',
     description:
-      'Step-up `delegate.change`, target: the user id. Their vote, made with their own factor, then counts for the person, in accounts where they decide themselves; nobody acts twice on one request. At most 366 days.',
+      'Step-up `delegate.change`, target: the user id. Their vote, made with their own factor, then counts for the person, in accounts where they decide themselves; no one acts twice on one request. At most 366 days.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     body: {
@@ -75,15 +75,15 @@ export const profileOperations = operations('Own profile', {
   'get /api/v1/me/delegate/candidates': {
     id: 'listDelegateCandidates',
     summary: 'Who could decide for me',
-    description: 'Everybody who decides in an account where the person decides.',
+    description: 'All people who decide in an account where the person decides.',
     access: SIGNED_IN,
     limited: true,
     answers: { '200': { schema: candidatesAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/delegate/remove': {
     id: 'removeDelegate',
-    summary: 'Have nobody decide for me any more',
-    description: 'At once; without a proof, and also when there was nobody.',
+    summary: 'End the delegation of my decisions',
+    description: 'At once; without a proof, and also when there was no delegate.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },

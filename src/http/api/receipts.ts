@@ -94,7 +94,7 @@ const jwksAnswer = z
     description: 'RFC 7517 key set. Old keys stay: old receipts verify for ever.',
   })
 
-/** What became of a verification; the kind of refusal by its `code`. */
+/** The outcome of a verification; the kind of refusal by its `code`. */
 type Verdict =
   | {
       valid: true
@@ -146,7 +146,7 @@ export const receiptOperations = operations('Receipts', {
     summary: 'Verify a decision',
     description:
       'Public. Checks the stored receipt and that action and context are those it commits to; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
-    access: { by: 'nobody in particular' },
+    access: { by: 'public' },
     limited: true,
     parameters: { path: z.object({ id: z.string().meta({ description: 'Request id, or decision id.' }) }) },
     answers: {
@@ -165,7 +165,7 @@ export const receiptOperations = operations('Receipts', {
     summary: 'The keys that sign receipts',
     description:
       'Public. Pin this set to verify receipts offline, with `countersign verify` or any Ed25519 library. A key is published before it signs.',
-    access: { by: 'nobody in particular' },
+    access: { by: 'public' },
     answers: {
       '200': { schema: jwksAnswer, description: 'The key set.', type: 'application/jwk-set+json' },
     },

@@ -8,7 +8,7 @@ const aliveAnswer = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Aliv
 /** `GET /readyz`. */
 const readyAnswer = z.strictObject({ status: z.literal('ready') }).meta({ id: 'Ready' })
 
-const access = { by: 'nobody in particular' } as const
+const access = { by: 'public' } as const
 
 export const serviceOperations = operations('Service', {
   'get /healthz': {

@@ -5,7 +5,7 @@ import { deliveryAnswer, presentDelivery } from './deliveries.ts'
 import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
 import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
-/** What a webhook can ask for: everything but the test, which comes when somebody asks for it. */
+/** What a webhook can ask for: everything but the test, which is sent on request. */
 const SUBSCRIBABLE = EVENT_TYPES.filter(
   (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
 )
@@ -22,7 +22,9 @@ export const newWebhookBody = z
       .min(1, 'must name at least one event; leave it out for all')
       .max(SUBSCRIBABLE.length, 'must not repeat events')
       .optional()
-      .meta({ description: 'The events it is told; without it all, those of later versions included.' }),
+      .meta({
+        description: 'The events it receives; if left out, all of them, those of later versions included.',
+      }),
   })
   .meta({ id: 'CreateWebhook' })
 
@@ -30,7 +32,7 @@ const webhookAnswer = z
   .strictObject({
     id: idField('whk'),
     url: z.string().meta({ example: 'https://hooks.example.com/countersign' }),
-    events: z.array(z.enum(SUBSCRIBABLE)).meta({ description: 'The events it is told.' }),
+    events: z.array(z.enum(SUBSCRIBABLE)).meta({ description: 'The events it receives.' }),
     state: z.enum(['active', 'disabled', 'deleted']).meta({
       description: '`disabled`: its receiver answered 410; nothing is sent until it is switched on again.',
     }),
@@ -96,7 +98,7 @@ export function presentWebhook(webhook: Webhook, now: Date): Answer<typeof webho
   }
 }
 
-/** As `presentWebhook`, with what became of the newest delivery. */
+/** As `presentWebhook`, with the outcome of the newest delivery. */
 export function presentListed(
   { webhook, last }: { webhook: Webhook; last?: Delivery },
   now: Date,

@@ -142,7 +142,7 @@ function mediaView(openapi: OpenApi, media: Media): Html {
 }
 
 function accessOf(security: NonNullable<Operation['security']>): Html {
-  if (security.length === 0) return html`anybody`
+  if (security.length === 0) return html`anyone`
   const ways = security.map((way) =>
     Object.entries(way).map(([scheme, scopes], index) => {
       const scoped = scopes.length > 0 ? html` with scope <code>${scopes.join(' ')}</code>` : undefined

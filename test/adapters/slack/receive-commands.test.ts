@@ -90,7 +90,7 @@ describe('a slash command', () => {
       ['G0SECRET', 'privategroup', 'a private channel'],
     ] as const) {
       const answer = await driver.command('/countersign', 'channel', { channel, channelName })
-      expect(ephemeral(answer)).toContain('Have this channel told of requests')
+      expect(ephemeral(answer)).toContain('Have this channel notified of requests')
       expect(await links?.find({}).toArray()).toMatchObject([
         {
           kind: 'channel',
@@ -127,7 +127,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     const other = createSlackDriver({ url: service.url, signingSecret: SIGNING_SECRET, teamId: 'T0OTHER' })
     const answer = await other.command('/countersign', 'pending')
     expect(ephemeral(answer)).toContain(
-      `This workspace is not connected to Countersign at ${service.url}. Ask whoever runs it`,
+      `This workspace is not connected to Countersign at ${service.url}. Ask its operator`,
     )
     expect(logged('a message of slack was refused')).toMatchObject([
       { tenant: 'T0OTHER', name: '/countersign', said: 'This workspace is not connected' },

@@ -127,7 +127,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       [200, ''],
       [200, ''],
     ])
-    expect(logged('slack told of something that nobody listens to')).toEqual([{ event: 'team_rename' }])
+    expect(logged('an event from slack has no listener')).toEqual([{ event: 'team_rename' }])
     expect(logged('slack said this before')).toMatchObject([{ kind: 'event', retry: 1 }])
   })
 })

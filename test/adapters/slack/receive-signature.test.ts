@@ -219,6 +219,6 @@ describe('the events address', () => {
     const form = await driver.command('/countersign', 'help', { retry })
     const json = await driver.event({ type: 'app_home_opened' }, { retry })
     expect([form.status, json.status, json.text]).toEqual([200, 200, ''])
-    expect(logged('slack told of something that nobody listens to')).toEqual([{ event: 'app_home_opened' }])
+    expect(logged('an event from slack has no listener')).toEqual([{ event: 'app_home_opened' }])
   })
 })

@@ -90,7 +90,7 @@ describe('Socket Mode', () => {
     expect((await socket.say('events_api', event)).payload).toEqual({})
     const retry = { retry_attempt: 1, retry_reason: 'timeout' }
     expect((await socket.say('events_api', event, retry)).payload).toEqual({})
-    expect(linesOf(service, 'slack told of something that nobody listens to')).toHaveLength(1)
+    expect(linesOf(service, 'an event from slack has no listener')).toHaveLength(1)
   })
 
   it('tells what it does not know, and people of another workspace, in words', async () => {

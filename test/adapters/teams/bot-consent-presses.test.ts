@@ -99,7 +99,7 @@ describe('Refresh on the card of an agent that asks for a key', () => {
     await untilCardsRest(both, request_id, 2)
     await setStored(both.service, late.secret, { expires_at: new Date(Date.now() - 1) })
     const card = expectAnswer(await press(both.owners, REFRESH, { request_id }), CARD)
-    expect(cardText(card)).toContain('Expired: nobody got a key')
+    expect(cardText(card)).toContain('Expired: no key was given out')
   })
 
   it('has a card edited again that a late edit has put back to an older state, on old clients too', async () => {

@@ -24,7 +24,7 @@ describe('the message after a decision', () => {
     const shown = cardText(message.card)
     for (const line of ['❌ Rejected', 'Decided by: Ben Okafor', 'Method: Passkey'])
       expect(shown.split('\n')).toContain(line)
-    expect(shown).toContain(`Anybody can check it: verify ${sampleVote().decision_id}`)
+    expect(shown).toContain(`Anyone can check it: verify ${sampleVote().decision_id}`)
     expect(message.text).toBe(`Rejected. Receipt ${sampleVote().decision_id}`)
     expect(message.card.actions).toEqual([
       { type: 'Action.OpenUrl', title: 'Details on the approval page', url: page },

@@ -290,7 +290,7 @@ describe('somebody who is linked', () => {
     expect(await say(service, speaker, 'browser')).toMatchObject({ heading: 'Nothing to do' })
     expect(await say(service, speaker, 'channel')).toMatchObject({
       heading: 'Which channel?',
-      sentence: 'Type /countersign channel in the channel that is to be told.',
+      sentence: 'Type /countersign channel in the channel that is to be notified.',
     })
     const elsewhere = newSpeaker({ tenant: 'T-unknown' })
     await linkTo(service, person, elsewhere)

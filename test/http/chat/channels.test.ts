@@ -14,7 +14,7 @@ const INVALID = {
 }
 const NOT_YOURS = {
   error: 'chat_link_not_yours',
-  message: 'Somebody else asked for this link in chat; sign in as that person.',
+  message: 'Another person asked for this link in chat; sign in as that person.',
 }
 const LIMIT = {
   error: 'channel_limit',
@@ -78,7 +78,7 @@ describe('adding a channel', () => {
       },
     ])
     const again = await say(service, inChannel(setting.speaker, 'C1'), 'channel')
-    expect(again).toMatchObject({ kind: 'notice', heading: 'Already told' })
+    expect(again).toMatchObject({ kind: 'notice', heading: 'Already notified' })
   })
 
   it('401, 403: not without a session, a proof, or with a proof for something else', async () => {

@@ -102,7 +102,7 @@ describe('rotation', () => {
       expect(answer.body).toEqual({
         error: 'webhook_rotated',
         message:
-          'The secret was rotated at the same moment; take the new one from whoever did it, or rotate again.',
+          'The secret was rotated at the same moment; take the new one from the person who did it, or rotate again.',
       })
     }
     await call('POST', `${path}/test`)

@@ -26,7 +26,7 @@ export const approverField = z
     example: '9f2c4e6a8b0d1f35',
   })
 
-/** What somebody is in an account. */
+/** The role of a person in an account. */
 export const roleField = z.enum(['owner', 'approver', 'auditor'])
 
 export const memberRoleField = z.enum(MEMBER_ROLES)

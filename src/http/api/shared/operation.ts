@@ -14,12 +14,12 @@ import {
 
 /** Who may call an operation. */
 type Access =
-  | { by: 'nobody in particular' }
+  | { by: 'public' }
   | { by: 'key'; scope?: Scope }
   | { by: 'session'; changes: boolean }
   | { by: 'cookie' }
   | { by: 'key or session'; scope?: Scope }
-  /** Open to everybody, but a browser that carries our cookies must come from our own page. */
+  /** Open to everyone, but a browser that carries our cookies must come from our own page. */
   | { by: 'own page' }
 
 /** One answer that is no refusal. */
@@ -61,7 +61,7 @@ export const SIGNED_IN = { by: 'session', changes: false } as const satisfies Ac
 /** A signed-in person changes something. */
 export const SIGNED_IN_CHANGE = { by: 'session', changes: true } as const satisfies Access
 
-/** Open to everybody, from our own pages. */
+/** Open to everyone, from our own pages. */
 export const OWN_PAGE = { by: 'own page' } as const satisfies Access
 
 /** Why a fresh proof can be refused. */
@@ -183,7 +183,7 @@ function securityOf(access: Access): NonNullable<ZodOpenApiOperationObject['secu
     case 'key or session':
       return [...keyWith(access.scope), ...SESSION]
     case 'own page':
-    case 'nobody in particular':
+    case 'public':
       return []
   }
 }
@@ -205,7 +205,7 @@ function accessRefusals(access: Access): DocumentedRefusal[] {
       return [...keyRefusals(access.scope), { code: 'not_signed_in' }]
     case 'own page':
       return [{ code: 'csrf_refused' }]
-    case 'nobody in particular':
+    case 'public':
       return []
   }
 }
