@@ -33,7 +33,7 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   for (const warning of config.warnings) log.warn({}, warning)
   for (const { port } of service.composition.chats) {
     log.info({ platform: port.platform }, 'approvers get cards in chat')
-    // The first question to the platform: wrong settings are told now, not with the first request.
+    // The first question to the platform: wrong settings are reported now, not with the first request.
     port.tenantsOf('').catch((error: unknown) => log.warn({ error }, 'a chat platform could not be asked'))
   }
   if (config.mongodbUri === undefined && config.production) {
@@ -61,7 +61,7 @@ function announceSetup(url: string, json: boolean): void {
   )
 }
 
-/** Runs `main`; what a person can mend is told in plain words, everything else with its stack. */
+/** Runs `main`; what a person can mend is reported in plain words, everything else with its stack. */
 export async function runMain(): Promise<void> {
   try {
     await main()

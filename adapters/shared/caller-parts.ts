@@ -45,7 +45,7 @@ const NAMED_SHARE = 0.7
 /** What the caller wrote, below a line of ours that names its author and above one that ends it. */
 export interface CallerParts {
   action: CardPart[]
-  /** Empty when the caller gave nothing else, or nothing else is told. */
+  /** Empty when the caller gave nothing else, or nothing else may be shown. */
   details: CardPart[]
   /** Our line below; undefined where nothing needs an end. */
   end?: string

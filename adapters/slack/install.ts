@@ -21,7 +21,7 @@ const ABOUT = { title: 'Countersign was not installed in Slack', link: { href: S
 /**
  * `GET /slack/install`, `/slack/oauth_redirect` and `/slack/installed`: a signed-in owner has the cards of their account go to
  * a workspace that they may install apps in. Does nothing unless `settings` say that workspaces install the app.
- * @param forget is told which workspace's tokens are new
+ * @param forget gets the workspace whose tokens are new
  */
 export function mountInstall(
   [app, edge]: Parameters<Mount>,

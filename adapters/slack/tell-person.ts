@@ -27,7 +27,7 @@ export async function tellPerson(
     if (incoming.kind === 'action' || incoming.kind === 'shortcut') await whisper(parts, incoming, message)
     else if (!told) parts.log.info(about, 'slack had its answer already')
   } catch (error) {
-    parts.log.warn({ ...about, reason: codeOf(error) }, 'a person on Slack could not be told')
+    parts.log.warn({ ...about, reason: codeOf(error) }, 'a person on Slack could not be answered')
   }
 }
 

@@ -48,7 +48,7 @@ type ActivityEvent =
   | { kind: 'click'; click: BotClick }
   | { kind: 'command'; command: BotCommand }
   | { kind: 'presence'; presence: BotPresence }
-  /** An invoke that we do not know: it must be told so. */
+  /** An invoke that we do not know: the answer must say so. */
   | { kind: 'unknown_invoke' }
   | { kind: 'nothing' }
 
@@ -91,7 +91,7 @@ function messageOf(activity: Activity, source: BotSource): ActivityEvent {
     const { value: data } = activity
     return { kind: 'click', click: { ...source, verb: submitted.data.verb, data, fallback: true } }
   }
-  // An app that may read along is still told only what is meant for it.
+  // An app that may read along still reacts only to what is meant for it.
   if (source.place.kind !== 'person' && !isAddressed(activity)) return { kind: 'nothing' }
   return { kind: 'command', command: { ...source, text: readCommand(activity) } }
 }

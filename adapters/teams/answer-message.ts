@@ -16,7 +16,7 @@ export interface AnsweringParts {
 
 /**
  * Answers a command where it was given. Where others read along, they get verdicts and help; whatever is about the speaker
- * goes to the speaker's own conversation with the app, and the others are told so: Teams has no answer that only one of them
+ * goes to the speaker's own conversation with the app, and a line tells the others so: Teams has no answer that only one of them
  * sees.
  */
 export async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {

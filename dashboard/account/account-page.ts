@@ -105,7 +105,7 @@ const TTLS = [
 function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLElement {
   const part = section(
     'Profile',
-    'How others see you, and how long a request waits that does not say so itself.',
+    'How others see you, and how long a request waits if it does not say so itself.',
   )
   const called = field({
     label: 'Your name',
@@ -220,10 +220,7 @@ function loadChat(): Promise<OrFailure<Chat>> {
 }
 
 function chatSection(chat: OrFailure<Chat>, done: Done): HTMLElement {
-  const part = section(
-    'Chat',
-    'Chat accounts of yours that requests come to. Nothing can be approved in chat.',
-  )
+  const part = section('Chat', 'Your chat accounts that receive requests. Nothing can be approved in chat.')
   if ('failure' in chat) return showFailure(part, chat.failure, () => done())
   const { identities } = chat
   part.body.append(
@@ -252,7 +249,7 @@ function identityRow(part: Section, identity: ChatIdentity, done: Done): HTMLEle
       'Unlink this chat account?',
       'Unlink',
       chatName(person),
-      ' gets no more requests of yours. You can link it again.',
+      ' will no longer get your requests. You can link it again.',
     )
     if (!sure) return
     await post('/me/chat/remove', { key }, okShape)

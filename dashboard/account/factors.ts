@@ -58,7 +58,7 @@ function passkeyRow(
     const purpose = [
       'Confirm with another passkey or a code that the passkey ',
       callerName(name),
-      ' shall go.',
+      ' is to be removed.',
     ]
     const proof = await stepUp('passkey.remove', purpose, id)
     if (proof === undefined) return
@@ -171,7 +171,7 @@ function removeTotp(part: Section, done: Done): Promise<void> {
   return part.slot.attempt(async () => {
     const proof = await stepUp(
       'totp.remove',
-      'Confirm that codes shall no longer sign you in or decide for you.',
+      'Confirm that codes will no longer sign you in or decide for you.',
     )
     if (proof === undefined) return
     await post('/me/totp/remove', { proof }, okShape)

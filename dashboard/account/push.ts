@@ -139,7 +139,7 @@ async function removeDevice(
     'Turn notifications off there?',
     'Turn off',
     callerText(name),
-    ' shows no more requests of yours.',
+    ' will no longer show your requests.',
   )
   if (!sure) return
   await post(`/me/push/${id}/remove`, {}, okShape)

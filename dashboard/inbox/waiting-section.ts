@@ -80,7 +80,7 @@ function signInAgain(): HTMLElement {
   return p('Your session has ended. ', link('/signin?next=/', 'Sign in'), ' to see what waits for you.')
 }
 
-/** The service takes no more at once. */
+/** The most that the service takes at once. */
 const AT_ONCE = 50
 
 /** Buttons that decide on what is ticked, or on everything when nothing is. */

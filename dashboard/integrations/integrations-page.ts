@@ -136,7 +136,7 @@ const URL_LENGTH = 2048
 function newWebhookSection({ done }: PageContext, made: () => void): HTMLElement {
   const part = section(
     'Create a webhook',
-    'Events are posted to it as JSON, signed with a secret of its own. Events of before are not sent.',
+    'Events are posted to it as JSON, signed with a secret of its own. Earlier events are not sent.',
   )
   part.body.append(webhookForm(part, done, made))
   return part.element

@@ -183,6 +183,6 @@ function approverChoice(people: readonly PolicyApprover[], named: readonly strin
 
 function goneWords(gone: number): string {
   return gone === 1
-    ? 'One person this key names is no approver of the account any more and drops out when you save another policy.'
-    : `${gone} people this key names are no approvers of the account any more and drop out when you save another policy.`
+    ? 'One person this key names is no longer an approver of the account and drops out when you save another policy.'
+    : `${gone} people this key names are no longer approvers of the account and drop out when you save another policy.`
 }

@@ -100,7 +100,7 @@ function inviteSection(done: Done): HTMLElement {
 function readEmail(email: Field): string | undefined {
   const address = email.input.value.trim()
   if (/^[^\s@]+@[^\s@]+$/.test(address)) return address
-  return wrong(email, 'Enter the e-mail address of whom you invite.')
+  return wrong(email, 'Enter the e-mail address of the person you invite.')
 }
 
 /** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what stays. */
@@ -206,7 +206,9 @@ async function remove(member: Member, done: Done): Promise<void> {
     {},
     invited ? 'Confirm that you take the invitation of ' : 'Confirm that ',
     callerName(member.name),
-    invited ? ' back.' : ` shall leave the account. New requests will not name them. ${OPEN_REQUESTS}`,
+    invited
+      ? ' back.'
+      : ` will be removed from the account. New requests will not name them. ${OPEN_REQUESTS}`,
   )
   const proof = await stepUp('member.change', purpose, member.user_id)
   if (proof === undefined) return

@@ -22,7 +22,7 @@ export function policyWarnings({ reachable, approvers }: Policy): HTMLElement[] 
         'warning',
         ...gone.flatMap(({ name }, index) => [index > 0 && ', ', callerText(name)]),
         gone.length === 1 ? ' is' : ' are',
-        ' still named but no approver of the account any more, and counts for nothing. Saving the policy drops the name.',
+        ' still named but no longer an approver of the account, and does not count. Saving the policy drops the name.',
       ),
     )
   return warnings

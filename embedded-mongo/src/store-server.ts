@@ -56,7 +56,7 @@ export async function serveStore(
 function openEngine(files: StoreFiles, openFile: (path: string) => StoreFile): StoreEngine {
   try {
     const engine = new StoreEngine(openFile(files.database))
-    // Left by a store that was killed; no client shall take it for ours.
+    // Left by a store that was killed; no client may take it for ours.
     rmSync(files.lock, { force: true })
     return engine
   } catch (error) {

@@ -44,7 +44,7 @@ interface Json {
   json?: boolean
 }
 
-/** The commands and their options. @param json errors of usage are told as JSON by the caller, so nothing is printed here */
+/** The commands and their options. @param json the caller prints errors of usage as JSON, so nothing is printed here */
 function createProgram(json: boolean): Command {
   const program = new Command('countersign')
     .description('Human approval for agents and applications: run the service and look after it.')

@@ -200,7 +200,7 @@ function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
   }
 }
 
-/** What cannot be written at the very end is told, but does not keep the service from stopping. */
+/** What cannot be written at the very end is logged, but does not keep the service from stopping. */
 async function flushVerifications({
   verifications,
   log,

@@ -79,7 +79,7 @@ export function planReminders(
 }
 
 /**
- * What becomes of an automatic reminder that is due. Planned ones that no process took in time are made up for by this one; one
+ * What to do with an automatic reminder that is due. Planned ones that no process took in time are made up for by this one; one
  * that comes too soon after another is left out, not put off.
  * @returns whether to remind now, and when to look again; no `next` when there is nothing more to come
  */

@@ -37,7 +37,7 @@ export interface ChatChannel {
 
 /**
  * Whom a card is for. The channel's card shows action, requester and status, never the context. A notice goes to one
- * identity: all of a person's are told.
+ * identity: all of a person's are notified.
  */
 export type CardRecipient =
   | { kind: 'approver'; user_id: string }

@@ -80,7 +80,7 @@ export interface ApprovalRequest {
   status: RequestStatus
   account_id: string
   api_key_id: string
-  /** How the approver is told who asks; the service's own words, fixed at creation. */
+  /** How the approver sees who asks; the service's own words, fixed at creation. */
   requested_by: { key_name: string; account_name: string }
   sandbox: boolean
   action: string

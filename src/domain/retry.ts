@@ -1,5 +1,5 @@
 /**
- * What became of one attempt, told in coarse classes only: a log that told refused from filtered ports would be a port
+ * The result of one attempt, in coarse classes only: a log that told refused from filtered ports would be a port
  * scanner (T7). `interrupted`: the process died before it knew. `unsigned`: nothing was sent, since the signing secret could
  * not be opened.
  */

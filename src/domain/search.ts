@@ -17,7 +17,7 @@ export function holdsText(text: string, folded: string): boolean {
 export interface AuditFilter {
   /** Whole id of who did it, or its kind. */
   actor?: string
-  /** A part of anything that is told, in any case. */
+  /** A part of any text that is shown, in any case. */
   q?: string
 }
 

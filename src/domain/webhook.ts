@@ -23,7 +23,7 @@ export interface Webhook {
   audit: AuditEntry[]
 }
 
-/** Who is told: the callback of a request, or a webhook of the account. */
+/** The receiver: the callback of a request, or a webhook of the account. */
 type DeliveryTarget =
   | { kind: 'callback'; request_id: string; api_key_id: string }
   | { kind: 'webhook'; webhook_id: string }

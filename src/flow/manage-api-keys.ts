@@ -19,7 +19,7 @@ export interface NewKey {
   name: string
   sandbox: boolean
   scopes?: Scope[]
-  /** Everything it asks shall be high impact. */
+  /** All its requests are high impact. */
   source_control?: boolean
   /** Instead of a fresh one. */
   id?: string

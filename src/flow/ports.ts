@@ -130,7 +130,7 @@ export type ChatAddress = ChatIdentity | ChatChannel
 /** A workspace whose people get cards: of Slack, or an organisation in Teams. */
 interface ChatWorkspace {
   tenant: string
-  /** As it was told last. */
+  /** As it was last reported. */
   name?: string
   /** Only where owners install the app. */
   installed_at?: Date

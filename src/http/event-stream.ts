@@ -88,7 +88,7 @@ function drainOrClose(response: Response): Promise<void> {
 }
 
 /**
- * Aborted once the client is gone, also when it went before this was asked: `close` is told once, and a slot taken after it
+ * Aborted once the client is gone, also when it went before this was asked: `close` is emitted once, and a slot taken after it
  * would be held until the longest time a wait may take.
  */
 export function clientGone(response: Response): AbortSignal {

@@ -14,7 +14,7 @@ export const ROUND_MS = 200
 /** A job that was taken up and not finished for so long belongs to a process that died. */
 export const LOCK_MS = 10_000
 
-/** Agenda on the service's own connection. Its errors are told, and never end the process. */
+/** Agenda on the service's own connection. Its errors are logged, and never end the process. */
 export function createAgenda(repository: JobRepository, log: Log): Agenda {
   const agenda = new Agenda({
     name: randomUUID(),
@@ -55,7 +55,7 @@ export class JobRepository extends MongoJobRepository {
     this.#clock = clock
   }
 
-  /** Hands out no more jobs; resolves when none is on its way. */
+  /** Hands out no more jobs; resolves when none is running. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#asking?.answered

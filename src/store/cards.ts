@@ -182,7 +182,7 @@ function news(model: CardModel, wake: Wake) {
   }
 }
 
-/** First what wakes no card, then waking: a card that is told between the two is under way or waiting, and so looks again. */
+/** First what wakes no card, then waking: a card that gets news between the two is under way or waiting, and so looks again. */
 function followWrites({ request_id, version, replies, unreminded = [], at }: CardNews): CardWrites {
   const told = { $inc: { news: 1 } }
   const raise =

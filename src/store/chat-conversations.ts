@@ -49,7 +49,7 @@ export interface ConversationCounts {
 /** What the adapter of a platform uses; only the operator counts. */
 export type ChatConversationStore = Omit<ReturnType<typeof createChatConversationStore>, 'count'>
 
-/** Conversations, for platforms that have to be told which one is meant, on mongoose: one document each, replaced whenever it is seen again. */
+/** Conversations of platforms that must be met before they can be written to: one document each, replaced whenever it is seen. */
 export function createChatConversationStore(connection: StoreConnection) {
   const model = connection.model<ConversationDocument>(
     'ChatConversation',

@@ -39,7 +39,7 @@ const DEAD_AFTER_MS = 60_000
 export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>
 
 /**
- * What becomes of a claim. `fresh`: run it with `subject` as the new resource's id, then `finish` or `release`; `subject` is
+ * The outcome of a claim. `fresh`: run it with `subject` as the new resource's id, then `finish` or `release`; `subject` is
  * the one given, or that of an attempt that died. `replay`: answer again as stored. `mismatch`: another body. `running`:
  * another call is at it.
  */

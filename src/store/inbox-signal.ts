@@ -12,7 +12,7 @@ type InboxNews = 'changed' | 'session_over'
 /** One stream's eye on its person's inbox and on its own session. */
 interface InboxWatch {
   /**
-   * Resolves when the inbox may have changed since the last call, at first as soon as changes can be told from now on.
+   * Resolves when the inbox may have changed since the last call, at first as soon as later changes can be noticed.
    * @returns undefined at the deadline, when `signal` aborted or when the signal was stopped
    */
   next(deadline: Date, signal: AbortSignal): Promise<InboxNews | undefined>

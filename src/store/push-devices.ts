@@ -57,7 +57,7 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
   return {
     /**
      * Registers the browser in the first free slot of its person, or, if this person has it, renews name and subscription.
-     * Another person who had it has it no more, unless their entry cannot be made: a browser shows one person's notifications.
+     * Another person who had it loses it, unless their entry cannot be made: a browser shows one person's notifications.
      * @returns the device as it stands; `full` when every slot is taken
      */
     async put(device: PushDevice, takenOver: (from: PushDevice) => AuditEntry): Promise<PushDevice | 'full'> {

@@ -52,7 +52,7 @@ describeInBrowser('chat on the account page', () => {
     await page.getByRole('button', { name: 'Cancel' }).click()
     expect(suite.server().calls).not.toContain('POST /me/chat/remove')
     await part().getByRole('button', { name: 'Unlink Ana P.' }).click()
-    expect(await page.getByRole('dialog').innerText()).toContain('gets no more requests of yours.')
+    expect(await page.getByRole('dialog').innerText()).toContain('will no longer get your requests.')
     const sent = page.waitForRequest('**/me/chat/remove')
     await page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
     expect((await sent).postDataJSON()).toEqual({ key: SAMPLE_IDENTITY.key })

@@ -38,7 +38,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     await open('/members')
     await press('Remove: Bo Lind')
     expect(await asked()).toBe(
-      `Confirm that Bo Lind shall leave the account. New requests will not name them. ${STAY}`,
+      `Confirm that Bo Lind will be removed from the account. New requests will not name them. ${STAY}`,
     )
   })
 

@@ -58,7 +58,7 @@ describeInBrowser('linking a chat account', () => {
     const { id } = sampleLink()
     expect((await asked).postDataJSON()).toEqual({ operation: 'chat.link', target: id })
     expect(await page.getByRole('dialog').innerText()).toContain(
-      'Confirm that Ana P. in the Slack workspace Example Ltd shall be linked to you.',
+      'Confirm that Ana P. in the Slack workspace Example Ltd will be linked to you.',
     )
     const used = page.waitForRequest('**/chat-links/use')
     await prove()

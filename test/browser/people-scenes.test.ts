@@ -62,7 +62,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
         ready: '.entries',
         act: async (page) => {
           await press(page, 'Invite')
-          await page.getByText('Enter the e-mail address of whom you invite.').waitFor()
+          await page.getByText('Enter the e-mail address of the person you invite.').waitFor()
           await page.getByLabel('E-mail address').fill('bo@example.com')
           await press(page, 'Invite')
           await confirm(page)

@@ -137,12 +137,12 @@ function purposeOf(link: ChatLink): { operation: Operation; purpose: Child[] } {
         purpose: [
           'Confirm that the channel ',
           ...channelOf(link),
-          ' shall be notified of every request of your account.',
+          ' will be notified of every request of your account.',
         ],
       }
     : {
         operation: 'chat.link',
-        purpose: ['Confirm that ', ...whoInChat(link), ' shall be linked to you.'],
+        purpose: ['Confirm that ', ...whoInChat(link), ' will be linked to you.'],
       }
 }
 
@@ -179,7 +179,7 @@ function showLinkQuestion(link: ChatLink, user: User, answers: Answers): void {
   )
 }
 
-/** What the channel would be told, and of whose account. */
+/** What the channel would see, and of whose account. */
 function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void {
   showScene(
     'Notify a channel',

@@ -10,7 +10,7 @@ import type { SignedIn } from '../people/sessions.ts'
 
 type AuditDeps = Pick<FlowDeps, 'accounts' | 'trail' | 'history'>
 
-/** Where in the trail. `at` only where a stretch of time is asked for: that is told in the order of time. */
+/** Where in the trail. `at` only where a stretch of time is asked for: that is listed in the order of time. */
 export interface AuditPosition {
   seq: number
   at?: Date

@@ -22,7 +22,7 @@ export interface Poll {
   address: string
 }
 
-/** What a poll is told. */
+/** The answer to a poll. */
 export interface PollAnswer {
   status: BootstrapStatus
   /** Only ever in one answer, or in that to a caller that proves to be the one who lost it. */

@@ -110,7 +110,7 @@ export function createLookup(clock: Clock): Lookup {
 
 /**
  * Is a posted message in the chat of the person whose card it is? It may have been addressed by e-mail to another person, or
- * to an identity that they unlinked since: such a message is told nothing more (T37). Who is linked is where they say; who is
+ * to an identity that they unlinked since: such a message gets no more news (T37). Who is linked is where they say; who is
  * not, where the e-mail address led.
  * @param tenants workspaces that serve the card's account
  */
@@ -122,7 +122,7 @@ export function isTheirs(
   tenants: readonly string[],
 ): boolean {
   if (recipient.kind === 'channel' || message.user === undefined) return true
-  // A workspace that is not known now, or gone, can be told nothing anyway.
+  // A workspace that is not known now, or gone, cannot be reached anyway.
   if (!tenants.includes(message.tenant)) return true
   const linked = (person?.chat ?? []).filter(
     (identity) => identity.platform === platform && tenants.includes(identity.tenant),

@@ -140,7 +140,7 @@ type NoticeDeps = Pick<FlowDeps, 'users' | 'cards' | 'chats' | 'clock' | 'random
 /**
  * Sends every chat identity of a person each change of their factors and rights (T34): a thief who took over one of them, or
  * the session, cannot keep it from the others. May be repeated and interrupted anywhere: a message is unique per entry and
- * identity. Identities that were linked later are told nothing of what was before them.
+ * identity. Identities that were linked later get nothing about earlier changes.
  * @returns whether there may be something to send
  */
 export async function followNotices(

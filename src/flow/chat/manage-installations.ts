@@ -15,7 +15,7 @@ export type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'wo
 
 /**
  * Keeps a workspace for the owner's account, beside the accounts that have it already; its name and tokens are replaced.
- * The trail is told first: an entry about an installation that then fails does no harm, one without an entry would.
+ * The trail is written first: an entry about an installation that then fails does no harm, one without an entry would.
  */
 export async function addInstallation(
   deps: InstallationDeps,
@@ -50,7 +50,7 @@ export async function removeInstallation(
 
 /**
  * The account's people get no more cards in that workspace. What no account has any more is forgotten, tokens and all; the
- * app itself stays in the workspace until its people remove it. As everywhere here, the trail is told first.
+ * app itself stays in the workspace until its people remove it. As everywhere here, the trail is written first.
  * @throws Refusal `not_found` when the account does not have it
  */
 export async function leaveInstallation(

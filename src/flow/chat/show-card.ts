@@ -80,7 +80,7 @@ export function isOver(
 
 /**
  * A line under the card. @returns undefined when it need not be said any more: decided, lapsed, voted already, or told to
- * a person whom it concerns no more
+ * a person whom it no longer concerns
  */
 export function showReply(
   { request, person, view }: Showing,

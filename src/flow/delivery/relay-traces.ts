@@ -56,7 +56,7 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   }
 }
 
-/** Walks through all that is due, page by page, whatever becomes of a page. @throws what kept the trail from growing */
+/** Walks through all that is due, page by page, even when a page fails. @throws what kept the trail from growing */
 async function relaySource(deps: RelayDeps, source: TraceSource, senders: Senders): Promise<void> {
   const failures: unknown[] = []
   for (let after = ''; ; ) {

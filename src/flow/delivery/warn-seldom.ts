@@ -8,7 +8,7 @@ export interface SeldomWarning {
   worked(): void
 }
 
-/** How often trouble is told while it lasts. */
+/** How often trouble is logged while it lasts. */
 const TELL_EVERY_MS = 10_000
 
 /**

@@ -93,7 +93,7 @@ async function sharedAccounts(
     .map(({ account }) => account.id)
 }
 
-/** One entry for the person's own trail and one for each account it concerns; where from is told in their own alone. */
+/** One entry for the person's own trail and one for each account it concerns; only their own says where from. */
 function delegateAudit(
   deps: PeopleDeps,
   type: 'delegate.set' | 'delegate.removed',

@@ -65,7 +65,7 @@ export async function openEnrollment(deps: EnrollmentDeps, token: string): Promi
   return { enrollment, user, invitation: { account, member } }
 }
 
-/** As `openEnrollment`, for a link that shall give its person a factor. @throws Refusal `enrollment_invalid` for one that must not */
+/** As `openEnrollment`, for a link that must give its person a factor. @throws Refusal `enrollment_invalid` for one that does not */
 export async function openForEnrolling(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
   const open = await openEnrollment(deps, token)
   if (!givesFactor(open.enrollment, open.user)) throw refusal('enrollment_invalid')

@@ -106,7 +106,7 @@ function endInvitation(
   return deps.enrollments.revokeOpen('invite', { user_id: userId, account_id: accountId })
 }
 
-/** What becomes of one member: without `as` they are out. */
+/** The change of one member: without `as` they are out. */
 interface MemberChange {
   type: 'member.joined' | 'member.declined' | 'member.changed' | 'member.removed' | 'member.left'
   as?: Member
@@ -240,7 +240,7 @@ function joined({ name: _called, ...member }: Member, at: Date): Member {
 
 /**
  * An entry of the account's trail about a person in it; it travels in the account's document. What an owner changes about
- * a person who has not accepted is marked `invited`: it is no matter of theirs yet.
+ * a person who has not accepted is marked `invited`: it does not concern that person yet.
  */
 export function memberAudit(
   deps: Pick<FlowDeps, 'random' | 'clock'>,

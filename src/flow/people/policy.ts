@@ -73,7 +73,7 @@ export interface PolicyView {
   /** `approvers` by name: the owner where the policy names no one. */
   policy: Policy
   /**
-   * In the order the policy names them; who is owner or approver no more is not eligible and counts for nothing, and who is
+   * In the order the policy names them; a person who is no longer owner or approver is not eligible and counts for nothing, and one who is
    * not `inside` has no part in the account at all.
    */
   approvers: { user: User; eligible: boolean; inside: boolean }[]

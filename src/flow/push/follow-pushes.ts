@@ -17,7 +17,7 @@ type FollowDeps = Pick<
 /** What a trace must tell of to concern a browser. */
 type PushTrace = Pick<Trace, 'id' | 'account_id' | 'events' | 'audit'>
 
-/** Something to be told to some people. */
+/** A notification for some people. */
 interface News {
   event_id: string
   /** Whose it is; absent where it is the person's own. */
@@ -25,9 +25,9 @@ interface News {
   about: PushSubject
   expires_at: Date
   people: readonly string[]
-  /** A browser that need not be told: it has just been asked about it. */
+  /** A browser that needs no notification: its person has just confirmed the change there. */
   except?: string
-  /** Not told to those towards whom the key of this request was silent then. */
+  /** Not sent to those towards whom the key of this request was silent then. */
   quiet?: { request: ApprovalRequest; at: Date }
 }
 

@@ -24,7 +24,7 @@ export function listPushDevices(
 /**
  * Registers the browser that sent its subscription. The endpoint is an address that is named from outside, so it is checked
  * as a webhook's is, now and before every attempt (T1–T8). Doing it again renews name and subscription; a browser that
- * another person had shows theirs no more.
+ * another person had no longer shows theirs.
  * @throws Refusal `invalid_field`, `push_device_limit`
  */
 export async function addPushDevice(

@@ -47,7 +47,7 @@ export function createPushLoop(deps: AttemptDeps, limits: SendLimits & { leaseMs
   )
 }
 
-/** What became of a claimed push; `next_at` is set while it stays due. */
+/** The result of a claimed push; `next_at` is set while it stays due. */
 interface PushReport {
   state: Push['state']
   next_at?: Date
@@ -62,7 +62,7 @@ const TOPIC_LENGTH = 32
 const LONGEST_TTL = 28 * 86_400
 
 /**
- * Exactly one attempt of a push that this process has claimed, and the one write that tells what became of it. What it says
+ * Exactly one attempt of a push that this process has claimed, and the one write that records its result. What it says
  * is drawn from what is stored now, so nothing goes out about what was decided meanwhile. A crash after the push service
  * took it and before that write sends it once more, under the same tag and topic: the browser shows one.
  */
@@ -123,7 +123,7 @@ async function send(
     payload: JSON.stringify(payload),
     ttl_seconds: Math.min(LONGEST_TTL, left),
     urgency,
-    // A hash: ids of requests are known to those alone who were told, and the push service was not.
+    // A hash: ids of requests are known only to their people, and the push service is none of them.
     topic: sha256Hex(payload.tag).slice(0, TOPIC_LENGTH),
     at,
   })
@@ -169,7 +169,7 @@ function auditOf(
   return [entry(deps, push, step.state === 'sent' ? 'push.sent' : 'push.failed', push.id, detail, at)]
 }
 
-/** The push service knows the subscription no more: the browser took the permission back, or is gone. */
+/** The push service no longer knows the subscription: the browser took the permission back, or is gone. */
 async function forget(deps: AttemptDeps, push: Push, at: Date): Promise<void> {
   const { device_id, user_id } = push
   const device = await deps.pushDevices.find(device_id)

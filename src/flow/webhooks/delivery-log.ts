@@ -21,7 +21,7 @@ export interface DeliveryPage {
 /** The log of a request, with its cards in chat: all of them on every page, there are few. */
 export interface RequestLog extends DeliveryPage {
   cards: LoggedCard[]
-  /** Approvers who were told nothing when it was made, since they had just rejected several of this key's requests. */
+  /** Approvers who were not notified when it was made, since they had just rejected several of this key's requests. */
   quiet: { approver: string; until: Date }[]
 }
 
@@ -79,7 +79,7 @@ async function withLast(deps: LogDeps, webhook: Webhook): Promise<ListedWebhook>
   return last === undefined ? { webhook } : { webhook, last }
 }
 
-/** For the account's owner: everything that was told about a request, to its callback, to webhooks and in chat. @throws Refusal `not_found` */
+/** For the account's owner: everything that was sent about a request, to its callback, to webhooks and in chat. @throws Refusal `not_found` */
 export async function readRequestLog(
   deps: LogDeps,
   accountId: string,

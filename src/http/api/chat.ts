@@ -296,9 +296,9 @@ export const chatOperations = operations('Chat', {
   },
   'post /api/v1/account/chat-apps/remove': {
     id: 'removeChatApp',
-    summary: 'Send no more cards to a workspace',
+    summary: 'Stop sending cards to a workspace',
     description:
-      'For workspaces that owners install the app in: its people get no more cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there.',
+      'For workspaces that owners install the app in: its people will no longer get cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there.',
     access: SIGNED_IN_CHANGE,
     limited: true,
     body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },

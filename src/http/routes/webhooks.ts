@@ -117,7 +117,7 @@ function log(deps: HttpDeps): Handler<typeof deliveryListAnswer, WithId> {
 
 /**
  * The deliveries of the news about a request: for the key that made it, its callback and its cards in chat; for the account's
- * owner, what webhooks were told as well. And another round for a delivery that rests.
+ * owner, also what was sent to webhooks. And another round for a delivery that rests.
  */
 export function deliveryRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]

@@ -111,8 +111,10 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       method === 'chat.postEphemeral' ? { error: 'user_not_in_channel' } : undefined,
     )
     expect((await driver.interact(click)).status).toBe(200)
-    await waitUntil(() => expect(logged('a person on Slack could not be told')).toHaveLength(1))
-    expect(logged('a person on Slack could not be told')).toMatchObject([{ reason: 'user_not_in_channel' }])
+    await waitUntil(() => expect(logged('a person on Slack could not be answered')).toHaveLength(1))
+    expect(logged('a person on Slack could not be answered')).toMatchObject([
+      { reason: 'user_not_in_channel' },
+    ])
   })
 
   it('logs an unknown event and answers it once, whatever Slack thinks of the first answer', async () => {
