@@ -1,15 +1,19 @@
-import type { Receiver } from '@slack/bolt'
+import type { IncomingHttpHeaders } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { ExpressReceiver, type Receiver, SocketModeReceiver } from '@slack/bolt'
+import { z } from 'zod'
 import type { SlackSettings } from '../../src/config/slack.ts'
+import { refusal } from '../../src/domain/errors.ts'
+import { warnSeldom } from '../../src/flow/delivery/warn-seldom.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { ChatPort } from '../../src/flow/ports.ts'
+import type { ChatPort, Log } from '../../src/flow/ports.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { ChatInstallationStore } from '../../src/store/chat-installations.ts'
-import { mountEvents } from './http-events.ts'
 import { mountFixed, mountInstall } from './install.ts'
 import { listen } from './listeners.ts'
 import { createSlackPort } from './port.ts'
 import { createAnswering, SlackApp } from './slack-app.ts'
-import { createSocketConnection } from './socket-connection.ts'
+import { CALL_MS, createSlackLog } from './web-client.ts'
 import { createWorkspaces, type Workspaces } from './workspaces.ts'
 
 export interface SlackParts {
@@ -72,4 +76,169 @@ function createSlackReceiver(
       await socket.stop()
     },
   }
+}
+
+const PATH = '/slack/events'
+
+/** A command with a whole pasted receipt is some 20 KB. */
+const BODY_LIMIT = '256kb'
+
+/** `POST /slack/events`. Must come before every body parser: signed are the bytes as they came. */
+export function mountEvents(
+  app: Parameters<Mount>[0],
+  signingSecret: string,
+  { log, clock }: Pick<FlowDeps, 'log' | 'clock'>,
+  connect: (receiver: ExpressReceiver) => SlackApp,
+): void {
+  // Open to the internet: strangers must not be able to fill the log.
+  const refused = warnSeldom(log, 'a request that is not from slack was refused')
+  app.post(PATH, (request, _response, next) => {
+    const forgery = findForgery(request.headers, clock.now())
+    if (forgery === undefined) return next()
+    refused.failed(forgery)
+    next(refusal('chat_signature_refused'))
+  })
+  connect(
+    new ExpressReceiver({
+      app,
+      signingSecret,
+      endpoints: { events: PATH },
+      bodyLimit: BODY_LIMIT,
+      logger: { ...createSlackLog(log), warn: (...said) => refused.failed(said.map(String).join(' ')) },
+      customPropertiesExtractor: ({ headers, res }) => ({
+        delivery: String(headers['x-slack-signature']),
+        request_id: String(res?.getHeader('X-Request-Id') ?? ''),
+      }),
+      processEventErrorHandler: async ({ response }) => sendAgain(response),
+      unhandledRequestHandler: ({ response }) => void sendAgain(response),
+    }),
+  )
+}
+
+/** Slack sends an event again that was answered so: nothing was done with it. */
+function sendAgain(response: { headersSent: boolean; writeHead(status: number): { end(): void } }): true {
+  if (!response.headersSent) response.writeHead(503).end()
+  return true
+}
+
+/** How far Slack's clock and ours may be apart, either way (T36). */
+const WINDOW_SECONDS = 300
+
+/**
+ * What is wrong with the headers of a request that says it comes from Slack; undefined: nothing, its signature can be
+ * checked. Bolt checks that, but takes timestamps of any future, any version before the `=` of the signature (which is
+ * then part of what is hashed) and anything after a second `=`: one request would have many signatures.
+ */
+function findForgery(headers: IncomingHttpHeaders, now: Date): string | undefined {
+  const timestamp = headers['x-slack-request-timestamp']
+  const signature = headers['x-slack-signature']
+  if (typeof timestamp !== 'string' || !/^\d{1,11}$/.test(timestamp)) return 'no timestamp'
+  if (typeof signature !== 'string' || !/^v0=[0-9a-f]{64}$/.test(signature)) return 'no signature'
+  const apart = Math.floor(now.getTime() / 1000) - Number(timestamp)
+  return Math.abs(apart) > WINDOW_SECONDS ? `the timestamp is ${apart} seconds old` : undefined
+}
+
+/** A connection that we open to Slack, and open again whenever it ends. */
+export interface SocketConnection {
+  /** Begins; whether Slack answers shows in the log. */
+  start(): void
+  stop(): Promise<void>
+}
+
+/** From asking for the address to Slack's greeting. */
+const CONNECT_MS = 20_000
+/** A connection that ends sooner counts as failed: Slack ends honest ones after hours. */
+const HELD_MS = 10_000
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 30_000
+
+const envelopeSchema = z.object({ envelope_id: z.string().min(1) })
+
+/**
+ * Socket Mode. Reconnecting is ours: the library's own gives up for good when its address cannot be reached once, with a
+ * rejection that no caller can catch.
+ */
+export function createSocketConnection(
+  { appToken, apiUrl }: { appToken: string; apiUrl: string },
+  log: Log,
+  connect: (receiver: SocketModeReceiver) => SlackApp,
+): SocketConnection {
+  const ending = new AbortController()
+  const receiver = new SocketModeReceiver({
+    appToken,
+    autoReconnectEnabled: false,
+    logger: createSlackLog(log),
+    customPropertiesExtractor: (args: unknown) => {
+      const { envelope_id } = envelopeSchema.parse(args)
+      return { delivery: `envelope:${envelope_id}`, request_id: envelope_id }
+    },
+    installerOptions: {
+      clientOptions: {
+        slackApiUrl: apiUrl,
+        timeout: CALL_MS,
+        retryConfig: { retries: 0 },
+        rejectRateLimitedCalls: true,
+        fetch: (url, init) => fetch(url, { ...init, signal: eitherSignal(init?.signal, ending.signal) }),
+      },
+    },
+  })
+  connect(receiver)
+  let running: Promise<void> | undefined
+  return {
+    start() {
+      running ??= stayConnected(receiver, ending.signal, log)
+    },
+    async stop() {
+      ending.abort()
+      await running
+    },
+  }
+}
+
+async function stayConnected(receiver: SocketModeReceiver, ending: AbortSignal, log: Log): Promise<void> {
+  const { client } = receiver
+  const hangUp = () => void client.disconnect()
+  ending.addEventListener('abort', hangUp)
+  for (let failures = 0; !ending.aborted; ) {
+    const started = performance.now()
+    try {
+      await holdConnection(receiver, ending, log)
+    } catch (error) {
+      if (!ending.aborted) log.warn({ error: wordsOf(error) }, 'slack cannot be reached in socket mode')
+    }
+    failures = performance.now() - started > HELD_MS ? 0 : failures + 1
+    const wait = failures === 0 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
+    await pause(wait, undefined, { signal: ending }).catch(() => undefined)
+  }
+  ending.removeEventListener('abort', hangUp)
+}
+
+/** Resolves when an open connection has ended. @throws when none came about */
+async function holdConnection(receiver: SocketModeReceiver, ending: AbortSignal, log: Log): Promise<void> {
+  const { client } = receiver
+  let lost: () => void = () => undefined
+  const loss = new Promise<void>((resolve) => {
+    lost = resolve
+  })
+  client.on('disconnected', lost)
+  const tooLong = setTimeout(() => void client.disconnect(), CONNECT_MS)
+  try {
+    await receiver.start()
+    clearTimeout(tooLong)
+    log.info({}, 'connected to slack in socket mode')
+    if (ending.aborted) void client.disconnect()
+    await loss
+  } finally {
+    clearTimeout(tooLong)
+    client.off('disconnected', lost)
+  }
+}
+
+function eitherSignal(one: AbortSignal | null | undefined, other: AbortSignal): AbortSignal {
+  return one === null || one === undefined ? other : AbortSignal.any([one, other])
+}
+
+/** Without the call that failed. */
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'the connection ended before it began'
 }

@@ -1,13 +1,30 @@
+import type { IncomingMessage } from 'node:http'
 import type { TeamsSettings } from '../../src/config/teams.ts'
+import {
+  type CardView,
+  type ConsentView,
+  isConsentView,
+  isMovedView,
+  isNoticeView,
+  type MovedView,
+  type NoticeView,
+} from '../../src/domain/card-view.ts'
+import type { MessageRef } from '../../src/domain/chat.ts'
+import { invalidField, refusal } from '../../src/domain/errors.ts'
+import { visibleString } from '../../src/domain/text.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { ChatPort } from '../../src/flow/ports.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { ChatConversationStore } from '../../src/store/chat-conversations.ts'
-import type { BotCalls, TeamsBot } from './bot-port.ts'
-import { createConversations } from './conversations.ts'
+import { type Activity, readActivity } from './activity.ts'
+import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage, TeamsBot } from './bot-port.ts'
+import { renderCard, renderConsent, renderMoved, renderNotice, renderReply, smallView } from './cards.ts'
+import { type Conversations, createConversations, readPlace, writePlace } from './conversations.ts'
+import { parsed } from './fetch-json.ts'
 import { paceCalls } from './paced-calls.ts'
-import { createTeamsPort } from './port.ts'
-import { createTeamsReceiver } from './receiver.ts'
+import { isAllowedService } from './service-address.ts'
+import { createBackground, takeEvents } from './take-events.ts'
+import { createTokenGuard, createTokenKeys, type TokenClaims } from './token-guard.ts'
 
 export interface TeamsParts {
   conversations: ChatConversationStore
@@ -49,4 +66,225 @@ function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; l
     // Loaded before the first button is pressed: Teams waits for the answer for seconds at most.
     load: async () => void (await loaded()),
   }
+}
+
+type Failed = ChatOutcome<never> & { ok: false }
+
+/** Sends cards to Teams: one tenant, one attempt a call, never an error. */
+export function createTeamsPort(
+  { tenantId }: Pick<TeamsSettings, 'tenantId'>,
+  calls: BotCalls,
+  conversations: Conversations,
+  log: FlowDeps['log'],
+): ChatPort {
+  /** What the store cannot tell now is asked again later. */
+  const told = <T>(call: () => Promise<ChatOutcome<T>>): Promise<ChatOutcome<T>> =>
+    call().catch((error: unknown) => {
+      log.warn({ error }, 'a call to Teams could not be made')
+      return { ok: false, outcome: 'failed', code: 'not_called', duration_ms: 0 } as const
+    })
+  const at = (ref: MessageRef) => (ref.tenant === tenantId ? readPlace(ref.conversation) : undefined)
+  return {
+    platform: 'teams',
+    lookupIsLocal: true,
+    tenantsOf: async () => [tenantId],
+    lookup: (tenant, email) =>
+      told(async () => {
+        const user = tenant === tenantId ? await conversations.findByEmail(email) : undefined
+        const value = user === undefined ? undefined : ({ platform: 'teams', tenant, user } as const)
+        return { ok: true, value, duration_ms: 0 }
+      }),
+    post: (to, view) =>
+      told(async () => {
+        if (to.tenant !== tenantId) return unreachable('other_tenant')
+        const address = await addressOf(conversations, to)
+        const sent = await fitting(view, (message) => calls.post(address, message))
+        if (!sent.ok) return sent
+        const place = placeAfter(address, sent.value)
+        if (address.kind === 'unmet') await remember(conversations, address.user, place, log)
+        const ref = { tenant: tenantId, conversation: writePlace(place), message: sent.value.message_id }
+        return { ...sent, value: ref }
+      }),
+    update: (ref, view) =>
+      told(async () => {
+        const place = at(ref)
+        if (place === undefined || ref.message === '') return unreachable('unknown_message')
+        return fitting(view, (message) => calls.update(place, ref.message, message))
+      }),
+    reply: (ref, view) =>
+      told(async () => {
+        const place = at(ref)
+        if (place === undefined) return unreachable('unknown_message')
+        const said = await calls.post(place, renderReply(view))
+        return said.ok ? { ...said, value: undefined } : said
+      }),
+  }
+}
+
+function addressOf(conversations: Conversations, to: ChatAddress): Promise<BotAddress> {
+  return 'user' in to ? conversations.ofPerson(to.user) : conversations.ofChannel(to.channel)
+}
+
+/** Where the message is to be edited, and answered. */
+function placeAfter(address: BotAddress, { conversation_id }: SentMessage): BotPlace {
+  const kind = address.kind === 'unmet' ? 'person' : address.kind === 'thread' ? 'channel' : address.kind
+  return { kind, service_url: address.service_url, conversation_id }
+}
+
+/** The card is out: not knowing the conversation next time only costs opening it again. */
+async function remember(
+  conversations: Conversations,
+  user: string,
+  place: BotPlace,
+  log: FlowDeps['log'],
+): Promise<void> {
+  await conversations
+    .opened(user, place)
+    .catch((error: unknown) => log.warn({ error }, 'a conversation was not kept'))
+}
+
+/** Two calls must not take longer than one may. */
+const SECOND_WITHIN_MS = 1_000
+
+/** Refused for its size, which says that nothing was posted, it goes out without the context. */
+async function fitting<T>(
+  view: CardView | ConsentView | NoticeView | MovedView,
+  send: (message: BotMessage) => Promise<ChatOutcome<T>>,
+): Promise<ChatOutcome<T>> {
+  if (isMovedView(view)) return send(renderMoved())
+  if (isConsentView(view)) return send(renderConsent(view))
+  if (isNoticeView(view)) return send(renderNotice(view))
+  const started = performance.now()
+  const answer = await send(renderCard(view))
+  if (answer.ok || answer.code !== 'MessageSizeTooBig') return answer
+  return performance.now() - started > SECOND_WITHIN_MS ? answer : send(renderCard(smallView(view)))
+}
+
+function unreachable(code: string): Failed {
+  return { ok: false, outcome: 'unreachable', code, duration_ms: 0 }
+}
+
+const PATH = '/api/messages'
+
+/**
+ * `POST /api/messages`. In this order: the token, then the body, then whether it may speak to this bot at all; the library
+ * comes last. Every refusal is a `Refusal`: the same JSON as everywhere, and nothing of what went wrong inside.
+ */
+export function createTeamsReceiver(
+  settings: TeamsSettings,
+  bot: TeamsBot,
+  conversations: Conversations,
+  deps: FlowDeps,
+): { mount: Mount; stop(): Promise<void> } {
+  const background = createBackground(deps.log)
+  const parts = { deps, calls: bot, conversations, tenant: settings.tenantId }
+  const events = takeEvents(parts, background)
+  const checkToken = createTokenGuard(settings.appId, createTokenKeys(settings.openIdUrl, deps), deps)
+  return {
+    mount(app) {
+      app.post(PATH, async (request, response) => {
+        response.setHeader('Cache-Control', 'no-store')
+        const { authorization } = request.headers
+        const claims = settings.unauthenticated ? undefined : await checkToken(authorization)
+        const body = await readJsonBody(request)
+        guardActivity(body, claims, settings, deps.log)
+        const { status, body: answer } = await bot.receive(authorization ?? '', body, events)
+        response.status(status)
+        if (answer === undefined) response.end()
+        else response.json(answer)
+      })
+    },
+    stop: () => background.settled(),
+  }
+}
+
+const MOST_BYTES = 256 * 1024
+
+/**
+ * The JSON body of an activity. No parser stands before this one, so that no body is read whose sender has no valid token.
+ * @throws Refusal `unsupported_media_type`, `chat_body_too_large`, `invalid_json`
+ */
+async function readJsonBody(request: IncomingMessage): Promise<object> {
+  const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = request.headers
+  if (!/^application\/json\b/i.test(type) || coding !== 'identity') throw refusal('unsupported_media_type')
+  const body = parsed(utf8(await readBytes(request)))
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw refusal('invalid_json')
+  return body
+}
+
+/** By events: leaving a loop over the request early would cut the connection before the answer. */
+function readBytes(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= MOST_BYTES) chunks.push(chunk)
+      else reject(refusal('chat_body_too_large'))
+    })
+    request.once('end', () => resolve(Buffer.concat(chunks)))
+    request.once('error', () => reject(refusal('invalid_json')))
+    request.once('close', () => reject(refusal('invalid_json')))
+  })
+}
+
+function utf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw refusal('invalid_json')
+  }
+}
+
+/** A tenant's id has 36. */
+const LONGEST_SHOWN = 64
+/** Longer ids are none of Teams'. */
+const LONGEST_ID = 1000
+
+/**
+ * Checks what the library does not: that it is an activity, of Teams, of the one tenant, and that answers would go to
+ * Microsoft. Nothing has been sent or stored before all of it passed (T39, T40).
+ * @param claims absent only where activities without a token are believed
+ * @throws Refusal `invalid_field` for what is no activity, `chat_sender_refused`
+ */
+function guardActivity(
+  body: unknown,
+  claims: TokenClaims | undefined,
+  settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
+  log: FlowDeps['log'],
+): Activity {
+  const activity = readActivity(body)
+  if (activity === undefined) throw invalidField('type', 'must be the type of a Bot Framework activity')
+  const { id, conversation, from } = activity
+  if ([id, conversation?.id, from?.id].some((one) => (one?.length ?? 0) > LONGEST_ID)) {
+    throw invalidField('id', 'is too long')
+  }
+  const refused = whyRefused(activity, claims, settings)
+  if (refused === undefined) return activity
+  log.warn(refused, 'an activity for Teams was refused')
+  throw refusal('chat_sender_refused')
+}
+
+function whyRefused(
+  { channelId, channelData, conversation, from, serviceUrl }: Activity,
+  claims: TokenClaims | undefined,
+  settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
+): { reason: string; tenant?: string } | undefined {
+  if (channelId !== 'msteams') return { reason: 'channel' }
+  const tenants = [channelData?.tenant?.id, conversation?.tenantId, from?.tenantId].filter(
+    (id) => typeof id === 'string',
+  )
+  // Guests of shared channels bring a tenant of their own, in which their ids mean another person.
+  const stranger = tenants.find((id) => id.toLowerCase() !== settings.tenantId)
+  if (stranger !== undefined) return { reason: 'tenant', tenant: shown(stranger) }
+  if (tenants.length === 0) return { reason: 'tenant' }
+  if (!serviceUrl || !isAllowedService(serviceUrl, settings)) return { reason: 'service_url' }
+  if (claims !== undefined && claims.serviceUrl !== serviceUrl) return { reason: 'service_url_claim' }
+  return undefined
+}
+
+/** For the log: the sender may write anything there. */
+function shown(tenant: string): string {
+  const visible = visibleString(tenant.slice(0, LONGEST_SHOWN)).replace(/\s+/g, ' ')
+  return [...visible].slice(0, LONGEST_SHOWN).join('')
 }

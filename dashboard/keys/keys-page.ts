@@ -12,11 +12,10 @@ import { type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { editKey, save } from './edit-key.ts'
 import { loadKeys, revokeKey, secretOnDemand, signingSecret } from './key-actions.ts'
+import { editKey, newKeySection, onceOnly, SCOPES, save } from './key-forms.ts'
 import { type Key, newKeyShape } from './key-shapes.ts'
 import { namedKey, policyWords, repeatedNames, rulesWords } from './key-words.ts'
-import { newKeySection, onceOnly, SCOPES } from './new-key.ts'
 
 /** `/keys`: the API keys of the account. */
 export async function keysPage(context: PageContext): Promise<PageView> {

@@ -15,11 +15,10 @@ import {
 } from './catalog-commands.ts'
 import { type Command, CursorReply } from './command.ts'
 import { CommandFields } from './command-fields.ts'
-import { findAndModify } from './find-and-modify.ts'
 import { readGenericArguments } from './generic-arguments.ts'
 import { aggregate, count, distinct, endSessions, find, getMore, killCursors } from './read-commands.ts'
 import { buildInfo, hello, legacyHello, ping } from './server-commands.ts'
-import { insert, remove, update } from './write-commands.ts'
+import { findAndModify, insert, remove, update } from './write-commands.ts'
 
 /** Every command the store has. Anything else is 59 CommandNotFound. */
 const commandTable: ReadonlyMap<string, Command> = new Map([

@@ -1,6 +1,6 @@
 import { type RequestHandler, Router } from 'express'
 import { invalidField } from '../../domain/errors.ts'
-import { drawId } from '../../domain/identifier.ts'
+import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { cancelRequest } from '../../flow/cancel-request.ts'
 import { consumeRequest } from '../../flow/consume-request.ts'
@@ -8,7 +8,9 @@ import { createRequest, findMade, refuseBlankAction, refuseSandboxFields } from 
 import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
 import { runOnce } from '../../flow/run-once.ts'
+import { verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
 import { waitForDecision, watchRequest } from '../../flow/wait-for-decision.ts'
+import { toJwks } from '../../signing/keys.ts'
 import {
   consumeBody,
   type consumedAnswer,
@@ -22,12 +24,14 @@ import {
   waitQuery,
 } from '../api/approvals.ts'
 import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
+import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import { decodeCursor, encodeCursor, type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
+import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByKey } from '../middleware/limit.ts'
+import { limitByAddress, limitByKey } from '../middleware/limit.ts'
 
 /** The callers' side of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
@@ -194,5 +198,32 @@ function statusSender(events: EventStream): (request: ApprovalRequest) => Promis
     if (text === shown) return
     shown = text
     await events.send({ event: 'status', id: String(request.version), data })
+  }
+}
+
+/** Public: anyone may verify a receipt and fetch the keys. */
+export function verificationRoutes(deps: HttpDeps): Router {
+  const router = Router()
+  router.get('/api/v1/approvals/:id/verify', limitByAddress(deps, 'verify'), verify(deps))
+  router.get('/.well-known/jwks.json', jwks(deps))
+  return router
+}
+
+function verify(deps: HttpDeps): Handler<typeof verdictAnswer, WithId> {
+  return async (request, response) => {
+    const asker = { kind: 'public', address: clientAddress(request) } as const
+    const { id } = request.params
+    const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
+    const verdict = await find(deps, id, asker)
+    const unknown = !verdict.valid && verdict.status === undefined
+    response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
+  }
+}
+
+/** Retired keys stay published: old receipts must verify for ever. */
+function jwks(deps: HttpDeps): RequestHandler {
+  return (_request, response) => {
+    response.setHeader('Cache-Control', 'public, max-age=300')
+    response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
   }
 }
