@@ -1,7 +1,7 @@
 import { type Installation, InstallProvider, type OrgInstallation } from '@slack/oauth'
 import type { SlackSettings } from '../../src/config/slack.ts'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
-import { addInstallation, finishInstall, startInstall } from '../../src/flow/chat/manage-installations.ts'
+import { addInstallation, finishInstall, startInstall } from '../../src/flow/chat/connect-account.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import type { Edge, Mount, Notice } from '../../src/http/http-deps.ts'

@@ -1,19 +1,33 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Card, type CardRecipient, identityKey } from '../../src/domain/chat.ts'
 import { isId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { User } from '../../src/domain/user.ts'
 import { findOwnBootstrap } from '../../src/flow/bootstrap/review-consent.ts'
+import { answerCommand } from '../../src/flow/chat/answer-command.ts'
+import type { ChatAnswer, ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
 import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import { type CardSubject, showCard } from '../../src/flow/chat/show-card.ts'
 import { viewConsent } from '../../src/flow/chat/view-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { partIn } from '../../src/flow/people/delegates.ts'
+import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
-import { type AnsweringParts, answerMessage, NOTICES, say } from './answer-message.ts'
 import { renderAnswer } from './answers.ts'
-import type { BotClick, BotEvents, BotSource, ClickAnswer } from './bot-port.ts'
+import type {
+  BotAddress,
+  BotCalls,
+  BotClick,
+  BotCommand,
+  BotEvents,
+  BotMessage,
+  BotSource,
+  ClickAnswer,
+  SentMessage,
+} from './bot-port.ts'
 import { renderCard, renderConsent, renderDetails } from './cards.ts'
+import type { Conversations } from './conversations.ts'
 import { type TeamsMessage, VERBS } from './elements.ts'
 
 /** Teams gives up on a pressed button after a few seconds. */
@@ -235,3 +249,113 @@ const PRESS_WORDS = {
   slow: 'This takes longer than usual; try again in a moment. The approval page shows what is true now.',
   wentWrong: 'Something went wrong on our side; nothing was decided. Try again in a moment.',
 } as const
+
+export interface AnsweringParts {
+  deps: FlowDeps
+  calls: BotCalls
+  conversations: Conversations
+  tenant: string
+}
+
+/**
+ * Answers a command where it was given. Where others read along, they get verdicts and help; whatever is about the speaker
+ * goes to the speaker's own conversation with the app, and a line tells the others so: Teams has no answer that only one of them
+ * sees.
+ */
+export async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
+  const speaker = await speakerOf(parts, command)
+  if (speaker === undefined) return
+  const { deps, calls, conversations } = parts
+  const tell = (answer: ChatAnswer) =>
+    say(calls, deps.log, command.place, renderAnswer(answer, { now: deps.clock.now() }))
+  const answer = await answerCommand(deps, speaker, command.text).catch((error: unknown) => {
+    deps.log.error({ error }, 'a command from Teams could not be answered')
+    return NOTICES.wentWrong
+  })
+  if (command.place.kind === 'person') {
+    await tell(answer)
+    return
+  }
+  if (answer.kind === 'verdict' || answer.kind === 'help' || answer === NOTICES.wentWrong) {
+    await tell(forEverybody(answer))
+    return
+  }
+  const own = await conversations.ofPerson(speaker.identity.user)
+  const sent = await say(calls, deps.log, own, renderAnswer(answer, { now: deps.clock.now() }))
+  await tell(sent.ok ? NOTICES.sentToYou : NOTICES.cannotReachYou)
+}
+
+/** Who the speaker is in Countersign is shown to the speaker alone. */
+function forEverybody(answer: ChatAnswer): ChatAnswer {
+  if (answer.kind !== 'help') return answer
+  const { linked_as: _, ...help } = answer
+  return help
+}
+
+/** Only a link made by the signed-in person says who that is here (T37). */
+async function speakerOf(
+  { conversations, tenant }: AnsweringParts,
+  { user, user_name, channel, channel_name }: BotCommand,
+): Promise<ChatSpeaker | undefined> {
+  if (user === undefined) return undefined
+  const identity = { platform: 'teams', tenant, user } as const
+  const shown_as = { person: user_name ?? user, workspace: tenant }
+  if (channel === undefined) return { identity, shown_as }
+  const name = channel_name ?? (await conversations.nameOf(channel)) ?? channel
+  return {
+    identity,
+    shown_as: { ...shown_as, channel: name },
+    channel: { platform: 'teams', tenant, channel },
+  }
+}
+
+/** A person waits for the answer. */
+const MOST_TRIES = 3
+const LONGEST_WAIT_S = 10
+
+/**
+ * Says something to a person who asked. Answers are in no outbox; what was refused for pace is said a little later, since
+ * that refusal alone says that nothing was posted.
+ */
+export async function say(
+  calls: Pick<BotCalls, 'post'>,
+  log: FlowDeps['log'],
+  to: BotAddress,
+  message: BotMessage,
+): Promise<ChatOutcome<SentMessage>> {
+  for (let tries = 1; ; tries += 1) {
+    const said = await calls.post(to, message)
+    if (said.ok) return said
+    const { outcome, code, retry_after = 1 } = said
+    if (outcome === 'rate_limited' && tries < MOST_TRIES && retry_after <= LONGEST_WAIT_S) {
+      await wait(retry_after * 1000)
+      continue
+    }
+    log.warn({ outcome, reason: code }, 'an answer could not be given in Teams')
+    return said
+  }
+}
+
+type Notice = ChatAnswer & { kind: 'notice' }
+
+/** What the receiver itself has to say, when no verb answered. All of it is ours. */
+export const NOTICES = {
+  sentToYou: {
+    kind: 'notice',
+    tone: 'done',
+    heading: 'Sent to you alone',
+    sentence: 'The answer is in your own chat with this app: it is not for everyone here.',
+  },
+  cannotReachYou: {
+    kind: 'notice',
+    tone: 'problem',
+    heading: 'The answer is for you alone',
+    sentence: 'This app cannot write to you. Add it for yourself in Teams, then ask it there.',
+  },
+  wentWrong: {
+    kind: 'notice',
+    tone: 'problem',
+    heading: 'Something went wrong on our side',
+    sentence: 'Countersign could not answer; nothing was decided or approved. Try again in a moment.',
+  },
+} as const satisfies Record<string, Notice>

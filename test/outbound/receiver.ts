@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import type { WebhookSender } from '../../src/flow/ports.ts'
 import type { SenderOptions } from '../../src/outbound/guarded-post.ts'
-import { createWebhookSender } from '../../src/outbound/senders.ts'
+import { createWebhookSender } from '../../src/outbound/guarded-post.ts'
 
 /** A key and a certificate that is its own authority. */
 export interface Certificate {

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { packagePath } from '../../src/config/package-path.ts'
-import { signatureHeaders } from '../../src/outbound/senders.ts'
+import { signatureHeaders } from '../../src/outbound/guarded-post.ts'
 import { SECRET } from './receiver.ts'
 
 const vectors = z

@@ -20,9 +20,8 @@ import {
 } from './codes.ts'
 import { type EmptyDeps, emptyAccount } from './empty-account.ts'
 import { joinByEnrolling } from './members.ts'
-import { registrationOptions } from './passkey-options.ts'
 import { changeUser, drawUserHandle, newPerson, personAudit } from './person.ts'
-import { registerPasskey } from './register-passkey.ts'
+import { registerPasskey, registrationOptions } from './register-passkey.ts'
 import { type Client, endAllSessions, type SessionGrant, startSession } from './sessions.ts'
 import { drawDevice, withDevice } from './sign-in.ts'
 

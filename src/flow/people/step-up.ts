@@ -7,7 +7,7 @@ import { factorsOf, type STEP_UP_OPERATIONS, type User, usablePasskeys } from '.
 import type { PeopleDeps } from '../deps.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { verifyTotp } from './codes.ts'
-import { assertionOptions } from './passkey-options.ts'
+import { assertionOptions } from './register-passkey.ts'
 import type { SignedIn } from './sessions.ts'
 import { verifyAssertion } from './verify-assertion.ts'
 

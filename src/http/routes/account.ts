@@ -1,4 +1,6 @@
 import { Router } from 'express'
+import { fieldRequired } from '../../domain/errors.ts'
+import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { readHistory } from '../../flow/read-history.ts'
 import { renameAccount, viewAccount } from '../../flow/view-account.ts'
 import {
@@ -10,12 +12,23 @@ import {
   presentAccount,
   presentHistoryRow,
 } from '../api/account.ts'
-import { decodeCursor, encodeCursor, given, type Handler, parseBody } from '../handler.ts'
+import {
+  type changedKeyAnswer,
+  changeKeyBody,
+  type createdKeyAnswer,
+  type keyListAnswer,
+  newKeyBody,
+  presentKey,
+  type revokedKeyAnswer,
+  type webhookSecretAnswer,
+} from '../api/api-keys.ts'
+import { decodeCursor, encodeCursor, given, type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByPerson } from '../middleware/limit.ts'
-import { requireSession, sessionOf } from '../middleware/session.ts'
+import { limitByKey, limitByPerson } from '../middleware/limit.ts'
+import { requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 
 /** An account and its requests, for all its people as far as their role goes; its name for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
@@ -52,5 +65,93 @@ function history(deps: HttpDeps): Handler<typeof historyAnswer> {
       data: requests.map(presentHistoryRow),
       next_cursor: next === undefined ? null : encodeCursor(next),
     })
+  }
+}
+
+/** An owner's API keys: list, create, change, revoke. Sessions only, never an API key: a key must not make keys. */
+export function apiKeyRoutes(deps: HttpDeps): Router {
+  const session = requireSession(deps)
+  const changer = [session, limitByPerson(deps, 'person')]
+  const router = Router()
+  router.get('/', session, list(deps))
+  router.post('/', changer, jsonBody, create(deps))
+  router.patch('/:id', changer, jsonBody, change(deps))
+  router.delete('/:id', changer, revoke(deps))
+  return router
+}
+
+function list(deps: HttpDeps): Handler<typeof keyListAnswer> {
+  return async (_request, response) => {
+    const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
+    response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
+  }
+}
+
+function create(deps: HttpDeps): Handler<typeof createdKeyAnswer> {
+  return async (request, response) => {
+    const { user } = sessionOf(response)
+    const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
+    if (name === '') throw fieldRequired('name')
+    const wanted = {
+      accountId: user.account_id,
+      name,
+      sandbox,
+      source_control,
+      ...(scopes === undefined ? {} : { scopes: [...new Set(scopes)] }),
+    }
+    const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
+    const { raw_key, key } = await createApiKey(deps, wanted, actor)
+    response.status(201).json({ raw_key, key: presentKey(key) })
+  }
+}
+
+function change(deps: HttpDeps): Handler<typeof changedKeyAnswer, WithId> {
+  return async (request, response) => {
+    const { proof, ...change } = parseBody(changeKeyBody, request.body)
+    const asked = { id: request.params.id, change, proof }
+    const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
+    response.json({ key: presentKey(key) })
+  }
+}
+
+function revoke(deps: HttpDeps): Handler<typeof revokedKeyAnswer, WithId> {
+  return async (request, response) => {
+    const { user } = sessionOf(response)
+    const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
+    const key = await revokeApiKey(deps, request.params.id, user.account_id, actor)
+    response.json({ ok: true, key: presentKey(key) })
+  }
+}
+
+/** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
+export function webhookSecretRoutes(deps: HttpDeps): Router {
+  const router = Router()
+  const forSession = [requireSession(deps), secretsOfAccount(deps)]
+  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
+  // An API key is answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
+  router.get('/', whenSession(deps.settings.baseUrl, forSession), forKey)
+  return router
+}
+
+function secretOfKey(deps: HttpDeps): Handler<typeof webhookSecretAnswer> {
+  return (_request, response) => {
+    const { key } = callerOf(response)
+    const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
+    response.json({ webhook_signing_secret })
+  }
+}
+
+function secretsOfAccount(deps: HttpDeps): Handler<typeof webhookSecretAnswer> {
+  return async (_request, response) => {
+    const live = (await deps.apiKeys.list(sessionOf(response).user.account_id)).filter(
+      (key) => key.revoked_at === null,
+    )
+    const keys = live.map((key) => ({
+      id: key.id,
+      name: key.name,
+      key_prefix: key.key_prefix,
+      webhook_signing_secret: deps.vault.webhookSecret(key.id, key.secret_version),
+    }))
+    response.json({ keys })
   }
 }

@@ -1,9 +1,14 @@
 import { Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { makeBrowserKnown, openChatLink } from '../../flow/chat/chat-links.ts'
+import {
+  addChannel,
+  leaveInstallation,
+  ownAccount,
+  readChatApps,
+  removeChannel,
+} from '../../flow/chat/connect-account.ts'
 import { linkIdentity, unlinkIdentity } from '../../flow/chat/link-identity.ts'
-import { addChannel, ownAccount, removeChannel } from '../../flow/chat/manage-channels.ts'
-import { leaveInstallation, readChatApps } from '../../flow/chat/manage-installations.ts'
 import {
   type channelListAnswer,
   type chatAppsAnswer,

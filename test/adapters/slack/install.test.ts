@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { removeInstallation } from '../../../src/flow/chat/manage-installations.ts'
+import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
 import { stored } from '../../support/caller.ts'
 import type { EnrolledPerson } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { attemptCard } from '../../../src/flow/chat/attempt-card.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
+import { attemptCard } from '../../../src/flow/chat/send-cards.ts'
 import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'

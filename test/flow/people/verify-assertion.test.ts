@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
-import { assertionOptions } from '../../../src/flow/people/passkey-options.ts'
+import { assertionOptions } from '../../../src/flow/people/register-passkey.ts'
 import { verifyAssertion } from '../../../src/flow/people/verify-assertion.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
 import { startService, type TestService } from '../../support/service.ts'
