@@ -84,7 +84,7 @@ const PATH = '/slack/events'
 const BODY_LIMIT = '256kb'
 
 /** `POST /slack/events`. Must come before every body parser: signed are the bytes as they came. */
-export function mountEvents(
+function mountEvents(
   app: Parameters<Mount>[0],
   signingSecret: string,
   { log, clock }: Pick<FlowDeps, 'log' | 'clock'>,
@@ -139,7 +139,7 @@ function findForgery(headers: IncomingHttpHeaders, now: Date): string | undefine
 }
 
 /** A connection that we open to Slack, and open again whenever it ends. */
-export interface SocketConnection {
+interface SocketConnection {
   /** Begins; whether Slack answers shows in the log. */
   start(): void
   stop(): Promise<void>
@@ -158,7 +158,7 @@ const envelopeSchema = z.object({ envelope_id: z.string().min(1) })
  * Socket Mode. Reconnecting is ours: the library's own gives up for good when its address cannot be reached once, with a
  * rejection that no caller can catch.
  */
-export function createSocketConnection(
+function createSocketConnection(
   { appToken, apiUrl }: { appToken: string; apiUrl: string },
   log: Log,
   connect: (receiver: SocketModeReceiver) => SlackApp,

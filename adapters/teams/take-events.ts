@@ -262,7 +262,7 @@ export interface AnsweringParts {
  * goes to the speaker's own conversation with the app, and a line tells the others so: Teams has no answer that only one of them
  * sees.
  */
-export async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
+async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
   const speaker = await speakerOf(parts, command)
   if (speaker === undefined) return
   const { deps, calls, conversations } = parts
@@ -317,7 +317,7 @@ const LONGEST_WAIT_S = 10
  * Says something to a person who asked. Answers are in no outbox; what was refused for pace is said a little later, since
  * that refusal alone says that nothing was posted.
  */
-export async function say(
+async function say(
   calls: Pick<BotCalls, 'post'>,
   log: FlowDeps['log'],
   to: BotAddress,
@@ -339,7 +339,7 @@ export async function say(
 type Notice = ChatAnswer & { kind: 'notice' }
 
 /** What the receiver itself has to say, when no verb answered. All of it is ours. */
-export const NOTICES = {
+const NOTICES = {
   sentToYou: {
     kind: 'notice',
     tone: 'done',

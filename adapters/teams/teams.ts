@@ -71,7 +71,7 @@ function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; l
 type Failed = ChatOutcome<never> & { ok: false }
 
 /** Sends cards to Teams: one tenant, one attempt a call, never an error. */
-export function createTeamsPort(
+function createTeamsPort(
   { tenantId }: Pick<TeamsSettings, 'tenantId'>,
   calls: BotCalls,
   conversations: Conversations,
@@ -170,7 +170,7 @@ const PATH = '/api/messages'
  * `POST /api/messages`. In this order: the token, then the body, then whether it may speak to this bot at all; the library
  * comes last. Every refusal is a `Refusal`: the same JSON as everywhere, and nothing of what went wrong inside.
  */
-export function createTeamsReceiver(
+function createTeamsReceiver(
   settings: TeamsSettings,
   bot: TeamsBot,
   conversations: Conversations,

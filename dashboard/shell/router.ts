@@ -249,7 +249,7 @@ function stopped(title: string, ...parts: (HTMLElement | string)[]): PageView {
 }
 
 /** Shows who is signed in, what they look at, and the way out. `look` opens the dashboard of another account. */
-export function showSession(
+function showSession(
   session: Session | undefined,
   account: AccountView | undefined,
   look: (account: AccountView) => void,
@@ -303,7 +303,7 @@ async function signOut(): Promise<void> {
 }
 
 /** Fills the bar of pages; `current` is the path of the page that is shown. */
-export function showNavigation(
+function showNavigation(
   entries: readonly { path: string; nav: string }[],
   current: string,
   account: AccountView,
@@ -325,7 +325,7 @@ function isBelow(path: string, parent: string): boolean {
 }
 
 /** Signed out there are no pages to go to. */
-export function hideNavigation(): void {
+function hideNavigation(): void {
   const bar = document.querySelector<HTMLElement>('#navigation')
   if (bar !== null) bar.hidden = true
 }
@@ -344,7 +344,7 @@ const shape: Shape<Session> = (value, path) => {
 }
 
 /** Undefined when signed out. @throws RequestFailure, ShapeError */
-export async function loadSession(): Promise<Session | undefined> {
+async function loadSession(): Promise<Session | undefined> {
   try {
     return await get('/session', shape)
   } catch (error) {
@@ -354,7 +354,7 @@ export async function loadSession(): Promise<Session | undefined> {
 }
 
 /** The account the address names; the first one when it names none. Undefined for one this person may not look at. */
-export function chosenAccount({ accounts }: Session, query: URLSearchParams): AccountView | undefined {
+function chosenAccount({ accounts }: Session, query: URLSearchParams): AccountView | undefined {
   const wanted = query.get('account')
   return wanted === null ? accounts[0] : accounts.find(({ id }) => id === wanted)
 }

@@ -37,7 +37,7 @@ interface GuardedMessage {
 }
 
 /** Sends behind the address guard. */
-export interface GuardedPost {
+interface GuardedPost {
   /** Exactly one attempt; never throws. */
   post(message: GuardedMessage): Promise<AttemptOutcome>
   close(): void
@@ -58,7 +58,7 @@ interface Outfit extends SenderOptions {
  * checked, directly whatever proxies the environment names, and ends by the deadline. Closing cuts off what is under way as
  * `interrupted`.
  */
-export function createGuardedPost(options: SenderOptions): GuardedPost {
+function createGuardedPost(options: SenderOptions): GuardedPost {
   // Agents of our own have no proxy, and resume no TLS session, so that every connection shows its certificate.
   const agents = {
     http: new HttpAgent({ keepAlive: false }),

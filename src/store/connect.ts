@@ -122,7 +122,7 @@ const storePorts = new Set<number | undefined>()
 let watching = false
 
 /** Of a client: its news about the servers that make up the store. */
-export type TopologyNews = Pick<mongo.MongoClient, 'on'>
+type TopologyNews = Pick<mongo.MongoClient, 'on'>
 
 /**
  * Lets commands fail that are written to a store connection in the very moment it closes. The driver (mongodb 7.8) then waits
@@ -132,7 +132,7 @@ export type TopologyNews = Pick<mongo.MongoClient, 'on'>
  * @returns a function to call with the client before it has met the store; all servers it ever finds are covered, not only
  * those that its address names
  */
-export function wakeClosedWrites(): (client: TopologyNews | undefined) => void {
+function wakeClosedWrites(): (client: TopologyNews | undefined) => void {
   if (!watching) subscribe('net.client.socket', watch)
   watching = true
   return (client) => {

@@ -193,7 +193,7 @@ interface Change {
  * Reads the update document in `field` with its `arrayFilters`.
  * @throws MongoError 9, 14 or the operator's own code; aggregation pipelines are not supported
  */
-export function readChange(fields: CommandFields, field: string, filter: BsonDocument): Change {
+function readChange(fields: CommandFields, field: string, filter: BsonDocument): Change {
   const raw = fields.required(field, fields.raw(field))
   const update = Array.isArray(raw) ? raw : fields.required(field, fields.document(field))
   const compiled = compileUpdate(update, {
