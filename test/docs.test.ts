@@ -116,6 +116,17 @@ describe('the documents', () => {
     expect(links.filter(({ path, link }) => !leadsSomewhere(path, link))).toEqual([])
   })
 
+  it('names only files that exist', () => {
+    const contributing = PAGES.find(({ path }) => path === 'CONTRIBUTING.md')?.text ?? ''
+    const paths = [...contributing.matchAll(/`([\w-]+\/[\w/.-]+\.(?:ts|mjs|md))`/g)].map(
+      ([, path = '']) => path,
+    )
+    expect(paths.length).toBeGreaterThan(30)
+    expect(
+      paths.filter((path) => !existsSync(packagePath(`src/${path}`)) && !existsSync(packagePath(path))),
+    ).toEqual([])
+  })
+
   it('says how everything works in no more than 10 kB on its first page, and no sentence twice', () => {
     const [readme] = PAGES
     expect(Buffer.byteLength(readme?.text ?? '')).toBeLessThanOrEqual(10_000)

@@ -105,7 +105,7 @@ describe('decision against expiry', () => {
       await Promise.all(
         Array.from({ length: AT_ONCE }, (_, index) => race(index, (window * index) / 10, outcomes)),
       )
-      window *= outcomes.decided < outcomes.expired ? 1.3 : 0.77
+      window *= outcomes.decided < outcomes.expired ? 2 : 0.5
     }
     expect(outcomes.decided + outcomes.expired).toBe(EDGES)
     expect(Math.min(outcomes.decided, outcomes.expired)).toBeGreaterThan(EDGES / 50)

@@ -162,9 +162,12 @@ it('T81: attempts that died with their process, one after the other, are all log
     where: sets('state', 'leased'),
     answer: didSomething,
   } as const
-  // The lease of the dead ends now instead of in twenty seconds.
+  // The lease of the dead ends now instead of in twenty seconds, and its hold on the sweep instead of in ten.
   const endLease = () =>
-    database.collection('deliveries').updateOne({ state: 'leased' }, { $set: { next_at: new Date(0) } })
+    Promise.all([
+      database.collection('deliveries').updateOne({ state: 'leased' }, { $set: { next_at: new Date(0) } }),
+      database.collection('jobs').updateMany({}, { $set: { lockedAt: null, nextRunAt: new Date() } }),
+    ])
   const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
   await Promise.all([decideOne(load, 1), slot.killAt(claimed)])
   for (let death = 2; death <= 3; death += 1) {

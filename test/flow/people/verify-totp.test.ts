@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
 import type { PeopleDeps } from '../../../src/flow/deps.ts'
 import { verifyTotp } from '../../../src/flow/people/codes.ts'
+import { createAttemptStore } from '../../../src/store/attempts.ts'
 import { codeAt, enrolWithTotp, wrongCodeAt } from '../../support/enrolled.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -23,10 +24,15 @@ beforeAll(async () => {
   return () => service.close()
 })
 
-/** The service's own dependencies under a clock the test moves. */
+/**
+ * The service's own dependencies under a clock the test moves. Tries of an address are counted as of now: they start over
+ * with every quarter of an hour, which may begin in the middle of a test.
+ */
 function depsAt(later: { ms: number }): PeopleDeps {
-  const { deps } = service.composition
-  return { ...deps, clock: { now: () => new Date(deps.clock.now().getTime() + later.ms) } }
+  const { deps, connection } = service.composition
+  const began = deps.clock.now()
+  const attempts = createAttemptStore(connection, { now: () => began })
+  return { ...deps, attempts, clock: { now: () => new Date(deps.clock.now().getTime() + later.ms) } }
 }
 
 async function enrol() {

@@ -224,11 +224,14 @@ describe('the verification log', () => {
     onTestFinished(() => {
       model.create = create
     })
+    const began = performance.now()
     await Promise.all(Array.from({ length: 100 }, () => verify(unknown)))
     await verifications.flush().catch(() => undefined)
+    const halfSeconds = (performance.now() - began) / 500
     expect(await attempts(unknown)).toHaveLength(100)
     expect(batches).toBeGreaterThan(1)
-    expect(batches).toBeLessThan(12)
+    // One in half a second, however long the machine takes over the answers, and the one that failed.
+    expect(batches).toBeLessThan(4 + halfSeconds)
   })
 
   it('T68: writes down 64 characters of an id, and no half of one', async () => {
