@@ -116,6 +116,15 @@ describe('the documents', () => {
     expect(links.filter(({ path, link }) => !leadsSomewhere(path, link))).toEqual([])
   })
 
+  it('gives on its first page only commands of containers that the page on deploying has, too', () => {
+    const [readme] = PAGES
+    // test/deploy/deploy-commands.test.ts tries those.
+    const deploy = PAGES.find(({ path }) => path === 'docs/deploy.md')?.text ?? ''
+    const commands = [...(readme?.text ?? '').matchAll(/^```shell\n([\s\S]*?)^```/gm)].map(([block]) => block)
+    expect(commands.length).toBeGreaterThan(0)
+    expect(commands.filter((block) => !deploy.includes(block))).toEqual([])
+  })
+
   it('names only files that exist', () => {
     const contributing = PAGES.find(({ path }) => path === 'CONTRIBUTING.md')?.text ?? ''
     const paths = [...contributing.matchAll(/`([\w-]+\/[\w/.-]+\.(?:ts|mjs|md))`/g)].map(
