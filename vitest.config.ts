@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { Durations } from './test/support/durations.ts'
 import { readSuite } from './test/support/projects.ts'
@@ -9,7 +10,8 @@ const alone = suite.alone.filter((path) => process.env.TEST_SIZE !== 'full' || s
 
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // Half of a test's time is waiting: for a browser, a process, a lease.
+    maxWorkers: 2 * Math.max(2, availableParallelism()),
     reporters: ['default', new Durations()],
     globalSetup: ['test/support/global-setup.ts'],
     projects: [

@@ -3,9 +3,9 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { readConfig } from '../dist/src/config.js'
+import { startWork } from '../dist/src/compose/start-work.js'
+import { readConfig } from '../dist/src/config/config.js'
 import { serve } from '../dist/src/serve.js'
-import { startWork } from '../dist/src/start-work.js'
 
 const self = fileURLToPath(import.meta.url)
 const roles = { service: runService, plain: runPlain }

@@ -129,6 +129,16 @@ describe('import rules', () => {
     expect(broken).toEqual([])
   })
 
+  it('lets benchmarks and scripts take from the built service only what its sources export', () => {
+    const wanted = ['bench', 'scripts'].flatMap((folder) =>
+      readdirSync(join(ROOT, folder))
+        .filter((name) => name.endsWith('.mjs'))
+        .flatMap((name) => builtImports(`${folder}/${name}`)),
+    )
+    expect(wanted.length).toBeGreaterThan(20)
+    expect(wanted.filter(({ path, name }) => !exportsOf(path).includes(name))).toEqual([])
+  })
+
   it('has no circle of imports, types included', () => {
     let left = files
     for (let before = Number.POSITIVE_INFINITY; left.length < before; ) {
@@ -195,6 +205,25 @@ describe('house numbers', () => {
 
 function readPackage(folder: string): z.infer<typeof packageSchema> {
   return packageSchema.parse(JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')))
+}
+
+/** What a script takes from `dist`, by the path of the source it is built from. */
+function builtImports(script: string): { script: string; path: string; name: string }[] {
+  const text = readFileSync(join(ROOT, script), 'utf8')
+  return [...text.matchAll(/^import \{([^}]+)\} from '\.\.\/dist\/(src\/[^']+)\.js'/gm)].flatMap(
+    ([, names = '', path = '']) =>
+      names
+        .split(',')
+        .map((name) => name.trim().replace(/ as .*/, ''))
+        .filter((name) => name !== '')
+        .map((name) => ({ script, path: `${path}.ts`, name })),
+  )
+}
+
+function exportsOf(path: string): string[] {
+  const text = files.find((file) => file.path === path)?.text ?? ''
+  const declared = text.matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)
+  return [...declared].map(([, name = '']) => name)
 }
 
 function linesOf({ text }: SourceFile): number {

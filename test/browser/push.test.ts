@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, FULL_BROWSER, overflow } from '../support/browser.ts'
 import { stored } from '../support/caller.ts'
 import { type FakeBrowser, type PushService, startPushService } from '../support/push-service.ts'
 import { ask, createKey, type Person, useServiceSuite } from '../support/service-suite.ts'
@@ -74,13 +74,15 @@ async function click({ context }: Person, tag: string): Promise<unknown> {
   })()`)
 }
 
-describeInBrowser('notifications on this device', () => {
+describeInBrowser('notifications on this device', notifications, FULL_BROWSER)
+
+function notifications(): void {
   let push: PushService
   beforeAll(async () => {
     push = await startPushService()
   })
   afterAll(() => push.close())
-  const suite = useServiceSuite({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
+  const suite = useServiceSuite({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } }, FULL_BROWSER)
   const part = ({ page }: Person) => page.getByRole('region', { name: 'Notifications on this device' })
 
   /** Else a browser that is registered a moment later is still told that its person enrolled. */
@@ -200,4 +202,4 @@ describeInBrowser('notifications on this device', () => {
     const hosted = await fetch(`${suite.service().url}/signin`)
     expect(hosted.headers.get('content-security-policy')).toMatch(/trusted-types 'none'$/)
   })
-})
+}

@@ -43,18 +43,24 @@ export async function readLedger(db: Db): Promise<Ledger> {
   }
 }
 
-/** What is still to be done: traces that nobody carried on, deliveries that are due or under way. */
+/**
+ * What is still to be done: deliveries that are due or under way, traces that are not carried on yet. Deliveries are counted
+ * first: from then on only a trace can make one, and a trace that was carried on between two counts made the trail longer.
+ */
 async function openDuties(db: Db): Promise<string[]> {
   const open: string[] = []
+  const records = await trailLength(db)
+  const deliveries = await db.collection('deliveries').countDocuments({ state: { $in: ['due', 'leased'] } })
+  if (deliveries > 0) open.push(`${deliveries} deliveries`)
   for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
     const traces = await db.collection(name).countDocuments({ relay: { $gt: '' } })
     if (traces > 0) open.push(`${traces} traces in ${name}`)
   }
-  const states = { state: { $in: ['due', 'leased'] } }
-  const deliveries = await db.collection('deliveries').countDocuments(states)
-  if (deliveries > 0) open.push(`${deliveries} deliveries`)
+  if ((await trailLength(db)) !== records) open.push('a trail that grows')
   return open
 }
+
+const trailLength = (db: Db): Promise<number> => db.collection('audit_log').countDocuments({})
 
 /** Resolves when nothing is left to do. @throws naming what is left after `ms` */
 export async function untilSettled(db: Db, ms: number): Promise<void> {

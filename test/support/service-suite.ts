@@ -18,7 +18,8 @@ export interface ServiceSuite {
   enrol(email: string): Promise<Person>
 }
 
-export function useServiceSuite(options: ServiceOptions = {}): ServiceSuite {
+/** @param executable another browser than the other suites take */
+export function useServiceSuite(options: ServiceOptions = {}, executable?: string): ServiceSuite {
   let browser: Browser | undefined
   let service: TestService | undefined
   let visitors: Person[] = []
@@ -27,7 +28,7 @@ export function useServiceSuite(options: ServiceOptions = {}): ServiceSuite {
     return { browser, service }
   }
   beforeAll(async () => {
-    browser = await sharedBrowser()
+    browser = await sharedBrowser(executable)
     service = await startService(options)
   })
   afterAll(async () => {
