@@ -74,6 +74,8 @@ const SCENES: Record<string, PageScene<undefined>> = {
     path: '/signin',
     ready: '.card',
     act: async (page) => {
+      // With an authenticator to ask that never answers: without any, the browser refuses at once.
+      await (await page.context().newCDPSession(page)).send('WebAuthn.enable')
       await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
       await page.getByText('your browser asks for your passkey now').waitFor()
     },

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { describeInBrowser } from '../support/browser.ts'
+import { describeInBrowser, FULL_BROWSER } from '../support/browser.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -21,9 +21,9 @@ const STOPPED = 'The passkey prompt was stopped or timed out.'
 describeInBrowser('a passkey prompt that nobody answers', () => {
   const suite = usePageSuite()
 
-  /** Without `ownPrompt`, Chromium shows no window of its own, as browsers do whose prompt leaves the page usable. */
+  /** Without `ownPrompt` the browser shows no window of its own, as those do whose prompt leaves the page usable. */
   const visit = async (path: string, ownPrompt = false): Promise<Page> => {
-    const { page, context } = await suite.visit()
+    const { page, context } = await suite.visit({}, ownPrompt ? FULL_BROWSER : undefined)
     if (!ownPrompt) await (await context.newCDPSession(page)).send('WebAuthn.enable')
     await page.addInitScript(WATCH)
     await page.goto(path)

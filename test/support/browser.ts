@@ -10,7 +10,7 @@ import {
 } from 'playwright-core'
 import { describe } from 'vitest'
 
-/** Chromium with its windows, menus and notifications: only this one shows a notification. */
+/** Chromium with its windows: only this one shows notifications and a passkey prompt of its own. */
 export const FULL_BROWSER = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
 /** The same engine without them, where it is installed: it draws the same pages for half the CPU. */
 const LEAN_BROWSER = '/usr/bin/chromium-headless-shell'

@@ -8,8 +8,8 @@ import { type PageServer, startPageServer } from './page-server.ts'
 /** What a suite over the page's chosen answers works with. */
 export interface PageSuite {
   server(): PageServer
-  /** Opens a fresh browser profile; it is closed after the test. */
-  visit(options?: BrowserContextOptions): Promise<Visitor>
+  /** Opens a fresh browser profile, in that browser if one is named; it is closed after the test. */
+  visit(options?: BrowserContextOptions, executable?: string): Promise<Visitor>
 }
 
 /** One browser and one server for the suite; fresh answers and fresh profiles for each test. */
@@ -39,8 +39,9 @@ export function usePageSuite(...areas: PageArea[]): PageSuite {
   })
   return {
     server: () => started().server,
-    visit: async (options) => {
-      const visitor = await newVisitor(started().browser, started().server.url, options)
+    visit: async (options, executable) => {
+      const wanted = executable === undefined ? started().browser : await sharedBrowser(executable)
+      const visitor = await newVisitor(wanted, started().server.url, options)
       visitors.push(visitor)
       return visitor
     },
