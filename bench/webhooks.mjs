@@ -283,13 +283,13 @@ async function inParallel(count, work) {
   return results
 }
 
-/** Resolves when every delivery has its outcome and every trace is carried on. Gives up after a minute. */
+/** Resolves when every delivery has its outcome and every outbox entry is carried on. Gives up after a minute. */
 async function settled() {
   const deliveries = author.connection.collection('deliveries')
   for (let tries = 0; tries < 1_200; tries += 1) {
     const open = await deliveries.countDocuments({ state: { $in: ['due', 'leased'] } })
-    const traces = open === 0 ? await deliveries.countDocuments({ relay: { $gt: '' } }) : 1
-    if (open + traces === 0) return
+    const entries = open === 0 ? await deliveries.countDocuments({ outbox_token: { $gt: '' } }) : 1
+    if (open + entries === 0) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error('the deliveries were not settled within a minute')

@@ -17,9 +17,9 @@ export interface Pacer<Call> {
   /** A call turned out to count in the first of this call's lanes as well. */
   count(call: Call, now?: number): void
   /** The platform refused this call for so many seconds: those like it wait as long. */
-  rest(call: Call, seconds: number, now?: number): void
-  /** Until when calls like this one rest; long ago when they do not. */
-  restsUntil(call: Call): number
+  pause(call: Call, seconds: number, now?: number): void
+  /** Until when calls like this one are paused; long ago when they do not. */
+  pausedUntil(call: Call): number
 }
 
 /** Calls that share one limit of the platform, and what is remembered of them. */
@@ -38,8 +38,8 @@ interface Lane {
 export interface Pacing<Call> {
   /** The lanes of a call, by name: it begins when all of them let it. */
   lanesOf(call: Call): readonly (readonly [name: string, make: () => Lane])[]
-  /** Calls with the same text rest together. */
-  restOf(call: Call): string
+  /** Calls with the same text are paused together. */
+  pauseKey(call: Call): string
   /** Lanes that are remembered; the one that was silent longest is forgotten first. */
   most: number
 }
@@ -47,9 +47,9 @@ export interface Pacing<Call> {
 /** A platform may ask for patience, but not park a conversation or workspace until the next restart. */
 const LONGEST_REST_SECONDS = 3600
 
-export function createPacer<Call>({ lanesOf, restOf, most }: Pacing<Call>): Pacer<Call> {
+export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>): Pacer<Call> {
   const lanes = new Map<string, Lane>()
-  const resting = new Map<string, number>()
+  const paused = new Map<string, number>()
   const taken = (call: Call): Lane[] =>
     lanesOf(call).map(([name, make]) => {
       const lane = lanes.get(name) ?? make()
@@ -59,10 +59,10 @@ export function createPacer<Call>({ lanesOf, restOf, most }: Pacing<Call>): Pace
       if (oldest !== undefined) lanes.delete(oldest)
       return lane
     })
-  const restsUntil = (call: Call) => resting.get(restOf(call)) ?? Number.NEGATIVE_INFINITY
+  const pausedUntil = (call: Call) => paused.get(pauseKey(call)) ?? Number.NEGATIVE_INFINITY
   const take = (call: Call, now: number, patience: number): { at: number; taken: boolean } => {
     const own = taken(call)
-    const soonest = Math.max(now, restsUntil(call))
+    const soonest = Math.max(now, pausedUntil(call))
     const at = Math.max(soonest, ...own.map((lane) => lane.earliest()))
     if (at - now > patience) return { at: Math.max(at, ...own.map((lane) => lane.again(at))), taken: false }
     for (const lane of own) lane.take(at, soonest)
@@ -71,30 +71,30 @@ export function createPacer<Call>({ lanesOf, restOf, most }: Pacing<Call>): Pace
   return {
     take,
     async turn(call, latest) {
-      // Once more after each rest that began while it waited; rests end, and `latest` does.
+      // Once more after each pause that began while it waited; pauses end, and `latest` does.
       for (;;) {
         const now = performance.now()
         const turn = take(call, now, latest - now)
         if (!turn.taken) return { again_s: Math.max(1, Math.ceil((turn.at - now) / 1000)) }
         if (turn.at > now) await pause(Math.ceil(turn.at - now))
-        if (restsUntil(call) <= performance.now()) return { at: turn.at }
+        if (pausedUntil(call) <= performance.now()) return { at: turn.at }
       }
     },
     ended(call, at, now = performance.now()) {
       for (const lane of taken(call)) lane.ended(at, now)
     },
     count: (call, now = performance.now()) => taken(call)[0]?.take(now, now),
-    rest(call, seconds, now = performance.now()) {
-      if (resting.size >= most) forgetRested(resting, now)
+    pause(call, seconds, now = performance.now()) {
+      if (paused.size >= most) forgetEnded(paused, now)
       const until = now + Math.min(seconds, LONGEST_REST_SECONDS) * 1000
-      resting.set(restOf(call), Math.max(until, restsUntil(call)))
+      paused.set(pauseKey(call), Math.max(until, pausedUntil(call)))
     },
-    restsUntil,
+    pausedUntil,
   }
 }
 
-function forgetRested(resting: Map<string, number>, now: number): void {
-  for (const [key, until] of resting) if (until <= now) resting.delete(key)
+function forgetEnded(paused: Map<string, number>, now: number): void {
+  for (const [key, until] of paused) if (until <= now) paused.delete(key)
 }
 
 /** How often something may be done: one after the other at this distance, so many without waiting after a pause. */

@@ -102,11 +102,12 @@ function done(deps: InstallDeps, edge: Edge): Handler {
  * @throws Refusal `install_failed` for tokens that end after hours (rotation), which nothing here renews, and without a bot
  */
 function readInstalled({ bot, team, enterprise, isEnterpriseInstall }: Installed) {
-  const place = isEnterpriseInstall ? enterprise : team
-  if (bot === undefined || place === undefined) throw refusal('install_failed', { detail: 'no_bot_token' })
+  const workspace = isEnterpriseInstall ? enterprise : team
+  if (bot === undefined || workspace === undefined)
+    throw refusal('install_failed', { detail: 'no_bot_token' })
   if (bot.refreshToken !== undefined) throw refusal('install_failed', { detail: 'token_rotation_is_on' })
   const tokens = { bot_token: bot.token, bot_user_id: bot.userId, scopes: bot.scopes }
-  return { tenant: place.id, workspace_name: place.name ?? place.id, tokens }
+  return { tenant: workspace.id, workspace_name: workspace.name ?? workspace.id, tokens }
 }
 
 function installedIn(workspace: string): Notice {

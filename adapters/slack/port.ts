@@ -45,10 +45,10 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
     lookup: (tenant, email) => within((calls) => lookUp(calls, tenant, email)),
     post: (to, view) =>
       within(async (calls) => {
-        const place = await placeOf(calls, direct, to)
-        if (!place.ok) return place
+        const opened = await conversationOf(calls, direct, to)
+        if (!opened.ok) return opened
         const { tenant } = to
-        const conversation = place.value
+        const conversation = opened.value
         const id = messageId(view.request_id, view.version, tenant, conversation)
         const target = { tenant, method: 'chat.postMessage', conversation }
         const base = { channel: conversation, client_msg_id: id, ...QUIET }
@@ -134,7 +134,7 @@ async function lookUp(
   return { ok: true, value: serves ? { platform: 'slack', tenant, user: id } : undefined }
 }
 
-async function placeOf(
+async function conversationOf(
   calls: WebCalls,
   direct: DirectMessages,
   to: ChatAddress,

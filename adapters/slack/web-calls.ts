@@ -52,7 +52,7 @@ export function createWebCalls(
       return { ok: true, value: await workspace.client.apiCall(method, args) }
     } catch (error) {
       const trouble = troubleOf(error)
-      if (trouble.outcome === 'rate_limited') pacer.rest(target, trouble.retry_after ?? 1)
+      if (trouble.outcome === 'rate_limited') pacer.pause(target, trouble.retry_after ?? 1)
       return { ok: false, ...trouble }
     }
   }
@@ -130,7 +130,7 @@ export function createSlackPacer(rates: SlackRates): Pacer<PacedCall> {
         [`${tenant} in ${conversation}`, () => atRate(rates.conversation)],
       ]
     },
-    restOf: ({ tenant, method }) => `${tenant} ${method}`,
+    pauseKey: ({ tenant, method }) => `${tenant} ${method}`,
     most: MOST_LANES,
   })
 }

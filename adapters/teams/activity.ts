@@ -92,13 +92,13 @@ function messageOf(activity: Activity, source: BotSource): ActivityEvent {
     return { kind: 'click', click: { ...source, verb: submitted.data.verb, data, fallback: true } }
   }
   // An app that may read along still reacts only to what is meant for it.
-  if (source.place.kind !== 'person' && !isAddressed(activity)) return { kind: 'nothing' }
+  if (source.conversation.kind !== 'person' && !isAddressed(activity)) return { kind: 'nothing' }
   return { kind: 'command', command: { ...source, text: readCommand(activity) } }
 }
 
 function presenceOf(source: BotSource, here: boolean | undefined, added: boolean): ActivityEvent {
   if (here === undefined) return { kind: 'nothing' }
-  const new_to_person = added && source.place.kind === 'person'
+  const new_to_person = added && source.conversation.kind === 'person'
   return { kind: 'presence', presence: { ...source, here, new_to_person } }
 }
 
@@ -125,7 +125,7 @@ function sourceOf({ id, conversation, serviceUrl, from, channelData }: Activity)
   const channel = channelData?.channel?.id ?? conversation.id.split(';')[0] ?? conversation.id
   const name = [channelData?.team?.name, channelData?.channel?.name].filter(Boolean).join(' / ')
   return {
-    place: { kind, service_url: serviceUrl, conversation_id: conversation.id },
+    conversation: { kind, service_url: serviceUrl, conversation_id: conversation.id },
     activity_id: id ?? '',
     ...(user !== undefined && UUID.test(user) ? { user } : {}),
     ...(from?.id ? { member: from.id } : {}),

@@ -7,7 +7,7 @@ export interface BotMessage {
 }
 
 /** A conversation as the bot needs it; plain JSON, kept in the store. */
-export interface BotPlace {
+export interface BotConversation {
   kind: 'person' | 'group' | 'channel'
   service_url: string
   conversation_id: string
@@ -15,13 +15,13 @@ export interface BotPlace {
 
 /** Where a message goes: into a conversation, to a person whose conversation has to be opened first, as a new thread of a channel. */
 export type BotAddress =
-  | BotPlace
+  | BotConversation
   | { kind: 'unmet'; service_url: string; user: string }
   | { kind: 'thread'; service_url: string; channel: string }
 
 /** Where and by whom something was said or pressed. The service address has passed every check. */
 export interface BotSource {
-  place: BotPlace
+  conversation: BotConversation
   /** Tells repeats of the same activity in the same conversation; may be empty. */
   activity_id: string
   /** `aadObjectId` in lower case; absent for whatever is no person of the tenant. */
@@ -81,9 +81,9 @@ export interface BotUser {
 /** What we tell Teams. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface BotCalls {
   post(to: BotAddress, message: BotMessage): Promise<ChatOutcome<SentMessage>>
-  update(place: BotPlace, messageId: string, message: BotMessage): Promise<ChatOutcome<void>>
+  update(conversation: BotConversation, messageId: string, message: BotMessage): Promise<ChatOutcome<void>>
   /** @param member as `BotSource.member` */
-  resolveUser(place: BotPlace, member: string): Promise<ChatOutcome<BotUser>>
+  resolveUser(conversation: BotConversation, member: string): Promise<ChatOutcome<BotUser>>
 }
 
 /**

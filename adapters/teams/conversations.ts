@@ -3,7 +3,7 @@ import type { TeamsSettings } from '../../src/config/teams.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatConversation, ChatConversationStore } from '../../src/store/chat-conversations.ts'
-import type { BotAddress, BotPlace, BotSource, BotUser } from './bot-port.ts'
+import type { BotAddress, BotConversation, BotSource, BotUser } from './bot-port.ts'
 import { firstService } from './service-address.ts'
 
 /** Where people and channels of the tenant are written to, as far as Teams has told. */
@@ -14,7 +14,7 @@ export interface Conversations {
   describe(met: ChatConversation, user: BotUser): Promise<void>
   leave(source: BotSource): Promise<void>
   /** A person's own conversation that was opened just now. */
-  opened(user: string, place: BotPlace): Promise<void>
+  opened(user: string, conversation: BotConversation): Promise<void>
   ofPerson(user: string): Promise<BotAddress>
   ofChannel(channel: string): Promise<BotAddress>
   findByEmail(email: string): Promise<string | undefined>
@@ -34,11 +34,14 @@ export function createConversations(
 ): Conversations {
   const { tenantId: tenant } = settings
   const put = async (
-    fresh: Pick<ChatConversation, 'who' | 'kind' | 'reference'> & { name?: string | undefined },
+    who: string,
+    conversation: BotConversation,
+    newName?: string,
   ): Promise<ChatConversation> => {
-    const { who, kind, reference } = fresh
+    const kind = conversation.kind === 'person' ? 'person' : 'channel'
+    const reference = writeConversation(conversation)
     const known = await store.find(PLATFORM, tenant, who)
-    const name = (fresh.name ?? known?.name)?.slice(0, LONGEST_NAME)
+    const name = (newName ?? known?.name)?.slice(0, LONGEST_NAME)
     const met = { platform: PLATFORM, tenant, who, kind, reference, seen_at: clock.now() } as const
     const told = {
       ...(name === undefined ? {} : { name }),
@@ -49,21 +52,21 @@ export function createConversations(
   }
   const serviceUrl = async (): Promise<string> => {
     const newest = await store.newest(PLATFORM, tenant)
-    return (newest && readPlace(newest.reference)?.service_url) ?? firstService(settings)
+    return (newest && readConversation(newest.reference)?.service_url) ?? firstService(settings)
   }
-  const placeOf = async (who: string): Promise<BotPlace | undefined> => {
+  const conversationOf = async (who: string): Promise<BotConversation | undefined> => {
     const known = await store.find(PLATFORM, tenant, who)
-    return known && readPlace(known.reference)
+    return known && readConversation(known.reference)
   }
   return {
     async meet(source) {
       const who = whoOf(source)
       if (who === undefined) return undefined
-      const { kind } = source.place
+      const { kind } = source.conversation
       const name = kind === 'person' ? source.user_name : source.channel_name
       // Messages to a channel begin threads of their own, whatever thread it was seen in.
-      const place = kind === 'person' ? source.place : { ...source.place, conversation_id: who }
-      return put({ who, kind: kind === 'person' ? 'person' : 'channel', reference: writePlace(place), name })
+      const thread = kind === 'person' ? {} : { conversation_id: who }
+      return put(who, { ...source.conversation, ...thread }, name)
     },
     async describe(met, { email, name }) {
       const normalised = email === undefined ? undefined : normaliseEmail(email)
@@ -77,42 +80,42 @@ export function createConversations(
       const who = whoOf(source)
       if (who !== undefined) await store.remove(PLATFORM, tenant, who)
     },
-    async opened(user, place) {
-      await put({ who: user, kind: 'person', reference: writePlace(place) })
+    async opened(user, conversation) {
+      await put(user, conversation)
     },
     async ofPerson(user) {
-      const place = await placeOf(user)
-      return place?.kind === 'person' ? place : { kind: 'unmet', service_url: await serviceUrl(), user }
+      const known = await conversationOf(user)
+      return known?.kind === 'person' ? known : { kind: 'unmet', service_url: await serviceUrl(), user }
     },
     async ofChannel(channel) {
-      const place = await placeOf(channel)
-      if (place?.kind === 'group') return place
-      return { kind: 'thread', service_url: place?.service_url ?? (await serviceUrl()), channel }
+      const known = await conversationOf(channel)
+      if (known?.kind === 'group') return known
+      return { kind: 'thread', service_url: known?.service_url ?? (await serviceUrl()), channel }
     },
     findByEmail: async (email) => (await store.findByEmail(PLATFORM, tenant, email))?.who,
     nameOf: async (channel) => (await store.find(PLATFORM, tenant, channel))?.name,
   }
 }
 
-function whoOf({ place, user, channel }: BotSource): string | undefined {
-  return place.kind === 'person' ? user : channel
+function whoOf({ conversation, user, channel }: BotSource): string | undefined {
+  return conversation.kind === 'person' ? user : channel
 }
 
-const placeSchema = z.object({
+const conversationSchema = z.object({
   kind: z.enum(['person', 'group', 'channel']),
   service_url: z.string(),
   conversation_id: z.string(),
 })
 
-/** A place as JSON text, for the store. */
-export function writePlace({ kind, service_url, conversation_id }: BotPlace): string {
+/** A conversation as JSON text, for the store. */
+export function writeConversation({ kind, service_url, conversation_id }: BotConversation): string {
   return JSON.stringify({ kind, service_url, conversation_id })
 }
 
 /** @returns undefined for what this version did not write */
-export function readPlace(text: string): BotPlace | undefined {
+export function readConversation(text: string): BotConversation | undefined {
   try {
-    const read = placeSchema.safeParse(JSON.parse(text))
+    const read = conversationSchema.safeParse(JSON.parse(text))
     return read.success ? read.data : undefined
   } catch {
     return undefined

@@ -43,7 +43,7 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
     try {
       const answer = await call()
       if (!answer.ok && answer.outcome === 'rate_limited') {
-        pacer.rest(conversation, answer.retry_after ?? SHORT_REST_S)
+        pacer.pause(conversation, answer.retry_after ?? SHORT_REST_S)
       }
       return answer
     } finally {
@@ -56,9 +56,10 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
       if (sent.ok && to.kind === 'unmet') pacer.count(sent.value.conversation_id)
       return sent
     },
-    update: (place, id, message) => inTurn('update', keyOf(place), () => calls.update(place, id, message)),
-    resolveUser: (place, user) =>
-      inTurn('resolveUser', `members of ${keyOf(place)}`, () => calls.resolveUser(place, user)),
+    update: (conversation, id, message) =>
+      inTurn('update', keyOf(conversation), () => calls.update(conversation, id, message)),
+    resolveUser: (conversation, user) =>
+      inTurn('resolveUser', `members of ${keyOf(conversation)}`, () => calls.resolveUser(conversation, user)),
   }
 }
 
@@ -88,7 +89,7 @@ export function createTeamsPacer(conversation = CONVERSATION_PACE, tenant = TENA
       [`in ${id}`, () => inWindows(conversation)],
       ['tenant', () => inWindows(tenant)],
     ],
-    restOf: (id) => id,
+    pauseKey: (id) => id,
     most: MOST_CONVERSATIONS,
   })
 }

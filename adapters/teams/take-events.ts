@@ -86,11 +86,11 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
   const answer = await answerOrWords(parts, click)
   if ('words' in answer) {
     const notice = { ...NOTICES.wentWrong, heading: 'Countersign shows nothing new', sentence: answer.words }
-    await say(calls, log, click.place, renderAnswer(notice, { now: clock.now() }))
+    await say(calls, log, click.conversation, renderAnswer(notice, { now: clock.now() }))
   } else if (click.verb === VERBS.refresh && answer.card?.message !== undefined) {
     await cards.doubt(answer.card.id, clock.now())
   } else {
-    await say(calls, log, click.place, answer.message)
+    await say(calls, log, click.conversation, answer.message)
   }
 }
 
@@ -104,7 +104,7 @@ async function meet(
   const met = await conversations.meet(source)
   if (met?.kind !== 'person' || (met.email !== undefined && !installed)) return
   background.run(async () => {
-    const found = await calls.resolveUser(source.place, source.member ?? met.who)
+    const found = await calls.resolveUser(source.conversation, source.member ?? met.who)
     if (found.ok) await conversations.describe(met, found.value)
     else deps.log.warn({ code: found.code }, 'a person in Teams is not known by e-mail address')
   }, 'a person in Teams was not looked up')
@@ -116,8 +116,8 @@ async function isFirst(
   tenant: string,
   source: BotSource,
 ): Promise<boolean> {
-  const { activity_id, place } = source
-  return activity_id === '' || seen.first(`teams:${tenant}:${place.conversation_id}:${activity_id}`)
+  const { activity_id, conversation } = source
+  return activity_id === '' || seen.first(`teams:${tenant}:${conversation.conversation_id}:${activity_id}`)
 }
 
 async function within(ms: number, answer: Promise<ClickAnswer>): Promise<ClickAnswer> {
@@ -182,7 +182,7 @@ async function answerConsentPress(
   click: BotClick,
   id: string,
 ): Promise<PressAnswer> {
-  if (click.place.kind !== 'person') return { words: PRESS_WORDS.notHere }
+  if (click.conversation.kind !== 'person') return { words: PRESS_WORDS.notHere }
   const person = await personOf(deps, tenant, click)
   if (person === undefined) return { words: PRESS_WORDS.notLinked }
   const bootstrap = await findOwnBootstrap(deps, person, id)
@@ -199,8 +199,8 @@ async function recipientOf(
   click: BotClick,
   request: ApprovalRequest | undefined,
 ): Promise<CardRecipient | { words: string }> {
-  const { channel, place } = click
-  if (place.kind !== 'person') {
+  const { channel, conversation } = click
+  if (conversation.kind !== 'person') {
     const recipient = { kind: 'channel', tenant, channel: channel ?? '' } as const
     const cards = request === undefined ? [] : await deps.cards.ofRequest(request.id)
     return cards.some((card) => isFor(card, recipient)) ? recipient : { words: PRESS_WORDS.notHere }
@@ -267,12 +267,12 @@ async function answerMessage(parts: AnsweringParts, command: BotCommand): Promis
   if (speaker === undefined) return
   const { deps, calls, conversations } = parts
   const tell = (answer: ChatAnswer) =>
-    say(calls, deps.log, command.place, renderAnswer(answer, { now: deps.clock.now() }))
+    say(calls, deps.log, command.conversation, renderAnswer(answer, { now: deps.clock.now() }))
   const answer = await answerCommand(deps, speaker, command.text).catch((error: unknown) => {
     deps.log.error({ error }, 'a command from Teams could not be answered')
     return NOTICES.wentWrong
   })
-  if (command.place.kind === 'person') {
+  if (command.conversation.kind === 'person') {
     await tell(answer)
     return
   }

@@ -17,9 +17,14 @@ import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { ChatConversationStore } from '../../src/store/chat-conversations.ts'
 import { type Activity, readActivity } from './activity.ts'
-import type { BotAddress, BotCalls, BotMessage, BotPlace, SentMessage, TeamsBot } from './bot-port.ts'
+import type { BotAddress, BotCalls, BotConversation, BotMessage, SentMessage, TeamsBot } from './bot-port.ts'
 import { renderCard, renderConsent, renderMoved, renderNotice, renderReply, smallView } from './cards.ts'
-import { type Conversations, createConversations, readPlace, writePlace } from './conversations.ts'
+import {
+  type Conversations,
+  createConversations,
+  readConversation,
+  writeConversation,
+} from './conversations.ts'
 import { parsed } from './fetch-json.ts'
 import { paceCalls } from './paced-calls.ts'
 import { isAllowedService } from './service-address.ts'
@@ -58,8 +63,9 @@ function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; l
   }
   const calls: BotCalls = {
     post: async (to, message) => (await loaded()).post(to, message),
-    update: async (place, messageId, message) => (await loaded()).update(place, messageId, message),
-    resolveUser: async (place, user) => (await loaded()).resolveUser(place, user),
+    update: async (conversation, messageId, message) =>
+      (await loaded()).update(conversation, messageId, message),
+    resolveUser: async (conversation, user) => (await loaded()).resolveUser(conversation, user),
   }
   return {
     bot: { ...paceCalls(calls, parts.log), receive: async (...given) => (await loaded()).receive(...given) },
@@ -83,7 +89,7 @@ function createTeamsPort(
       log.warn({ error }, 'a call to Teams could not be made')
       return { ok: false, outcome: 'failed', code: 'not_called', duration_ms: 0 } as const
     })
-  const at = (ref: MessageRef) => (ref.tenant === tenantId ? readPlace(ref.conversation) : undefined)
+  const at = (ref: MessageRef) => (ref.tenant === tenantId ? readConversation(ref.conversation) : undefined)
   return {
     platform: 'teams',
     lookupIsLocal: true,
@@ -100,22 +106,26 @@ function createTeamsPort(
         const address = await addressOf(conversations, to)
         const sent = await fitting(view, (message) => calls.post(address, message))
         if (!sent.ok) return sent
-        const place = placeAfter(address, sent.value)
-        if (address.kind === 'unmet') await remember(conversations, address.user, place, log)
-        const ref = { tenant: tenantId, conversation: writePlace(place), message: sent.value.message_id }
+        const conversation = conversationAfter(address, sent.value)
+        if (address.kind === 'unmet') await remember(conversations, address.user, conversation, log)
+        const ref = {
+          tenant: tenantId,
+          conversation: writeConversation(conversation),
+          message: sent.value.message_id,
+        }
         return { ...sent, value: ref }
       }),
     update: (ref, view) =>
       told(async () => {
-        const place = at(ref)
-        if (place === undefined || ref.message === '') return unreachable('unknown_message')
-        return fitting(view, (message) => calls.update(place, ref.message, message))
+        const conversation = at(ref)
+        if (conversation === undefined || ref.message === '') return unreachable('unknown_message')
+        return fitting(view, (message) => calls.update(conversation, ref.message, message))
       }),
     reply: (ref, view) =>
       told(async () => {
-        const place = at(ref)
-        if (place === undefined) return unreachable('unknown_message')
-        const said = await calls.post(place, renderReply(view))
+        const conversation = at(ref)
+        if (conversation === undefined) return unreachable('unknown_message')
+        const said = await calls.post(conversation, renderReply(view))
         return said.ok ? { ...said, value: undefined } : said
       }),
   }
@@ -126,7 +136,7 @@ function addressOf(conversations: Conversations, to: ChatAddress): Promise<BotAd
 }
 
 /** Where the message is to be edited, and answered. */
-function placeAfter(address: BotAddress, { conversation_id }: SentMessage): BotPlace {
+function conversationAfter(address: BotAddress, { conversation_id }: SentMessage): BotConversation {
   const kind = address.kind === 'unmet' ? 'person' : address.kind === 'thread' ? 'channel' : address.kind
   return { kind, service_url: address.service_url, conversation_id }
 }
@@ -135,11 +145,11 @@ function placeAfter(address: BotAddress, { conversation_id }: SentMessage): BotP
 async function remember(
   conversations: Conversations,
   user: string,
-  place: BotPlace,
+  conversation: BotConversation,
   log: FlowDeps['log'],
 ): Promise<void> {
   await conversations
-    .opened(user, place)
+    .opened(user, conversation)
     .catch((error: unknown) => log.warn({ error }, 'a conversation was not kept'))
 }
 

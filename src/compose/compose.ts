@@ -32,7 +32,8 @@ import { createEnrollmentStore } from '../store/enrollments.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
-import { createPlaceStore } from '../store/places.ts'
+import type { Wake } from '../store/outbox.ts'
+import { createOutboxSources } from '../store/outbox-sources.ts'
 import { createPushDeviceStore } from '../store/push-devices.ts'
 import { createPushKeyStore } from '../store/push-keys.ts'
 import { createPushStore } from '../store/pushes.ts'
@@ -40,10 +41,9 @@ import { createQuotaStore } from '../store/quotas.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
 import { createRequestHistory } from '../store/request-history.ts'
 import { createRequestStore } from '../store/requests.ts'
+import { createReservationStore } from '../store/reservations.ts'
 import { createSessionStore } from '../store/sessions.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
-import type { Wake } from '../store/trace.ts'
-import { createTraceSources } from '../store/trace-sources.ts'
 import { createUserStore } from '../store/users.ts'
 import { createWebhookStore } from '../store/webhooks.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
@@ -58,8 +58,8 @@ export interface Composition {
   chats: readonly ConnectedChat[]
   /** Resolves when the embedded store ends by itself: nothing can be served any more. */
   storeFailed: Promise<Error>
-  /** Names who carries traces on, and cards: called after each write that left one, or made some due. */
-  onTrace(listener: Wake): void
+  /** Names what carries outbox entries on, and cards: called after each write that left one, or made some due. */
+  onOutbox(listener: Wake): void
   /** Answers every caller that waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
@@ -168,7 +168,7 @@ async function assemble(
     connection,
     chats: chat.connected,
     storeFailed: parts.store.failed ?? new Promise(() => undefined),
-    onTrace: (listener) => void listeners.push(listener),
+    onOutbox: (listener) => void listeners.push(listener),
     stopWaiting: signals.stop,
     close: parts.close,
   }
@@ -213,7 +213,7 @@ function requestStores(connection: StoreConnection, wake: Wake) {
     apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection),
     quotas: createQuotaStore(connection),
-    places: createPlaceStore(connection),
+    reservations: createReservationStore(connection),
     idempotency: createIdempotencyStore(connection),
   }
 }
@@ -240,10 +240,10 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
   return async () => clearInterval(timer)
 }
 
-/** Who carries traces on, and what keys at rest need. */
+/** What carries outbox entries on, and what keys at rest need. */
 type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wake: Wake }
 
-/** Stores of delivery and the guarded senders. Called last: the collections that carry traces must have their models. */
+/** Stores of delivery and the guarded senders. Called last: the collections with an outbox must have their models. */
 function composeDelivery(config: Config, connection: StoreConnection, { wake, ...given }: Given) {
   const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
   const rules = { baseUrl, production, allowPrivate, ports }
@@ -266,7 +266,7 @@ function composeDelivery(config: Config, connection: StoreConnection, { wake, ..
     pushKey,
     pusher,
     trail: createAuditTrail(connection),
-    sources: createTraceSources(connection),
+    outbox: createOutboxSources(connection),
     sender: createWebhookSender(sending),
     targets: createTargetUrls(rules),
   }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { createCardLoop } from '../flow/chat/send-cards.ts'
-import { createRelay, type Relay } from '../flow/delivery/relay-traces.ts'
+import { createRelay, type Relay } from '../flow/delivery/relay.ts'
 import { createDeliveryLoop } from '../flow/delivery/send-deliveries.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createPushLoop } from '../flow/push/send-pushes.ts'
@@ -42,7 +42,7 @@ const GIVE_BACK_MS = 2_000
 /** Puts relay, senders and jobs together: what a write leaves is carried on at once, and whatever is due is done on time. */
 export async function startWork(
   config: Pick<Config, 'callbackTimeoutMs'>,
-  { deps, connection, onTrace }: Pick<Composition, 'deps' | 'connection' | 'onTrace'>,
+  { deps, connection, onOutbox }: Pick<Composition, 'deps' | 'connection' | 'onOutbox'>,
 ): Promise<Work> {
   const leaseMs = config.callbackTimeoutMs + LEASE_MARGIN_MS
   if (connection.db === undefined) throw new Error('the store is not connected')
@@ -57,7 +57,7 @@ export async function startWork(
     cards: loops.cards.wake,
     pushes: loops.pushes.wake,
   })
-  onTrace((what) => (what === 'cards' ? loops.cards.wake() : relay.wake()))
+  onOutbox((what) => (what === 'cards' ? loops.cards.wake() : relay.wake()))
   // What an earlier process left behind.
   relay.wake()
   for (const loop of Object.values(loops)) loop.wake()
@@ -66,7 +66,7 @@ export async function startWork(
     await jobs.stop()
     await drain()
     await relay.run()
-    onTrace(() => undefined)
+    onOutbox(() => undefined)
   }
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()

@@ -38,7 +38,7 @@ export function quietUntil(rejections: readonly Date[], at: Date): Date | undefi
   return end > at.getTime() ? new Date(end) : undefined
 }
 
-/** A place among the pending may come free with the next decision; no caller is asked to wait longer than this. */
+/** Room among the pending may come free with the next decision; no caller is asked to wait longer than this. */
 const LONGEST_WAIT_SECONDS = 60
 
 /** Seconds after which asking again may help: when the next of them lapses, and never more than a minute. */

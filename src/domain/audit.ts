@@ -1,4 +1,4 @@
-/** Everything that leaves a trace in the audit trail (closed list). */
+/** Everything that the audit trail records (closed list). */
 export const AUDIT_TYPES = [
   'approval.created',
   'approval.voted',

@@ -27,7 +27,7 @@ export interface Bootstrap {
   secret_hash: string
   /** Absent on a decoy: no user has the e-mail address that was named. */
   account_id?: string
-  /** The one of `PENDING_SLOTS` places of its e-mail address that it holds while it is pending. */
+  /** The one of `PENDING_SLOTS` slots of its e-mail address that it holds while it is pending. */
   slot?: string
   status: BootstrapStatus
   /** The caller's own word. */

@@ -45,10 +45,10 @@ export type CardRecipient =
   | { kind: 'channel'; tenant: string; channel: string }
 
 /**
- * The recipient on its platform as one line of text. It names the card of a request (there is one per lane), and the cards
+ * The recipient on its platform as one line of text. It names the card of a request, which has one per recipient, and the cards
  * that are posted and edited one after the other: they are in one conversation.
  */
-export function laneOf({ platform, recipient }: Pick<Card, 'platform' | 'recipient'>): string {
+export function recipientKey({ platform, recipient }: Pick<Card, 'platform' | 'recipient'>): string {
   switch (recipient.kind) {
     case 'approver':
       return `${platform}:approver:${recipient.user_id}`

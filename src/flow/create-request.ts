@@ -11,7 +11,7 @@ import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
-import { freePlaces, takePlaces } from './attention.ts'
+import { releaseAttention, reserveAttention } from './attention.ts'
 import type { Caller } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
@@ -33,7 +33,7 @@ type CreateDeps = Pick<
   | 'accounts'
   | 'users'
   | 'quotas'
-  | 'places'
+  | 'reservations'
   | 'targets'
   | 'clock'
   | 'random'
@@ -76,11 +76,11 @@ export async function createRequest(
     policy,
     requirement,
   })
-  await takePlaces(deps, request)
+  await reserveAttention(deps, request)
   const saved = await takeQuota(deps, account, request.created_at)
     .then(() => save(deps, request))
     .catch(async (error: unknown) => {
-      await freePlaces(deps, request)
+      await releaseAttention(deps, request)
       throw error
     })
   tellLink(deps, saved)

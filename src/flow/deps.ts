@@ -14,12 +14,12 @@ import type { DeliveryStore } from '../store/deliveries.ts'
 import type { EnrollmentStore } from '../store/enrollments.ts'
 import type { IdempotencyStore } from '../store/idempotency.ts'
 import type { InboxSignal } from '../store/inbox-signal.ts'
-import type { PlaceStore } from '../store/places.ts'
 import type { PushDeviceStore } from '../store/push-devices.ts'
 import type { PushStore } from '../store/pushes.ts'
 import type { QuotaStore } from '../store/quotas.ts'
 import type { RequestHistory } from '../store/request-history.ts'
 import type { RequestStore } from '../store/requests.ts'
+import type { ReservationStore } from '../store/reservations.ts'
 import type { SessionStore } from '../store/sessions.ts'
 import type { UserStore } from '../store/users.ts'
 import type { WebhookStore } from '../store/webhooks.ts'
@@ -30,11 +30,11 @@ import type {
   ChatPort,
   Clock,
   Log,
+  OutboxSource,
   PushSender,
   Random,
   Signer,
   TargetUrls,
-  TraceSource,
   Vault,
   WebhookSender,
 } from './ports.ts'
@@ -83,7 +83,7 @@ export interface FlowDeps extends PeopleDeps {
   apiKeys: ApiKeyStore
   bootstraps: BootstrapStore
   quotas: QuotaStore
-  places: PlaceStore
+  reservations: ReservationStore
   history: RequestHistory
   idempotency: IdempotencyStore
   verifications: VerificationLog
@@ -103,8 +103,8 @@ export interface FlowDeps extends PeopleDeps {
   /** The configured chat platforms, one port each. */
   chats: readonly ChatPort[]
   trail: AuditTrail
-  /** Every collection whose documents carry traces. */
-  sources: readonly TraceSource[]
+  /** Every collection whose documents have an outbox. */
+  outbox: readonly OutboxSource[]
   sender: WebhookSender
   targets: TargetUrls
   settings: Settings

@@ -92,8 +92,8 @@ export async function revokeApiKey(
   const found = isId('key', id) ? await deps.apiKeys.find(id) : undefined
   if (found === undefined || found.internal === true) throw refusal('not_found')
   const at = deps.clock.now()
-  const trace = traceOf(deps, 'key.revoked', found, actor, at)
-  const revoked = await deps.apiKeys.revoke(id, accountId, at, trace.event, trace.audit)
+  const left = outboxOf(deps, 'key.revoked', found, actor, at)
+  const revoked = await deps.apiKeys.revoke(id, accountId, at, left.event, left.audit)
   if (revoked === undefined) throw refusal('not_found')
   deps.changes.changed(id)
   return revoked
@@ -109,7 +109,7 @@ function buildKey(
   const at = deps.clock.now()
   const { accountId: account_id, name, sandbox } = input
   const facts = { id, account_id, name, sandbox, ...secret }
-  const { event, audit } = traceOf(deps, 'key.created', facts, actor, at, input.consentId)
+  const { event, audit } = outboxOf(deps, 'key.created', facts, actor, at, input.consentId)
   return {
     ...facts,
     scopes: input.scopes ?? [...SCOPES],
@@ -123,7 +123,7 @@ function buildKey(
   }
 }
 
-function traceOf(
+function outboxOf(
   deps: Pick<KeyDeps, 'random'>,
   type: AuditType & ('key.created' | 'key.revoked'),
   key: Pick<ApiKey, 'id' | 'account_id' | 'name' | 'key_prefix' | 'sandbox'>,

@@ -163,10 +163,10 @@ export interface ChatPort {
 }
 
 /** What a document's writes left to be carried on: told to webhooks, copied to the audit trail. */
-export interface Trace {
+export interface OutboxEntry {
   /** Id of the document. */
   id: string
-  /** Changes with every write that adds to the trace. */
+  /** Changes with every write that adds to the outbox. */
   token: string
   account_id?: string
   events: OutboxEvent[]
@@ -175,13 +175,13 @@ export interface Trace {
   callback?: CallbackOutbox & { request_id: string; api_key_id: string }
 }
 
-/** A collection whose documents carry traces. */
-export interface TraceSource {
+/** A collection whose documents have an outbox. */
+export interface OutboxSource {
   name: string
   /** In the order of their tokens. `after`: only greater tokens, so that what cannot be settled does not come again. */
-  due(limit: number, after?: string): Promise<Trace[]>
-  /** Empties each trace to which nothing was added since it was read; the others stay due. */
-  settle(traces: readonly Trace[]): Promise<void>
+  due(limit: number, after?: string): Promise<OutboxEntry[]>
+  /** Removes each entry to which nothing was added since it was read; the others stay due. */
+  settle(entries: readonly OutboxEntry[]): Promise<void>
 }
 
 /** What one attempt came to; the response's body is neither kept nor told (T7). */

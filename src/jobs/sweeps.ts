@@ -1,6 +1,6 @@
 import { settleBootstraps } from '../flow/bootstrap/settle-bootstrap.ts'
 import { cleanUp } from '../flow/clean-up.ts'
-import type { Relay } from '../flow/delivery/relay-traces.ts'
+import type { Relay } from '../flow/delivery/relay.ts'
 import type { SendLoop } from '../flow/delivery/send-loop.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { remindAutomatically } from '../flow/remind-approvers.ts'

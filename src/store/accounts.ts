@@ -6,7 +6,7 @@ import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { carryTraces, noWake, type Relayed, traced, type Wake } from './trace.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 
 const { trusted } = mongoose
 
@@ -21,7 +21,7 @@ type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels' | 'members' | 
   members?: Account['members']
   version?: number
   audit?: AuditEntry[]
-} & Relayed
+} & OutboxToken
 
 const policyFields = new Schema(
   {
@@ -77,7 +77,7 @@ accountSchema.index(
   { 'members.user_id': 1 },
   { partialFilterExpression: { 'members.user_id': { $exists: true } } },
 )
-carryTraces(accountSchema)
+addOutbox(accountSchema)
 
 export type AccountStore = ReturnType<typeof createAccountStore>
 
@@ -108,7 +108,7 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
     ): Promise<Account | undefined> {
       // The first accounts have no version.
       const unmoved = version === 0 ? trusted({ $in: [0, null] }) : version
-      const update = traced({ $set: { ...fields, version: version + 1 } }, audit)
+      const update = withOutbox({ $set: { ...fields, version: version + 1 } }, audit)
       const query = model.findOneAndUpdate({ _id: id, version: unmoved }, update, { returnDocument: 'after' })
       const changed = await query.lean<AccountDocument>()
       if (changed === null) return undefined
@@ -128,7 +128,7 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
         channels: trusted({ $not: { $elemMatch: { platform, tenant, channel: name } } }),
         [`channels.${most - 1}`]: trusted({ $exists: false }),
       }
-      const added = await model.updateOne(free, traced({ $push: { channels: channel } }, [audit]))
+      const added = await model.updateOne(free, withOutbox({ $push: { channels: channel } }, [audit]))
       if (added.modifiedCount === 0) return hasChannel(await find(id), channel) ? 'known' : 'full'
       wake()
       return 'added'
@@ -141,7 +141,7 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
     ): Promise<boolean> {
       const same = { platform, tenant, channel }
       const holding = { _id: id, channels: trusted({ $elemMatch: same }) }
-      const removed = await model.updateOne(holding, traced({ $pull: { channels: same } }, [audit]))
+      const removed = await model.updateOne(holding, withOutbox({ $pull: { channels: same } }, [audit]))
       if (removed.modifiedCount === 1) wake()
       return removed.modifiedCount === 1
     },
@@ -156,7 +156,7 @@ function fromDocument(document: AccountDocument): Account {
     members = [],
     version = 0,
     audit: _audit,
-    relay: _relay,
+    outbox_token: _token,
     ...rest
   } = document
   return { id: _id, ...rest, channels, members, version, policy: { ...DEFAULT_POLICY, ...policy } }

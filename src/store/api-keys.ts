@@ -6,11 +6,11 @@ import type { KeyPolicy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
 const { trusted } = mongoose
 
-type KeyDocument = Omit<ApiKey, 'id'> & { _id: string } & Relayed
+type KeyDocument = Omit<ApiKey, 'id'> & { _id: string } & OutboxToken
 type KeyModel = mongoose.Model<KeyDocument>
 
 const keyPolicyFields = new Schema(
@@ -51,7 +51,7 @@ keySchema.index(
   { unique: true, partialFilterExpression: { internal: true }, name: 'one_internal_key' },
 )
 
-carryTraces(keySchema)
+addOutbox(keySchema)
 
 /** The gap between two notes of a key's use, so that a busy key costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
@@ -93,7 +93,7 @@ function reads(model: KeyModel) {
 }
 
 function writes(model: KeyModel, wake: Wake) {
-  const update = async (filter: mongoose.QueryFilter<KeyDocument>, change: ReturnType<typeof traced>) => {
+  const update = async (filter: mongoose.QueryFilter<KeyDocument>, change: ReturnType<typeof withOutbox>) => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
     const changed = toKey(await query.lean<KeyDocument>())
     if (changed !== undefined) wake()
@@ -113,13 +113,13 @@ function writes(model: KeyModel, wake: Wake) {
     ) =>
       update(
         { _id: id, account_id: accountId, internal: null, revoked_at: null },
-        traced(replacing(fields), [audit]),
+        withOutbox(replacing(fields), [audit]),
       ),
     /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
     revoke: (id: string, accountId: string | undefined, at: Date, event: OutboxEvent, audit: AuditEntry) =>
       update(
         { _id: id, revoked_at: null, ...(accountId === undefined ? {} : { account_id: accountId }) },
-        traced({ $set: { revoked_at: at } }, [audit], [event]),
+        withOutbox({ $set: { revoked_at: at } }, [audit], [event]),
       ),
     /** The account's internal pseudo-key, made on first use; concurrent calls get the same one. */
     async internalKey(fresh: ApiKey): Promise<ApiKey> {
@@ -159,7 +159,7 @@ function bootstrapWrites(model: KeyModel, wake: Wake) {
     ): Promise<boolean> {
       const made = trusted({ $gt: madeSince })
       const unused = { ...activeByHash(was), _id: id, last_used_at: null, created_at: made }
-      const change = traced({ $set: secret, $inc: { secret_version: 1 } }, [audit])
+      const change = withOutbox({ $set: secret, $inc: { secret_version: 1 } }, [audit])
       const replaced = (await model.updateOne(unused, change)).matchedCount === 1
       if (replaced) wake()
       return replaced
@@ -174,10 +174,10 @@ function activeByHash(hash: string): { key_hash: string; revoked_at: null } {
 }
 
 function toDocument({ id, ...rest }: ApiKey): KeyDocument {
-  return { _id: id, ...rest, ...tokenOf(rest) }
+  return { _id: id, ...rest, ...outboxToken(rest) }
 }
 
-function fromDocument({ _id, relay: _relay, ...rest }: KeyDocument): ApiKey {
+function fromDocument({ _id, outbox_token: _token, ...rest }: KeyDocument): ApiKey {
   return { id: _id, ...rest }
 }
 

@@ -1,17 +1,17 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
-import type { TraceSource } from '../flow/ports.ts'
+import type { OutboxSource } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, createTraceSource, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'
+import { addOutbox, createOutboxSource, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 
-type InboxDocument = { _id: string; audit: AuditEntry[] } & Relayed
+type InboxDocument = { _id: string; audit: AuditEntry[] } & OutboxToken
 
 const inboxSchema = new Schema<InboxDocument>(
   { _id: { type: String, required: true }, audit: { type: [auditFields], required: true } },
   STRICT_SCHEMA,
 )
-carryTraces(inboxSchema)
+addOutbox(inboxSchema)
 
 export type AuditLog = ReturnType<typeof createAuditInbox>
 
@@ -27,18 +27,18 @@ export function createAuditInbox(connection: StoreConnection, wake: Wake = noWak
       const [first] = audit
       if (first === undefined) return
       // Taken: the same batch, written by an attempt that did not hear back.
-      await unlessTaken(() => model.create({ _id: first.eid, audit, ...tokenOf({ audit }) }))
+      await unlessTaken(() => model.create({ _id: first.eid, audit, ...outboxToken({ audit }) }))
       wake()
     },
   }
 }
 
 /** The inbox for the relay; the model must exist. */
-export function inboxSource(connection: StoreConnection): TraceSource {
+export function inboxSource(connection: StoreConnection): OutboxSource {
   return {
-    ...createTraceSource<InboxDocument>(connection, 'AuditInbox'),
-    async settle(traces) {
-      const ids = mongoose.trusted({ $in: traces.map(({ id }) => id) })
+    ...createOutboxSource<InboxDocument>(connection, 'AuditInbox'),
+    async settle(entries) {
+      const ids = mongoose.trusted({ $in: entries.map(({ id }) => id) })
       await connection.model<InboxDocument>('AuditInbox').deleteMany({ _id: ids })
     },
   }

@@ -5,12 +5,12 @@ import type { OutboxEvent } from '../domain/event.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { evidenceFields } from './request-schema.ts'
-import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
-type BootstrapDocument = Omit<Bootstrap, 'id'> & { _id: string } & Relayed
+type BootstrapDocument = Omit<Bootstrap, 'id'> & { _id: string } & OutboxToken
 
 const part = { _id: false, strict: 'throw' } as const
 const text = { type: String, required: true } as const
@@ -67,7 +67,7 @@ bootstrapSchema.index(
   { account_id: 1, status: 1 },
   { partialFilterExpression: { account_id: { $exists: true } } },
 )
-carryTraces(bootstrapSchema)
+addOutbox(bootstrapSchema)
 
 type BootstrapModel = mongoose.Model<BootstrapDocument>
 type Filter = mongoose.QueryFilter<BootstrapDocument>
@@ -146,7 +146,10 @@ function writes(model: BootstrapModel, wake: Wake) {
   return {
     /** @returns false when its slot is taken. */
     async insert({ id, ...rest }: Bootstrap): Promise<boolean> {
-      const inserted = await unlessTaken(() => model.create({ _id: id, ...rest, ...tokenOf(rest) }), 'slot')
+      const inserted = await unlessTaken(
+        () => model.create({ _id: id, ...rest, ...outboxToken(rest) }),
+        'slot',
+      )
       if (inserted) wake()
       return inserted
     },
@@ -157,7 +160,7 @@ function writes(model: BootstrapModel, wake: Wake) {
         ...(collect_by === undefined ? {} : { collect_by }),
       }
       const change = closing(consent.decision, { consent, ...handedOut })
-      return update({ _id: id, status: 'pending', $expr: UNEXPIRED }, traced(change, audit, events))
+      return update({ _id: id, status: 'pending', $expr: UNEXPIRED }, withOutbox(change, audit, events))
     },
     /**
      * Counts a wrong matching code after `before` others; with `rejection` this one rejects.
@@ -167,14 +170,14 @@ function writes(model: BootstrapModel, wake: Wake) {
       const open = { _id: id, status: 'pending', wrong_codes: before, $expr: UNEXPIRED } as const
       const counted = { wrong_codes: before + 1 }
       if (rejection === undefined) return update(open, { $set: counted, $inc: { version: 1 } })
-      return update(open, traced(closing('rejected', counted), [rejection]))
+      return update(open, withOutbox(closing('rejected', counted), [rejection]))
     },
     /** Pending and past its time → expired. */
     expire: (id: string, audit: AuditEntry) =>
-      update({ _id: id, status: 'pending', $expr: EXPIRED }, traced(closing('expired'), [audit])),
-    /** Pending → expired before its time: a newer request takes its place. */
+      update({ _id: id, status: 'pending', $expr: EXPIRED }, withOutbox(closing('expired'), [audit])),
+    /** Pending → expired before its time: a newer request takes its slot. */
     giveUp: (id: string, audit: AuditEntry) =>
-      update({ _id: id, status: 'pending' }, traced(closing('expired'), [audit])),
+      update({ _id: id, status: 'pending' }, withOutbox(closing('expired'), [audit])),
     /** Takes a poll. @returns false when the last one was later than `before`. */
     async poll(id: string, before: Date, at: Date): Promise<boolean> {
       const rested = [{ polled_at: null }, { polled_at: trusted({ $lte: before }) }]
@@ -185,25 +188,25 @@ function writes(model: BootstrapModel, wake: Wake) {
     noteCollected: (id: string, collected: NonNullable<Bootstrap['collected']>, audit: AuditEntry) =>
       update(
         { _id: id, status: 'approved', collected: null },
-        traced({ $set: { collected }, $inc: { version: 1 } }, [audit]),
+        withOutbox({ $set: { collected }, $inc: { version: 1 } }, [audit]),
       ),
-    /** Deletes settled ones that ended before then and whose traces were carried on. @returns how many */
+    /** Deletes settled ones that ended before then and whose outbox was carried on. @returns how many */
     async deleteOld(before: Date, limit: number): Promise<number> {
       const old = { status: trusted({ $ne: 'pending' as const }), expires_at: trusted({ $lt: before }) }
-      const query = model.find({ ...old, relay: null }, { _id: 1 }).limit(limit)
+      const query = model.find({ ...old, outbox_token: null }, { _id: 1 }).limit(limit)
       const ids = (await query.lean<{ _id: string }[]>()).map(({ _id }) => _id)
       if (ids.length === 0) return 0
-      return (await model.deleteMany({ _id: trusted({ $in: ids }), relay: null })).deletedCount
+      return (await model.deleteMany({ _id: trusted({ $in: ids }), outbox_token: null })).deletedCount
     },
   }
 }
 
-/** It stops to be pending: its place is free for the next one. */
+/** It stops to be pending: its slot is free for the next one. */
 function closing(status: Bootstrap['status'], more: object = {}) {
   return { $set: { status, ...more }, $inc: { version: 1 }, $unset: { slot: 1 } }
 }
 
-function fromDocument({ _id, relay: _relay, ...rest }: BootstrapDocument): Bootstrap {
+function fromDocument({ _id, outbox_token: _token, ...rest }: BootstrapDocument): Bootstrap {
   return { id: _id, ...rest }
 }
 

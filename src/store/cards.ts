@@ -6,19 +6,19 @@ import {
   type CardAttempt,
   type CardReply,
   type ChatPlatform,
-  laneOf,
   type MessageRef,
   REPLIES_KEPT,
+  recipientKey,
 } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields, noticeFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
+import { noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { type Claimed, createQueue, type Lease, makeQueue, noneOf } from './queue.ts'
-import { noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
-type CardDocument = Omit<Card, 'id'> & { _id: string; lane: string } & Relayed
+type CardDocument = Omit<Card, 'id'> & { _id: string; recipient_key: string } & OutboxToken
 type CardModel = mongoose.Model<CardDocument>
 type CardWrites = Parameters<CardModel['bulkWrite']>[0]
 
@@ -47,7 +47,7 @@ const cardSchema = new Schema<CardDocument>(
     recipient: { type: recipientFields, required: true },
     notice: noticeFields,
     /** With the request's id the name under which a card exists once. */
-    lane: text,
+    recipient_key: text,
     wanted: number,
     shown: number,
     message: messageFields,
@@ -61,7 +61,7 @@ const cardSchema = new Schema<CardDocument>(
   },
   STRICT_SCHEMA,
 )
-cardSchema.index({ request_id: 1, lane: 1 }, { unique: true })
+cardSchema.index({ request_id: 1, recipient_key: 1 }, { unique: true })
 makeQueue(cardSchema, 'open_by_time')
 
 const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
@@ -103,8 +103,8 @@ export interface CardResult {
 
 export interface CardClaim extends Lease {
   platforms: readonly ChatPlatform[]
-  /** `laneOf` cards that must wait: an attempt is at another one, or the platform asked for patience. */
-  busyLanes: readonly string[]
+  /** `recipientKey` cards that must wait: an attempt is at another one, or the platform asked for patience. */
+  busyRecipients: readonly string[]
 }
 
 /** A card that this process has claimed. */
@@ -122,8 +122,8 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
     /** Those whose {request, platform, recipient} exists already are left out. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
     /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
-    claim: ({ platforms, busyLanes, ...lease }: CardClaim) =>
-      queue.claim(lease, { ...onPlatforms(platforms), ...noneOf('lane', busyLanes) }),
+    claim: ({ platforms, busyRecipients, ...lease }: CardClaim) =>
+      queue.claim(lease, { ...onPlatforms(platforms), ...noneOf('recipient_key', busyRecipients) }),
     /**
      * Writes the result of the claimed attempt; a card with news since the claim is due again.
      * @returns the state written; undefined when the claim is no longer the newest
@@ -172,9 +172,9 @@ function news(model: CardModel, wake: Wake) {
       await model.updateOne({ _id: id, state: RESTING }, { $set: { state: 'due', next_at: at } })
       wake('cards')
     },
-    /** The cards of these requests in that lane (`laneOf`) are posted or edited once more: their recipient changed. */
-    async renew(requestIds: readonly string[], lane: string, at: Date): Promise<void> {
-      const cards = { request_id: trusted({ $in: [...requestIds] }), lane: String(lane) }
+    /** The cards of these requests for that `recipientKey` are posted or edited once more: their recipient changed. */
+    async renew(requestIds: readonly string[], recipient: string, at: Date): Promise<void> {
+      const cards = { request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }
       await model.updateMany(cards, { $set: { stale: true }, $inc: { news: 1 } })
       await model.updateMany({ ...cards, state: RESTING }, { $set: { state: 'due', next_at: at, tries: 0 } })
       wake('cards')
@@ -245,13 +245,13 @@ function finished(result: CardResult, state: Card['state'], next_at: Date) {
     ...(result.dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
   }
   const attempts = { $each: result.attempts, $slice: -CARD_ATTEMPTS_KEPT }
-  return traced({ $set: set, $push: { attempts } }, result.audit)
+  return withOutbox({ $set: set, $push: { attempts } }, result.audit)
 }
 
 function toDocument({ id, ...rest }: Card): CardDocument {
-  return { _id: id, ...rest, lane: laneOf(rest), ...tokenOf(rest) }
+  return { _id: id, ...rest, recipient_key: recipientKey(rest), ...outboxToken(rest) }
 }
 
-function fromDocument({ _id, lane: _lane, relay: _relay, ...rest }: CardDocument): Card {
+function fromDocument({ _id, recipient_key: _key, outbox_token: _token, ...rest }: CardDocument): Card {
   return { id: _id, ...rest }
 }

@@ -5,12 +5,12 @@ import { ATTEMPTS_KEPT, type Attempt, type Delivery } from '../domain/webhook.ts
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
+import { noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
-import { noWake, type Relayed, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
-type DeliveryDocument = Omit<Delivery, 'id'> & { _id: string; target_key: string } & Relayed
+type DeliveryDocument = Omit<Delivery, 'id'> & { _id: string; target_key: string } & OutboxToken
 
 const text = { type: String, required: true } as const
 const date = { type: Date, required: true } as const
@@ -114,7 +114,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       const kept = await queue.finish(
         id,
         fence,
-        traced({ $set: set, $push: push }, result.audit, result.events),
+        withOutbox({ $set: set, $push: push }, result.audit, result.events),
       )
       if (kept) wake()
       return kept
@@ -122,7 +122,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
     /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account */
     async replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined> {
       const resting = { _id: id, account_id: accountId, state: trusted({ $in: RESTING }) }
-      const update = traced({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
+      const update = withOutbox({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
       const query = model.findOneAndUpdate(resting, update, { returnDocument: 'after' })
       const replayed = toDelivery(await query.lean<DeliveryDocument>())
       if (replayed !== undefined) wake()
@@ -150,7 +150,7 @@ function toDocument({ id, ...rest }: Delivery): DeliveryDocument {
   return { _id: id, ...rest, target_key: target.kind === 'callback' ? 'callback' : target.webhook_id }
 }
 
-function fromDocument({ _id, target_key: _key, relay: _relay, ...rest }: DeliveryDocument): Delivery {
+function fromDocument({ _id, target_key: _key, outbox_token: _token, ...rest }: DeliveryDocument): Delivery {
   return { id: _id, ...rest }
 }
 

@@ -5,11 +5,11 @@ import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
 const { trusted } = mongoose
 
-type DeviceDocument = Omit<PushDevice, 'id'> & { _id: string } & Relayed
+type DeviceDocument = Omit<PushDevice, 'id'> & { _id: string } & OutboxToken
 type DeviceModel = mongoose.Model<DeviceDocument>
 
 const text = { type: String, required: true } as const
@@ -41,7 +41,7 @@ deviceSchema.index(
   { user_id: 1, slot: 1 },
   { unique: true, partialFilterExpression: { slot: { $exists: true } } },
 )
-carryTraces(deviceSchema)
+addOutbox(deviceSchema)
 
 export type PushDeviceStore = ReturnType<typeof createPushDeviceStore>
 
@@ -49,7 +49,7 @@ export type PushDeviceStore = ReturnType<typeof createPushDeviceStore>
 export function createPushDeviceStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeviceDocument>('PushDevice', deviceSchema, 'push_devices')
   const remove = async (id: string, userId: string, audit: AuditEntry): Promise<boolean> => {
-    const update = traced({ $set: { state: 'removed' }, $unset: GONE }, [audit])
+    const update = withOutbox({ $set: { state: 'removed' }, $unset: GONE }, [audit])
     const { matchedCount } = await model.updateOne({ _id: id, user_id: userId, state: 'active' }, update)
     if (matchedCount === 1) wake()
     return matchedCount === 1
@@ -90,9 +90,9 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
     async noteSent(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id, state: 'active' }, { $set: { last_sent_at: at } })
     },
-    /** Deletes removed ones whose traces were carried on. @returns how many */
+    /** Deletes removed ones whose outbox was carried on. @returns how many */
     async deleteRemoved(): Promise<number> {
-      return (await model.deleteMany({ state: 'removed', relay: null })).deletedCount
+      return (await model.deleteMany({ state: 'removed', outbox_token: null })).deletedCount
     },
   }
 }
@@ -127,7 +127,7 @@ async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevic
     if (taken.has(slot)) continue
     try {
       const { id, ...rest } = device
-      await model.create({ _id: id, ...rest, slot, ...tokenOf(device) })
+      await model.create({ _id: id, ...rest, slot, ...outboxToken(device) })
       return { ...device, slot }
     } catch (error) {
       if (isDuplicateKey(error, 'slot')) continue
@@ -144,6 +144,6 @@ async function read(model: DeviceModel, filter: mongoose.QueryFilter<DeviceDocum
   return found.map(fromDocument)
 }
 
-function fromDocument({ _id, relay: _relay, ...rest }: DeviceDocument): PushDevice {
+function fromDocument({ _id, outbox_token: _token, ...rest }: DeviceDocument): PushDevice {
   return { id: _id, ...rest }
 }

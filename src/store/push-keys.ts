@@ -2,7 +2,7 @@ import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 
 /** The key pair at rest. There is one, for good: every subscription is bound to it. */
 export interface SealedPushKey {
@@ -12,7 +12,7 @@ export interface SealedPushKey {
   audit: AuditEntry[]
 }
 
-type PushKeyDocument = SealedPushKey & { _id: string } & Relayed
+type PushKeyDocument = SealedPushKey & { _id: string } & OutboxToken
 
 const text = { type: String, required: true } as const
 
@@ -29,7 +29,7 @@ const pushKeySchema = new Schema<PushKeyDocument>(
   },
   STRICT_SCHEMA,
 )
-carryTraces(pushKeySchema)
+addOutbox(pushKeySchema)
 
 export type PushKeyStore = ReturnType<typeof createPushKeyStore>
 
@@ -40,12 +40,12 @@ export function createPushKeyStore(connection: StoreConnection, wake: Wake = noW
     async find(): Promise<SealedPushKey | undefined> {
       const found = await model.findById(ONLY).lean<PushKeyDocument>()
       if (found === null) return undefined
-      const { _id, relay: _relay, ...key } = found
+      const { _id, outbox_token: _token, ...key } = found
       return key
     },
     /** @returns false when there is one already. */
     async insert(key: SealedPushKey): Promise<boolean> {
-      const inserted = await unlessTaken(() => model.create({ _id: ONLY, ...key, ...tokenOf(key) }))
+      const inserted = await unlessTaken(() => model.create({ _id: ONLY, ...key, ...outboxToken(key) }))
       if (inserted) wake()
       return inserted
     },

@@ -6,10 +6,10 @@ import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
 import { auditFields, noticeFields } from './fields.ts'
+import { noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
-import { noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
 
-type PushDocument = Omit<Push, 'id'> & { _id: string } & Relayed
+type PushDocument = Omit<Push, 'id'> & { _id: string } & OutboxToken
 
 const text = { type: String, required: true } as const
 const date = { type: Date, required: true } as const
@@ -73,7 +73,7 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
       const kept = await queue.finish(
         id,
         fence,
-        traced({ $set: { state, next_at, tries }, $push: push }, audit),
+        withOutbox({ $set: { state, next_at, tries }, $push: push }, audit),
       )
       if (kept && audit.length > 0) wake()
       return kept
@@ -84,9 +84,9 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
 }
 
 function toDocument({ id, ...rest }: Push): PushDocument {
-  return { _id: id, ...rest, ...tokenOf(rest) }
+  return { _id: id, ...rest, ...outboxToken(rest) }
 }
 
-function fromDocument({ _id, relay: _relay, ...rest }: PushDocument): Push {
+function fromDocument({ _id, outbox_token: _token, ...rest }: PushDocument): Push {
   return { id: _id, ...rest }
 }

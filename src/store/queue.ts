@@ -1,11 +1,11 @@
 import mongoose, { type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
-import { carryTraces, type Relayed } from './trace.ts'
+import { addOutbox, type OutboxToken } from './outbox.ts'
 
 const { trusted } = mongoose
 
 /** What a document of a queue holds besides what is to be sent. */
-interface QueueDocument extends Relayed {
+interface QueueDocument extends OutboxToken {
   _id: string
   account_id: string
   state: string
@@ -19,7 +19,7 @@ interface QueueDocument extends Relayed {
   fence: number
   host?: string
   platform?: string
-  lane?: string
+  recipient_key?: string
 }
 
 type Filter = mongoose.QueryFilter<QueueDocument>
@@ -49,7 +49,7 @@ export function makeQueue(schema: Schema, name: string, receiver: readonly strin
   schema.add({ state: { type: String, required: true }, next_at: date, tries: number, fence: number })
   const fields = Object.fromEntries(['next_at', ...receiver].map((field) => [field, 1 as const]))
   schema.index(fields, { partialFilterExpression: { state: { $in: OPEN_STATES } }, name })
-  carryTraces(schema)
+  addOutbox(schema)
 }
 
 /** The index by which what came to rest is cleaned up. */
@@ -97,14 +97,14 @@ export function createQueue<D extends QueueDocument, R>(
       return (await query.lean<Pick<QueueDocument, 'next_at'>>())?.next_at
     },
     /**
-     * Deletes some that came to rest before that time; never one whose trace still waits.
+     * Deletes some that came to rest before that time; never one whose outbox still waits.
      * @returns how many, at most `limit`
      */
     async deleteRested(states: readonly string[], before: Date, limit: number): Promise<number> {
       const rested = {
         state: trusted({ $in: [...states] }),
         next_at: trusted({ $lt: before }),
-        relay: null,
+        outbox_token: null,
       }
       const found = await model.find(rested, { _id: 1 }).limit(limit).lean<{ _id: string }[]>()
       if (found.length === 0) return 0
@@ -127,7 +127,7 @@ export function createQueue<D extends QueueDocument, R>(
   }
 }
 
-/** Another process carried the same trace, or an earlier attempt of ours did: the rest was inserted all the same. */
+/** Another process carried the same entry on, or an earlier attempt of ours did: the rest was inserted all the same. */
 function isOnlyDuplicates(error: unknown): boolean {
   if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) return false
   const failures = [error.writeErrors].flat()

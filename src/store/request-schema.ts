@@ -2,10 +2,10 @@ import { Schema } from 'mongoose'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { STRICT_SCHEMA } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
-import { carryTraces, type Relayed } from './trace.ts'
+import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** A request document: the record with its id as `_id`. */
-export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string } & Relayed
+export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string } & OutboxToken
 
 const part = { _id: false, strict: 'throw' } as const
 const text = { type: String, required: true } as const
@@ -127,4 +127,4 @@ requestSchema.index({ 'requirement.approvers.user_id': 1, account_id: 1, created
 requestSchema.index({ 'votes.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
 // Partial: only decided requests have one.
 requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
-carryTraces(requestSchema)
+addOutbox(requestSchema)

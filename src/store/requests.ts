@@ -13,8 +13,8 @@ import {
   OLDEST_FIRST,
   UNEXPIRED,
 } from './filters.ts'
+import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
-import { noWake, tokenOf, traced, type Wake } from './trace.ts'
 
 const { trusted } = mongoose
 
@@ -39,7 +39,7 @@ export interface Waiter {
   accounts: readonly string[]
 }
 
-/** What is known of a request that holds a place before an approver (`places.ts`). */
+/** What is known of a request that holds a reservation before an approver (`reservations.ts`). */
 interface PlaceHolder {
   id: string
   pending: boolean
@@ -123,7 +123,7 @@ function attentionReads(model: RequestModel) {
       )
       return votes.map(({ user_id, at }) => ({ user_id, at }))
     },
-    /** Those of them that exist, as far as their places are concerned. */
+    /** Those of them that exist, as far as their reservations are concerned. */
     async holders(ids: readonly string[]): Promise<PlaceHolder[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
       const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
@@ -234,19 +234,19 @@ function writes(model: RequestModel, wake: Wake) {
     expire: (id: string, event: OutboxEvent, audit: AuditEntry) =>
       update(
         { _id: id, status: 'pending', $expr: EXPIRED },
-        traced({ $set: { status: 'expired' }, $inc: { version: 1 } }, [audit], [event]),
+        withOutbox({ $set: { status: 'expired' }, $inc: { version: 1 } }, [audit], [event]),
       ),
     /** Pending and, by the database's clock, unexpired → expired and `cancelled`. */
     cancel: (id: string, event: OutboxEvent, audit: AuditEntry) =>
       update(
         { _id: id, status: 'pending', $expr: UNEXPIRED },
-        traced({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
+        withOutbox({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
       ),
     /** Approved and never used → used. */
     consume: (id: string, at: Date, audit: AuditEntry) =>
       update(
         { _id: id, status: 'approved', consumed_at: null },
-        traced({ $set: { consumed_at: at }, $inc: { version: 1 } }, [audit]),
+        withOutbox({ $set: { consumed_at: at }, $inc: { version: 1 } }, [audit]),
       ),
     /** Takes the one reminder a minute: only while pending, and not reminded less than `gapSeconds` ago. */
     recordReminder(id: string, gapSeconds: number, { at, event, audit }: Reminder) {
@@ -254,7 +254,7 @@ function writes(model: RequestModel, wake: Wake) {
       const free = [{ reminded_at: null }, { reminded_at: trusted({ $lte: before }) }]
       return update(
         { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },
-        traced({ $set: { reminded_at: at }, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
+        withOutbox({ $set: { reminded_at: at }, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
       )
     },
     /**
@@ -277,7 +277,7 @@ function settledReminder(
   if (reminder === undefined) return plan
   const $set = { ...plan.$set, reminded_at: reminder.at }
   const $inc = { version: 1, reminder_count: 1 }
-  return traced({ ...plan, $set, $inc }, [reminder.audit], [reminder.event])
+  return withOutbox({ ...plan, $set, $inc }, [reminder.audit], [reminder.event])
 }
 
 function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocument> {
@@ -286,17 +286,17 @@ function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocume
   if (change.callback !== undefined) set.callback = change.callback
   if (change.signed_votes !== undefined) set.votes = change.signed_votes
   const push = change.signed_votes === undefined ? { votes: change.vote } : {}
-  return traced({ $set: set, $inc: { version: 1 }, $push: push }, change.audit, change.events)
+  return withOutbox({ $set: set, $inc: { version: 1 }, $push: push }, change.audit, change.events)
 }
 
 function toDocument(request: ApprovalRequest): RequestDocument {
   const { id, ...rest } = request
-  return { _id: id, ...rest, ...tokenOf(request) }
+  return { _id: id, ...rest, ...outboxToken(request) }
 }
 
 /** The record of a document, without what only the store keeps. */
 export function fromDocument(document: RequestDocument): ApprovalRequest {
-  const { _id, relay: _relay, ...rest } = document
+  const { _id, outbox_token: _token, ...rest } = document
   return { id: _id, ...rest }
 }
 

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
 const { trusted } = mongoose
 
@@ -11,7 +11,7 @@ type SessionDocument = Omit<Session, 'id'> & {
   _id: string
   ended_at: Date | null
   audit: AuditEntry[]
-} & Relayed
+} & OutboxToken
 type SessionModel = mongoose.Model<SessionDocument>
 
 const sessionSchema = new Schema<SessionDocument>(
@@ -35,7 +35,7 @@ sessionSchema.index({ user_id: 1 })
 // No TTL index: the database would delete sessions whose end the audit trail has not heard of.
 sessionSchema.index({ ended_at: 1, expires_at: 1 })
 sessionSchema.index({ ended_at: 1, last_seen_at: 1 })
-carryTraces(sessionSchema)
+addOutbox(sessionSchema)
 
 /** A session that is not used for this long is over. */
 const IDLE_MS = 12 * 3_600_000
@@ -61,7 +61,13 @@ function uses(model: SessionModel, wake: Wake) {
   }
   return {
     async insert({ id, ...rest }: Session, audit: AuditEntry): Promise<void> {
-      await model.create({ _id: id, ...rest, ended_at: null, audit: [audit], ...tokenOf({ audit: [audit] }) })
+      await model.create({
+        _id: id,
+        ...rest,
+        ended_at: null,
+        audit: [audit],
+        ...outboxToken({ audit: [audit] }),
+      })
       wake()
     },
     /** Live — not ended, within the idle (12 h) and the absolute limit at `now` — by cookie hash. */
@@ -88,7 +94,7 @@ function uses(model: SessionModel, wake: Wake) {
 
 function endings(model: SessionModel, wake: Wake) {
   const end = async (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) => {
-    const update = traced({ $set: { ended_at: at } }, [audit])
+    const update = withOutbox({ $set: { ended_at: at } }, [audit])
     const { modifiedCount } = await model.updateOne({ ...filter, ended_at: null }, update)
     if (modifiedCount === 1) wake()
     return modifiedCount === 1
@@ -110,7 +116,7 @@ function endings(model: SessionModel, wake: Wake) {
     endLapsed: (id: string, now: Date, audit: AuditEntry) => end({ _id: id, ...lapsedAt(now) }, now, audit),
     /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
     async deleteEnded(): Promise<number> {
-      const settled = { ended_at: trusted({ $ne: null }), relay: null }
+      const settled = { ended_at: trusted({ $ne: null }), outbox_token: null }
       return (await model.deleteMany(settled)).deletedCount
     },
   }
@@ -134,6 +140,6 @@ function idleSince(now: Date): Date {
 }
 
 function toSession(document: SessionDocument): Session {
-  const { _id, ended_at: _ended, audit: _audit, relay: _relay, ...rest } = document
+  const { _id, ended_at: _ended, audit: _audit, outbox_token: _token, ...rest } = document
   return { id: _id, ...rest }
 }

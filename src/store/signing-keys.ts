@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, noWake, type Relayed, tokenOf, type Wake } from './trace.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */
 export interface SealedKey {
@@ -21,7 +21,7 @@ export interface SealedKey {
   audit: AuditEntry[]
 }
 
-type SigningKeyDocument = Omit<SealedKey, 'kid'> & { _id: string } & Relayed
+type SigningKeyDocument = Omit<SealedKey, 'kid'> & { _id: string } & OutboxToken
 
 const text = { type: String, required: true } as const
 const date = { type: Date, required: true } as const
@@ -41,7 +41,7 @@ const signingKeySchema = new Schema<SigningKeyDocument>(
   STRICT_SCHEMA,
 )
 signingKeySchema.index({ purpose: 1, generation: 1 }, { unique: true })
-carryTraces(signingKeySchema)
+addOutbox(signingKeySchema)
 
 export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>
 
@@ -51,11 +51,11 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
   return {
     async all(): Promise<SealedKey[]> {
       const found = await model.find({}).sort({ created_at: 1 }).lean<SigningKeyDocument[]>()
-      return found.map(({ _id, relay: _relay, ...rest }) => ({ kid: _id, ...rest }))
+      return found.map(({ _id, outbox_token: _token, ...rest }) => ({ kid: _id, ...rest }))
     },
     /** @returns false when that generation exists already. */
     async insert({ kid, ...rest }: SealedKey): Promise<boolean> {
-      const inserted = await unlessTaken(() => model.create({ _id: kid, ...rest, ...tokenOf(rest) }))
+      const inserted = await unlessTaken(() => model.create({ _id: kid, ...rest, ...outboxToken(rest) }))
       if (inserted) wake()
       return inserted
     },

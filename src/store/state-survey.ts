@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { StoreConnection } from './connect.ts'
 
-/** Every collection whose documents carry traces. */
-const TRACED = [
+/** Every collection whose documents have an outbox. */
+const WITH_OUTBOX = [
   'requests',
   'api_keys',
   'accounts',
@@ -28,7 +28,7 @@ export interface StateDocument {
   waiting: AuditEntry[]
 }
 
-interface TracedDocument {
+interface OutboxDocument {
   _id: string
   audit?: AuditEntry[]
   [field: string]: unknown
@@ -48,7 +48,7 @@ export function createStateSurvey(connection: StoreConnection) {
     ): Promise<StateDocument[]> {
       const projection = Object.fromEntries(['audit', ...fields].map((field) => [field, 1]))
       const found = await connection
-        .collection<TracedDocument>(collection)
+        .collection<OutboxDocument>(collection)
         .find({ _id: { $gt: after ?? '' } }, { projection })
         .sort({ _id: 1 })
         .limit(limit)
@@ -57,10 +57,10 @@ export function createStateSurvey(connection: StoreConnection) {
     },
     /** Entries that wait in any document, newest first; some of them may be in the trail already. */
     async waiting(limit: number): Promise<AuditEntry[]> {
-      const filter = { relay: { $gt: '' } }
+      const filter = { outbox_token: { $gt: '' } }
       const entries: AuditEntry[] = []
-      for (const name of TRACED) {
-        const collection = connection.collection<TracedDocument>(name)
+      for (const name of WITH_OUTBOX) {
+        const collection = connection.collection<OutboxDocument>(name)
         const found = await collection.find(filter, { projection: { audit: 1 }, limit }).toArray()
         entries.push(...found.flatMap(({ audit }) => audit ?? []))
       }

@@ -3,13 +3,13 @@ import type { LinkedIdentity } from '../domain/chat.ts'
 import type { User } from '../domain/user.ts'
 import { STRICT_SCHEMA } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { carryTraces, type Relayed } from './trace.ts'
+import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** `chat` came later than the first people. Each identity carries its key, for the unique index. */
 export type UserDocument = Omit<User, 'id' | 'chat'> & {
   _id: string
   chat?: (LinkedIdentity & { key: string })[]
-} & Relayed
+} & OutboxToken
 
 const PART = { _id: false, id: false, strict: 'throw', minimize: false } as const
 
@@ -129,4 +129,4 @@ userSchema.index(
 )
 userSchema.index({ founder: 1 }, { unique: true, partialFilterExpression: { founder: { $exists: true } } })
 userSchema.index({ 'devices.hash': 1 })
-carryTraces(userSchema)
+addOutbox(userSchema)

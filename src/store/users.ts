@@ -5,7 +5,7 @@ import { refusal } from '../domain/errors.ts'
 import type { Delegate, Passkey, Totp, User } from '../domain/user.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { noWake, tokenOf, traced, type Wake } from './trace.ts'
+import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
 
 const { trusted } = mongoose
@@ -110,13 +110,13 @@ function writes(users: Users, wake: Wake) {
     /** Takes a passkey out of use; keeps the first suspension's time. */
     async suspendPasskey(userId: string, credentialId: string, at: Date, audit: AuditEntry): Promise<void> {
       const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })
-      const set = traced({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
+      const set = withOutbox({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
       await users.updateOne({ _id: userId, passkeys: fresh }, set)
       wake()
     },
     /** Adds entries about the person when no field changes with them. */
     async addAudit(userId: string, audit: AuditEntry): Promise<void> {
-      await users.updateOne({ _id: userId }, traced({ $inc: { version: 1 } }, [audit]))
+      await users.updateOne({ _id: userId }, withOutbox({ $inc: { version: 1 } }, [audit]))
       wake()
     },
   }
@@ -154,7 +154,7 @@ function factorUses(users: Users, wake: Wake) {
     },
     /** Removes one backup code if it is still there. */
     async takeBackupCode(userId: string, hash: string, audit: AuditEntry): Promise<boolean> {
-      const take = traced({ $pull: { backup_codes: hash }, $inc: { version: 1 } }, [audit])
+      const take = withOutbox({ $pull: { backup_codes: hash }, $inc: { version: 1 } }, [audit])
       const { modifiedCount } = await users.updateOne({ _id: userId, backup_codes: hashed(hash) }, take)
       if (modifiedCount === 1) wake()
       return modifiedCount === 1
@@ -164,7 +164,7 @@ function factorUses(users: Users, wake: Wake) {
 
 async function insert(users: Users, { id, chat, ...rest }: User): Promise<void> {
   try {
-    await users.create({ _id: id, ...rest, chat: keyed(chat), ...tokenOf(rest) })
+    await users.create({ _id: id, ...rest, chat: keyed(chat), ...outboxToken(rest) })
   } catch (error) {
     if (isDuplicateKey(error, 'founder')) throw refusal('enrollment_invalid')
     if (isDuplicateKey(error, 'chat.key')) throw refusal('identity_taken')
@@ -183,7 +183,7 @@ async function change(users: Users, id: string, version: number, fields: UserCha
     ...(Object.keys(set).length > 0 ? { $set: set } : {}),
     ...(Object.keys(unset).length > 0 ? { $unset: unset } : {}),
   }
-  const update = traced(plain, audit)
+  const update = withOutbox(plain, audit)
   try {
     const query = users.findOneAndUpdate({ _id: id, version }, update, { returnDocument: 'after' })
     return toUser(await query.lean<UserDocument>())
@@ -237,7 +237,7 @@ function hashed(hash: string): string {
   return hash
 }
 
-function fromDocument({ _id, relay: _relay, chat = [], ...rest }: UserDocument): User {
+function fromDocument({ _id, outbox_token: _token, chat = [], ...rest }: UserDocument): User {
   return { id: _id, ...rest, chat: chat.map(({ key: _key, ...identity }) => identity) }
 }
 

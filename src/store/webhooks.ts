@@ -4,11 +4,11 @@ import type { Webhook } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { carryTraces, noWake, type Relayed, tokenOf, traced, type Wake } from './trace.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
 const { trusted } = mongoose
 
-type WebhookDocument = Omit<Webhook, 'id'> & { _id: string } & Relayed
+type WebhookDocument = Omit<Webhook, 'id'> & { _id: string } & OutboxToken
 type WebhookModel = mongoose.Model<WebhookDocument>
 
 const previousSecret = new Schema(
@@ -34,7 +34,7 @@ const webhookSchema = new Schema<WebhookDocument>(
 )
 webhookSchema.index({ account_id: 1, created_at: 1, _id: 1 })
 webhookSchema.index({ 'previous_secret.until': 1 }, { sparse: true })
-carryTraces(webhookSchema)
+addOutbox(webhookSchema)
 
 const LIVE = trusted({ $ne: 'deleted' as const })
 
@@ -45,7 +45,7 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
   const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
   return {
     async insert({ id, ...rest }: Webhook): Promise<void> {
-      await model.create({ _id: id, ...rest, ...tokenOf(rest) })
+      await model.create({ _id: id, ...rest, ...outboxToken(rest) })
       wake()
     },
     ...reads(model),
@@ -82,7 +82,7 @@ function reads(model: WebhookModel) {
 
 /** @returns of a change: undefined when there is no such webhook in that state, or it is not of that account */
 function changes(model: WebhookModel, wake: Wake) {
-  const change = async (filter: object, update: ReturnType<typeof traced>) => {
+  const change = async (filter: object, update: ReturnType<typeof withOutbox>) => {
     const query = model.findOneAndUpdate(filter, update, { returnDocument: 'after' })
     const changed = toWebhook(await query.lean<WebhookDocument>())
     if (changed !== undefined) wake()
@@ -99,31 +99,33 @@ function changes(model: WebhookModel, wake: Wake) {
     ) =>
       change(
         { _id: id, account_id: accountId, state: LIVE, sealed_secret: replaces },
-        traced({ $set: { ...secret } }, [audit]),
+        withOutbox({ $set: { ...secret } }, [audit]),
       ),
     /** active → disabled. @returns false when it was not active. */
     async disable(id: string, at: Date, audit: AuditEntry): Promise<boolean> {
-      const update = traced({ $set: { state: 'disabled', disabled_at: at } }, [audit])
+      const update = withOutbox({ $set: { state: 'disabled', disabled_at: at } }, [audit])
       return (await change({ _id: id, state: 'active' }, update)) !== undefined
     },
     /** disabled → active. */
     enable: (id: string, accountId: string, audit: AuditEntry) =>
       change(
         { _id: id, account_id: accountId, state: 'disabled' },
-        traced({ $set: { state: 'active', disabled_at: null } }, [audit]),
+        withOutbox({ $set: { state: 'active', disabled_at: null } }, [audit]),
       ),
     remove: (id: string, accountId: string, audit: AuditEntry) =>
       change(
         { _id: id, account_id: accountId, state: LIVE },
-        traced({ $set: { state: 'deleted', sealed_secret: '' }, $unset: { previous_secret: 1 } }, [audit]),
+        withOutbox({ $set: { state: 'deleted', sealed_secret: '' }, $unset: { previous_secret: 1 } }, [
+          audit,
+        ]),
       ),
     async addAudit(id: string, audit: AuditEntry): Promise<void> {
-      await change({ _id: id }, traced({}, [audit]))
+      await change({ _id: id }, withOutbox({}, [audit]))
     },
   }
 }
 
-function fromDocument({ _id, relay: _relay, ...rest }: WebhookDocument): Webhook {
+function fromDocument({ _id, outbox_token: _token, ...rest }: WebhookDocument): Webhook {
   return { id: _id, ...rest }
 }
 

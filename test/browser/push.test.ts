@@ -88,7 +88,7 @@ function notifications(): void {
   /** Else a browser that is registered a moment later is still told that its person enrolled. */
   async function expectAllTold(): Promise<void> {
     const users = stored(suite.service(), 'users')
-    await expect.poll(() => users.countDocuments({ relay: { $gt: '' } })).toBe(0)
+    await expect.poll(() => users.countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
   }
 
   async function turnedOn(email: string): Promise<{ person: Person; browser: FakeBrowser }> {

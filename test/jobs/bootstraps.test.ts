@@ -84,13 +84,17 @@ describe('bootstraps in the background', () => {
     const fresh = await begin(worker, 'fresh@example.com')
     const pending = await begin(worker, 'pending@example.com')
     const week = 7 * 86_400_000
-    const set = (id: string, $set: Record<string, unknown>, $unset: { relay?: 1 } = {}) =>
+    const set = (id: string, $set: Record<string, unknown>, $unset: { outbox_token?: 1 } = {}) =>
       worker.stored('bootstraps').updateOne({ _id: id }, { $set, $unset })
     const past = { status: 'expired', expires_at: new Date(Date.now() - week - 1_000) }
-    await set(old.id, past, { relay: 1 })
+    await set(old.id, past, { outbox_token: 1 })
     await set(untold.id, past)
-    await set(fresh.id, { status: 'expired', expires_at: new Date(Date.now() - week + 60_000) }, { relay: 1 })
-    await set(pending.id, { expires_at: past.expires_at }, { relay: 1 })
+    await set(
+      fresh.id,
+      { status: 'expired', expires_at: new Date(Date.now() - week + 60_000) },
+      { outbox_token: 1 },
+    )
+    await set(pending.id, { expires_at: past.expires_at }, { outbox_token: 1 })
     await cleanUp(worker.deps)
     const left = await worker.stored('bootstraps').find({}).toArray()
     expect(left.map(({ _id }) => _id).sort()).toEqual([untold.id, fresh.id, pending.id].sort())

@@ -58,7 +58,7 @@ describe('the clean-up job', () => {
       async () => {
         expect(await counters(worker)).toEqual({})
         // Told, and taken note of: before that it is kept.
-        expect(await worker.stored('sessions').countDocuments({ relay: { $gt: '' } })).toBe(0)
+        expect(await worker.stored('sessions').countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
         expect(await worker.deps.trail.list({ type: 'session.ended', limit: 10 })).toMatchObject([
           { entry: { subject: session?._id, actor: { kind: 'service' }, detail: { reason: 'lapsed' } } },
         ])

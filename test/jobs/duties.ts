@@ -44,7 +44,7 @@ export async function leaveDuties(worker: Worker, receiver: Receiver, inMs: numb
           expect(await told(worker, lapsing, 'approval.expired')).toEqual(Array(EACH).fill(1))
           expect(await told(worker, waiting, 'approval.reminded')).toEqual(Array(EACH).fill(1))
           expect(receiver.received.filter(({ attempt }) => attempt === 2)).toHaveLength(EACH)
-          expect(await requests.countDocuments({ relay: { $gt: '' } })).toBe(0)
+          expect(await requests.countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
         },
         { timeout, interval: 50 },
       )

@@ -41,7 +41,7 @@ const left = async () => {
   return found.map(({ _id }) => _id)
 }
 
-it('deletes deliveries 90 days after they came to rest, and none that is under way or whose trace waits', async () => {
+it('deletes deliveries 90 days after they came to rest, and none that is under way or whose outbox waits', async () => {
   await worker.deps.deliveries.insertNew([
     delivery('delivered', {}),
     delivery('dead', { state: 'dead' }),
@@ -51,10 +51,10 @@ it('deletes deliveries 90 days after they came to rest, and none that is under w
     delivery('kept-recent', { next_at: daysAgo(90) }),
     delivery('kept-waiting', {}),
   ])
-  await worker.stored('deliveries').updateOne({ _id: 'kept-waiting' }, { $set: { relay: 'evt_1' } })
+  await worker.stored('deliveries').updateOne({ _id: 'kept-waiting' }, { $set: { outbox_token: 'evt_1' } })
   await cleanUpNow()
   expect(await left()).toEqual(['kept-due', 'kept-leased', 'kept-recent', 'kept-waiting'])
-  await worker.stored('deliveries').updateOne({ _id: 'kept-waiting' }, { $unset: { relay: 1 } })
+  await worker.stored('deliveries').updateOne({ _id: 'kept-waiting' }, { $unset: { outbox_token: 1 } })
   await cleanUpNow()
   expect(await left()).toEqual(['kept-due', 'kept-leased', 'kept-recent'])
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { type Card, laneOf } from '../../src/domain/chat.ts'
+import { type Card, recipientKey } from '../../src/domain/chat.ts'
 import type { CardNews, CardResult } from '../../src/store/cards.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -46,8 +46,8 @@ function result(more: Partial<CardResult> = {}): CardResult {
   return { state: 'idle', ...times, ...facts, message: ref, attempts: [...attempts], ...more }
 }
 
-const claim = (now: number, busyLanes: string[] = []) =>
-  store().claim({ now: at(now), leaseEnds: at(now + 60), platforms: ['slack'], busyLanes })
+const claim = (now: number, busyRecipients: string[] = []) =>
+  store().claim({ now: at(now), leaseEnds: at(now + 60), platforms: ['slack'], busyRecipients })
 const news = (n: number, more: Partial<CardNews> = {}): CardNews => ({
   request_id: `req_${n}`,
   replies: [],
@@ -79,7 +79,7 @@ it('keeps one card per request, platform and recipient, and inserts the rest of 
   expect((await find(5)).recipient).toEqual(channel)
 })
 
-it('claims what is due longest, on a platform that is served, in a lane that is free', async () => {
+it('claims what is due longest, on a platform that is served, for a recipient who is free', async () => {
   const other = { kind: 'approver', user_id: 'usr_b' } as const
   await store().insertNew([card(3), card(2, { platform: 'teams' }), card(4, { recipient: other }), card(9)])
   const first = await claim(5)
@@ -195,10 +195,10 @@ it('has a card edited again when it is in doubt, until an edit was accepted', as
 it('wakes the updater at once for a card in doubt, and for cards made due again by a link', async () => {
   await posted()
   const woken: (string | undefined)[] = []
-  service.composition.onTrace((what) => woken.push(what))
+  service.composition.onOutbox((what) => woken.push(what))
   await store().doubt('crd_1', at(50))
   expect(woken).toEqual(['cards'])
-  await store().renew(['req_1'], laneOf(card(1)), at(51))
+  await store().renew(['req_1'], recipientKey(card(1)), at(51))
   expect(woken).toEqual(['cards', 'cards'])
   expect(await find(1)).toMatchObject({ state: 'due', next_at: at(50) })
 })

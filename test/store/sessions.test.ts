@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createTraceSource } from '../../src/store/trace.ts'
+import { createOutboxSource } from '../../src/store/outbox.ts'
 import { entryNumber } from '../support/audit-entries.ts'
 import { usePeopleStores } from '../support/people-stores.ts'
 
@@ -25,10 +25,10 @@ describe('a session', () => {
   const ended = (id: string, eid = `evt_ended_${id}`) =>
     entryNumber(1, { eid, type: 'session.ended', subject: id })
   const insert = (made: ReturnType<typeof session>) => stores().sessions.insert(made, begun(made.id))
-  const trace = async (id: string) => {
+  const outboxOf = async (id: string) => {
     const document = await stores().connection.collection<{ _id: string }>('sessions').findOne({ _id: id })
-    const { audit, relay } = Object(document)
-    return { eids: audit?.map(({ eid }: { eid: string }) => eid), relay }
+    const { audit, outbox_token } = Object(document)
+    return { eids: audit?.map(({ eid }: { eid: string }) => eid), outbox_token }
   }
 
   it('lives while it is used, for 12 idle hours, and ends at its limit', async () => {
@@ -64,15 +64,15 @@ describe('a session', () => {
     expect(await sessions.findLive('ses_23', hoursIn(2))).toBeUndefined()
   })
 
-  it('T86: leaves a trace of its beginning and of its one end, each in the write itself', async () => {
+  it('T86: records its beginning and its one end, each in the write itself', async () => {
     const { sessions } = stores()
     await insert(session(26, start))
-    expect(await trace('ses_26')).toEqual({ eids: ['evt_begun_ses_26'], relay: 'evt_begun_ses_26' })
+    expect(await outboxOf('ses_26')).toEqual({ eids: ['evt_begun_ses_26'], outbox_token: 'evt_begun_ses_26' })
     const racing = ['a', 'b', 'c'].map((n) => sessions.end('ses_26', hoursIn(1), ended('ses_26', `evt_${n}`)))
     const won = (await Promise.all(racing)).indexOf(true)
     await sessions.endAllOf('usr_s', hoursIn(1), ({ id }) => ended(id))
     const eid = ['evt_a', 'evt_b', 'evt_c'][won]
-    expect(await trace('ses_26')).toEqual({ eids: ['evt_begun_ses_26', eid], relay: eid })
+    expect(await outboxOf('ses_26')).toEqual({ eids: ['evt_begun_ses_26', eid], outbox_token: eid })
   })
 
   it('that lapsed is found and ended once, and one that lives is not', async () => {
@@ -93,18 +93,20 @@ describe('a session', () => {
       expect.any(Boolean),
       true,
     ])
-    expect((await trace('ses_31')).eids).toEqual(['evt_begun_ses_31', 'evt_ended_ses_31'])
+    expect((await outboxOf('ses_31')).eids).toEqual(['evt_begun_ses_31', 'evt_ended_ses_31'])
     expect((await sessions.lapsed(now, 100)).map(({ id }) => id)).not.toContain('ses_31')
   })
 
   it('T86: is deleted once its end is in the trail, and no moment earlier', async () => {
     const { sessions, connection } = stores()
-    const source = createTraceSource(connection, 'Session')
+    const source = createOutboxSource(connection, 'Session')
     for (const n of [33, 34, 35]) await insert(session(n, start))
     for (const n of [33, 34]) await sessions.end(`ses_${n}`, hoursIn(1), ended(`ses_${n}`))
     await sessions.deleteEnded()
     const left = async () =>
-      (await Promise.all([33, 34, 35].map((n) => trace(`ses_${n}`)))).map(({ relay }) => relay)
+      (await Promise.all([33, 34, 35].map((n) => outboxOf(`ses_${n}`)))).map(
+        ({ outbox_token }) => outbox_token,
+      )
     expect(await left()).toEqual(['evt_ended_ses_33', 'evt_ended_ses_34', 'evt_begun_ses_35'])
     const read = await source.due(100)
     await source.settle(read.filter(({ id }) => id === 'ses_33' || id === 'ses_35'))

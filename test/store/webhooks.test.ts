@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { AuditEntry, AuditType } from '../../src/domain/audit.ts'
 import type { Webhook } from '../../src/domain/webhook.ts'
 import { connectStore, ensureIndexes, type StoreConnection } from '../../src/store/connect.ts'
-import { createTraceSource } from '../../src/store/trace.ts'
+import { createOutboxSource } from '../../src/store/outbox.ts'
 import { createWebhookStore } from '../../src/store/webhooks.ts'
 import { databaseUri } from '../support/service.ts'
 
@@ -58,10 +58,10 @@ async function inserted(more: Partial<Webhook> = {}): Promise<Webhook> {
 /** The types in the trail of a document, and its token. */
 async function trail(id: string) {
   const document = await connection
-    .collection<{ _id: string; relay?: string; audit: AuditEntry[] }>('webhooks')
+    .collection<{ _id: string; outbox_token?: string; audit: AuditEntry[] }>('webhooks')
     .findOne({ _id: id })
   const audit = document?.audit ?? []
-  expect(document?.relay).toBe(audit.at(-1)?.eid)
+  expect(document?.outbox_token).toBe(audit.at(-1)?.eid)
   return audit.map(({ type }) => type)
 }
 
@@ -152,24 +152,24 @@ describe('switching off and on', () => {
   })
 })
 
-describe('the trace', () => {
+describe('the outbox entry', () => {
   it('of every write is told to the relay, and settled once', async () => {
-    const source = createTraceSource(connection, 'Webhook')
+    const source = createOutboxSource(connection, 'Webhook')
     await source.settle(await source.due(100))
     const before = wakes
     const { id, account_id } = await inserted()
     await store.addAudit(id, entry('webhook.tested', id))
     await store.remove(id, account_id, entry('webhook.deleted', id))
     expect(wakes - before).toBe(3)
-    const [trace, ...more] = await source.due(100)
+    const [left, ...more] = await source.due(100)
     expect(more).toEqual([])
-    expect(trace).toMatchObject({ id, account_id, events: [] })
-    expect(trace?.audit.map(({ type }) => type)).toEqual([
+    expect(left).toMatchObject({ id, account_id, events: [] })
+    expect(left?.audit.map(({ type }) => type)).toEqual([
       'webhook.created',
       'webhook.tested',
       'webhook.deleted',
     ])
-    await source.settle(trace === undefined ? [] : [trace])
+    await source.settle(left === undefined ? [] : [left])
     expect(await source.due(100)).toEqual([])
     expect(await store.find(id)).toMatchObject({ state: 'deleted', audit: [] })
   })

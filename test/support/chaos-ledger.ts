@@ -44,8 +44,8 @@ export async function readLedger(db: Db): Promise<Ledger> {
 }
 
 /**
- * What is still to be done: deliveries that are due or under way, traces that are not carried on yet. Deliveries are counted
- * first: from then on only a trace can make one, and a trace that was carried on between two counts made the trail longer.
+ * What is still to be done: deliveries that are due or under way, outbox entries that are not carried on yet. Deliveries are
+ * counted first: from then on only an outbox entry can make one, and one carried on between two counts made the trail longer.
  */
 async function openDuties(db: Db): Promise<string[]> {
   const open: string[] = []
@@ -53,8 +53,8 @@ async function openDuties(db: Db): Promise<string[]> {
   const deliveries = await db.collection('deliveries').countDocuments({ state: { $in: ['due', 'leased'] } })
   if (deliveries > 0) open.push(`${deliveries} deliveries`)
   for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
-    const traces = await db.collection(name).countDocuments({ relay: { $gt: '' } })
-    if (traces > 0) open.push(`${traces} traces in ${name}`)
+    const entries = await db.collection(name).countDocuments({ outbox_token: { $gt: '' } })
+    if (entries > 0) open.push(`${entries} outbox entries in ${name}`)
   }
   if ((await trailLength(db)) !== records) open.push('a trail that grows')
   return open

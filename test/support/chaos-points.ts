@@ -11,7 +11,8 @@ const changes = (command: Document): Document[] =>
 /** Updates that set the field, to this value if one is given. */
 export const sets = (field: string, value?: string) => (command: Document) =>
   changes(command).some(({ $set = {} }) => field in $set && (value === undefined || $set[field] === value))
-const settles = (command: Document): boolean => changes(command).some(({ $unset = {} }) => 'relay' in $unset)
+const settles = (command: Document): boolean =>
+  changes(command).some(({ $unset = {} }) => 'outbox_token' in $unset)
 const tellsOf = (kind: string) => (command: Document) =>
   Array.isArray(command.documents) &&
   command.documents.some(({ entry }: Document) => String(entry?.type).startsWith(kind))

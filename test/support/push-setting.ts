@@ -34,7 +34,7 @@ export async function usePushSetting(options: WorkerOptions = {}): Promise<PushS
       const input = { subscription: { endpoint, ...keys }, name }
       const device = await addPushDevice(worker.deps, user, input, '127.0.0.1')
       // The notice of it, to other browsers, is not what these tests look at.
-      const untold = { $set: { audit: [] }, $unset: { relay: 1 } } as const
+      const untold = { $set: { audit: [] }, $unset: { outbox_token: 1 } } as const
       await worker.stored('push_devices').updateOne({ _id: device.id }, untold)
       return Object.assign(browser, { deviceId: device.id })
     },

@@ -30,7 +30,7 @@ export interface BootstrapInput {
 
 const HOUR_SECONDS = 3600
 
-/** Another bootstrap can take a place that was just made free; the hourly limit bounds how often. */
+/** Another bootstrap can take a slot that was just made free; the hourly limit bounds how often. */
 const MAX_ATTEMPTS = 16
 
 /**
@@ -52,7 +52,7 @@ export async function startBootstrap(
   const owner = found !== undefined && isVouchedFor(found) ? found : undefined
   const bootstrap_id = `boot_${toBase64Url(deps.random.bytes(32))}`
   const bootstrap = build(deps, input, bootstrap_id, owner?.account_id)
-  return { bootstrap_id, bootstrap: await takePlace(deps, bootstrap, emailHash) }
+  return { bootstrap_id, bootstrap: await takeSlot(deps, bootstrap, emailHash) }
 }
 
 /** The two hashes of a `bootstrap_id` and an e-mail address have keys of their own: neither table helps with the other. */
@@ -94,11 +94,11 @@ function build(
 }
 
 /**
- * Inserts it at a free place of its e-mail address. With none free the oldest one waiting gives up its place: the newest is
+ * Inserts it in a free slot of its e-mail address. With none free the oldest one waiting gives up its slot: the newest is
  * the one whose code a person is looking at, and five an hour (interface, "Limits") must find room. The unique index on the
- * place holds the limit, whatever comes at once.
+ * slot holds the limit, whatever comes at once.
  */
-async function takePlace(deps: StartDeps, bootstrap: Bootstrap, emailHash: string): Promise<Bootstrap> {
+async function takeSlot(deps: StartDeps, bootstrap: Bootstrap, emailHash: string): Promise<Bootstrap> {
   const slots = Array.from({ length: PENDING_SLOTS }, (_, index) => `${emailHash}:${index}`)
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const holders = await deps.bootstraps.holders(slots)

@@ -8,13 +8,13 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import type { CardNews } from '../../store/cards.ts'
 import { quietPeople } from '../attention.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { Trace } from '../ports.ts'
+import type { OutboxEntry } from '../ports.ts'
 import { whomToPush } from '../push/follow-pushes.ts'
 
 type FollowDeps = Pick<FlowDeps, 'requests' | 'accounts' | 'users' | 'cards' | 'chats' | 'clock' | 'random'>
 
-/** What a trace must tell of to concern cards. */
-type RequestTrace = Pick<Trace, 'id' | 'events' | 'audit'>
+/** What an outbox entry must tell of to concern cards. */
+type RequestEntry = Pick<OutboxEntry, 'id' | 'events' | 'audit'>
 
 /** A card made with the request shows it as it was made; only these change what it shows. */
 const SHOWN: ReadonlySet<AuditType> = new Set([
@@ -26,32 +26,32 @@ const SHOWN: ReadonlySet<AuditType> = new Set([
 ])
 
 /**
- * Tells the cards of traces of requests: makes those of new ones, raises what the others should show, queues what is to be
- * said under them. Takes versions from the stored requests, never from the traces, calls no platform, and may be repeated
+ * Carries outbox entries of requests on to their cards: makes those of new ones, raises what the others should show, queues
+ * what is to be said under them. Takes versions from the stored requests, never from the entries, calls no platform, and may be repeated
  * and interrupted anywhere: cards are unique, versions only rise, replies have ids. Sandbox requests have no cards.
  * @returns whether there may be something to send
  */
-export async function followCards(deps: FollowDeps, traces: readonly RequestTrace[]): Promise<boolean> {
+export async function followCards(deps: FollowDeps, entries: readonly RequestEntry[]): Promise<boolean> {
   if (deps.chats.length === 0) return false
-  const telling = traces.filter((trace) => isMade(trace) || isShown(trace) || repliesOf(trace).length > 0)
+  const telling = entries.filter((entry) => isMade(entry) || isShown(entry) || repliesOf(entry).length > 0)
   if (telling.length === 0) return false
   const found = await deps.requests.findMany(telling.map(({ id }) => id))
   const live = new Map(found.filter(({ sandbox }) => !sandbox).map((request) => [request.id, request]))
-  const foundLive = telling.flatMap((trace) => {
-    const request = live.get(trace.id)
-    return request === undefined ? [] : [{ trace, request }]
+  const foundLive = telling.flatMap((entry) => {
+    const request = live.get(entry.id)
+    return request === undefined ? [] : [{ entry, request }]
   })
   const about = await Promise.all(
-    foundLive.map(async (one) => ({ ...one, quiet: await quietNow(deps, one.trace, one.request) })),
+    foundLive.map(async (one) => ({ ...one, quiet: await quietNow(deps, one.entry, one.request) })),
   )
   // No card asks about what is over already. A reminder also reaches approvers who had no chat when the request was made.
   const made = about.filter(
-    ({ trace, request }) => (isMade(trace) || isReminder(trace)) && request.status === 'pending',
+    ({ entry, request }) => (isMade(entry) || isReminder(entry)) && request.status === 'pending',
   )
   await deps.cards.insertNew(await addressCards(deps, made))
   const at = deps.clock.now()
-  const news = about.map(({ trace, request, quiet }) => ({
-    ...newsOf(trace, request, at),
+  const news = about.map(({ entry, request, quiet }) => ({
+    ...newsOf(entry, request, at),
     unreminded: [...quiet.keys()],
   }))
   await deps.cards.follow(news.filter(({ version, replies }) => version !== undefined || replies.length > 0))
@@ -61,7 +61,7 @@ export async function followCards(deps: FollowDeps, traces: readonly RequestTrac
 /** Towards whom the key was silent when it asked, or reminded, last: at another look the answer is the same. */
 async function quietNow(
   deps: FollowDeps,
-  { events }: RequestTrace,
+  { events }: RequestEntry,
   request: ApprovalRequest,
 ): Promise<ReadonlyMap<string, Date>> {
   const asking = events.filter(({ type }) => type === 'approval.created' || type === 'approval.reminded')
@@ -69,24 +69,24 @@ async function quietNow(
   return last === undefined ? new Map() : quietPeople(deps, request, last.created_at)
 }
 
-function newsOf(trace: RequestTrace, request: ApprovalRequest, at: Date): CardNews {
-  const version = isShown(trace) ? { version: request.version } : {}
-  return { request_id: request.id, ...version, replies: repliesOf(trace), at }
+function newsOf(entry: RequestEntry, request: ApprovalRequest, at: Date): CardNews {
+  const version = isShown(entry) ? { version: request.version } : {}
+  return { request_id: request.id, ...version, replies: repliesOf(entry), at }
 }
 
-function isMade({ events }: RequestTrace): boolean {
+function isMade({ events }: RequestEntry): boolean {
   return events.some(({ type }) => type === 'approval.created')
 }
 
-function isReminder({ events }: RequestTrace): boolean {
+function isReminder({ events }: RequestEntry): boolean {
   return events.some(({ type }) => type === 'approval.reminded')
 }
 
-function isShown({ audit }: RequestTrace): boolean {
+function isShown({ audit }: RequestEntry): boolean {
   return audit.some(({ type }) => SHOWN.has(type))
 }
 
-function repliesOf({ events }: RequestTrace): CardNews['replies'] {
+function repliesOf({ events }: RequestEntry): CardNews['replies'] {
   return events.flatMap((event): CardNews['replies'] => {
     if (event.type === 'approval.approved' || event.type === 'approval.rejected')
       return [{ id: event.id, kind: 'decided', at: event.created_at }]
@@ -109,10 +109,10 @@ type ConsentDeps = Pick<FlowDeps, 'bootstraps' | 'accounts' | 'cards' | 'chats' 
  */
 export async function followConsents(
   deps: ConsentDeps,
-  traces: readonly Pick<Trace, 'id' | 'account_id' | 'audit'>[],
+  entries: readonly Pick<OutboxEntry, 'id' | 'account_id' | 'audit'>[],
 ): Promise<boolean> {
   if (deps.chats.length === 0) return false
-  const telling = traces.filter(({ id, account_id }) => isId('bst', id) && account_id !== undefined)
+  const telling = entries.filter(({ id, account_id }) => isId('bst', id) && account_id !== undefined)
   const found = await Promise.all(telling.map(({ id }) => deps.bootstraps.find(id)))
   const about = found.filter((bootstrap) => bootstrap !== undefined)
   if (about.length === 0) return false
@@ -145,10 +145,10 @@ type NoticeDeps = Pick<FlowDeps, 'users' | 'cards' | 'chats' | 'clock' | 'random
  */
 export async function followNotices(
   deps: NoticeDeps,
-  traces: readonly Pick<Trace, 'audit'>[],
+  entries: readonly Pick<OutboxEntry, 'audit'>[],
 ): Promise<boolean> {
   if (deps.chats.length === 0) return false
-  const notices = traces.flatMap(({ audit }) => noticesIn(audit))
+  const notices = entries.flatMap(({ audit }) => noticesIn(audit))
   if (notices.length === 0) return false
   const platforms = new Set(deps.chats.map(({ platform }) => platform))
   const found = await deps.users.findMany([...new Set(notices.map(({ user_id }) => user_id))])

@@ -1,4 +1,4 @@
-import { type ChatLink, identityKey, type LinkedIdentity, laneOf } from '../../domain/chat.ts'
+import { type ChatLink, identityKey, type LinkedIdentity, recipientKey } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { User } from '../../domain/user.ts'
 import { waitingConsents } from '../bootstrap/review-consent.ts'
@@ -63,10 +63,10 @@ async function bringWhatWaits(
     const requested = await requests.pendingFor(await waiterFor(deps, person), MOST_CARDS)
     const waiting = [...requested, ...(await waitingConsents(deps, person))]
     if (waiting.length === 0) return
-    const lane = laneOf({ platform, recipient: { kind: 'approver', user_id: id } })
+    const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: id } })
     await cards.renew(
       waiting.map((each) => each.id),
-      lane,
+      recipient,
       clock.now(),
     )
   } catch (error) {

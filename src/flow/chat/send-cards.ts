@@ -1,4 +1,4 @@
-import { type Card, type CardAttempt, laneOf, type MessageRef } from '../../domain/chat.ts'
+import { type Card, type CardAttempt, type MessageRef, recipientKey } from '../../domain/chat.ts'
 import { cardStepAfter } from '../../domain/chat-retry.ts'
 import type { FactorNotice } from '../../domain/factor-notice.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
@@ -24,17 +24,17 @@ type SendDeps = Pick<
 >
 
 /**
- * Posts and edits cards that are due. One card per lane (recipient on a platform) at a time, so a slow recipient delays no
- * other one; a lane that the platform asked patience for is paused. Without platforms it does nothing.
+ * Posts and edits cards that are due. One card per recipient on a platform at a time, so a slow recipient delays no
+ * other one; a recipient whom the platform asked patience for is paused. Without platforms it does nothing.
  */
 export function createCardLoop(deps: SendDeps, limits: { total: number; leaseMs: number }): SendLoop {
   const platforms = new Map(deps.chats.map((chat) => [chat.platform, chat]))
   const attempting = { ...deps, lookup: createLookup(deps.clock) }
-  const lanes = createLanes(platforms.size === 0 ? 0 : limits.total)
+  const slots = createRecipientSlots(platforms.size === 0 ? 0 : limits.total)
   return createSendLoop(
     {
       name: { one: 'card', many: 'cards' },
-      slots: lanes,
+      slots,
       leaseMs: limits.leaseMs,
       claim: (query) => deps.cards.claim({ ...query, platforms: [...platforms.keys()] }),
       async attempt(claimed) {
@@ -44,7 +44,7 @@ export function createCardLoop(deps: SendDeps, limits: { total: number; leaseMs:
         const report = await (notice === undefined
           ? attemptCard(attempting, chat, claimed)
           : attemptNotice(attempting, chat, claimed, notice))
-        if (report?.patience) lanes.pause(claimed.record, report.next_at)
+        if (report?.patience) slots.pause(claimed.record, report.next_at)
         return report?.state === 'due' ? report.next_at : undefined
       },
     },
@@ -53,19 +53,19 @@ export function createCardLoop(deps: SendDeps, limits: { total: number; leaseMs:
 }
 
 /** Lanes that must wait: taken by an attempt, or paused. */
-function createLanes(total: number) {
+function createRecipientSlots(total: number) {
   const taken = new Set<string>()
   const paused = new Map<string, Date>()
   return {
     busy(now: Date) {
-      for (const [lane, until] of paused) if (until <= now) paused.delete(lane)
-      return { busyLanes: [...new Set([...taken, ...paused.keys()])] }
+      for (const [recipient, until] of paused) if (until <= now) paused.delete(recipient)
+      return { busyRecipients: [...new Set([...taken, ...paused.keys()])] }
     },
-    // One claim at a time: two on their way could bring two cards of one lane.
+    // One claim at a time: two on their way could bring two cards of one recipient.
     roomFor: (claims: number) => claims <= 1 && taken.size + claims <= total,
-    take: (card: Card) => void taken.add(laneOf(card)),
-    free: (card: Card) => void taken.delete(laneOf(card)),
-    pause: (card: Card, until: Date) => void paused.set(laneOf(card), until),
+    take: (card: Card) => void taken.add(recipientKey(card)),
+    free: (card: Card) => void taken.delete(recipientKey(card)),
+    pause: (card: Card, until: Date) => void paused.set(recipientKey(card), until),
   }
 }
 

@@ -136,19 +136,19 @@ async function claimInLanes(
   claimOne: () => Promise<boolean>,
   room: (more: number) => boolean,
 ): Promise<void> {
-  const lanes: Promise<unknown>[] = []
+  const workers: Promise<unknown>[] = []
   const failures: unknown[] = []
   let found = 0
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     while (room(1) && (await claimOne())) {
       found += 1
       if (found > 1 && room(2)) open()
     }
   }
-  const open = (): void => void lanes.push(lane().catch((error: unknown) => failures.push(error)))
+  const open = (): void => void workers.push(worker().catch((error: unknown) => failures.push(error)))
   open()
   // Grows while it is walked.
-  for (const running of lanes) await running
+  for (const running of workers) await running
   if (failures.length > 0) throw failures[0]
 }
 

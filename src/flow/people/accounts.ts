@@ -53,7 +53,7 @@ function openTo(
 }
 
 /** Where a person is something, and where they are asked to be. */
-export interface Places {
+export interface Memberships {
   accounts: Access[]
   /** The latest first. */
   invitations: { account: Account; member: Member }[]
@@ -63,7 +63,7 @@ export interface Places {
 const MOST_INVITATIONS = 50
 
 /** Both by one look at the store. */
-export async function placesOf(deps: Pick<FlowDeps, 'accounts'>, person: User): Promise<Places> {
+export async function membershipsOf(deps: Pick<FlowDeps, 'accounts'>, person: User): Promise<Memberships> {
   const found = await deps.accounts.ofPerson(person.id)
   const invitations = found
     .flatMap((account) =>

@@ -7,15 +7,15 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import { standsIn } from '../../domain/user.ts'
 import { quietPeople } from '../attention.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { Trace } from '../ports.ts'
+import type { OutboxEntry } from '../ports.ts'
 
 type FollowDeps = Pick<
   FlowDeps,
   'requests' | 'bootstraps' | 'accounts' | 'users' | 'pushes' | 'pushDevices' | 'clock' | 'random'
 >
 
-/** What a trace must tell of to concern a browser. */
-type PushTrace = Pick<Trace, 'id' | 'account_id' | 'events' | 'audit'>
+/** What an outbox entry must tell of to concern a browser. */
+type PushEntry = Pick<OutboxEntry, 'id' | 'account_id' | 'events' | 'audit'>
 
 /** A notification for some people. */
 interface News {
@@ -34,16 +34,16 @@ interface News {
 const DAY_MS = 86_400_000
 
 /**
- * Makes the pushes that traces ask for: a request that waits, a reminder, an agent that asks for a key, a change of
+ * Makes the pushes that outbox entries ask for: a request that waits, a reminder, an agent that asks for a key, a change of
  * a person's factors. Sends nothing itself, and may be repeated and interrupted anywhere: pushes are unique per event and browser.
  * Dry-runs, what is over, and keys that are silent towards a person push nothing.
  * @returns whether there may be something to send
  */
-export async function followPushes(deps: FollowDeps, traces: readonly PushTrace[]): Promise<boolean> {
+export async function followPushes(deps: FollowDeps, entries: readonly PushEntry[]): Promise<boolean> {
   const news = [
-    ...(await newsOfRequests(deps, traces)),
-    ...(await newsOfConsents(deps, traces)),
-    ...newsOfFactors(deps, traces),
+    ...(await newsOfRequests(deps, entries)),
+    ...(await newsOfConsents(deps, entries)),
+    ...newsOfFactors(deps, entries),
   ]
   const people = [...new Set(news.flatMap((one) => one.people))]
   if (people.length === 0) return false
@@ -61,8 +61,8 @@ async function pushesOf(deps: FollowDeps, news: News, devices: readonly PushDevi
   return theirs.filter(({ user_id }) => !silent?.has(user_id)).map((device) => newPush(deps, device, news))
 }
 
-async function newsOfRequests(deps: FollowDeps, traces: readonly PushTrace[]): Promise<News[]> {
-  const asking = traces.filter(({ events }) => events.some(({ type }) => KINDS[type] !== undefined))
+async function newsOfRequests(deps: FollowDeps, entries: readonly PushEntry[]): Promise<News[]> {
+  const asking = entries.filter(({ events }) => events.some(({ type }) => KINDS[type] !== undefined))
   if (asking.length === 0) return []
   const found = await deps.requests.findMany(asking.map(({ id }) => id))
   const waiting = new Map(found.filter(isAsked).map((request) => [request.id, request]))
@@ -87,7 +87,7 @@ function isAsked({ status, sandbox }: ApprovalRequest): boolean {
 async function newsOfRequest(
   deps: FollowDeps,
   request: ApprovalRequest,
-  events: PushTrace['events'],
+  events: PushEntry['events'],
 ): Promise<News[]> {
   const { id: request_id, account_id, expires_at } = request
   const news = events.map(async (event): Promise<News[]> => {
@@ -108,8 +108,8 @@ async function newsOfRequest(
   return (await Promise.all(news)).flat()
 }
 
-async function newsOfConsents(deps: FollowDeps, traces: readonly PushTrace[]): Promise<News[]> {
-  const news = traces.map(async ({ id, account_id, audit }): Promise<News[]> => {
+async function newsOfConsents(deps: FollowDeps, entries: readonly PushEntry[]): Promise<News[]> {
+  const news = entries.map(async ({ id, account_id, audit }): Promise<News[]> => {
     const asked = audit.find(({ type }) => type === 'bootstrap.requested')
     if (!isId('bst', id) || asked === undefined || account_id === undefined) return []
     const bootstrap = await deps.bootstraps.find(id)
@@ -122,9 +122,9 @@ async function newsOfConsents(deps: FollowDeps, traces: readonly PushTrace[]): P
   return (await Promise.all(news)).flat()
 }
 
-function newsOfFactors({ clock }: FollowDeps, traces: readonly PushTrace[]): News[] {
+function newsOfFactors({ clock }: FollowDeps, entries: readonly PushEntry[]): News[] {
   const expires_at = new Date(clock.now().getTime() + NOTICE_PUSH_DAYS * DAY_MS)
-  return traces.flatMap(({ audit }) =>
+  return entries.flatMap(({ audit }) =>
     noticesIn(audit).map(({ user_id, event_id, subject, notice }) => {
       const about = { kind: 'notice', notice } as const
       return { event_id, about, expires_at, people: [user_id], except: subject }

@@ -3,7 +3,7 @@ import { invalidField, refusal } from '../../domain/errors.ts'
 import { buildEvent, type EventType } from '../../domain/event.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
-import { deliveryTo } from '../delivery/relay-traces.ts'
+import { deliveryTo } from '../delivery/relay.ts'
 import { attemptDelivery } from '../delivery/send-deliveries.ts'
 import type { FlowDeps } from '../deps.ts'
 

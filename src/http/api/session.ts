@@ -160,7 +160,7 @@ export function presentSession(
 }
 
 /** Where the signed-in person may look, and what they are asked to join. */
-export function presentPlaces(
+export function presentMemberships(
   {
     accounts,
     invitations,

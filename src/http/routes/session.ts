@@ -1,5 +1,5 @@
 import { type RequestHandler, Router } from 'express'
-import { placesOf } from '../../flow/people/accounts.ts'
+import { membershipsOf } from '../../flow/people/accounts.ts'
 import { standInOf } from '../../flow/people/delegates.ts'
 import {
   enrollWithPasskey,
@@ -39,7 +39,7 @@ import {
   type ownSessionsAnswer,
   passkeySignInBody,
   presentGrant,
-  presentPlaces,
+  presentMemberships,
   presentSession,
   presentUser,
   type sessionAnswer,
@@ -78,11 +78,11 @@ export function sessionRoutes(deps: HttpDeps): Router {
 function current(deps: HttpDeps): Handler<typeof currentSessionAnswer> {
   return async (_request, response) => {
     const { session, user } = sessionOf(response)
-    const [standIn, places] = await Promise.all([standInOf(deps, user), placesOf(deps, user)])
+    const [standIn, memberships] = await Promise.all([standInOf(deps, user), membershipsOf(deps, user)])
     response.json({
       user: presentUser(user, standIn),
       expires_at: session.expires_at.toISOString(),
-      ...presentPlaces(places, user.id),
+      ...presentMemberships(memberships, user.id),
     })
   }
 }

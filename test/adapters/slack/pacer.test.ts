@@ -79,7 +79,7 @@ it('holds nobody longer than allowed, and has those sent away come again one aft
 
 it('asks nothing of a method that Slack wants to rest, and other methods and workspaces go on', async () => {
   const pacer = createSlackPacer(QUICK)
-  pacer.rest(postTo('D1'), 30)
+  pacer.pause(postTo('D1'), 30)
   expect(await turns(pacer, [postTo('D2')], 5_000)).toEqual(['in 30 s'])
   expect(Number((await turns(pacer, [EDIT], 5_000))[0])).toBeLessThan(1_000)
   expect(Number((await turns(pacer, [postTo('D2', 'T2')], 5_000))[0])).toBeLessThan(1_000)
@@ -89,13 +89,13 @@ it('lets who waits for a turn notice that a rest has begun meanwhile', async () 
   const pacer = createSlackPacer(QUICK)
   await pacer.turn(postTo('D1'), performance.now() + 1_000)
   const waiting = turns(pacer, [postTo('D1')], 200)
-  pacer.rest(postTo('D9'), 20)
+  pacer.pause(postTo('D9'), 20)
   expect(await waiting).toEqual(['in 20 s'])
 })
 
 it('is parked for an hour at most, whatever Slack asks for', async () => {
   const pacer = createSlackPacer(QUICK)
-  pacer.rest(EDIT, 1e9)
+  pacer.pause(EDIT, 1e9)
   const turn = await pacer.turn(EDIT, performance.now())
   expect('again_s' in turn ? turn.again_s : expect.unreachable()).toBeLessThanOrEqual(3600)
 })

@@ -68,7 +68,7 @@ async function askAndDecide({ workers, requester, people }: ManySetting, count: 
   const asked = performance.now()
   await Promise.all(ids.map((id) => vote({ worker }, id, person, 'approved')))
   await waitUntil(async () => {
-    expect(await worker.stored('requests').countDocuments({ relay: { $gt: '' } })).toBe(0)
+    expect(await worker.stored('requests').countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
     expect(await worker.stored('cards').countDocuments({ state: { $ne: 'idle' } })).toBe(0)
   })
   return [asked - started, performance.now() - asked].map(Math.round)

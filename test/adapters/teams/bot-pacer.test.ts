@@ -58,8 +58,8 @@ describe('turns in one conversation', () => {
 describe('a conversation in which Teams refused a call for thirty seconds', () => {
   it('has no turn before they are over, and others go on', () => {
     const pacer = createTeamsPacer()
-    pacer.rest('a', 30, 0)
-    pacer.rest('a', 5, 0)
+    pacer.pause('a', 30, 0)
+    pacer.pause('a', 5, 0)
     expect(pacer.take('a', 1_000, 4_000)).toEqual({ at: 30_000, taken: false })
     expect(pacer.take('b', 1_000, 0)).toEqual({ at: 1_000, taken: true })
     expect(pacer.take('a', 30_000, 0)).toEqual({ at: 30_000, taken: true })
@@ -67,11 +67,11 @@ describe('a conversation in which Teams refused a call for thirty seconds', () =
 
   it('keeps its rest however many others rested meanwhile', () => {
     const pacer = createTeamsPacer()
-    for (let n = 0; n < 2_000; n += 1) pacer.rest(`other ${n}`, 1, 0)
-    pacer.rest('a', 30, 0)
-    pacer.rest('b', 1, 2_000)
-    expect(pacer.restsUntil('a')).toBe(30_000)
-    expect(pacer.restsUntil('other 1')).toBeLessThan(0)
+    for (let n = 0; n < 2_000; n += 1) pacer.pause(`other ${n}`, 1, 0)
+    pacer.pause('a', 30, 0)
+    pacer.pause('b', 1, 2_000)
+    expect(pacer.pausedUntil('a')).toBe(30_000)
+    expect(pacer.pausedUntil('other 1')).toBeLessThan(0)
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { BotCalls, BotPlace } from '../../../adapters/teams/bot-port.ts'
+import type { BotCalls, BotConversation } from '../../../adapters/teams/bot-port.ts'
 import { paceCalls } from '../../../adapters/teams/paced-calls.ts'
 import type { ChatOutcome } from '../../../src/flow/ports.ts'
 
@@ -18,7 +18,7 @@ const PATIENCE: ChatOutcome<never> = {
   duration_ms: 1,
 }
 
-const place = (conversation_id: string): BotPlace => ({
+const conversation = (conversation_id: string): BotConversation => ({
   kind: 'person',
   service_url: 'https://smba.trafficmanager.net/emea/',
   conversation_id,
@@ -49,10 +49,10 @@ function impatient() {
 
 it('asks nothing of a conversation that Teams wants to rest, and others go on', async () => {
   const { asked, paced } = impatient()
-  expect(await paced.post(place('a:1'), MESSAGE)).toEqual(PATIENCE)
+  expect(await paced.post(conversation('a:1'), MESSAGE)).toEqual(PATIENCE)
   for (const again of [
-    await paced.post(place('a:1'), MESSAGE),
-    await paced.update(place('a:1;messageid=7'), '7', MESSAGE),
+    await paced.post(conversation('a:1'), MESSAGE),
+    await paced.update(conversation('a:1;messageid=7'), '7', MESSAGE),
   ]) {
     expect(again).toEqual({
       ok: false,
@@ -62,13 +62,13 @@ it('asks nothing of a conversation that Teams wants to rest, and others go on', 
       duration_ms: 0,
     })
   }
-  expect(await paced.post(place('a:2'), MESSAGE)).toMatchObject({ ok: true })
+  expect(await paced.post(conversation('a:2'), MESSAGE)).toMatchObject({ ok: true })
   expect(asked).toEqual(['a:1', 'a:2'])
 })
 
 it('sends away who waited for a turn while the rest began', async () => {
   const { asked, paced } = impatient()
-  const answers = await Promise.all(Array.from({ length: 9 }, () => paced.post(place('a:1'), MESSAGE)))
+  const answers = await Promise.all(Array.from({ length: 9 }, () => paced.post(conversation('a:1'), MESSAGE)))
   expect(asked).toHaveLength(7)
   const sentAway = answers.flatMap((answer) => (!answer.ok && answer.code === 'own_pace' ? [answer] : []))
   expect(sentAway).toMatchObject([{ outcome: 'rate_limited' }, { outcome: 'rate_limited' }])

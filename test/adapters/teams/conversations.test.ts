@@ -5,7 +5,7 @@ import { usePeopleStores } from '../../support/people-stores.ts'
 
 const stores = usePeopleStores()
 const TENANT = '99999999-8888-4777-8666-555555555555'
-const PLACE = {
+const CONVERSATION = {
   kind: 'person',
   service_url: 'https://smba.trafficmanager.net/teams/',
   conversation_id: 'a:1',
@@ -16,7 +16,7 @@ async function somebodyWhoWrote(user: string) {
   const store = createChatConversationStore(stores().connection)
   const settings = { tenantId: TENANT, serviceHosts: [] }
   const conversations = createConversations(settings, store, { now: () => new Date() })
-  const source = { place: PLACE, activity_id: '1', user }
+  const source = { conversation: CONVERSATION, activity_id: '1', user }
   const met = await conversations.meet(source)
   if (met === undefined) throw new Error('not met')
   return { conversations, source, met, known: () => store.find('teams', TENANT, user) }

@@ -52,7 +52,7 @@ it('T86: the trail tells of every link, unlinking and channel, and of none too m
     'chat.unlinked',
   ])
   // What is in the trail is taken out of its document a moment later.
-  const untold = { _id: accountId, audit: [], relay: { $exists: false } }
+  const untold = { _id: accountId, audit: [], outbox_token: { $exists: false } }
   await expect.poll(() => stored(service, 'accounts').countDocuments(untold)).toBe(1)
   const found = await service.composition.deps.accounts.find(accountId)
   expect(Object.keys(found ?? {})).not.toContain('audit')

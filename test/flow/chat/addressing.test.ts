@@ -160,7 +160,7 @@ it('tries again when the platform could not be asked where somebody is, instead 
   ])
 })
 
-it('leaves a trace of who was sent a card and who could not be, never of where on the platform they are', async () => {
+it('records who was sent a card and who could not be, never of where on the platform they are', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, requester, people } = setting
   chat.members.delete(people[1]?.email ?? expect.unreachable())

@@ -104,12 +104,12 @@ export async function untilAtRest({ deps }: Pick<Worker, 'deps'>, request: strin
     const states = found.map(({ state }) => state)
     expect(states.filter((state) => state === 'idle' || state === 'unreachable')).toHaveLength(cards)
     const stored = await deps.requests.find(request)
-    const traced = await deps.cards.ofRequest(request)
+    const carried = await deps.cards.ofRequest(request)
     // Whatever the request leaves behind has reached its cards.
     expect(stored?.outbox).toEqual([])
     expect(stored?.audit).toEqual([])
-    expect(traced.map(({ news }) => news)).toEqual(found.map(({ news }) => news))
-    expect(traced.every(({ state }) => state === 'idle' || state === 'unreachable')).toBe(true)
+    expect(carried.map(({ news }) => news)).toEqual(found.map(({ news }) => news))
+    expect(carried.every(({ state }) => state === 'idle' || state === 'unreachable')).toBe(true)
   })
 }
 

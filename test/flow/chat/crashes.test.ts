@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import { attemptCard } from '../../../src/flow/chat/send-cards.ts'
-import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
+import { createRelay } from '../../../src/flow/delivery/relay.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
@@ -12,7 +12,7 @@ const nobody = { deliveries: () => undefined, cards: () => undefined, pushes: ()
 async function claimNext({ worker: { deps } }: CardSetting) {
   const now = deps.clock.now()
   const leaseEnds = new Date(now.getTime() + 60_000)
-  const claimed = await deps.cards.claim({ now, leaseEnds, platforms: ['slack'], busyLanes: [] })
+  const claimed = await deps.cards.claim({ now, leaseEnds, platforms: ['slack'], busyRecipients: [] })
   return claimed ?? expect.unreachable()
 }
 
@@ -62,12 +62,12 @@ it('carries on after a restart what was left before it: cards not made, not post
   expect(nowShown(chat.one('U1', unmade))?.status.kind).toBe('pending')
 })
 
-it('makes and tells the same cards however often a trace is carried on', async () => {
+it('makes and tells the same cards however often an outbox entry is carried on', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, requester, people } = setting
   const id = await requester.request()
-  const broken = { ...worker.deps, sources: worker.deps.sources.map((source) => ({ ...source })) }
-  for (const source of broken.sources) source.settle = () => Promise.reject(new Error('killed'))
+  const broken = { ...worker.deps, outbox: worker.deps.outbox.map((source) => ({ ...source })) }
+  for (const source of broken.outbox) source.settle = () => Promise.reject(new Error('killed'))
   for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, nobody).run()).rejects.toThrow('killed')
   const [first, ...rest] = await worker.deps.cards.ofRequest(id)
   expect(rest).toHaveLength(1)

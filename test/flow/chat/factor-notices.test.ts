@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditType } from '../../../src/domain/audit.ts'
 import type { User } from '../../../src/domain/user.ts'
-import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
+import { createRelay } from '../../../src/flow/delivery/relay.ts'
 import { personAudit } from '../../../src/flow/people/person.ts'
 import { addPushDevice } from '../../../src/flow/push/manage-devices.ts'
 import { newRequester, useWorker } from '../../jobs/worker.ts'
@@ -50,7 +50,7 @@ async function notified() {
   const browser = push.subscribe(worker.deps.pushKey.current().public_key)
   const { endpoint, keys } = browser.subscription
   await addPushDevice(worker.deps, user, { subscription: { endpoint, ...keys }, name: 'b' }, '203.0.113.1')
-  await worker.stored('push_devices').updateMany({}, { $unset: { relay: 1 } })
+  await worker.stored('push_devices').updateMany({}, { $unset: { outbox_token: 1 } })
   return { worker, slack, teams, push, browser, user }
 }
 
@@ -114,7 +114,7 @@ describe('T34: a change of factors', () => {
     const nobody = { deliveries: () => undefined, cards: () => undefined, pushes: () => undefined }
     const before = await worker.stored('users').findOne({ _id: user.id })
     await createRelay(worker.deps, nobody).run()
-    const again = { relay: before?.relay, audit: before?.audit }
+    const again = { outbox_token: before?.outbox_token, audit: before?.audit }
     await worker.stored('users').updateOne({ _id: user.id }, { $set: again })
     const work = await worker.start()
     await work.relay.run()
@@ -159,7 +159,7 @@ describe('T34: a change of factors', () => {
     const types = ['user.enrolled', 'factor.passkey_added'] as const
     const entries = types.map((type) => personAudit(fixed, type, user, { address: '203.0.113.7' }))
     await worker.stored('users').updateOne({ _id: user.id }, {
-      $set: { relay: entries[1]?.eid },
+      $set: { outbox_token: entries[1]?.eid },
       $push: { audit: { $each: entries } },
     } as object)
     await worker.start()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
+import { createRelay } from '../../../src/flow/delivery/relay.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import type { AuditTrail } from '../../../src/flow/ports.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 
 const count = (name: string, filter = {}) => stored(service, name).countDocuments(filter)
-const waiting = () => count('requests', { relay: { $exists: true } })
+const waiting = () => count('requests', { outbox_token: { $exists: true } })
 
 /** Decided requests with a callback, as the deciding write leaves them. */
 async function decided(n: number): Promise<string[]> {
@@ -36,12 +36,12 @@ async function decided(n: number): Promise<string[]> {
 async function manyDecided(n: number): Promise<void> {
   const [id] = await decided(1)
   const requests = stored(service, 'requests')
-  const { _id, callback, relay, ...rest } =
+  const { _id, callback, outbox_token, ...rest } =
     (await requests.findOne({ _id: String(id) })) ?? expect.unreachable()
   const copies = Array.from({ length: n - 1 }, (_, copy) => ({
     ...rest,
     _id: `req_${String(copy).padStart(26, '0')}`,
-    relay: `evt_${String(copy).padStart(26, '0')}`,
+    outbox_token: `evt_${String(copy).padStart(26, '0')}`,
     audit: [{ ...Object([rest.audit].flat()[0]), eid: `evt_${String(copy).padStart(26, '0')}` }],
     outbox: [],
     callback: { ...Object(callback), event_id: `evt_c${copy}`, delivery_id: `dlv_${copy}` },
@@ -69,7 +69,7 @@ describe('B2: what cannot be carried on stands in nobody’s way', () => {
     expect(await count('audit_log', { 'entry.type': 'approval.approved' })).toBe(1)
   })
 
-  it('leaves a trace that makes no sense, tells which, and carries on all others of every collection', async () => {
+  it('leaves an outbox entry that makes no sense, tells which, and carries on all others of every collection', async () => {
     const [bad, good] = await decided(2)
     await stored(service, 'requests').updateOne({ _id: String(bad) }, { $unset: { 'audit.0.actor': 1 } })
     await service.composition.deps.audit.append({
@@ -80,10 +80,10 @@ describe('B2: what cannot be carried on stands in nobody’s way', () => {
       subject: 'usr_x',
     })
     await relayWith().run()
-    expect(await count('requests', { _id: String(good), relay: { $exists: true } })).toBe(0)
+    expect(await count('requests', { _id: String(good), outbox_token: { $exists: true } })).toBe(0)
     expect(await count('audit_inbox')).toBe(0)
     expect(await count('deliveries')).toBe(2)
-    expect(await count('requests', { _id: String(bad), relay: { $exists: true } })).toBe(1)
+    expect(await count('requests', { _id: String(bad), outbox_token: { $exists: true } })).toBe(1)
     expect(service.logged).toContainEqual(
       expect.objectContaining({
         level: 'error',

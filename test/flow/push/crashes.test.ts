@@ -1,6 +1,6 @@
 import { createECDH } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createRelay } from '../../../src/flow/delivery/relay-traces.ts'
+import { createRelay } from '../../../src/flow/delivery/relay.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
@@ -39,7 +39,7 @@ describe('a process that dies', () => {
       .stored('requests')
       .updateOne(
         { _id: id },
-        { $set: { relay: before?.relay, outbox: before?.outbox, audit: before?.audit } },
+        { $set: { outbox_token: before?.outbox_token, outbox: before?.outbox, audit: before?.audit } },
       )
     await Promise.all([createRelay(worker.deps, NOBODY).run(), createRelay(worker.deps, NOBODY).run()])
     expect(await statesOf(setting)).toEqual(['due'])

@@ -178,7 +178,7 @@ describe('searching', () => {
   it('pages through many, and looks at so many only for one page', async () => {
     const setting = await freshOwner()
     const sample = Object(await stored(service, 'requests').findOne({ _id: await ask(setting) }))
-    const { relay: _, audit, outbox, ...plain } = sample
+    const { outbox_token: _, audit, outbox, ...plain } = sample
     const copies = Array.from({ length: 1_203 }, (_unused, index) => ({
       ...plain,
       audit: audit.slice(0, 0),

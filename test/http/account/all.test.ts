@@ -98,7 +98,7 @@ describe('GET /api/v1/account', () => {
 })
 
 describe('PATCH /api/v1/account', () => {
-  it('gives the account another name, for requests made from now on, and leaves a trace', async () => {
+  it('gives the account another name, for requests made from now on, and records it', async () => {
     const before = await ask(setting)
     const answer = await setting.owner.browser.patch(PATH, { name: '  Acme Payments ' })
     expect(expectStatus(answer, 200)).toMatchObject({ id: accountId, name: 'Acme Payments', role: 'owner' })

@@ -137,7 +137,7 @@ describe('the callback of a request', () => {
       .poll(() => stored(service, 'requests').findOne({ _id: id }))
       .toMatchObject({ audit: [], outbox: [] })
     const document = await stored(service, 'requests').findOne({ _id: id })
-    expect(document).not.toHaveProperty('relay')
+    expect(document).not.toHaveProperty('outbox_token')
     expect(Object(document).callback).toEqual({
       state: 'handed',
       url: receiver.url('/light'),

@@ -71,7 +71,7 @@ describe('an approval', () => {
         actor: { kind: 'api_key', id: caller.keyId, address: '127.0.0.1' },
       },
     ])
-    expect(document).toMatchObject({ version: 3, relay: Object(document?.audit).at(3).eid })
+    expect(document).toMatchObject({ version: 3, outbox_token: Object(document?.audit).at(3).eid })
     expect((await service.composition.deps.requests.find(id))?.outbox).toEqual(events)
   })
 

@@ -74,7 +74,7 @@ describe('a stream of the inbox', () => {
     const old = await caller.createdId()
     const stream = await watchInbox(service, await tokenOf(caller))
     const sample = await stored(service, 'requests').findOne({ _id: old })
-    const { relay: _, ...plain } = Object(sample)
+    const { outbox_token: _, ...plain } = Object(sample)
     await Promise.all([
       stored(service, 'requests').insertOne({
         ...plain,

@@ -70,7 +70,7 @@ describe('GET /api/v1/me/sessions', () => {
     const person = await enrolWithPasskey(service, 'many@example.com')
     const [own] = await listed(person)
     const sample = await stored(service, 'sessions').findOne({ _id: String(own?.id) })
-    const { relay: _, ...plain } = Object(sample)
+    const { outbox_token: _, ...plain } = Object(sample)
     const later = Array.from({ length: 120 }, (_unused, index) => ({
       ...plain,
       _id: `ses_${String(index).padStart(26, '0')}`,

@@ -62,7 +62,7 @@ describe('201', () => {
   it('T58: ignores everything else that is posted', async () => {
     const { user, create } = await newWebhookOwner(service)
     const forged = { id: 'whk_x', account_id: 'acc_x', state: 'deleted', secret: 'a', sealed_secret: 'b' }
-    const { status, body } = await create({ url: URL_1, ...forged, host: 'elsewhere', relay: 'evt_x' })
+    const { status, body } = await create({ url: URL_1, ...forged, host: 'elsewhere', outbox_token: 'evt_x' })
     expect(status).toBe(201)
     const document = await stored(service, 'webhooks').findOne({ _id: Object(body.webhook).id })
     expect(document).toMatchObject({
@@ -71,7 +71,7 @@ describe('201', () => {
       state: 'active',
       sealed_secret: expect.stringMatching(/^v1\./),
     })
-    expect(document?.relay).not.toBe('evt_x')
+    expect(document?.outbox_token).not.toBe('evt_x')
   })
 
   it('leaves webhook.created in its own document, with who did it', async () => {
@@ -165,7 +165,7 @@ describe('200', () => {
     expect(types(document)).toEqual(['webhook.created', 'webhook.rotated', 'webhook.deleted'])
   })
 
-  it('switches on what a 410 switched off; what is on stays on and leaves no trace', async () => {
+  it('switches on what a 410 switched off; what is on stays on and records nothing', async () => {
     const { made, call } = await newWebhookOwner(service)
     const { id, path } = await made(URL_1)
     const before = await call('POST', `${path}/enable`)

@@ -12,15 +12,15 @@ async function askMany(requester: Requester, count: number) {
   return { made: asked.length - refused.length, refused }
 }
 
-/** Leaves room for so many before the owner: the other places hold pending requests, written past the verb. */
+/** Leaves room for so many before the owner: the other reservations hold pending requests, written past the verb. */
 async function leaveRoom(worker: Worker, requester: Requester, room: number): Promise<void> {
   const sample = await worker.stored('requests').findOne({ _id: await requester.request() })
   const ids = Array.from({ length: MOST_PENDING - room - 1 }, (_, n) => `req_${String(n).padStart(26, '0')}`)
-  const copies = ids.map((_id) => ({ ...sample, _id, outbox: [], audit: [], relay: undefined }))
+  const copies = ids.map((_id) => ({ ...sample, _id, outbox: [], audit: [], outbox_token: undefined }))
   await worker.stored('requests').insertMany(copies, { ignoreUndefined: true })
   const held = ids.map((id) => ({ id, at: new Date() }))
   const name = `${requester.account.id}:${requester.user.id}`
-  await worker.stored('places').updateOne({ _id: name }, { $push: { held: { $each: held } } } as object)
+  await worker.stored('reservations').updateOne({ _id: name }, { $push: { held: { $each: held } } } as object)
 }
 
 describe('T24: pending requests before one approver', () => {
@@ -71,7 +71,7 @@ describe('T24: pending requests before one approver', () => {
     expect(await askMany(other, 3)).toMatchObject({ made: 3 })
     expect(await askMany(sandbox, 3)).toMatchObject({ made: 3 })
     expect(
-      await worker.stored('places').findOne({ _id: `${sandbox.account.id}:${sandbox.user.id}` }),
+      await worker.stored('reservations').findOne({ _id: `${sandbox.account.id}:${sandbox.user.id}` }),
     ).toBeNull()
     const own = { ...policy, approvers: [other.user.id] }
     await worker
@@ -83,7 +83,7 @@ describe('T24: pending requests before one approver', () => {
     expect(await askMany(requester, 2)).toMatchObject({ made: 2 })
   })
 
-  it('give places back to nobody who took none: a request refused for one approver holds none before the others', async () => {
+  it('give reservations back to nobody who took none: a request refused for one approver holds none before the others', async () => {
     const worker = await useWorker()
     const [requester, second] = [await newRequester(worker), await newRequester(worker)]
     await leaveRoom(worker, requester, 0)
@@ -96,17 +96,21 @@ describe('T24: pending requests before one approver', () => {
     const members = asMembers([second.user.id])
     await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { policy, members } })
     expect(await askMany(requester, 2)).toMatchObject({ made: 0 })
-    const places = await worker.stored('places').findOne({ _id: `${requester.account.id}:${second.user.id}` })
-    expect(places?.held).toEqual([])
+    const reservations = await worker
+      .stored('reservations')
+      .findOne({ _id: `${requester.account.id}:${second.user.id}` })
+    expect(reservations?.held).toEqual([])
   })
 
-  it('a place of an attempt that died before its request was made is free after a minute', async () => {
+  it('a reservation of an attempt that died before its request was made is free after a minute', async () => {
     const worker = await useWorker()
     const requester = await newRequester(worker)
     await leaveRoom(worker, requester, 2)
     const name = `${requester.account.id}:${requester.user.id}`
     const dead = [-61_000, -30_000].map((ms, n) => ({ id: `req_dead${n}`, at: new Date(Date.now() + ms) }))
-    await worker.stored('places').updateOne({ _id: name }, { $push: { held: { $each: dead } } } as object)
+    await worker
+      .stored('reservations')
+      .updateOne({ _id: name }, { $push: { held: { $each: dead } } } as object)
     expect(await askMany(requester, 3)).toMatchObject({ made: 1 })
   })
 })

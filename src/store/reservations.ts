@@ -2,16 +2,16 @@ import mongoose, { Schema } from 'mongoose'
 import { MOST_PENDING } from '../domain/attention.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 
-/** A request that holds one of the places before an approver. */
-interface HeldPlace {
+/** A request that has reserved some of an approver's attention. */
+interface Reservation {
   id: string
   at: Date
 }
 
-interface PlaceDocument {
+interface ReservationDocument {
   /** `<account>:<approver>` */
   _id: string
-  held: HeldPlace[]
+  held: Reservation[]
 }
 
 const part = { _id: false, id: false, strict: 'throw' } as const
@@ -20,22 +20,22 @@ const heldFields = new Schema(
   part,
 )
 
-const placeSchema = new Schema<PlaceDocument>(
+const reservationSchema = new Schema<ReservationDocument>(
   { _id: { type: String, required: true }, held: { type: [heldFields], required: true } },
   STRICT_SCHEMA,
 )
 
-export type PlaceStore = ReturnType<typeof createPlaceStore>
+export type ReservationStore = ReturnType<typeof createReservationStore>
 
 /**
- * Places of pending requests, for each account and approver `MOST_PENDING` (T24), on mongoose: one document for each account and
+ * Reservations of pending requests, for each account and approver `MOST_PENDING` (T24), on mongoose: one document for each account and
  * approver, which holds the requests that have one.
  */
-export function createPlaceStore(connection: StoreConnection) {
-  const model = connection.model<PlaceDocument>('Place', placeSchema, 'places')
+export function createReservationStore(connection: StoreConnection) {
+  const model = connection.model<ReservationDocument>('Reservation', reservationSchema, 'reservations')
   const nameOf = (accountId: string, userId: string) => `${accountId}:${userId}`
   return {
-    /** Takes a place, in one conditional write; a request that holds one keeps it. @returns false when all are taken */
+    /** Takes a reservation, in one conditional write; a request that holds one keeps it. @returns false when all are taken */
     async take(accountId: string, userId: string, requestId: string, at: Date): Promise<boolean> {
       const _id = nameOf(accountId, userId)
       const room = {
@@ -44,17 +44,17 @@ export function createPlaceStore(connection: StoreConnection) {
         'held.id': mongoose.trusted({ $ne: requestId }),
       }
       const push = { $push: { held: { id: requestId, at } } }
-      // A full list and a request that holds a place do not match either: the upsert then runs into the `_id`. So do two
+      // A full list and a request that holds a reservation do not match either: the upsert then runs into the `_id`. So do two
       // first requests at once; the second try meets the list that the other one made.
       const take = () => model.updateOne(room, push, { upsert: true })
       if ((await unlessTaken(take)) || (await unlessTaken(take))) return true
       return (await model.countDocuments({ _id, 'held.id': requestId })) > 0
     },
-    async held(accountId: string, userId: string): Promise<HeldPlace[]> {
-      const found = await model.findById(nameOf(accountId, userId)).lean<PlaceDocument>()
+    async held(accountId: string, userId: string): Promise<Reservation[]> {
+      const found = await model.findById(nameOf(accountId, userId)).lean<ReservationDocument>()
       return found?.held ?? []
     },
-    /** Frees the places of these requests. */
+    /** Frees the reservations of these requests. */
     async free(accountId: string, userId: string, requestIds: readonly string[]): Promise<void> {
       if (requestIds.length === 0) return
       const ids = mongoose.trusted({ $in: [...requestIds] })

@@ -5,7 +5,7 @@ import { plainEntry } from '../../signing/audit-chain.ts'
 import { appendToTrail } from '../audit/append-to-trail.ts'
 import { followCards, followConsents, followNotices } from '../chat/follow-cards.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { Trace, TraceSource } from '../ports.ts'
+import type { OutboxEntry, OutboxSource } from '../ports.ts'
 import { followPushes } from '../push/follow-pushes.ts'
 import { coalesce } from './coalesce.ts'
 import { warnSeldom } from './warn-seldom.ts'
@@ -13,7 +13,7 @@ import { warnSeldom } from './warn-seldom.ts'
 /** Documents carried on at a time. */
 const BATCH = 100
 
-type RelayDeps = Pick<FlowDeps, 'sources' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
+type RelayDeps = Pick<FlowDeps, 'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
   Parameters<typeof followCards>[0] &
   Parameters<typeof followConsents>[0] &
   Parameters<typeof followNotices>[0] &
@@ -26,7 +26,7 @@ export interface Senders {
   pushes(): void
 }
 
-/** Carries traces on: events to webhooks, callbacks to their delivery, news to cards and browsers, audit entries to the trail. */
+/** Carries outbox entries on: events to webhooks, callbacks to their delivery, news to cards and browsers, audit to the trail. */
 export interface Relay {
   /** Something was written: look soon. Never throws, never waits. */
   wake(): void
@@ -37,14 +37,14 @@ export interface Relay {
 /**
  * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
  * relays at once, changes nothing: deliveries are unique per event and target, cards per request and
- * recipient, pushes per event and browser, entries unique by id, and a trace is emptied only while its token stands. What
- * cannot be carried on blocks nothing else: a trace that makes no sense is logged and left, and while the trail takes
- * nothing, entries wait but deliveries are made.
+ * recipient, pushes per event and browser, audit entries unique by id, and an outbox entry is removed only while its token
+ * stands. What cannot be carried on blocks nothing else: an outbox entry that makes no sense is logged and left, and while the
+ * trail takes nothing, entries wait but deliveries are made.
  */
 export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const run = coalesce(async () => {
     const failures: unknown[] = []
-    for (const source of deps.sources) {
+    for (const source of deps.outbox) {
       await relaySource(deps, source, senders).catch((error: unknown) => failures.push(error))
     }
     if (failures.length > 0) throw failures[0]
@@ -57,45 +57,45 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
 }
 
 /** Walks through all that is due, page by page, even when a page fails. @throws what kept the trail from growing */
-async function relaySource(deps: RelayDeps, source: TraceSource, senders: Senders): Promise<void> {
+async function relaySource(deps: RelayDeps, source: OutboxSource, senders: Senders): Promise<void> {
   const failures: unknown[] = []
   for (let after = ''; ; ) {
-    const traces = await source.due(BATCH, after)
-    const sound = await handOver(deps, source, traces, senders)
+    const entries = await source.due(BATCH, after)
+    const sound = await handOver(deps, source, entries, senders)
     if (failures.length === 0) {
       await record(deps, source, sound).catch((error: unknown) => failures.push(error))
     }
-    const last = traces.at(-1)
-    if (last === undefined || traces.length < BATCH) break
+    const last = entries.at(-1)
+    if (last === undefined || entries.length < BATCH) break
     after = last.token
   }
   if (failures.length > 0) throw failures[0]
 }
 
-/** Makes the deliveries of these traces. @returns the traces whose audit entries can be recorded, too */
+/** Makes the deliveries of these entries. @returns those whose audit entries can be recorded, too */
 async function handOver(
   deps: RelayDeps,
-  source: TraceSource,
-  traces: readonly Trace[],
+  source: OutboxSource,
+  entries: readonly OutboxEntry[],
   senders: Senders,
-): Promise<Trace[]> {
-  const webhooks = await webhooksFor(deps, traces)
+): Promise<OutboxEntry[]> {
+  const webhooks = await webhooksFor(deps, entries)
   const deliveries: Delivery[] = []
-  const sound: Trace[] = []
-  for (const trace of traces) {
+  const sound: OutboxEntry[] = []
+  for (const entry of entries) {
     try {
-      deliveries.push(...deliveriesOf(deps, trace, webhooks))
-      trace.audit.forEach(plainEntry)
-      sound.push(trace)
+      deliveries.push(...deliveriesOf(deps, entry, webhooks))
+      entry.audit.forEach(plainEntry)
+      sound.push(entry)
     } catch (error) {
       deps.log.error(
-        { error, source: source.name, id: trace.id },
+        { error, source: source.name, id: entry.id },
         'what this document left cannot be carried on',
       )
     }
   }
   await deps.deliveries.insertNew(deliveries)
-  if (deliveries.length > 0 || traces.some(isReplay)) senders.deliveries()
+  if (deliveries.length > 0 || entries.some(isReplay)) senders.deliveries()
   const told = [
     await followCards(deps, sound),
     await followConsents(deps, sound),
@@ -106,34 +106,34 @@ async function handOver(
   return sound
 }
 
-async function record(deps: RelayDeps, source: TraceSource, traces: readonly Trace[]): Promise<void> {
-  const entries = traces.flatMap((trace) => trace.audit)
+async function record(deps: RelayDeps, source: OutboxSource, entries: readonly OutboxEntry[]): Promise<void> {
+  const records = entries.flatMap((entry) => entry.audit)
   await appendToTrail(
     deps,
-    entries.sort((a, b) => a.at.getTime() - b.at.getTime()),
+    records.sort((a, b) => a.at.getTime() - b.at.getTime()),
   )
-  await source.settle(traces)
+  await source.settle(entries)
 }
 
 /** A replayed delivery is due, though nothing was inserted. */
-function isReplay(trace: Trace): boolean {
-  return trace.audit.some(({ type }) => type === 'delivery.replayed')
+function isReplay(entry: OutboxEntry): boolean {
+  return entry.audit.some(({ type }) => type === 'delivery.replayed')
 }
 
-async function webhooksFor(deps: RelayDeps, traces: readonly Trace[]): Promise<Webhook[]> {
-  const accounts = traces
-    .filter((trace) => trace.events.length > 0)
-    .flatMap((trace) => trace.account_id ?? [])
+async function webhooksFor(deps: RelayDeps, entries: readonly OutboxEntry[]): Promise<Webhook[]> {
+  const accounts = entries
+    .filter((entry) => entry.events.length > 0)
+    .flatMap((entry) => entry.account_id ?? [])
   return accounts.length === 0 ? [] : deps.webhooks.activeOf([...new Set(accounts)])
 }
 
-function deliveriesOf(deps: RelayDeps, trace: Trace, webhooks: readonly Webhook[]): Delivery[] {
-  const toWebhooks = trace.events.flatMap((event) =>
+function deliveriesOf(deps: RelayDeps, entry: OutboxEntry, webhooks: readonly Webhook[]): Delivery[] {
+  const toWebhooks = entry.events.flatMap((event) =>
     webhooks
-      .filter((webhook) => webhook.account_id === trace.account_id && wants(webhook, event))
-      .map((webhook) => deliveryTo(deps, webhook, event, requestOf(trace, event))),
+      .filter((webhook) => webhook.account_id === entry.account_id && wants(webhook, event))
+      .map((webhook) => deliveryTo(deps, webhook, event, requestOf(entry, event))),
   )
-  return [...callbackOf(deps, trace), ...toWebhooks]
+  return [...callbackOf(deps, entry), ...toWebhooks]
 }
 
 /**
@@ -146,17 +146,17 @@ function wants(webhook: Webhook, event: OutboxEvent): boolean {
   return webhook.events.length === 0 || webhook.events.includes(event.type)
 }
 
-function requestOf(trace: Trace, event: OutboxEvent): { request_id: string } | undefined {
-  return event.type.startsWith('approval.') ? { request_id: trace.id } : undefined
+function requestOf(entry: OutboxEntry, event: OutboxEvent): { request_id: string } | undefined {
+  return event.type.startsWith('approval.') ? { request_id: entry.id } : undefined
 }
 
-function callbackOf(deps: RelayDeps, trace: Trace): Delivery[] {
-  const { callback } = trace
-  if (callback?.state !== 'due' || callback.body === undefined || trace.account_id === undefined) return []
+function callbackOf(deps: RelayDeps, entry: OutboxEntry): Delivery[] {
+  const { callback } = entry
+  if (callback?.state !== 'due' || callback.body === undefined || entry.account_id === undefined) return []
   const { request_id, api_key_id, url, event_id, delivery_id: id, body } = callback
   return [
     {
-      ...fresh(deps, { account_id: trace.account_id, url, body, event_id }),
+      ...fresh(deps, { account_id: entry.account_id, url, body, event_id }),
       id,
       host: new URL(url).hostname.replace(/\.$/, ''),
       target: { kind: 'callback', request_id, api_key_id },

@@ -1,0 +1,116 @@
+import type { Schema } from 'mongoose'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
+import type { StoreConnection } from './connect.ts'
+
+/**
+ * Tells the relay that a write left an outbox entry, or the updater that it made cards due. Stores call it after each such
+ * write, so that no verb can forget it; losing it costs only time.
+ */
+export type Wake = (what?: 'cards') => void
+
+/** For stores without a relay of their own: a command beside the service, a test. */
+export const noWake: Wake = () => undefined
+
+/** What a document with an outbox holds besides its record: the token of what waits, absent when nothing does. */
+export interface OutboxToken {
+  outbox_token?: string
+}
+
+/** Prepares the schema of documents that have an outbox. Only those with something waiting are in the index. */
+export function addOutbox(schema: Schema): void {
+  schema.add({ outbox_token: String })
+  schema.index({ outbox_token: 1 }, { sparse: true })
+}
+
+/**
+ * Adds entries and events to an update: state and outbox are one write (T86). The token is the newest entry's id, so it
+ * changes with every addition.
+ */
+export function withOutbox(
+  update: { $set?: object; $push?: object; $inc?: object; $pull?: object; $unset?: object },
+  audit: readonly AuditEntry[],
+  events: readonly OutboxEvent[] = [],
+) {
+  const token = audit.at(-1)?.eid
+  if (token === undefined && events.length > 0) throw new Error('an event without an audit entry')
+  if (token === undefined) return update
+  return {
+    ...update,
+    $set: { ...update.$set, outbox_token: token },
+    $push: {
+      ...update.$push,
+      audit: { $each: audit },
+      ...(events.length === 0 ? {} : { outbox: { $each: events } }),
+    },
+  }
+}
+
+/** The token of a new document. */
+export function outboxToken(record: { audit: readonly AuditEntry[] }): OutboxToken {
+  const token = record.audit.at(-1)?.eid
+  return token === undefined ? {} : { outbox_token: token }
+}
+
+interface OutboxDocument extends OutboxToken {
+  _id: string
+  account_id?: string
+  audit: AuditEntry[]
+  outbox?: OutboxEvent[]
+}
+
+/** How the documents of a collection differ from the plain case. */
+export interface SourceOptions<T> {
+  /** Further fields to read. */
+  fields?: readonly string[]
+  /** Adds to the entry what these fields hold. */
+  read?: (document: T) => Partial<OutboxEntry>
+  /** Further changes once an outbox entry is settled. */
+  settled?: (entry: OutboxEntry) => { $set?: Record<string, unknown>; $unset?: Record<string, 1> }
+}
+
+/** The collection of that model as a source for the relay. */
+export function createOutboxSource<T extends OutboxDocument>(
+  connection: StoreConnection,
+  modelName: string,
+  options: SourceOptions<T> = {},
+): OutboxSource {
+  const model = connection.model<T>(modelName)
+  const collection = connection.collection<OutboxDocument>(model.collection.name)
+  const hasOutbox = model.schema.path('outbox') !== undefined
+  const fields = ['outbox_token', 'account_id', 'audit', 'outbox', ...(options.fields ?? [])]
+  const projection = Object.fromEntries(fields.map((field) => [field, 1]))
+  return {
+    name: model.collection.name,
+    async due(limit, after = '') {
+      const waiting = { outbox_token: { $gt: after } }
+      const found = await collection
+        .find<T>(waiting, { projection, limit, sort: { outbox_token: 1 } })
+        .toArray()
+      return found.map((document) => ({ ...toEntry(document), ...options.read?.(document) }))
+    },
+    async settle(entries) {
+      const empty = { audit: [], ...(hasOutbox ? { outbox: [] } : {}) }
+      const writes = entries.map((entry) => {
+        const more = options.settled?.(entry) ?? {}
+        const update = {
+          $set: { ...empty, ...more.$set },
+          $unset: { outbox_token: 1 as const, ...more.$unset },
+        }
+        return { updateOne: { filter: { _id: entry.id, outbox_token: entry.token }, update } }
+      })
+      if (writes.length > 0) await collection.bulkWrite(writes, { ordered: false })
+    },
+  }
+}
+
+function toEntry(document: OutboxDocument): OutboxEntry {
+  return {
+    id: document._id,
+    token: document.outbox_token ?? '',
+    ...(document.account_id === undefined ? {} : { account_id: document.account_id }),
+    events: document.outbox ?? [],
+    audit: document.audit,
+  }
+}
