@@ -5,12 +5,12 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const built = ['dist/src/cli/run-cli.js', 'dist/webauthn-page/index.html', 'dist/dashboard/index.html']
+const built = ['dist/service/cli.js', 'dist/webauthn-page/index.html', 'dist/dashboard/index.html']
 if (!built.every((file) => existsSync(`${root}${file}`))) {
   process.stderr.write('Building Countersign (first start only) …\n')
   // Everything to stderr: stdout belongs to the command.
   const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: ['ignore', 2, 2] })
   if (status !== 0) process.exit(status ?? 1)
 }
-const { runCli } = await import('../dist/src/cli/run-cli.js')
+const { runCli } = await import('../dist/service/cli.js')
 process.exitCode = await runCli(process.argv.slice(2))

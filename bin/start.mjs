@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const built = [
   'embedded-mongo/dist/index.js',
-  'dist/src/main.js',
+  'dist/service/main.js',
   'dist/webauthn-page/index.html',
   'dist/dashboard/index.html',
 ]
@@ -16,5 +16,5 @@ if (!built.every((file) => existsSync(`${root}${file}`))) {
   const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
 }
-const { runMain } = await import('../dist/src/main.js')
+const { runMain } = await import('../dist/service/main.js')
 await runMain()

@@ -1,5 +1,6 @@
-// Compiles the embedded store to embedded-mongo/dist/, the service to dist/, the hosted pages to dist/webauthn-page/,
-// the dashboard to dist/dashboard/ and its service worker to dist/service-worker/.
+// Compiles the embedded store to embedded-mongo/dist/, the sources to dist/src/, the service with all its packages to
+// dist/service/, the hosted pages to dist/webauthn-page/, the dashboard to dist/dashboard/ and its service worker to
+// dist/service-worker/.
 // --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -20,6 +21,11 @@ const parts = [
     name: 'server',
     sources: ['src', 'embedded-mongo/src', 'adapters', 'tsconfig.json', 'tsconfig.build.json'],
     command: ['tsc', '-p', 'tsconfig.build.json'],
+  },
+  {
+    name: 'service',
+    sources: ['src', 'adapters', 'scripts/service.vite.config.mjs', 'package-lock.json'],
+    command: ['vite', 'build', '--config', 'scripts/service.vite.config.mjs', '--logLevel', 'warn'],
   },
   {
     name: 'pages',

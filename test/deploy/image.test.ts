@@ -78,7 +78,7 @@ describe('.dockerignore', () => {
   it.each([
     '.git/config',
     'node_modules/express/index.js',
-    'dist/src/main.js',
+    'dist/service/main.js',
     'embedded-mongo/dist/index.js',
     'test/config.test.ts',
     'embedded-mongo/test/support.ts',

@@ -1,0 +1,39 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vite'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Drivers' optional parts that are not installed: the driver asks for them and does without. */
+const OPTIONAL = [
+  '@aws-sdk/credential-providers',
+  '@mongodb-js/zstd',
+  'aws4',
+  'gcp-metadata',
+  'kerberos',
+  'mongodb-client-encryption',
+  'snappy',
+  'socks',
+]
+
+/**
+ * The service and the command line with all they import in a few files: finding, reading and linking 1 500 modules one by one
+ * was half of what a start costs. What is imported later (a chat platform, a command) stays a file of its own. The embedded
+ * store runs in a worker and has a native part, so it stays a package.
+ */
+export default defineConfig({
+  root,
+  publicDir: false,
+  ssr: { noExternal: true, external: ['embedded-mongo', 'libsql', ...OPTIONAL] },
+  build: {
+    ssr: true,
+    outDir: 'dist/service',
+    emptyOutDir: true,
+    target: 'node20',
+    minify: false,
+    sourcemap: true,
+    rolldownOptions: {
+      input: { main: 'src/main.ts', cli: 'src/cli/run-cli.ts' },
+      output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+    },
+  },
+})
