@@ -1,4 +1,5 @@
-// Requests a second of one service on this machine, over real HTTP, with the embedded store: create, read, verify.
+// Requests a second of one service on this machine, over real HTTP, with the embedded store: create, read, verify. And whether
+// time tells a known e-mail address from an unknown one when an agent asks for a key.
 // Bounded: a fixed number of requests each. Usage: npm run build && node bench/http.mjs
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,6 +15,9 @@ import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 
 const REQUESTS = 1_500
 const PORT = 3971
+/** Five requests an hour are what each may get. */
+const ADDRESSES = Array.from({ length: 40 }, (_, index) => `known${index}@example.com`)
+const AN_HOUR = 5
 const root = fileURLToPath(new URL('..', import.meta.url))
 const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
 
@@ -36,7 +40,10 @@ try {
   for (const clients of [1, 16]) {
     const ids = []
     const create = (turn) =>
-      call('POST', '/api/v1/approvals/request', keys[turn % keys.length], { action: `Bench ${turn}` })
+      call('POST', '/api/v1/approvals/request', keys[turn % keys.length], {
+        action: `Bench ${turn}`,
+        sandbox_auto_decide_seconds: 0,
+      })
     rows.push(
       await measure('create (sandbox)', clients, create, (body, turn) => {
         ids[turn] = body.request_id
@@ -53,6 +60,7 @@ try {
     rows.push(await measure('verify', clients, verify, (body) => expect(body.valid)))
   }
   console.table(rows)
+  console.table([await compareAddresses()])
 } finally {
   service.kill('SIGTERM')
   await once(service, 'exit')
@@ -84,9 +92,37 @@ async function measure(name, clients, run, look) {
   }
 }
 
+/** Within a pair, what else the machine does hits both alike. */
+async function compareAddresses() {
+  const times = { known: [], unknown: [] }
+  const timed = async (kind, email) => {
+    const before = performance.now()
+    await call('POST', '/api/v1/bootstrap', undefined, { email, client_name: 'Bench' }, times[kind].length)
+    times[kind].push(performance.now() - before)
+  }
+  for (let round = 0; round < AN_HOUR; round += 1) {
+    for (const [index, email] of ADDRESSES.entries()) {
+      const pair = [() => timed('known', email), () => timed('unknown', `un${email}`)]
+      for (const ask of index % 2 === 0 ? pair : pair.reverse()) await ask()
+    }
+  }
+  const differences = times.known.map((time, index) => time - times.unknown[index])
+  const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
+  const [known, unknown, difference] = [times.known, times.unknown, differences].map(median)
+  const goal = Math.max(1, 0.2 * Math.min(known, unknown))
+  return {
+    pairs: differences.length,
+    'known, p50 ms': known.toFixed(2),
+    'unknown, p50 ms': unknown.toFixed(2),
+    'difference, p50 ms': difference.toFixed(2),
+    goal: `less than ${goal.toFixed(2)}`,
+    verdict: Math.abs(difference) < goal ? 'met' : 'MISSED',
+  }
+}
+
 /** One address per turn: the limits per address are not what is measured here. */
 function call(method, path, key, body, turn = 0) {
-  const text = body === undefined ? undefined : JSON.stringify({ ...body, sandbox_auto_decide_seconds: 0 })
+  const text = body === undefined ? undefined : JSON.stringify(body)
   const headers = {
     ...(key ? { Authorization: `Bearer ${key}` } : {}),
     ...(text ? { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) } : {}),
@@ -117,6 +153,7 @@ async function makeKeys() {
   const config = readConfig({ DATA_DIR: dataDir, PORT: String(PORT) })
   const { deps, close } = await compose(config, { log: silent, shareStore: true })
   const { user } = await inviteUser(deps, { email: 'bench@example.com' }, { kind: 'cli' })
+  for (const email of ADDRESSES) await inviteUser(deps, { email }, { kind: 'cli' })
   const keys = []
   for (let index = 0; index < (2 * REQUESTS) / 50; index += 1) {
     const input = { accountId: user.account_id, name: `bench ${index}`, sandbox: true }

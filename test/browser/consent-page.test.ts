@@ -88,17 +88,18 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     expect(await page().locator('.decision-form').count()).toBe(0)
   })
 
-  for (const field of ['client_name', 'scopes', 'code', 'bst', 'decision', 'approver']) {
-    it(`refuses to go on when the service asks for a signature on another ${field}`, async () => {
+  it('refuses to go on when the service asks for a signature on anything else', async () => {
+    for (const field of ['client_name', 'scopes', 'code', 'bst', 'decision', 'approver']) {
       state().lie = ({ intent, options }) => ({ intent: { ...intent, [field]: 'x' }, options })
+      suite.server().calls.length = 0
       await open()
       await page().getByLabel('Matching code').fill('BDWPHQPK')
       await page().getByRole('button', { name: 'Approve' }).click()
       await page().getByRole('heading', { name: 'Stopped for your safety' }).waitFor()
-      expect(await page().locator('main').innerText()).toContain(`(${field})`)
-      expect(calls()).toHaveLength(1)
-    })
-  }
+      expect(await page().locator('main').innerText(), field).toContain(`(${field})`)
+      expect(calls(), field).toHaveLength(1)
+    }
+  })
 
   it('shows nothing before sign-in, and nothing to others', async () => {
     suite.server().state.signedIn = false

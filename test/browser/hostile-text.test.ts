@@ -48,18 +48,17 @@ describeInBrowser('text that a caller chose', () => {
 
   // A lone surrogate has no UTF-8 form, so no answer of the service can carry one to the page.
   const cases = spoof.cases.filter(({ name }) => name !== 'lone surrogate')
-  it.each(cases)(
-    '$name is visible in the action and in a context value ($policy) (T43)',
-    async ({ name, text }) => {
+  it('is visible in the action and in a context value, whatever it does to what stands around it (T43)', async () => {
+    for (const { name, text } of cases) {
       const visible = VISIBLE[name]
       if (visible === undefined) throw new Error(`no expectation for ${name}`)
       suite.server().state.review = sampleReview({ action: text }, { note: text, nested: { list: [text] } })
       await open()
       const shown = await visitor.page.locator('.caller-box').innerText()
-      expect(shown.split(visible).length - 1).toBeGreaterThanOrEqual(3)
-      expect(visitor.incidents).toEqual([])
-    },
-  )
+      expect(shown.split(visible).length - 1, name).toBeGreaterThanOrEqual(3)
+      expect(visitor.incidents, name).toEqual([])
+    }
+  })
 
   it('warns in words about hidden characters and look-alike letters, and only then', async () => {
     suite.server().state.review = sampleReview(

@@ -98,7 +98,6 @@ it(`T86: killed ${SIDES.join(' and ')} each kind of write, keys, webhooks, sessi
       await Promise.all([act(), killed]).catch((cause) => {
         throw new Error(`${side} ${write.command} ${write.collection}`, { cause })
       })
-      await Promise.all(fleet.slots.map((slot) => slot.up()))
     }
   }
 

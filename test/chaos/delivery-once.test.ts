@@ -1,3 +1,4 @@
+import type { Db } from 'mongodb'
 import { expect, it, onTestFinished } from 'vitest'
 import { drawId } from '../../src/domain/identifier.ts'
 import type { Caller } from '../../src/flow/authenticate-caller.ts'
@@ -24,7 +25,7 @@ import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { useService } from '../support/service.ts'
 import { size } from '../support/size.ts'
 
-const EVENTS = size(200, 500)
+const EVENTS = size(120, 500)
 /** How many one process sends to one host at once. */
 const ONE_PROCESS = 4
 /** By then the second process has started, too; as long as an attempt lasts at most. */
@@ -114,46 +115,55 @@ it('T80: however many approvers vote at once, the quorum makes one event and one
   expect(byIdentity(receiver.received).size).toBe(ids.length)
 })
 
-it.each([
+const DEATHS = [
   ['after the decision', 'findAndModify', 'requests', 'after'],
   ['before the callback is handed over', 'insert', 'deliveries', 'before'],
   ['after the callback was handed over', 'insert', 'deliveries', 'after'],
-] as const)(
-  'T81: killed %s, the one process delivers after its restart under the id that the decision wrote',
-  async (_, command, collection, side) => {
-    const receiver = await useReceiver()
-    const fleet = await useFleet({ CALLBACK_TIMEOUT_SECONDS: '5' })
-    const owner = await enrolFleetOwner(fleet)
-    const program = await addProgram(fleet, owner, true)
-    receiver.trust('/callback', program.secret)
-    const database = await useDatabase(fleet.storeUri)
-    await untilSettled(database, 20_000)
+] as const
 
+it(`T81: killed ${DEATHS.map(([when]) => when).join(', ')}, the one process delivers after its restart under the id that the decision wrote`, async () => {
+  const { receiver, fleet, program, database } = await useOneProcess()
+  receiver.trust('/callback', program.secret)
+  await untilSettled(database, 20_000)
+  for (const [index, [when, command, collection, side]] of DEATHS.entries()) {
     const killed = fleet.slots[0].killAt({ command, collection, side })
     const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
     const [id] = await Promise.all([decideOne(load, 1), killed])
-    expect(fleet.kills()).toBe(1)
+    expect(fleet.kills(), when).toBe(index + 1)
+    await endLeases(database)
     await untilSettled(database, 60_000)
 
     const ledger = await readLedger(database)
-    const request = ledger.requests[0] ?? expect.unreachable()
-    expect(request).toMatchObject({ _id: id, status: 'approved' })
-    expect(receiver.received.map(({ eventId }) => eventId)).toEqual([request.callback?.event_id])
-    const [callback] = receiver.received
-    expect(JSON.parse(String(callback?.body))).toMatchObject({
+    const request = ledger.requests.find(({ _id }) => _id === id) ?? expect.unreachable(when)
+    expect(request, when).toMatchObject({ status: 'approved' })
+    const [callback, ...more] = receiver.received.slice(index)
+    expect(more, when).toEqual([])
+    expect(callback?.eventId, when).toBe(request.callback?.event_id)
+    expect(JSON.parse(String(callback?.body)), when).toMatchObject({
       request_id: id,
       signed_receipt: { decision_id: request.decision?.id },
     })
-    expect(callback?.signed).toEqual({ service: true, standard: true })
-  },
-)
+    expect(callback?.signed, when).toEqual({ service: true, standard: true })
+  }
+})
 
-it('T81: attempts that died with their process, one after the other, are all logged and count for nothing', async () => {
+/** A fleet of one, with its owner's program. */
+async function useOneProcess() {
   const receiver = await useReceiver()
   const fleet = await useFleet({ CALLBACK_TIMEOUT_SECONDS: '5' })
   const owner = await enrolFleetOwner(fleet)
   const program = await addProgram(fleet, owner, true)
-  const database = await useDatabase(fleet.storeUri)
+  return { receiver, fleet, program, database: await useDatabase(fleet.storeUri) }
+}
+
+/** The lease of the dead ends now instead of in twenty seconds, and its hold on the sweeps instead of in ten. */
+async function endLeases(database: Db): Promise<void> {
+  await database.collection('deliveries').updateOne({ state: 'leased' }, { $set: { next_at: new Date(0) } })
+  await database.collection('jobs').updateMany({}, { $set: { lockedAt: null, nextRunAt: new Date() } })
+}
+
+it('T81: attempts that died with their process, one after the other, are all logged and count for nothing', async () => {
+  const { receiver, fleet, program, database } = await useOneProcess()
   const [slot] = fleet.slots
   const claimed = {
     command: 'findAndModify',
@@ -162,19 +172,13 @@ it('T81: attempts that died with their process, one after the other, are all log
     where: sets('state', 'leased'),
     answer: didSomething,
   } as const
-  // The lease of the dead ends now instead of in twenty seconds, and its hold on the sweep instead of in ten.
-  const endLease = () =>
-    Promise.all([
-      database.collection('deliveries').updateOne({ state: 'leased' }, { $set: { next_at: new Date(0) } }),
-      database.collection('jobs').updateMany({}, { $set: { lockedAt: null, nextRunAt: new Date() } }),
-    ])
   const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
   await Promise.all([decideOne(load, 1), slot.killAt(claimed)])
   for (let death = 2; death <= 3; death += 1) {
     await slot.up()
-    await Promise.all([slot.killAt(claimed), endLease()])
+    await Promise.all([slot.killAt(claimed), endLeases(database)])
   }
-  await endLease()
+  await endLeases(database)
   await untilSettled(database, 60_000)
   const { deliveries } = await readLedger(database)
   expect(deliveries).toMatchObject([{ state: 'delivered', tries: 1, fence: 4 }])

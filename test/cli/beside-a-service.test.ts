@@ -1,6 +1,6 @@
-import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
+import { freePort } from '../support/service.ts'
 
 it('works beside a running service: the link enrols, the key asks, the revoked key does not', async () => {
   const { env: data } = await useDataDir()
@@ -52,14 +52,4 @@ function post(url: string, body: object, key?: string): Promise<Response> {
     ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
   }
   return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-}
-
-function freePort(): Promise<number> {
-  return new Promise((done, failed) => {
-    const probe = createServer().once('error', failed)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => (address !== null && typeof address === 'object' ? done(address.port) : failed()))
-    })
-  })
 }

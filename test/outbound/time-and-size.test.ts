@@ -45,12 +45,13 @@ describe('T8: receivers that take time', () => {
     const receiver = await receiveRaw((socket) => void socket.once('data', () => talk(socket)))
     const sender = useSender({ timeoutMs: DEADLINE_MS })
     const started = performance.now()
+    const stop = startStopwatch()
     const { outcome, duration_ms } = await sender.send(messageTo(`http://127.0.0.1:${receiver.port}/`))
     const took = performance.now() - started
     console.log(`${_what}: ${Math.round(took)} ms at a deadline of ${DEADLINE_MS} ms`)
     expect(outcome).toBe('timeout')
     expect(took).toBeGreaterThanOrEqual(DEADLINE_MS - 5)
-    expect(took).toBeLessThan(DEADLINE_MS + SLACK_MS)
+    expect(stop()).toBeLessThan(DEADLINE_MS + SLACK_MS)
     expect(duration_ms).toBeGreaterThanOrEqual(DEADLINE_MS - 5)
     expect(duration_ms).toBeLessThanOrEqual(took + 1)
     await receiver.idle()
@@ -78,7 +79,7 @@ describe('T8: receivers that take time', () => {
         drip(socket)
       })
     })
-    const started = performance.now()
+    const stop = startStopwatch()
     // The answer itself must come before the deadline, also on a busy machine.
     const deadline = 3 * DEADLINE_MS
     const { outcome, duration_ms } = await useSender({ timeoutMs: deadline }).send(
@@ -87,7 +88,7 @@ describe('T8: receivers that take time', () => {
     expect(outcome).toBe('http_200')
     expect(duration_ms).toBeLessThan(deadline)
     await receiver.idle()
-    expect(performance.now() - started).toBeLessThan(deadline + SLACK_MS)
+    expect(stop()).toBeLessThan(deadline + SLACK_MS)
   })
 })
 
@@ -171,15 +172,14 @@ describe('T8: receivers that send much', () => {
         flood(socket, Buffer.alloc(16 * 1024))
       })
     })
-    const started = performance.now()
+    const stop = startStopwatch()
     const { outcome } = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
     expect(outcome).toBe('http_500')
     await receiver.idle()
     const written = socketOf?.bytesWritten ?? 0
-    console.log(
-      `endless body: ${Math.round(performance.now() - started)} ms, the receiver got rid of ${written} bytes`,
-    )
-    expect(performance.now() - started).toBeLessThan(SLACK_MS)
+    const took = stop()
+    console.log(`endless body: ${Math.round(took)} ms, the receiver got rid of ${written} bytes`)
+    expect(took).toBeLessThan(SLACK_MS)
     // What the operating system's buffers swallow comes on top of the 64 kB.
     expect(written).toBeLessThan(32 * 1024 * 1024)
   })
@@ -190,11 +190,12 @@ describe('T8: receivers that send much', () => {
         socket.write(`HTTP/1.1 200 OK\r\n${`X-Much: ${'a'.repeat(990)}\r\n`.repeat(1000)}\r\n`)
       })
     })
-    const started = performance.now()
+    const stop = startStopwatch()
     const outcome = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
-    console.log(`1 MB of headers: ${Math.round(performance.now() - started)} ms`)
+    const took = stop()
+    console.log(`1 MB of headers: ${Math.round(took)} ms`)
     expect(outcome).toEqual({ outcome: 'connect_failed', duration_ms: expect.any(Number) })
-    expect(performance.now() - started).toBeLessThan(SLACK_MS)
+    expect(took).toBeLessThan(SLACK_MS)
     await receiver.idle()
   })
 

@@ -3,24 +3,37 @@ import { expectStatus } from './enrolled.ts'
 
 /** Lets numbers through up to a limit that only rises, so that a load keeps step with what is done to it. */
 export interface Turnstile {
-  /** Resolves when the limit is above `n`. */
-  pass(n: number): Promise<void>
+  /** Resolves when the limit is above `n`, with false when it is closed below it. */
+  pass(n: number): Promise<boolean>
   raise(limit: number): void
+  /** Lets nothing more through than the limit says now. */
+  close(): void
 }
 
 export function createTurnstile(): Turnstile {
-  const waiting = new Set<{ n: number; go: () => void }>()
+  const waiting = new Set<{ n: number; go: (passed: boolean) => void }>()
   let limit = 0
+  let closed = false
+  const letGo = (): void => {
+    for (const one of [...waiting]) {
+      if (one.n >= limit && !closed) continue
+      waiting.delete(one)
+      one.go(one.n < limit)
+    }
+  }
   return {
     pass: (n) =>
-      n < limit ? Promise.resolve() : new Promise((resolve) => void waiting.add({ n, go: resolve })),
+      new Promise((go) => {
+        waiting.add({ n, go })
+        letGo()
+      }),
     raise(next) {
       limit = Math.max(limit, next)
-      for (const one of [...waiting]) {
-        if (one.n >= limit) continue
-        waiting.delete(one)
-        one.go()
-      }
+      letGo()
+    },
+    close() {
+      closed = true
+      letGo()
     },
   }
 }
@@ -28,22 +41,20 @@ export function createTurnstile(): Turnstile {
 /** Dry-run requests that decide themselves at the first read, each with a callback. */
 export interface Load {
   programs: readonly FleetProgram[]
-  /** How many decisions. */
-  total: number
   /** How many at a time. */
   workers: number
   callbackUrl(program: FleetProgram): string
+  /** The load ends when it is closed. */
   turnstile: Turnstile
   onDecided(count: number): void
 }
 
-/** Makes and decides them all. @returns their ids */
+/** Makes and decides as many as the turnstile lets through. @returns their ids */
 export async function decideMany(load: Load): Promise<string[]> {
   const ids: string[] = []
   let next = 0
   const work = async (): Promise<void> => {
-    for (let n = next++; n < load.total; n = next++) {
-      await load.turnstile.pass(n)
+    for (let n = next++; await load.turnstile.pass(n); n = next++) {
       ids.push(await decideOne(load, n))
       load.onDecided(ids.length)
     }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm, statfs } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -15,13 +15,24 @@ declare module 'vitest' {
 let closeStore: () => Promise<void> = async () => undefined
 
 /**
- * Compiles the service if sources changed (tests also run it as its users do, from `dist`) and opens the store of this
- * run: `MONGODB_URI`, else with `TEST_STORE=mongod` a replica set of `mongodb-memory-server`, else the embedded store.
+ * Compiles the service if sources changed (tests also run it as its users do, from `dist`), gives the run a folder for all its
+ * temporary files, and opens its store: `MONGODB_URI`, else with `TEST_STORE=mongod` a replica set of
+ * `mongodb-memory-server`, else the embedded store.
  */
 export async function setup(project: TestProject): Promise<void> {
+  // Each project calls this; the root's call is enough, since what it provides is theirs, too.
+  if (!project.isRootProject()) return
   build()
-  const store = await openTestStore()
-  closeStore = store.close
+  const folder = await mkdtemp(join(await folderInMemory(), 'test-'))
+  // A proxy's worker is another user, and has a folder of its own in there.
+  await chmod(folder, 0o711)
+  // Of the workers, too.
+  process.env.TMPDIR = folder
+  const store = await openTestStore(folder)
+  closeStore = async () => {
+    await store.close()
+    await rm(folder, { recursive: true, force: true })
+  }
   project.provide('storeUri', store.uri)
 }
 
@@ -38,27 +49,22 @@ function build(): void {
   console.warn(report)
 }
 
-async function openTestStore(): Promise<{ uri: string; close: () => Promise<void> }> {
+async function openTestStore(folder: string): Promise<{ uri: string; close: () => Promise<void> }> {
   const given = process.env.MONGODB_URI
   if (given !== undefined && given !== '') return { uri: given, close: async () => undefined }
   if (process.env.TEST_STORE === 'mongod') return openMongod()
   const { startEmbeddedStore } = await import('embedded-mongo')
-  const dataDir = await mkdtemp(join(await folderInMemory(), 'countersign-test-'))
-  const store = await startEmbeddedStore({ dataDir })
-  const close = async (): Promise<void> => {
-    await store.close()
-    await rm(dataDir, { recursive: true, force: true })
-  }
-  return { uri: store.uri, close }
+  const { uri, close } = await startEmbeddedStore({ dataDir: join(folder, 'store') })
+  return { uri, close }
 }
 
-/** What it takes to survive a power cut is a promise of `test/embedded-mongo`; all others would only wait for the disk. */
+/** No test can cut the power, so all would only wait for the disk. */
 async function folderInMemory(): Promise<string> {
   const free = await statfs('/dev/shm').then(
     ({ bavail, bsize }) => bavail * bsize,
     () => 0,
   )
-  return free > 1_000_000_000 ? '/dev/shm' : tmpdir()
+  return free > 2_000_000_000 ? '/dev/shm' : tmpdir()
 }
 
 async function openMongod(): Promise<{ uri: string; close: () => Promise<void> }> {

@@ -22,7 +22,7 @@ export function readSuite(root: string): {
   return {
     alone: files.filter(({ text }) => GLOBAL_STATE.test(text)).map(({ path }) => path),
     sized: files
-      .filter(({ text }) => /support\/size\.ts|image-rehearsal\.ts/.test(text))
+      .filter(({ text }) => /support\/size\.ts|image-rehearsal\.ts|TEST_SIZE/.test(text))
       .map(({ path }) => path),
   }
 }

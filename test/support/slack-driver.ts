@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ChatIdentity } from '../../src/domain/chat.ts'
+import { startStopwatch } from './stopwatch.ts'
 
 /** What Slack gets from us, and how long it had to wait. */
 export interface SlackReply {
@@ -227,14 +228,14 @@ async function send({ url, signingSecret }: DriverOptions, body: string, knobs: 
     ...knobs.headers,
   }
   const sent = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== null)
-  const started = performance.now()
+  const stop = startStopwatch()
   const response = await fetch(`${url}/slack/events`, {
     method: 'POST',
     headers: Object.fromEntries(sent),
     body: knobs.tamper === undefined ? body : knobs.tamper(body),
   })
   const text = await response.text()
-  const ms = performance.now() - started
+  const ms = stop()
   return { status: response.status, headers: response.headers, text, body: parsed(text), ms }
 }
 

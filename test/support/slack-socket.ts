@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { fresh } from './slack-driver.ts'
+import { startStopwatch } from './stopwatch.ts'
 
 /** What came back for an envelope. */
 interface Acknowledgement {
@@ -79,11 +80,11 @@ export async function startSlackSocket(): Promise<SlackSocket> {
       }),
     say: (type, payload, { envelope_id = fresh('envelope-'), ...retry } = {}) =>
       new Promise((resolve, reject) => {
-        const started = performance.now()
+        const stop = startStopwatch()
         const late = setTimeout(() => reject(new Error('not acknowledged')), NOT_ACKNOWLEDGED_MS)
         waiting.set(envelope_id, (acknowledged) => {
           clearTimeout(late)
-          resolve({ payload: acknowledged, ms: performance.now() - started })
+          resolve({ payload: acknowledged, ms: stop() })
         })
         const accepts = type !== 'events_api'
         const envelope = { envelope_id, type, payload, accepts_response_payload: accepts, ...retry }

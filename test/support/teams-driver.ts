@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { startStopwatch } from './stopwatch.ts'
 import type { TeamsConnector, TeamsPerson } from './teams-connector.ts'
 import type { TeamsIdentity, TokenKnobs } from './teams-identity.ts'
 
@@ -124,7 +125,7 @@ async function send(
 ): Promise<TeamsReply> {
   const token = options.identity.tokenFor(options.connector.serviceUrl, knobs.token)
   const authorization = knobs.authorization === undefined ? `Bearer ${token}` : knobs.authorization
-  const started = performance.now()
+  const stop = startStopwatch()
   const response = await fetch(`${options.url}/api/messages`, {
     method: 'POST',
     headers: {
@@ -135,7 +136,7 @@ async function send(
     body: knobs.raw ?? JSON.stringify({ ...activity, ...knobs.activity }),
   })
   const text = await response.text()
-  const ms = performance.now() - started
+  const ms = stop()
   return { status: response.status, headers: response.headers, text, body: parsed(text), ms }
 }
 

@@ -157,9 +157,9 @@ describe('a verb that does not work', () => {
       new Promise((resolve) => {
         goOn = () => resolve(undefined)
       })
+    const started = performance.now()
     const answer = await driver.command('/countersign', 'help')
-    expect(answer.ms).toBeGreaterThan(2_400)
-    // Slack waits three seconds; a busy machine adds to what is measured here.
+    expect(performance.now() - started).toBeGreaterThan(2_400)
     expect(answer.ms).toBeLessThan(5_000)
     expect(shownText(answer.body.blocks)).toContain('This takes longer than usual')
     expect(logged('slack waited too long for an answer')).toHaveLength(1)

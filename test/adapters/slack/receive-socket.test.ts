@@ -7,6 +7,7 @@ import { commandPayload, createSlackDriver, eventPayload } from '../../support/s
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
 import type { SlackBehaviour } from '../../support/slack-proxy.ts'
 import { type SlackSocket, startSlackSocket } from '../../support/slack-socket.ts'
+import { startStopwatch } from '../../support/stopwatch.ts'
 
 const APP_TOKEN = 'xapp-1-A0COUNTER-0123456789-abcdef'
 
@@ -134,9 +135,9 @@ describe('Socket Mode', () => {
 
   it('stops at once: connected, while it tries, and while Slack does not answer', async () => {
     const stopping = async (service: TestService): Promise<number> => {
-      const started = performance.now()
+      const stop = startStopwatch()
       await service.close()
-      return performance.now() - started
+      return stop()
     }
     const start = () =>
       startService({

@@ -96,7 +96,7 @@ function outcomes(calls: readonly SlackCall[]): Record<string, number> {
 }
 
 /** More messages than the burst that Slack allows a workspace, so that most of them have to keep its pace. */
-const MANY = size(80, 200)
+const MANY = size(55, 200)
 
 it(`keeps ${MANY * 3} cards of ${MANY} requests at once within the limits of Slack: no duplicate, no lost edit, no 429`, async () => {
   const setting = await useMany(1, 30)
@@ -118,32 +118,35 @@ it(`keeps ${MANY * 3} cards of ${MANY} requests at once within the limits of Sla
 }, 400_000)
 
 it('is never refused where the limits are slower than the machine, since it waits before Slack has to say so', async () => {
-  const setting = await useMany(1, 4)
+  const setting = await useMany(1, 6)
   const times = await askAndDecide(setting, 25)
   await expectAllShown(setting.slack, 25)
   const counts = outcomes(setting.slack.calls)
-  console.info(`25 requests × 3 at 4 times the pace: posted, decided after ${times.join(', ')} ms`, counts)
+  console.info(`25 requests × 3 at 6 times the pace: posted, decided after ${times.join(', ')} ms`, counts)
   expect(counts).toMatchObject({ 'chat.postMessage ok': 150, 'chat.update ok': 75 })
   expect(counts).not.toHaveProperty('chat.postMessage ratelimited')
   expect(counts).not.toHaveProperty('chat.update ratelimited')
 }, 300_000)
 
+const SHARED = size(24, 40)
+
 it('posts no card twice and loses no edit when two processes share the work, and heeds the 429s they cause together', async () => {
   const setting = await useMany(2, 10)
-  // Each post or edit that is the 20th of its kind is one too many.
+  // One in so many posts or edits is one too many.
+  const oneIn = SHARED / 2
   setting.slack.behave(({ method, nth }) =>
-    method.startsWith('chat.') && nth % 20 === 0
+    method.startsWith('chat.') && nth % oneIn === 0
       ? { status: 429, headers: { 'retry-after': '1' } }
       : undefined,
   )
-  const times = await askAndDecide(setting, 40)
-  await expectAllShown(setting.slack, 40)
+  const times = await askAndDecide(setting, SHARED)
+  await expectAllShown(setting.slack, SHARED)
   const counts = outcomes(setting.slack.calls)
   console.info(
-    `40 requests × 3 by two processes at 10 times the pace: posted, decided after ${times.join(', ')} ms`,
+    `${SHARED} requests × 3 by two processes at 10 times the pace: posted, decided after ${times.join(', ')} ms`,
     counts,
   )
-  expect(counts).toMatchObject({ 'chat.postMessage ok': 240, 'chat.update ok': 120 })
+  expect(counts).toMatchObject({ 'chat.postMessage ok': SHARED * 6, 'chat.update ok': SHARED * 3 })
   const refused = setting.slack.calls.filter(({ outcome }) => outcome === 'HTTP 429')
   expect(refused.length).toBeGreaterThanOrEqual(15)
   expect(refused.length).toBeLessThan(60)

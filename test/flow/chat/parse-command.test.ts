@@ -139,10 +139,11 @@ it('reads anything at all, and an id only where one stands', () => {
 })
 
 it('takes no longer for texts made to keep patterns busy', () => {
-  const began = performance.now()
+  const began = process.cpuUsage()
   for (const part of ['`', ' ', '\u200b', '<', 'verify ', '"', ' share', '/', '{'])
     for (const end of ['', 'x', '}']) parseCommand(`verify ${part.repeat(100_000)}${end}`)
-  expect(performance.now() - began).toBeLessThan(2_000)
+  // Computing time: what else the machine does is not in it.
+  expect(process.cpuUsage(began).user / 1_000).toBeLessThan(2_000)
 })
 
 describe('a pasted receipt', () => {

@@ -1,0 +1,190 @@
+// How late the service does what is due at a moment: expiry, automatic reminders, retries. The built service runs as a
+// process on an embedded store of its own; what it did is seen from outside, in the store and at the receiver, by one clock.
+// Needs a quiet machine. Usage: npm run build && node bench/punctual.mjs
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { compose } from '../dist/src/compose/compose.js'
+import { readConfig } from '../dist/src/config/config.js'
+import { drawId } from '../dist/src/domain/identifier.js'
+import { createRequest } from '../dist/src/flow/create-request.js'
+import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
+import { inviteUser } from '../dist/src/flow/people/invite-user.js'
+import { autoDecideSandbox } from '../dist/src/flow/settle-request.js'
+
+const COUNT = 240
+/** Of what is due at a moment; a sweep looks at least every 20 s, and so knows of the first by then. */
+const FIRST_MS = 22_000
+const SPREAD_MS = 8_000
+/** How exactly the store is looked at. */
+const LOOK_MS = 10
+/** As many retries as go to one host at once, at each of these. */
+const HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']
+const AT_ONCE = 4
+const RETRIES_MS = [1_000, 5_000]
+const silent = { debug() {}, info() {}, warn() {}, error: console.error }
+
+const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+const store = start(['bin/countersign.mjs', 'store'], { DATA_DIR: dataDir })
+const [, uri] = await store.says(/MONGODB_URI=(.*)/)
+const env = environment(dataDir, uri)
+const service = start(['bin/start.mjs'], env)
+await service.says(/Countersign is running/)
+const bench = await compose(readConfig(env), { log: silent })
+try {
+  const retries = await measureRetries()
+  const expiry = await measureDue('expires_at', { status: 'expired' })
+  const reminders = await measureDue('remind_at', { reminder_count: 1 })
+  report([
+    { what: 'expiry', late: expiry, share: 0.5 },
+    { what: 'expiry', late: expiry, share: 0.99, goal: 200 },
+    { what: 'automatic reminder', late: reminders, share: 0.5 },
+    { what: 'automatic reminder', late: reminders, share: 0.99 },
+    ...retries.map((late, index) => ({
+      what: `retry after ${RETRIES_MS[index]} ms`,
+      late,
+      share: 0.5,
+      goal: 100,
+    })),
+  ])
+} finally {
+  await bench.close()
+  await service.stop()
+  await store.stop()
+  await rm(dataDir, { recursive: true, force: true })
+}
+
+function environment(folder, storeUri) {
+  const names = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
+  const secrets = Object.fromEntries(names.map((name) => [name, randomBytes(32).toString('base64')]))
+  const base = { PORT: '3975', BASE_URL: 'http://localhost:3975', CALLBACK_ALLOW_PRIVATE: '1' }
+  return { ...secrets, ...base, DATA_DIR: folder, MONGODB_URI: storeUri, LOG_LEVEL: 'error' }
+}
+
+/** A process of the package, and what it says. */
+function start([file, ...words], its) {
+  const root = fileURLToPath(new URL('..', import.meta.url))
+  const child = spawn(process.execPath, [root + file, ...words], {
+    env: { PATH: process.env.PATH, ...its },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let said = ''
+  child.stdout.on('data', (chunk) => {
+    said += chunk
+  })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  return {
+    async says(pattern) {
+      for (; !pattern.test(said); await pause(LOOK_MS))
+        if (child.exitCode !== null) throw new Error(`${file} ended:\n${said}`)
+      return pattern.exec(said)
+    },
+    stop() {
+      child.kill('SIGTERM')
+      return ended
+    },
+  }
+}
+
+async function newCaller(sandbox) {
+  const { user } = await inviteUser(
+    bench.deps,
+    { email: `${randomBytes(6).toString('hex')}@example.com` },
+    { kind: 'cli' },
+  )
+  const input = { accountId: user.account_id, name: 'bench', sandbox }
+  const { key } = await createApiKey(bench.deps, input, { kind: 'cli' })
+  return { key, scopes: key.scopes, address: '127.0.0.1' }
+}
+
+function ask(caller, more) {
+  const input = {
+    action: 'Bench',
+    context: {},
+    requires_individual_decision: false,
+    ttl_seconds: 86_400,
+    ...more,
+  }
+  return createRequest(bench.deps, caller, input, drawId(bench.deps, 'req'))
+}
+
+/** Sets that time of many requests, one after the other. @returns by how many milliseconds each was late */
+async function measureDue(field, done) {
+  const caller = await newCaller(false)
+  const ids = []
+  for (let made = 0; made < COUNT; made += 1) ids.push((await ask(caller)).id)
+  const requests = bench.connection.collection('requests')
+  const first = Date.now() + FIRST_MS
+  const due = new Map(ids.map((id, index) => [id, first + Math.floor((index * SPREAD_MS) / COUNT)]))
+  const writes = [...due].map(([_id, time]) => ({
+    updateOne: { filter: { _id }, update: { $set: { [field]: new Date(time) } } },
+  }))
+  await requests.bulkWrite(writes)
+  const late = []
+  while (due.size > 0) {
+    const found = await requests
+      .find({ _id: { $in: [...due.keys()] }, ...done }, { projection: { _id: 1 } })
+      .toArray()
+    for (const { _id } of found) {
+      late.push(Date.now() - due.get(_id))
+      due.delete(_id)
+    }
+    await pause(LOOK_MS)
+  }
+  return late
+}
+
+/** Callbacks to receivers that fail. @returns for each retry how late it came, measured from the arrival before */
+async function measureRetries() {
+  const arrivals = new Map()
+  const servers = await Promise.all(HOSTS.map((host) => listen(host, arrivals)))
+  const caller = await newCaller(true)
+  for (const { host, port } of servers) {
+    for (let one = 0; one < AT_ONCE; one += 1) {
+      const callback_url = `http://${host}:${port}/${one}`
+      const request = await ask(caller, { callback_url, sandbox_auto_decide_seconds: 0 })
+      await autoDecideSandbox(bench.deps, request)
+    }
+  }
+  const wanted = HOSTS.length * AT_ONCE
+  const arrived = () => [...arrivals.values()].filter((times) => times.length > RETRIES_MS.length)
+  while (arrived().length < wanted) await pause(LOOK_MS)
+  for (const { server } of servers) server.close()
+  return RETRIES_MS.map((planned, retry) =>
+    arrived().map((times) => times[retry + 1] - times[retry] - planned),
+  )
+}
+
+function listen(host, arrivals) {
+  const server = createServer((request, response) => {
+    const key = host + request.url
+    arrivals.set(key, [...(arrivals.get(key) ?? []), Date.now()])
+    request.resume()
+    response.writeHead(500).end()
+  })
+  return new Promise((resolve) =>
+    server.listen(0, host, () => resolve({ server, host, port: server.address().port })),
+  )
+}
+
+function report(rows) {
+  const table = rows.map(({ what, late, share, goal }) => {
+    const sorted = late.toSorted((a, b) => a - b)
+    const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+    const verdict = goal === undefined ? '' : value <= goal ? 'met' : 'MISSED'
+    return {
+      what,
+      samples: late.length,
+      percentile: `p${share * 100}`,
+      'ms late': value,
+      goal: goal ?? '',
+      verdict,
+    }
+  })
+  console.table(table)
+}

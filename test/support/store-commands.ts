@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto'
+import type { CommandStartedEvent } from 'mongodb'
+import { inject } from 'vitest'
+import { databaseUri, type TestService } from './service.ts'
+
+/** For `MONGODB_URI`: a fresh database on a connection that tells of its commands. */
+export function toldDatabase(): string {
+  const uri = databaseUri(inject('storeUri'), `test_${randomBytes(6).toString('hex')}`)
+  return `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`
+}
+
+/**
+ * What the service asks of its store meanwhile, in order, such as `insert bootstraps`: tells how much work something is, on
+ * every machine alike. The service must have been started on a `toldDatabase`.
+ */
+export async function commandsOf(
+  { composition }: TestService,
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  const client = composition.connection.getClient()
+  const commands: string[] = []
+  const note = ({ commandName, command }: CommandStartedEvent): void => {
+    commands.push(`${commandName} ${String(command[commandName])}`)
+  }
+  client.on('commandStarted', note)
+  try {
+    await work()
+  } finally {
+    client.off('commandStarted', note)
+  }
+  return commands
+}
