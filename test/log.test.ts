@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLog, redact } from '../src/compose/log.ts'
+import { createLog } from '../src/compose/log.ts'
+import { redact } from '../src/domain/redact.ts'
 import { alter, decidedId, newCaller, send, signIn } from './support/caller.ts'
 import {
   assertWith,

@@ -1,43 +1,28 @@
-import { createHash } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { Command, CommanderError } from 'commander'
-import { runStoreProcess, StoreLockedError } from 'embedded-mongo'
-import { type SlackReach, slackManifest } from '../../adapters/slack/manifest.ts'
-import { ICON_FILES, type TeamsEdition, teamsManifest } from '../../adapters/teams/manifest.ts'
-import { redact } from '../compose/log.ts'
-import { DataDirInUseError } from '../compose/open-store.ts'
-import { ConfigError, loadConfig, loadDataDir } from '../config/config.ts'
-import { packagePath, packageVersion } from '../config/package-path.ts'
+import { loadDataDir } from '../config/config.ts'
+import { packageVersion } from '../config/package-path.ts'
 import { Refusal } from '../domain/errors.ts'
-import { main } from '../main.ts'
-import { type AuditCheckOptions, type AuditListOptions, runAuditCheck, runAuditList } from './audit.ts'
-import { checkTeamsManifest } from './check-teams-manifest.ts'
-import { runDoctor } from './doctor/doctor.ts'
-import { runSlackDoctor } from './doctor/slack.ts'
-import { runTeamsDoctor } from './doctor/teams.ts'
-import {
-  type CreateKeyOptions,
-  type RotateOptions,
-  runCreateKey,
-  runListKeys,
-  runRevokeKey,
-  runRotateKeys,
-} from './keys.ts'
-import {
-  CliError,
-  type CommandResult,
-  EXIT,
-  runOn,
-  setExitCode,
-  type Terminal,
-  tell,
-  terminal,
-  usageError,
-} from './terminal.ts'
-import { type InviteOptions, runConfirmUser, runInviteMember, runInviteUser, runListUsers } from './users.ts'
-import { runVerifyReceipt, type VerifyOptions } from './verify-receipt.ts'
-import { zipFiles } from './zip-files.ts'
+import { redact } from '../domain/redact.ts'
+import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
+import type { ManifestOptions, PackageOptions } from './chat-apps.ts'
+import type { CreateKeyOptions, RotateOptions } from './keys.ts'
+import { CliError, EXIT, runOn, setExitCode, type Terminal, tell, terminal } from './terminal.ts'
+import type { InviteOptions } from './users.ts'
+import type { VerifyOptions } from './verify-receipt.ts'
+
+/** Each command loads what it needs, so that a quick one is quick: the service alone takes as long as ten of them. */
+const load = {
+  service: () => import('../main.ts'),
+  store: () => import('embedded-mongo'),
+  doctor: () => import('./doctor/doctor.ts'),
+  slackDoctor: () => import('./doctor/slack.ts'),
+  teamsDoctor: () => import('./doctor/teams.ts'),
+  users: () => import('./users.ts'),
+  keys: () => import('./keys.ts'),
+  audit: () => import('./audit.ts'),
+  verify: () => import('./verify-receipt.ts'),
+  chatApps: () => import('./chat-apps.ts'),
+}
 
 /**
  * Runs one command, on the process's own environment and streams unless it is given others. Never throws.
@@ -89,7 +74,7 @@ function addServiceCommands(program: Command): void {
     .command('serve')
     .description('run the service')
     .option(...JSON_OPTION)
-    .action((options: Json) => main(options))
+    .action(async (options: Json) => (await load.service()).main(options))
   program
     .command('store')
     .description('run the embedded store as a process of its own and print its MONGODB_URI')
@@ -103,21 +88,21 @@ function addDoctor(program: Command): void {
     .command('doctor')
     .description('check machine, configuration, store, keys and pages, and say what to do')
     .option(...JSON_OPTION)
-    .action(async (options: Json) => tell(await runDoctor(), options.json))
+    .action(async (options: Json) => tell(await (await load.doctor()).runDoctor(), options.json))
   doctor
     .command('slack')
     .description('check the connection to Slack: tokens, scopes, addresses')
     .option(...JSON_OPTION)
     // The command above knows the option too, and takes it.
     .action(async (_options: Json, command: Command) =>
-      tell(await runSlackDoctor(), command.optsWithGlobals<Json>().json),
+      tell(await (await load.slackDoctor()).runSlackDoctor(), command.optsWithGlobals<Json>().json),
     )
   doctor
     .command('teams')
     .description('check the connection to Teams: secret, keys, addresses')
     .option(...JSON_OPTION)
     .action(async (_options: Json, command: Command) =>
-      tell(await runTeamsDoctor(), command.optsWithGlobals<Json>().json),
+      tell(await (await load.teamsDoctor()).runTeamsDoctor(), command.optsWithGlobals<Json>().json),
     )
 }
 
@@ -132,18 +117,21 @@ function addUserCommands(user: Command): void {
     .option(...JSON_OPTION)
     .action(async (email: string, options: InviteOptions) => {
       const joins = options.account !== undefined || options.role !== undefined
+      const { runInviteMember, runInviteUser } = await load.users()
       tell(await (joins ? runInviteMember : runInviteUser)(email, options), options.json)
     })
   user
     .command('confirm <email>')
     .description('vouch for the address of a person whom an owner invited')
     .option(...JSON_OPTION)
-    .action(async (email: string, options: Json) => tell(await runConfirmUser(email, options), options.json))
+    .action(async (email: string, options: Json) =>
+      tell(await (await load.users()).runConfirmUser(email, options), options.json),
+    )
   user
     .command('list')
     .description('list all people')
     .option(...JSON_OPTION)
-    .action(async (options: Json) => tell(await runListUsers(options), options.json))
+    .action(async (options: Json) => tell(await (await load.users()).runListUsers(options), options.json))
 }
 
 function addKeyCommands(key: Command): void {
@@ -159,18 +147,24 @@ function addKeyCommands(key: Command): void {
       'comma-separated: approval:create,approval:read,approval:verify (default: all)',
     )
     .option(...JSON_OPTION)
-    .action(async (options: CreateKeyOptions) => tell(await runCreateKey(options), options.json))
+    .action(async (options: CreateKeyOptions) =>
+      tell(await (await load.keys()).runCreateKey(options), options.json),
+    )
   key
     .command('list')
     .description('list API keys')
     .option('--owner <email>', 'of this person only')
     .option(...JSON_OPTION)
-    .action(async (options: { owner?: string } & Json) => tell(await runListKeys(options), options.json))
+    .action(async (options: { owner?: string } & Json) =>
+      tell(await (await load.keys()).runListKeys(options), options.json),
+    )
   key
     .command('revoke <key_id>')
     .description('revoke an API key at once and for ever')
     .option(...JSON_OPTION)
-    .action(async (id: string, options: Json) => tell(await runRevokeKey(id, options), options.json))
+    .action(async (id: string, options: Json) =>
+      tell(await (await load.keys()).runRevokeKey(id, options), options.json),
+    )
 }
 
 function addSigningKeyCommands(keys: Command): void {
@@ -181,7 +175,9 @@ function addSigningKeyCommands(keys: Command): void {
     .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
     .option('--now', 'the same as --activate now')
     .option(...JSON_OPTION)
-    .action(async (options: RotateOptions) => tell(await runRotateKeys(options), options.json))
+    .action(async (options: RotateOptions) =>
+      tell(await (await load.keys()).runRotateKeys(options), options.json),
+    )
 }
 
 function addAuditCommands(audit: Command): void {
@@ -193,13 +189,17 @@ function addAuditCommands(audit: Command): void {
     .option('--subject <id>', 'about this request, key, person, session, webhook or delivery')
     .option('--limit <n>', 'at most so many (default: 50)')
     .option(...JSON_OPTION)
-    .action(async (options: AuditListOptions) => tell(await runAuditList(options), options.json))
+    .action(async (options: AuditListOptions) =>
+      tell(await (await load.audit()).runAuditList(options), options.json),
+    )
   audit
     .command('check')
     .description('recompute the whole trail and compare it with every state in the store')
     .option('--expect <head>', 'a head printed by an earlier check: finds a trail cut short or rewritten')
     .option(...JSON_OPTION)
-    .action(async (options: AuditCheckOptions) => tell(await runAuditCheck(options), options.json))
+    .action(async (options: AuditCheckOptions) =>
+      tell(await (await load.audit()).runAuditCheck(options), options.json),
+    )
 }
 
 function addVerifyCommand(program: Command): void {
@@ -210,7 +210,7 @@ function addVerifyCommand(program: Command): void {
     .option('--allow-sandbox', 'accept receipts of the sandbox, for tests')
     .option(...JSON_OPTION)
     .action(async (receipt: string, options: VerifyOptions) =>
-      tell(await runVerifyReceipt(receipt, options), options.json),
+      tell(await (await load.verify()).runVerifyReceipt(receipt, options), options.json),
     )
 }
 
@@ -220,7 +220,9 @@ function addSlackCommands(slack: Command): void {
     .description('print the manifest by which Slack makes the app for this BASE_URL')
     .option('--socket', 'for Socket Mode: no public address, the service connects to Slack')
     .option(...JSON_OPTION)
-    .action((options: ManifestOptions) => tell(runSlackManifest(options), options.json))
+    .action(async (options: ManifestOptions) =>
+      tell((await load.chatApps()).runSlackManifest(options), options.json),
+    )
 }
 
 function addTeamsCommands(teams: Command): void {
@@ -230,7 +232,9 @@ function addTeamsCommands(teams: Command): void {
     .option('--out <file>', 'where to', 'countersign-teams.zip')
     .option('--preview', 'by the developer preview of the manifest: commands also after a slash')
     .option(...JSON_OPTION)
-    .action(async (options: PackageOptions) => tell(await runTeamsPackage(options), options.json))
+    .action(async (options: PackageOptions) =>
+      tell(await (await load.chatApps()).runTeamsPackage(options), options.json),
+    )
 }
 
 /**
@@ -245,6 +249,7 @@ async function runStore(options: { json?: boolean }): Promise<void> {
     const line = options.json ? JSON.stringify({ mongodb_uri: uri, data_dir: dataDir }) : `MONGODB_URI=${uri}`
     process.stdout.write(`${line}\n`)
   }
+  const { runStoreProcess } = await load.store()
   await runStoreProcess({ dataDir, stop: stop.signal, onReady })
 }
 
@@ -264,15 +269,21 @@ function tellError(error: unknown, json: boolean): void {
   else if (!(error instanceof CommanderError)) terminal().stderr.write(`${told.message}\n`)
 }
 
+/** By name: their classes belong to what a command may not have loaded. */
+const KNOWN_ERRORS: Partial<Record<string, string>> = {
+  ConfigError: 'config_invalid',
+  DataDirInUseError: 'data_dir_in_use',
+  StoreLockedError: 'data_dir_in_use',
+}
+
 function describeError(error: unknown): Told {
   if (error instanceof CliError)
     return { error: error.code, message: error.message, exitCode: error.exitCode }
   if (error instanceof CommanderError) return { error: 'usage', message: usage(error), exitCode: EXIT.usage }
   const exitCode = EXIT.failed
   if (error instanceof Refusal) return { error: error.code, message: refusalText(error), exitCode }
-  if (error instanceof ConfigError) return { error: 'config_invalid', message: error.message, exitCode }
-  if (error instanceof DataDirInUseError || error instanceof StoreLockedError)
-    return { error: 'data_dir_in_use', message: error.message, exitCode }
+  const known = error instanceof Error ? KNOWN_ERRORS[error.name] : undefined
+  if (error instanceof Error && known !== undefined) return { error: known, message: error.message, exitCode }
   if (error instanceof Error && /^Mongo(ose)?ServerSelectionError$/.test(error.name)) {
     const message = `The store does not answer: ${redact(error.message)}. Check MONGODB_URI.`
     return { error: 'store_unreachable', message, exitCode }
@@ -290,95 +301,4 @@ function refusalText({ publicMessage, details }: Refusal): string {
 
 function usage(error: CommanderError): string {
   return error.message.replace(/^error: /, '')
-}
-
-interface ManifestOptions {
-  socket?: boolean
-  json?: boolean
-}
-
-/**
- * `countersign slack manifest`: the manifest for this BASE_URL, always as JSON. Socket Mode where it is asked for, or set up
- * already.
- * @throws ConfigError, CliError `usage` when Slack could not reach the address
- */
-function runSlackManifest({ socket }: ManifestOptions): CommandResult {
-  const { baseUrl, slack } = loadConfig()
-  const reach: SlackReach = socket || slack?.receive.kind === 'socket' ? 'socket' : 'http'
-  if (reach === 'http' && !baseUrl.startsWith('https:')) {
-    const advice = 'Set BASE_URL to the public https: address, or add --socket for Socket Mode'
-    throw usageError(`Slack sends only to https: addresses, and BASE_URL is ${baseUrl}. ${advice}.`)
-  }
-  const manifest = slackManifest(baseUrl, reach)
-  return { value: manifest, text: JSON.stringify(manifest, null, 2) }
-}
-
-interface PackageOptions {
-  out: string
-  preview?: boolean
-  json?: boolean
-}
-
-/**
- * `countersign teams package`: writes the app package for this BASE_URL and TEAMS_APP_ID, over an older one of that name. The
- * same settings make the same bytes.
- * @throws ConfigError; CliError `usage` when there is no bot, or Teams could not reach the address; `not_written`
- */
-async function runTeamsPackage({ out, preview }: PackageOptions): Promise<CommandResult> {
-  const { baseUrl, appId } = settingsOfApp()
-  const edition: TeamsEdition = preview ? 'preview' : 'published'
-  const manifest = teamsManifest(baseUrl, appId, edition)
-  const problems = checkTeamsManifest(manifest, edition)
-  if (problems.length > 0) {
-    const message = ['Microsoft’s schema refuses the manifest:', ...problems.map((each) => `- ${each}`)]
-    throw new CliError('manifest_invalid', message.join('\n'))
-  }
-  const archive = zipFiles([
-    { name: 'manifest.json', content: Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`) },
-    ...(await Promise.all(Object.values(ICON_FILES).map(readIcon))),
-  ])
-  const file = resolve(out)
-  await writeFile(file, archive).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new CliError('not_written', `The package cannot be written: ${reason}. Name another --out.`)
-  })
-  const sha256 = createHash('sha256').update(archive).digest('hex')
-  return { value: { file, sha256, manifest }, text: textOf(file, manifest, edition) }
-}
-
-function settingsOfApp(): { baseUrl: string; appId: string } {
-  const { baseUrl, teams } = loadConfig()
-  if (!teams?.appId) {
-    const names = 'TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID'
-    throw usageError(`The package names the bot. Register it (docs/teams.md), and set ${names}.`)
-  }
-  if (!baseUrl.startsWith('https:')) {
-    throw usageError(
-      `Teams sends only to https: addresses, and BASE_URL is ${baseUrl}. Set BASE_URL to the public https: address.`,
-    )
-  }
-  return { baseUrl, appId: teams.appId }
-}
-
-async function readIcon(name: string) {
-  return { name, content: await readFile(packagePath(`deploy/teams/${name}`)) }
-}
-
-function textOf(
-  file: string,
-  { manifestVersion, version, id, validDomains }: ReturnType<typeof teamsManifest>,
-  edition: TeamsEdition,
-): string {
-  return [
-    `Wrote ${file}`,
-    `App ${id}, version ${version}, for ${validDomains.join(', ')}; manifest ${manifestVersion}, valid by Microsoft’s schema.`,
-    UPLOAD[edition],
-  ].join('\n')
-}
-
-const UPLOAD: Record<TeamsEdition, string> = {
-  published:
-    'Upload it in Teams under Apps, Manage your apps, Upload an app; or for everyone in the Teams admin center, Manage apps.',
-  preview:
-    'The developer preview is for trying out: upload it in Teams under Apps, Manage your apps, Upload an app; not for everyone.',
 }

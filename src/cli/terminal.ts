@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { redact } from '../compose/log.ts'
 import { inEnvironment } from '../config/config.ts'
+import { redact } from '../domain/redact.ts'
 import { visibleString } from '../domain/text.ts'
 import type { Log } from '../flow/ports.ts'
 

@@ -1,5 +1,5 @@
-import { redact } from '../../compose/log.ts'
 import { type Config, ConfigError, loadConfig, loadProductionProblems } from '../../config/config.ts'
+import { redact } from '../../domain/redact.ts'
 import type { CommandResult } from '../terminal.ts'
 
 /** One line of the doctor's report. */

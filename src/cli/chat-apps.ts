@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type SlackReach, slackManifest } from '../../adapters/slack/manifest.ts'
+import { ICON_FILES, type TeamsEdition, teamsManifest } from '../../adapters/teams/manifest.ts'
+import { loadConfig } from '../config/config.ts'
+import { packagePath } from '../config/package-path.ts'
+import { checkTeamsManifest } from './check-teams-manifest.ts'
+import { CliError, type CommandResult, usageError } from './terminal.ts'
+import { zipFiles } from './zip-files.ts'
+
+export interface ManifestOptions {
+  socket?: boolean
+  json?: boolean
+}
+
+/**
+ * `countersign slack manifest`: the manifest for this BASE_URL, always as JSON. Socket Mode where it is asked for, or set up
+ * already.
+ * @throws ConfigError, CliError `usage` when Slack could not reach the address
+ */
+export function runSlackManifest({ socket }: ManifestOptions): CommandResult {
+  const { baseUrl, slack } = loadConfig()
+  const reach: SlackReach = socket || slack?.receive.kind === 'socket' ? 'socket' : 'http'
+  if (reach === 'http' && !baseUrl.startsWith('https:')) {
+    const advice = 'Set BASE_URL to the public https: address, or add --socket for Socket Mode'
+    throw usageError(`Slack sends only to https: addresses, and BASE_URL is ${baseUrl}. ${advice}.`)
+  }
+  const manifest = slackManifest(baseUrl, reach)
+  return { value: manifest, text: JSON.stringify(manifest, null, 2) }
+}
+
+export interface PackageOptions {
+  out: string
+  preview?: boolean
+  json?: boolean
+}
+
+/**
+ * `countersign teams package`: writes the app package for this BASE_URL and TEAMS_APP_ID, over an older one of that name. The
+ * same settings make the same bytes.
+ * @throws ConfigError; CliError `usage` when there is no bot, or Teams could not reach the address; `not_written`
+ */
+export async function runTeamsPackage({ out, preview }: PackageOptions): Promise<CommandResult> {
+  const { baseUrl, appId } = settingsOfApp()
+  const edition: TeamsEdition = preview ? 'preview' : 'published'
+  const manifest = teamsManifest(baseUrl, appId, edition)
+  const problems = checkTeamsManifest(manifest, edition)
+  if (problems.length > 0) {
+    const message = ['Microsoft’s schema refuses the manifest:', ...problems.map((each) => `- ${each}`)]
+    throw new CliError('manifest_invalid', message.join('\n'))
+  }
+  const archive = zipFiles([
+    { name: 'manifest.json', content: Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`) },
+    ...(await Promise.all(Object.values(ICON_FILES).map(readIcon))),
+  ])
+  const file = resolve(out)
+  await writeFile(file, archive).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CliError('not_written', `The package cannot be written: ${reason}. Name another --out.`)
+  })
+  const sha256 = createHash('sha256').update(archive).digest('hex')
+  return { value: { file, sha256, manifest }, text: textOf(file, manifest, edition) }
+}
+
+function settingsOfApp(): { baseUrl: string; appId: string } {
+  const { baseUrl, teams } = loadConfig()
+  if (!teams?.appId) {
+    const names = 'TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID'
+    throw usageError(`The package names the bot. Register it (docs/teams.md), and set ${names}.`)
+  }
+  if (!baseUrl.startsWith('https:')) {
+    throw usageError(
+      `Teams sends only to https: addresses, and BASE_URL is ${baseUrl}. Set BASE_URL to the public https: address.`,
+    )
+  }
+  return { baseUrl, appId: teams.appId }
+}
+
+async function readIcon(name: string) {
+  return { name, content: await readFile(packagePath(`deploy/teams/${name}`)) }
+}
+
+function textOf(
+  file: string,
+  { manifestVersion, version, id, validDomains }: ReturnType<typeof teamsManifest>,
+  edition: TeamsEdition,
+): string {
+  return [
+    `Wrote ${file}`,
+    `App ${id}, version ${version}, for ${validDomains.join(', ')}; manifest ${manifestVersion}, valid by Microsoft’s schema.`,
+    UPLOAD[edition],
+  ].join('\n')
+}
+
+const UPLOAD: Record<TeamsEdition, string> = {
+  published:
+    'Upload it in Teams under Apps, Manage your apps, Upload an app; or for everyone in the Teams admin center, Manage apps.',
+  preview:
+    'The developer preview is for trying out: upload it in Teams under Apps, Manage your apps, Upload an app; not for everyone.',
+}
