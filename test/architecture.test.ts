@@ -194,6 +194,14 @@ describe('house numbers', () => {
     expect(everything.filter((file) => linesOf(file) > 400).map(({ path }) => path)).toEqual([])
   })
 
+  it('gives a file more than one reader: at most 15 in 100 have one importer and no test of their own', () => {
+    const tested = new Set(tests.flatMap(({ imports }) => imports.map(({ target }) => target)))
+    const importers = new Map<string, Set<string>>(files.map(({ path }) => [path, new Set()]))
+    for (const { path, imports } of files) for (const { target } of imports) importers.get(target)?.add(path)
+    const crumbs = files.filter(({ path }) => importers.get(path)?.size === 1 && !tested.has(path))
+    expect(crumbs.length / files.length, crumbs.map(({ path }) => path).join('\n')).toBeLessThanOrEqual(0.15)
+  })
+
   it('names no drawer "utils" or "helpers"', () => {
     expect(
       everything

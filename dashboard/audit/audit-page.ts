@@ -1,4 +1,7 @@
+import type { auditListAnswer } from '../../src/http/api/audit.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { buttonRow, copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, el, hint, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
@@ -9,8 +12,11 @@ import { filterForm, findPage, foundList, RESULTS_ID } from '../parts/filtered-l
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
 import { AUDIT_WORDS, auditWords, partsOf, valueWord } from './audit-words.ts'
+
+type AuditPage = Answer<typeof auditListAnswer>
+type AuditEntry = AuditPage['data'][number]
+const auditPageShape = answer<AuditPage>()
 
 type Load = (more?: Iterable<readonly [string, string]>) => Promise<AuditPage>
 
@@ -47,7 +53,7 @@ function entries(context: PageContext, filters: Filters, page: AuditPage, load: 
   const list = el('ol', { class: 'audit-entries', 'aria-labelledby': RESULTS_ID })
   const reading = { names: new Map<string, string>(), reader: context.user.id, href: context.href }
   const learn = (named: AuditPage): AuditPage => {
-    for (const [id, name] of named.names ?? []) reading.names.set(id, name)
+    for (const [id, name] of Object.entries(named.names)) reading.names.set(id, name)
     return named
   }
   return foundList({
@@ -297,17 +303,17 @@ function detailValue(value: string | number | boolean, reading: Reading): HTMLEl
 }
 
 /** Made when it is opened: few are, and there may be hundreds on the page. */
-function rawEntry({ raw, seq }: AuditEntry): HTMLElement {
-  const element = el('details', { class: 'exact' }, el('summary', {}, `Entry ${seq}, raw`))
+function rawEntry(entry: AuditEntry): HTMLElement {
+  const element = el('details', { class: 'exact' }, el('summary', {}, `Entry ${entry.seq}, raw`))
   element.addEventListener(
     'toggle',
     () => {
-      const json = JSON.stringify(raw, null, 2)
+      const json = JSON.stringify(entry, null, 2)
       const attributes = {
         class: 'exact-text',
         tabindex: 0,
         role: 'group',
-        'aria-label': `Entry ${seq}, raw`,
+        'aria-label': `Entry ${entry.seq}, raw`,
       }
       element.append(el('pre', attributes, callerText(json)), copyButton(json, 'the raw entry'))
     },

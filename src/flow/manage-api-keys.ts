@@ -7,7 +7,7 @@ import { keyData } from '../domain/event-data.ts'
 import { drawId, isId } from '../domain/identifier.ts'
 import { type KeyPolicy, policyFor } from '../domain/policy.ts'
 import type { FlowDeps } from './deps.ts'
-import { readPolicy, refuseDoubles } from './people/policy.ts'
+import { readPolicy, refuseDoubles } from './people/manage-account.ts'
 import type { SignedIn } from './people/sessions.ts'
 import { type Proof, proveFactor } from './people/step-up.ts'
 

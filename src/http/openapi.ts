@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiSecuritySchemeObject } from 'zod-openapi'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountOperations } from './api/account.ts'
@@ -20,9 +21,45 @@ import { policyOperations } from './api/policy.ts'
 import { profileOperations } from './api/profile.ts'
 import { pushOperations } from './api/push.ts'
 import { receiptOperations } from './api/receipts.ts'
-import { serviceOperations } from './api/service.ts'
 import { ownSessionOperations, sessionOperations } from './api/session.ts'
+import { errorAnswer } from './api/shared/fields.ts'
+import { operations } from './api/shared/operation.ts'
 import { webhookOperations } from './api/webhooks.ts'
+
+/** `GET /healthz`. */
+const aliveAnswer = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Alive' })
+
+/** `GET /readyz`. */
+const readyAnswer = z.strictObject({ status: z.literal('ready') }).meta({ id: 'Ready' })
+
+const access = { by: 'public' } as const
+
+const serviceOperations = operations('Service', {
+  'get /healthz': {
+    id: 'isAlive',
+    summary: 'Does the process answer?',
+    access,
+    answers: { '200': { schema: aliveAnswer, description: 'It does.' } },
+  },
+  'get /readyz': {
+    id: 'isReady',
+    summary: 'Can it do its work?',
+    access,
+    answers: {
+      '200': { schema: readyAnswer, description: 'The store answers.' },
+      '503': { schema: errorAnswer, description: 'The store does not answer: `unavailable`.' },
+    },
+  },
+  'get /openapi.json': {
+    id: 'getOpenApiDocument',
+    summary: 'This document',
+    description: 'Readable at `/docs`.',
+    access,
+    answers: {
+      '200': { schema: z.looseObject({ openapi: z.string() }), description: 'OpenAPI 3.1.' },
+    },
+  },
+})
 
 /** Every operation, with the schemas of its requests and answers. */
 export const PATHS: ZodOpenApiPathsObject = {

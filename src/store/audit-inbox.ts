@@ -1,9 +1,8 @@
-import mongoose, { Schema } from 'mongoose'
+import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
-import type { OutboxSource } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
 import { auditFields } from './fields.ts'
-import { addOutbox, createOutboxSource, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & OutboxToken
 
@@ -29,17 +28,6 @@ export function createAuditInbox(connection: StoreConnection, wake: Wake = noWak
       // Taken: the same batch, written by an attempt that did not hear back.
       await unlessTaken(() => model.create({ _id: first.eid, audit, ...outboxToken({ audit }) }))
       wake()
-    },
-  }
-}
-
-/** The inbox for the relay; the model must exist. */
-export function inboxSource(connection: StoreConnection): OutboxSource {
-  return {
-    ...createOutboxSource<InboxDocument>(connection, 'AuditInbox'),
-    async settle(entries) {
-      const ids = mongoose.trusted({ $in: entries.map(({ id }) => id) })
-      await connection.model<InboxDocument>('AuditInbox').deleteMany({ _id: ids })
     },
   }
 }

@@ -1,6 +1,7 @@
-import type { Schema } from 'mongoose'
+import mongoose, { type Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
 import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 
@@ -112,5 +113,58 @@ function toEntry(document: OutboxDocument): OutboxEntry {
     ...(document.account_id === undefined ? {} : { account_id: document.account_id }),
     events: document.outbox ?? [],
     audit: document.audit,
+  }
+}
+
+/** Collections whose outbox is events and audit entries alone. */
+const PLAIN = [
+  'ApiKey',
+  'Account',
+  'Bootstrap',
+  'User',
+  'SigningKey',
+  'Session',
+  'Webhook',
+  'Delivery',
+  'Card',
+  'PushKey',
+  'PushDevice',
+  'Push',
+] as const
+
+/** Every collection whose documents have an outbox, requests first: callers wait for them. Their models must exist. */
+export function createOutboxSources(connection: StoreConnection): readonly OutboxSource[] {
+  return [
+    requestSource(connection),
+    ...PLAIN.map((name) => createOutboxSource(connection, name)),
+    inboxSource(connection),
+  ]
+}
+
+/** Once a callback has become a delivery, the request keeps only the ids: the bytes are where they are sent from. */
+function requestSource(connection: StoreConnection): OutboxSource {
+  return createOutboxSource<OutboxDocument & Pick<ApprovalRequest, 'callback' | 'api_key_id'>>(
+    connection,
+    'Request',
+    {
+      fields: ['callback', 'api_key_id'],
+      read: ({ _id, callback, api_key_id }) =>
+        callback === undefined ? {} : { callback: { ...callback, request_id: _id, api_key_id } },
+      settled: ({ callback }) =>
+        callback?.state === 'due'
+          ? { $set: { 'callback.state': 'handed' }, $unset: { 'callback.body': 1 } }
+          : {},
+    },
+  )
+}
+
+/** Entries of the audit inbox are gone once they are in the trail. */
+function inboxSource(connection: StoreConnection): OutboxSource {
+  return {
+    ...createOutboxSource(connection, 'AuditInbox'),
+    async settle(entries) {
+      const ids = mongoose.trusted({ $in: entries.map(({ id }) => id) })
+      await connection.model<OutboxDocument>('AuditInbox').deleteMany({ _id: ids })
+    },
   }
 }

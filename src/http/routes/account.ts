@@ -1,8 +1,8 @@
 import { Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
 import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
+import { renameAccount, viewAccount } from '../../flow/people/manage-account.ts'
 import { readHistory } from '../../flow/read-history.ts'
-import { renameAccount, viewAccount } from '../../flow/view-account.ts'
 import {
   type accountAnswer,
   accountNameBody,

@@ -1,8 +1,8 @@
 import { Router } from 'express'
 import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/people/invite-member.ts'
+import { readPolicy, setPolicy } from '../../flow/people/manage-account.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
-import { readPolicy, setPolicy } from '../../flow/people/policy.ts'
 import {
   type changedMemberAnswer,
   type invitedAnswer,

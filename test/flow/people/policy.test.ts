@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Refusal } from '../../../src/domain/errors.ts'
-import { setPolicy } from '../../../src/flow/people/policy.ts'
+import { setPolicy } from '../../../src/flow/people/manage-account.ts'
 import { stored } from '../../support/caller.ts'
 import { passkeyProof } from '../../support/enrolled.ts'
 import { newMember, newOwner } from '../../support/invited.ts'
