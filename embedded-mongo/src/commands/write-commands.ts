@@ -1,13 +1,15 @@
-import { Int32, ObjectId } from 'bson'
+import { Int32 } from 'bson'
 import type { Collection } from '../engine/collection.ts'
+import { checkCollectionName } from '../engine/store-engine.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
 import { compileCollation } from '../semantics/collation.ts'
-import { typeNameOf } from '../semantics/describe-value.ts'
 import type { CompiledFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
+import { checkInsertedId, stamped, withId } from '../semantics/new-document.ts'
 import { compileProjection } from '../semantics/projection.ts'
-import { compileUpdate, seedFromFilter } from '../semantics/update.ts'
-import { type BsonDocument, type BsonValue, bsonUndefined, isRegex } from '../semantics/values.ts'
+import { compileUpdate } from '../semantics/update.ts'
+import { seedFromFilter } from '../semantics/upsert-seed.ts'
+import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { type Command, type CommandCall, namespaceOf } from './command.ts'
 import { CommandFields } from './command-fields.ts'
 import { readSelection, type Selection, selectRecords } from './selection.ts'
@@ -16,14 +18,15 @@ import { MAX_WRITE_BATCH } from './server-commands.ts'
 export const insert: Command = {
   fields: new Set(['insert', 'documents', 'ordered', 'bypassDocumentValidation']),
   run(call) {
-    const namespace = namespaceOf(call, 'insert')
+    const namespace = writableNamespaceOf(call, 'insert')
     // There are no validators to bypass.
     call.fields.flag('bypassDocumentValidation')
     const documents = readStatements(call, 'documents')
     const collection = call.engine.ensureCollection(namespace)
     let inserted = 0
     const writeErrors = runStatements(documents, call, (document) => {
-      collection.insert(withId(document))
+      checkInsertedId(document.get('_id'))
+      collection.insert(stamped(withId(document), call.now))
       inserted += 1
     })
     return new Map<string, BsonValue>([['n', new Int32(inserted)], ...writeErrors])
@@ -41,7 +44,7 @@ interface Tally {
 export const update: Command = {
   fields: new Set(['update', 'updates', 'ordered', 'bypassDocumentValidation']),
   run(call) {
-    const namespace = namespaceOf(call, 'update')
+    const namespace = writableNamespaceOf(call, 'update')
     // There are no validators to bypass.
     call.fields.flag('bypassDocumentValidation')
     const documents = readStatements(call, 'updates')
@@ -82,12 +85,14 @@ function updateMatching(
   const collection = call.engine.collection(namespace)
   const selection = readSelection(fields, 'q', collection, { limit: multi ? 0 : 1 })
   const records = collection === undefined ? [] : [...selectRecords(collection, selection, call)]
+  let modified = 0
   for (const record of records) {
-    tally.matched += 1
-    if (collection !== undefined && change.applyTo(collection, record, selection.filter, call.now)) {
-      tally.modified += 1
-    }
+    if (collection !== undefined && change.applyTo(collection, record, selection.filter, call.now))
+      modified += 1
   }
+  // Counted at the end: of a statement that fails half-way MongoDB counts nothing, though what it changed stays.
+  tally.matched += records.length
+  tally.modified += modified
   if (records.length > 0 || !fields.flag('upsert')) return
   const document = change.insertInto(call.engine.ensureCollection(namespace), call.now)
   tally.upserted.push(
@@ -104,7 +109,7 @@ const DELETE_FIELDS = new Set(['q', 'limit', 'collation', 'hint'])
 export const remove: Command = {
   fields: new Set(['delete', 'deletes', 'ordered']),
   run(call) {
-    const namespace = namespaceOf(call, 'delete')
+    const namespace = writableNamespaceOf(call, 'delete')
     const documents = readStatements(call, 'deletes')
     // All are checked before the first is run: a misspelt option must not take effect half-way.
     const statements = documents.map(readDelete)
@@ -131,6 +136,13 @@ function removeMatching(call: CommandCall, namespace: string, statement: Command
   const records = [...selectRecords(collection, selection, call)]
   for (const record of records) collection.remove(record)
   return records.length
+}
+
+/** As `namespaceOf`, for a collection that may be written: a delete in `system.x` is refused as an insert is. */
+function writableNamespaceOf(call: CommandCall, field: string): string {
+  const namespace = namespaceOf(call, field)
+  checkCollectionName(namespace)
+  return namespace
 }
 
 /**
@@ -209,26 +221,12 @@ function readChange(fields: CommandFields, field: string, filter: BsonDocument):
       return changed
     },
     insertInto(collection, now) {
-      const { doc } = compiled.apply(seedFromFilter(filter), { now, insert: true })
+      const { doc } = compiled.apply(seedFromFilter(filter, compiled.replacement), { now, insert: true })
       const document = withId(doc)
       collection.insert(document)
       return document
     },
   }
-}
-
-/**
- * The document with `_id` first, made up if missing.
- * @throws MongoError 53 for an `_id` of a type no id may have
- */
-function withId(document: BsonDocument): BsonDocument {
-  const id = document.get('_id')
-  if (id === undefined) return new Map<string, BsonValue>([['_id', new ObjectId()], ...document])
-  if (Array.isArray(id) || id === bsonUndefined || isRegex(id)) {
-    throw new MongoError(53, `The '_id' value cannot be of type ${typeNameOf(id)}`)
-  }
-  const [first] = document.keys()
-  return first === '_id' ? document : new Map([['_id', id], ...document])
 }
 
 interface Outcome {
@@ -255,7 +253,8 @@ export const findAndModify: Command = {
     'bypassDocumentValidation',
   ]),
   run(call) {
-    const namespace = namespaceOf(call, call.fields.has('findAndModify') ? 'findAndModify' : 'findandmodify')
+    const field = call.fields.has('findAndModify') ? 'findAndModify' : 'findandmodify'
+    const namespace = writableNamespaceOf(call, field)
     // There are no validators to bypass.
     call.fields.flag('bypassDocumentValidation')
     checkCombination(call)

@@ -1,10 +1,11 @@
+import { childOf } from './change-path.ts'
 import type { Collation } from './collation.ts'
 import { describeValue } from './describe-value.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
 import type { FilterNode } from './filter-tree.ts'
 import { mongoError } from './mongo-error.ts'
 import { isArrayFilterPart, type PathHolder } from './update-paths.ts'
-import { type BsonDocument, type BsonValue, documentOf, isDocument } from './values.ts'
+import { type BsonDocument, type BsonValue, documentOf } from './values.ts'
 
 /** Tests an array element for `$[identifier]`. */
 export type ElementFilter = (element: BsonValue, now: Date) => boolean
@@ -143,11 +144,6 @@ function collect(
 function positionalIndex({ arrayIndex }: PositionalContext): string {
   if (arrayIndex !== undefined) return String(arrayIndex)
   throw mongoError('BadValue', 'The positional operator did not find the match needed from the query.')
-}
-
-function childOf(value: BsonValue | undefined, name: string): BsonValue | undefined {
-  if (isDocument(value)) return value.get(name)
-  return Array.isArray(value) && /^(?:0|[1-9]\d*)$/.test(name) ? value[Number(name)] : undefined
 }
 
 function matchingElements(

@@ -1,10 +1,12 @@
-import type { FieldOperator, OperatorFactory } from './change-path.ts'
+import { type FieldOperator, type OperatorFactory, shownId } from './change-path.ts'
 import { compareValues, equalValues, type StringOrder } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
+import { dbRefFields } from './field-paths.ts'
 import { compileFilter } from './filter.ts'
+import { linearScanLimit, membership } from './filter-tests.ts'
+import { encodeValue } from './key-encoding.ts'
 import { mongoError } from './mongo-error.ts'
 import { integerValue } from './numbers.ts'
-import { shownId } from './value-operators.ts'
 import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber, isRegex } from './values.ts'
 
 /** $push, with $each, $position, $sort and $slice. */
@@ -17,7 +19,7 @@ export const pushOperator: OperatorFactory = (_path, argument, order) => {
       if (Array.isArray(current)) return extend(current)
       throw mongoError(
         'BadValue',
-        `The field '${context.path}' must be an array but is of type ${shownTypeOf(current)} in document ${shownId(context)}`,
+        `The field '${context.path}' must be an array but is of type ${shownTypeOf(current)} in document ${shownId(context.document)}`,
       )
     },
   }
@@ -36,13 +38,26 @@ export const addToSetOperator: OperatorFactory = (_path, argument, order) => {
           `Cannot apply $addToSet to non-array field. Field named '${context.path}' has non-array type ${shown}`,
         )
       }
-      const result = [...(current ?? [])]
-      for (const value of additions) {
-        if (!result.some((item) => equalValues(item, value, order))) result.push(value)
-      }
-      return result
+      return withMembers(current ?? [], additions, order)
     },
   }
+}
+
+function withMembers(
+  current: readonly BsonValue[],
+  additions: readonly BsonValue[],
+  order: StringOrder | undefined,
+): BsonValue[] {
+  const result = [...current]
+  // Many against many are compared by key, or the cost would be their product.
+  const keys =
+    order === undefined && additions.length > linearScanLimit ? new Set(current.map(encodeValue)) : undefined
+  for (const value of additions) {
+    if (keys?.has(encodeValue(value)) ?? result.some((item) => equalValues(item, value, order))) continue
+    result.push(value)
+    keys?.add(encodeValue(value))
+  }
+  return result
 }
 
 function parseAdditions(argument: BsonValue): readonly BsonValue[] {
@@ -75,7 +90,7 @@ export const pullAllOperator: OperatorFactory = (_path, argument, order) => {
       `$pullAll requires an array argument but was given a ${shownTypeOf(argument)}`,
     )
   }
-  return cullOperator('$pullAll', (element) => argument.some((value) => equalValues(element, value, order)))
+  return cullOperator('$pullAll', membership(argument, order))
 }
 
 type ElementTest = (element: BsonValue, now: Date) => boolean
@@ -101,7 +116,7 @@ function pullTest(argument: BsonValue, order: StringOrder | undefined): ElementT
     if (first === '$expr' || first === '$comment') {
       throw mongoError('QueryFeatureNotAllowed', `${first} is not allowed in this context`)
     }
-    if (!first?.startsWith('$') || logicalOperators.has(first)) {
+    if (!first?.startsWith('$') || logicalOperators.has(first) || dbRefFields.has(first)) {
       const filter = compileFilter(argument, { collation })
       return (element, now) => isDocument(element) && filter.matches(element, now)
     }
@@ -136,10 +151,7 @@ const clauses = new Set(['$each', '$slice', '$sort', '$position'])
 
 /** Parses the argument of `$push`: a value, or `{$each: […], $position, $sort, $slice}`, applied in that order. */
 function parsePush(argument: BsonValue, order: StringOrder | undefined): Extend {
-  if (!isDocument(argument) || !argument.has('$each')) {
-    refuseStrayClause(argument)
-    return (current) => [...current, argument]
-  }
+  if (!isDocument(argument) || !argument.has('$each')) return (current) => [...current, argument]
   for (const name of argument.keys()) {
     if (!clauses.has(name)) throw mongoError('BadValue', `Unrecognized clause in $push: ${name}`)
   }
@@ -161,17 +173,6 @@ function parsePush(argument: BsonValue, order: StringOrder | undefined): Extend 
     if (slice === 0) return []
     return slice > 0 ? result.slice(0, slice) : result.slice(slice)
   }
-}
-
-/** MongoDB stores `{$slice: 2}` pushed without `$each` as a value; that is never meant, so this store refuses it. */
-function refuseStrayClause(argument: BsonValue): void {
-  if (!isDocument(argument)) return
-  const first = argument.keys().next().value
-  if (first === undefined || !clauses.has(first)) return
-  throw mongoError(
-    'DollarPrefixedFieldName',
-    `The dollar ($) prefixed field '${first}' in $push needs an $each beside it`,
-  )
 }
 
 function inserted(

@@ -1,5 +1,6 @@
 import { identicalValues, type StringOrder } from './compare.ts'
 import { describeValue } from './describe-value.ts'
+import { dbRefFields } from './field-paths.ts'
 import { mongoError } from './mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 
@@ -15,8 +16,11 @@ export interface UpdateContext {
 
 /** An update operator with its argument, for one path. */
 export interface FieldOperator {
-  /** `skip`: a missing field, or a path that cannot exist, is left alone; `create`: the path is made. */
-  readonly onMissing: 'skip' | 'create'
+  /**
+   * What a missing field means. `create`: the path is made. `skip`: nothing, but a path that could not be made is
+   * refused. `ignore`: nothing.
+   */
+  readonly onMissing: 'create' | 'skip' | 'ignore'
   /** The new value of the field (undefined removes it); must not change `current`. Throws MongoError. */
   readonly apply: (current: BsonValue | undefined, context: UpdateContext) => BsonValue | undefined
 }
@@ -33,79 +37,167 @@ const maxPadding = 1_500_000
 
 const arrayIndex = /^(?:0|[1-9][0-9]*)$/
 
-/**
- * Applies an operator to one path of a document, in a copy that shares what did not change. Returns the same
- * document if nothing changed. Throws MongoError 28 if the path runs through a scalar or names no array index,
- * 34 if it lies too far behind an array's end, and what the operator throws.
- */
-export function changePath(
-  document: BsonDocument,
-  path: readonly string[],
-  operator: FieldOperator,
-  context: UpdateContext,
-): BsonDocument {
-  return new PathChange(path, operator, context).inDocument(document, 0)
+/** Whether MongoDB can step from a value to a field of this name, or make it there. */
+function isViable(container: BsonValue, name: string): boolean {
+  return isDocument(container) || (Array.isArray(container) && arrayIndex.test(name))
 }
 
-class PathChange {
-  readonly #path: readonly string[]
-  readonly #operator: FieldOperator
-  readonly #context: UpdateContext
+/** The value of an element or a field; undefined if there is none. */
+export function childOf(value: BsonValue | undefined, name: string): BsonValue | undefined {
+  if (isDocument(value)) return value.get(name)
+  return Array.isArray(value) && arrayIndex.test(name) ? value[Number(name)] : undefined
+}
 
-  constructor(path: readonly string[], operator: FieldOperator, context: UpdateContext) {
-    this.#path = path
-    this.#operator = operator
-    this.#context = context
+/**
+ * A document while an update is applied to it. What changes is copied once, however many of its fields change; the
+ * rest is shared with the document as it was, which is never altered.
+ */
+export class DocumentDraft {
+  readonly #before: BsonDocument
+  readonly #now: Date
+  readonly #insert: boolean
+  /** What this draft has made and may therefore change in place. */
+  readonly #own = new Set<BsonValue>()
+  #document: BsonDocument
+
+  /** `insert`: the document is new, so that names beginning with `$` may be made in it. */
+  constructor(document: BsonDocument, now: Date, insert: boolean) {
+    this.#before = document
+    this.#document = document
+    this.#now = now
+    this.#insert = insert
   }
 
-  inDocument(document: BsonDocument, depth: number): BsonDocument {
-    const name = this.#path[depth] ?? ''
-    const current = document.get(name)
-    const next = this.#child(current, depth)
-    if (next === current) return document
-    const copy = new Map(document)
-    if (next === undefined) copy.delete(name)
-    else copy.set(name, next)
-    return copy
+  /** The document as changed so far: the very one the draft was made of if nothing changed. */
+  get document(): BsonDocument {
+    return this.#document
   }
 
-  #inArray(array: BsonValue[], depth: number): BsonValue[] {
-    const name = this.#path[depth] ?? ''
-    if (!arrayIndex.test(name)) {
-      if (this.#operator.onMissing === 'skip') return array
-      throw this.#notViable(array, depth)
+  /**
+   * Applies an operator to one path. Throws MongoError 28 if the path runs through a scalar or names no array index,
+   * 34 if it lies too far behind an array's end, 52 for a new `$` field of a stored document, and what the operator throws.
+   */
+  change(path: readonly string[], operator: FieldOperator): void {
+    const context = { now: this.#now, document: this.#before, path: path.join('.') }
+    this.#document = this.#inDocument(this.#document, { path, operator, context }, 0)
+  }
+
+  /** Moves a field; a missing source changes nothing. Throws MongoError 2 if either path runs through an array, or 28. */
+  rename(from: readonly string[], to: readonly string[]): void {
+    const source = this.#follow(from)
+    const blocked = source.container
+    if (blocked !== undefined && source.value === undefined && !isViable(blocked, source.name)) {
+      throw mongoError(
+        'PathNotViable',
+        `cannot use the part (${from[source.depth - 1] ?? ''} of ${from.join('.')}) to traverse the element ` +
+          `({${from[source.depth - 1] ?? ''}: ${describeValue(blocked)}})`,
+      )
     }
-    const index = Number(name)
+    const { value } = source
+    if (value === undefined) return
+    if (source.array !== undefined) throw this.#inArrayError('source', from, source.array)
+    const target = this.#follow(to)
+    if (target.array !== undefined) throw this.#inArrayError('destination', to, target.array)
+    this.change(to, { onMissing: 'create', apply: () => value })
+    this.change(from, { onMissing: 'ignore', apply: () => undefined })
+  }
+
+  /** Walks a path as far as it goes: where it ends, what is there, and the name of an array it went through. */
+  #follow(path: readonly string[]): {
+    value: BsonValue | undefined
+    container: BsonValue | undefined
+    name: string
+    depth: number
+    array: string | undefined
+  } {
+    let container: BsonValue = this.#document
+    let array: string | undefined
+    for (const [depth, name] of path.entries()) {
+      if (Array.isArray(container)) array ??= path[depth - 1] ?? ''
+      const value = childOf(container, name)
+      if (value === undefined || depth === path.length - 1) return { value, container, name, depth, array }
+      container = value
+    }
+    return { value: undefined, container: undefined, name: '', depth: 0, array }
+  }
+
+  #inArrayError(end: 'source' | 'destination', path: readonly string[], array: string): Error {
+    const id = shownId(this.#before)
+    return mongoError(
+      'BadValue',
+      `The ${end} field cannot be an array element, '${path.join('.')}' in doc with ${id} has an array field called '${array}'`,
+    )
+  }
+
+  #inDocument(document: BsonDocument, change: PathChange, depth: number): BsonDocument {
+    const name = change.path[depth] ?? ''
+    const current = document.get(name)
+    const next = this.#child(current, change, depth)
+    if (next === current) return document
+    if (depth === 0 && !this.#insert) refuseDollarField(name, current, change)
+    const own = this.#own.has(document) ? document : this.#owned(new Map(document))
+    if (next === undefined) own.delete(name)
+    else own.set(name, next)
+    return own
+  }
+
+  #inArray(array: BsonValue[], change: PathChange, depth: number): BsonValue[] {
+    const index = Number(change.path[depth])
     const current = array[index]
-    const next = this.#child(current, depth)
+    const next = this.#child(current, change, depth)
     if (next === current) return array
     if (index - array.length > maxPadding) {
       throw mongoError('CannotBackfillArray', `can't backfill more than ${maxPadding} elements`)
     }
-    const copy = [...array]
-    while (copy.length < index) copy.push(null)
+    const own = this.#own.has(array) ? array : this.#owned([...array])
+    while (own.length < index) own.push(null)
     // An array keeps its length: an element that is unset becomes null.
-    copy[index] = next ?? null
+    own[index] = next ?? null
+    return own
+  }
+
+  #owned<T extends BsonValue>(copy: T): T {
+    this.#own.add(copy)
     return copy
   }
 
   /** The new value of a child: `current` itself if nothing changes, undefined if it goes. */
-  #child(current: BsonValue | undefined, depth: number): BsonValue | undefined {
-    if (current === undefined && this.#operator.onMissing === 'skip') return undefined
-    if (depth === this.#path.length - 1) {
-      const next = this.#operator.apply(current, this.#context)
+  #child(current: BsonValue | undefined, change: PathChange, depth: number): BsonValue | undefined {
+    const { path, operator } = change
+    if (current === undefined && operator.onMissing !== 'create') return undefined
+    if (depth === path.length - 1) {
+      const next = operator.apply(current, change.context)
       const isSame = current !== undefined && next !== undefined && identicalValues(current, next)
       return isSame ? current : next
     }
-    if (current === undefined) return this.inDocument(new Map(), depth + 1)
-    if (isDocument(current)) return this.inDocument(current, depth + 1)
-    if (Array.isArray(current)) return this.#inArray(current, depth + 1)
-    if (this.#operator.onMissing === 'skip') return current
-    throw this.#notViable(current, depth + 1)
+    if (current === undefined) return this.#inDocument(this.#owned(new Map()), change, depth + 1)
+    const name = path[depth + 1] ?? ''
+    if (isDocument(current)) return this.#inDocument(current, change, depth + 1)
+    if (Array.isArray(current) && isViable(current, name)) return this.#inArray(current, change, depth + 1)
+    if (operator.onMissing === 'ignore') return current
+    const shown = `{${path[depth] ?? ''}: ${describeValue(current)}}`
+    throw mongoError('PathNotViable', `Cannot create field '${name}' in element ${shown}`)
   }
+}
 
-  #notViable(container: BsonValue, depth: number): Error {
-    const shown = `{${this.#path[depth - 1] ?? ''}: ${describeValue(container)}}`
-    return mongoError('PathNotViable', `Cannot create field '${this.#path[depth] ?? ''}' in element ${shown}`)
-  }
+interface PathChange {
+  readonly path: readonly string[]
+  readonly operator: FieldOperator
+  readonly context: UpdateContext
+}
+
+/** The document's `_id` as update errors show it. */
+export function shownId(document: BsonDocument): string {
+  const id = document.get('_id')
+  return id === undefined ? '{_id: (missing)}' : `{_id: ${describeValue(id)}}`
+}
+
+/** A field that begins with `$` may be inserted and removed, but an update of a stored document makes none. */
+function refuseDollarField(name: string, current: BsonValue | undefined, change: PathChange): void {
+  if (!name.startsWith('$') || dbRefFields.has(name) || change.operator.onMissing !== 'create') return
+  if (change.path.length > 1 && current !== undefined) return
+  throw mongoError(
+    'DollarPrefixedFieldName',
+    `The dollar ($) prefixed field '${name}' in '${change.context.path}' is not valid for storage.`,
+  )
 }

@@ -46,7 +46,7 @@ function fieldPath(path: string): string[] {
   return splitFieldPath(path)
 }
 
-/** A path through arrays collects what each document in them holds; array indexes mean nothing here. */
+/** A path through an array collects what the documents in it hold; arrays in it, and indexes, mean nothing here. */
 function valueOnPath(value: BsonValue, path: readonly string[], depth: number): BsonValue | undefined {
   const name = path[depth]
   if (name === undefined) return value
@@ -55,7 +55,9 @@ function valueOnPath(value: BsonValue, path: readonly string[], depth: number): 
     return inner === undefined ? undefined : valueOnPath(inner, path, depth + 1)
   }
   if (!Array.isArray(value)) return undefined
-  return value.map((item) => valueOnPath(item, path, depth)).filter((item) => item !== undefined)
+  return value
+    .map((item) => (isDocument(item) ? valueOnPath(item, path, depth) : undefined))
+    .filter((item) => item !== undefined)
 }
 
 function compileArray(items: readonly BsonValue[]): CompiledExpression {
@@ -94,11 +96,13 @@ function compileOperator(name: string, document: BsonDocument): CompiledExpressi
   }
   const argument = document.get(name) ?? null
   if (name === '$literal') return () => argument
+  const operator = expressionOperators.get(name)
+  if (!operator && name !== '$and' && name !== '$or') {
+    throw new MongoError(168, `Unrecognized expression '${name}': this store has no such operator`)
+  }
   const operands = (Array.isArray(argument) ? argument : [argument]).map(compileExpression)
   if (name === '$and') return (context) => operands.every((operand) => isTruthy(operand(context)))
-  if (name === '$or') return (context) => operands.some((operand) => isTruthy(operand(context)))
-  const operator = expressionOperators.get(name)
-  if (!operator) throw new MongoError(168, `Unrecognized expression '${name}'`)
+  if (!operator) return (context) => operands.some((operand) => isTruthy(operand(context)))
   const count = operands.length
   if (operator.arity !== undefined && count !== operator.arity) {
     const takes = `Expression ${name} takes exactly ${operator.arity} arguments. ${count} were passed in.`

@@ -1,3 +1,4 @@
+import { compareValues } from './compare.ts'
 import { MongoError } from './mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 
@@ -32,7 +33,8 @@ const digits = /^[0-9]+$/
 
 /** True for a path component that may be an array index: decimal digits only. */
 export function isIndexComponent(component: string): boolean {
-  return digits.test(component)
+  // Most names are told by their first character, which is what matters where many are sorted.
+  return component.charCodeAt(0) <= 0x39 && digits.test(component)
 }
 
 /**
@@ -68,8 +70,10 @@ function walkDocument(document: BsonDocument, walk: Walk, start: number, outerIn
 }
 
 function walkArray(array: BsonValue[], walk: Walk, depth: number, outerIndex: number): boolean {
-  if (depth === walk.path.length) return visitLeafArray(array, walk, outerIndex)
   const component = walk.path[depth] ?? ''
+  // A path that ends in a dot ends at the array: MongoDB asks whether any text of it is left.
+  const isLast = component === '' && depth >= walk.path.length - 1
+  if (isLast) return visitLeafArray(array, walk, outerIndex)
   const position = isIndexComponent(component) ? component : undefined
   for (const [index, element] of array.entries()) {
     const here = outerIndex === -1 ? index : outerIndex
@@ -95,13 +99,16 @@ function visitLeafArray(array: BsonValue[], walk: Walk, outerIndex: number): boo
   return walk.visit(array, outerIndex)
 }
 
-/** Every value `distinct` counts at a path: arrays are opened once at the end, missing values are left out. */
+/**
+ * Every value `distinct` counts at a path, in ascending order as MongoDB takes those of one document: arrays are
+ * opened once at the end, missing values are left out.
+ */
 export function valuesAtPath(document: BsonDocument, path: string): BsonValue[] {
   const values: BsonValue[] = []
   walkPath(document, path.split('.'), 'whole', (value) => {
-    if (Array.isArray(value)) values.push(...value)
+    if (Array.isArray(value)) for (const item of value) values.push(item)
     else if (value !== undefined) values.push(value)
     return false
   })
-  return values
+  return values.sort((left, right) => compareValues(left, right))
 }

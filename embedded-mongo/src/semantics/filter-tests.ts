@@ -86,7 +86,8 @@ function beyondEnds(op: Comparison, wantedRank: number): boolean {
   return wantedRank === minKeyRank && (op === 'gt' || op === 'gte')
 }
 
-const linearScanLimit = 8
+/** Up to this many values are compared one by one. */
+export const linearScanLimit = 8
 
 function inTest(
   values: readonly BsonValue[],
@@ -101,7 +102,8 @@ function inTest(
   }
 }
 
-function membership(
+/** Whether a value equals one of many. */
+export function membership(
   values: readonly BsonValue[],
   order: StringOrder | undefined,
 ): (value: BsonValue) => boolean {

@@ -33,10 +33,10 @@ const codeNames = {
   79: 'UnknownReplWriteConcern',
   85: 'IndexOptionsConflict',
   86: 'IndexKeySpecsConflict',
+  111: 'NotExactValueField',
   168: 'InvalidPipelineOperator',
   171: 'CannotIndexParallelArrays',
   197: 'InvalidIndexSpecificationOption',
-
   223: 'IllegalOpMsgFlag',
   224: 'QueryFeatureNotAllowed',
   238: 'NotImplemented',

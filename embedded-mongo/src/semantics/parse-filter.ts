@@ -27,8 +27,9 @@ export function parseFilter(filter: BsonDocument): FilterNode {
 function parseDocument(filter: BsonDocument, isTopLevel: boolean): FilterNode {
   const children: FilterNode[] = []
   for (const [name, value] of filter) {
-    if (name.startsWith('$') && !dbRefFields.has(name))
-      children.push(...parseTopOperator(name, value, isTopLevel))
+    if (dbRefFields.has(name)) {
+      children.push({ kind: 'field', path: name, test: parseComparison(name, 'eq', value) })
+    } else if (name.startsWith('$')) children.push(...parseTopOperator(name, value, isTopLevel))
     else children.push(parseField(name, value))
   }
   const [only] = children
@@ -74,11 +75,13 @@ function parseField(path: string, value: BsonValue): FilterNode {
   return { kind: 'field', path, test: parseComparison(path, 'eq', value) }
 }
 
-/** A document whose first name is an operator; `{$ref: …}` is a DBRef, so a value. */
+/** A document whose first name is an operator; with `$ref` and `$id` anywhere in it it is a DBRef, so a value. */
 function isOperatorDocument(value: BsonValue): value is BsonDocument {
-  if (!isDocument(value)) return false
-  const first = value.keys().next().value
-  return first?.startsWith('$') === true && !dbRefFields.has(first)
+  return startsWithOperator(value) && !(value.has('$ref') && value.has('$id'))
+}
+
+function startsWithOperator(value: BsonValue): value is BsonDocument {
+  return isDocument(value) && value.keys().next().value?.startsWith('$') === true
 }
 
 /** Parses `{$gt: 1, $lt: 5}` for a path: every operator must hold. */
@@ -105,7 +108,7 @@ function parseOperator(
       if (regexTest(value)) throw mongoError('BadValue', "Can't have regex as arg to $ne.")
       return negate({ kind: 'field', path, test: parseComparison(path, 'eq', value) })
     case '$nin':
-      return negate({ kind: 'field', path, test: parseIn('$nin', value, isOperatorDocument) })
+      return negate({ kind: 'field', path, test: parseIn('$nin', value) })
     case '$exists': {
       const exists: FilterNode = { kind: 'field', path, test: { op: 'exists' } }
       return isTruthy(value) ? exists : negate(exists)
@@ -141,7 +144,7 @@ function parseSimpleTest(
   for (const [operator, op] of comparisons) {
     if (operator === name) return parseComparison(path, op, value)
   }
-  if (name === '$in') return parseIn('$in', value, isOperatorDocument)
+  if (name === '$in') return parseIn('$in', value)
   if (name === '$type') return parseTypes(path, value)
   if (name === '$mod') return parseMod(value)
   if (name === '$regex') return parseRegex(value, all.get('$options'))
@@ -186,8 +189,13 @@ function parseElemMatch(path: string, value: BsonValue): FilterNode {
   if (!isDocument(value)) throw mongoError('BadValue', '$elemMatch needs an Object')
   const first = value.keys().next().value
   if (first === '$where') throw mongoError('BadValue', '$elemMatch cannot contain $where expression')
+  const isReference = Array.from(dbRefFields).some((name) => value.has(name))
   const isForValues =
-    isOperatorDocument(value) && first !== undefined && !(first in logicalKinds) && first !== '$expr'
+    startsWithOperator(value) &&
+    !isReference &&
+    first !== undefined &&
+    !(first in logicalKinds) &&
+    first !== '$expr'
   if (isForValues) {
     return { kind: 'field', path, test: { op: 'elemMatchValue', node: parseOperators('', value) } }
   }
@@ -213,11 +221,7 @@ function parseComparison(path: string, op: Comparison, value: BsonValue): FieldT
 }
 
 /** $in and $nin: equalities and regular expressions. */
-function parseIn(
-  name: '$in' | '$nin',
-  value: BsonValue,
-  isOperatorDocument: (item: BsonValue) => boolean,
-): FieldTest {
+function parseIn(name: '$in' | '$nin', value: BsonValue): FieldTest {
   if (!Array.isArray(value)) throw mongoError('BadValue', `${name} needs an array`)
   const values: BsonValue[] = []
   const regexes: RegexTest[] = []

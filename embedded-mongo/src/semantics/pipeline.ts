@@ -35,7 +35,7 @@ const stageCompilers = new Map<string, (argument: BsonValue) => Stage>([
 
 /**
  * Compiles an aggregation pipeline of $match, $sort, $skip, $limit, $project, $group and $count.
- * Throws MongoError 40324 for any other stage, 40323 for a malformed one, and what the stages throw.
+ * Throws MongoError 40324 for any other stage (40573 for a change stream), 40323 for a malformed one, and what the stages throw.
  */
 export function compilePipeline(stages: readonly BsonValue[]): Pipeline {
   const compiled = stages.map(compileStage)
@@ -48,7 +48,15 @@ function compileStage(stage: BsonValue): Stage {
   }
   const [[name, argument] = ['', null]] = stage
   const compiler = stageCompilers.get(name)
-  if (!compiler) throw new MongoError(40324, `Unrecognized pipeline stage name: '${name}'`)
+  if (name === '$changeStream') {
+    throw new MongoError(40573, 'The $changeStream stage is only supported on replica sets')
+  }
+  if (!compiler) {
+    throw new MongoError(
+      40324,
+      `Unrecognized pipeline stage name: '${name}': this store has ${[...stageCompilers.keys()].join(', ')}`,
+    )
+  }
   return compiler(argument)
 }
 

@@ -1,4 +1,6 @@
 import { MongoError, mongoError } from './mongo-error.ts'
+import { literal, member, range } from './regex-case.ts'
+import { RegexSource, unsupported } from './regex-source.ts'
 
 /** PCRE options MongoDB takes: case-insensitive, multi-line, dot-all, extended. */
 interface Options {
@@ -10,8 +12,8 @@ interface Options {
 
 /**
  * Compiles a PCRE pattern with MongoDB's options (i, m, s, x, u) to a JavaScript expression of the same meaning.
- * The dialects differ in `.`, `$`, `\s`, line ends and escapes, so the pattern is translated, and what has no
- * translation is refused. Throws MongoError 51108 for a bad option, 51091 for a bad pattern, 2 for a NUL.
+ * The dialects differ in case, classes, back references, line ends and escapes, so the pattern is translated, and
+ * what has no translation is refused. Throws MongoError 51108 for a bad option, 51091 for a bad pattern, 2 for a NUL.
  */
 export function compileRegex(pattern: string, options: string): RegExp {
   if (pattern.includes('\0'))
@@ -21,88 +23,210 @@ export function compileRegex(pattern: string, options: string): RegExp {
   }
   const source = new RegexSource(pattern)
   const flags = options + (source.takeMatch(/\(\?([imsx]+)\)/y)?.[1] ?? '')
-  const set = {
+  const translation = new Translation(source, {
     i: flags.includes('i'),
     m: flags.includes('m'),
     s: flags.includes('s'),
     x: flags.includes('x'),
-  }
-  const translated = translate(source, set)
+  })
+  const translated = translation.run()
   try {
-    return new RegExp(translated, set.i ? 'iu' : 'u')
+    // Never with JavaScript's own "i": it also folds what PCRE does not, such as "\w" and "[[:alpha:]]".
+    return new RegExp(translated, 'u')
   } catch {
     throw unsupported(`/${pattern}/`)
   }
 }
 
-function translate(source: RegexSource, options: Options): string {
-  let output = ''
-  while (!source.atEnd()) {
-    if (options.x && source.takeMatch(/[\t-\r ]+|#[^\n]*\n?/y)) continue
-    output += translateNext(source, options)
-  }
-  return output
+/** An open group; the outermost is the pattern itself. */
+interface Group {
+  readonly kind: 'group' | 'ahead' | 'not-ahead' | 'behind' | 'not-behind'
+  /** The number of its capture. */
+  readonly capture: number | undefined
+  /** The captures that are set wherever the current branch gets to. */
+  readonly certain: Set<number>
+  hasBranches: boolean
 }
 
-function translateNext(source: RegexSource, options: Options): string {
-  const quantifier = source.takeMatch(/(?:[*+?]|\{\d+(?:,\d*)?\})([?+]?)/y)
-  if (quantifier) {
-    if (quantifier[1] === '+') throw unsupported('possessive quantifiers')
-    return quantifier[0]
+const groupKinds = new Map<string, Group['kind']>([
+  ['?:', 'group'],
+  ['?=', 'ahead'],
+  ['?!', 'not-ahead'],
+  ['?<=', 'behind'],
+  ['?<!', 'not-behind'],
+])
+
+class Translation {
+  readonly #source: RegexSource
+  readonly #options: Options
+  readonly #open: Group[] = []
+  readonly #names = new Map<string, number>()
+  #captures = 0
+  /** The captures inside of what a quantifier that comes next repeats. */
+  #repeatable: readonly number[] = []
+
+  constructor(source: RegexSource, options: Options) {
+    this.#source = source
+    this.#options = options
   }
-  const character = source.next()
-  switch (character) {
-    case '.':
-      return options.s ? '[^]' : '[^\\n]'
-    case '^':
-      return options.m ? '(?:^|(?<=\\n)(?!$))' : '^'
-    case '$':
-      return options.m ? '(?=\\n|$)' : '(?=\\n?$)'
-    case '[':
-      return translateClass(source)
-    case '(':
-      return translateGroup(source)
-    case '\\':
-      return translateEscape(source)
-    case '{':
-    case '}':
-    case ']':
-      return `\\${character}`
-    default:
-      return character
+
+  run(): string {
+    this.#openGroup('group', undefined)
+    let output = ''
+    while (!this.#source.atEnd()) {
+      if (this.#options.x && this.#source.takeMatch(/[\t-\r \u0085\u200e\u200f\u2028\u2029]+|#[^\n]*\n?/y))
+        continue
+      output += this.#next()
+    }
+    if (this.#open.length > 1) throw unsupported('missing closing parenthesis')
+    return output
+  }
+
+  #next(): string {
+    const quantifier = this.#source.takeMatch(/(?:[*+?]|\{(\d+)(?:,(\d*))?\})([?+]?)/y)
+    if (quantifier) return this.#quantifier(quantifier)
+    const character = this.#source.next()
+    if (character === ')') return this.#closeGroup()
+    const text = this.#item(character)
+    if (text !== '') this.#repeatable = []
+    return text
+  }
+
+  #item(character: string): string {
+    switch (character) {
+      case '.':
+        return this.#options.s ? '[^]' : '[^\\n]'
+      case '^':
+        return this.#options.m ? '(?:^|(?<=\\n)(?!$))' : '^'
+      case '$':
+        return this.#options.m ? '(?=\\n|$)' : '(?=\\n?$)'
+      case '|':
+        return this.#branch()
+      case '[':
+        return translateClass(this.#source, this.#options.i)
+      case '(':
+        return this.#group()
+      case '\\':
+        return this.#escape()
+      default:
+        return literal(character, this.#options.i)
+    }
+  }
+
+  #quantifier([text, least, most, mode]: RegExpExecArray): string {
+    if (mode === '+') throw unsupported('possessive quantifiers')
+    if (Math.max(Number(least ?? 0), Number(most ?? 0)) > 65535)
+      throw unsupported('a number too big in a quantifier')
+    const isFixed = least !== undefined && most === undefined
+    if (!isFixed && this.#isBehind()) throw unsupported('a lookbehind of no fixed length')
+    // Where an iteration may be left out or be empty, the dialects keep different captures.
+    if (!isFixed || Number(least) === 0)
+      for (const capture of this.#repeatable) this.#current.certain.delete(capture)
+    this.#repeatable = []
+    return text
+  }
+
+  #branch(): string {
+    const isNested = this.#open.slice(0, -1).some(({ kind }) => kind === 'behind' || kind === 'not-behind')
+    if (isNested) throw unsupported('a lookbehind of no fixed length')
+    this.#current.hasBranches = true
+    this.#current.certain.clear()
+    return '|'
+  }
+
+  #group(): string {
+    if (this.#source.take('?#')) {
+      if (this.#source.takeUntil(')') === undefined) throw unsupported('missing ) after a comment')
+      return ''
+    }
+    if (this.#source.take('*')) throw unsupported('control verbs')
+    const plain = this.#source.takeMatch(/\?(?:[:=!]|<[=!])/y)?.[0]
+    if (plain !== undefined) {
+      this.#openGroup(groupKinds.get(plain) ?? 'group', undefined)
+      return `(${plain}`
+    }
+    const name = this.#source.takeMatch(/\?P?<([A-Za-z_]\w{0,31})>/y)?.[1]
+    if (name === undefined && this.#source.take('?')) throw unsupported('this kind of group')
+    this.#captures += 1
+    if (name !== undefined) {
+      if (this.#names.has(name)) throw unsupported('two groups of one name')
+      this.#names.set(name, this.#captures)
+    }
+    this.#openGroup('group', this.#captures)
+    return '('
+  }
+
+  #openGroup(kind: Group['kind'], capture: number | undefined): void {
+    this.#open.push({ kind, capture, certain: new Set(), hasBranches: false })
+  }
+
+  #closeGroup(): string {
+    const group = this.#current
+    this.#open.pop()
+    if (this.#open.length === 0) throw unsupported('unmatched closing parenthesis')
+    const isKept = !group.hasBranches && (group.kind === 'group' || group.kind === 'ahead')
+    this.#repeatable = [
+      ...(isKept ? group.certain : []),
+      ...(group.capture === undefined ? [] : [group.capture]),
+    ]
+    for (const capture of this.#repeatable) this.#current.certain.add(capture)
+    return ')'
+  }
+
+  get #current(): Group {
+    const group = this.#open.at(-1)
+    if (group === undefined) throw unsupported('unmatched closing parenthesis')
+    return group
+  }
+
+  #isBehind(): boolean {
+    return this.#open.some(({ kind }) => kind === 'behind' || kind === 'not-behind')
+  }
+
+  #escape(): string {
+    const source = this.#source
+    if (source.take('Q')) {
+      return Array.from(source.takeUntil('\\E') ?? source.takeRest(), (each) =>
+        literal(each, this.#options.i),
+      ).join('')
+    }
+    if (source.take('E')) return ''
+    const property = source.takeMatch(/([pP])(?:\{(\^?)(\w+)\}|([A-Z]))/y)
+    if (property) return translateProperty(property)
+    const reference = source.takeMatch(/([1-9]\d*)|k<(\w+)>/y)
+    if (reference) return this.#reference(Number(reference[1] ?? this.#names.get(reference[2] ?? '') ?? 0))
+    const character = source.next()
+    if ('dDwWbB'.includes(character)) return `\\${character}`
+    const assertion = translatedEscapes.get(character)
+    return assertion ?? literal(characterEscape(character, source), this.#options.i)
+  }
+
+  /** An unset group matches nothing in PCRE and the empty string in JavaScript, so only what is set can be referred to. */
+  #reference(capture: number): string {
+    const isCertain = this.#open.some(({ certain }) => certain.has(capture))
+    if (isCertain && !this.#options.i && !this.#isBehind()) return `\\${capture}(?:)`
+    throw unsupported(
+      'a back reference to a group that need not be set, with "i" or in a lookbehind, or an octal code',
+    )
   }
 }
 
-function translateGroup(source: RegexSource): string {
-  if (source.take('?#')) {
-    source.takeUntil(')')
-    return ''
-  }
-  if (source.take('*')) throw unsupported('control verbs')
-  const plain = source.takeMatch(/\?(?::|=|!|<=|<!)/y)
-  if (plain) return `(${plain[0]}`
-  const named = source.takeMatch(/\?P?<([A-Za-z_]\w*)>/y)
-  if (named) return `(?<${named[1]}>`
-  if (source.take('?')) throw unsupported('this kind of group')
-  return '('
-}
+const translatedEscapes = new Map([
+  ['s', '[\\t-\\r ]'],
+  ['S', '[^\\t-\\r ]'],
+  ['A', '^'],
+  ['z', '$'],
+  ['Z', '(?=\\n?$)'],
+])
 
-function translateEscape(source: RegexSource): string {
-  if (source.take('Q')) return Array.from(source.takeUntil('\\E'), quoteLiteral).join('')
-  if (source.take('E')) return ''
-  const property = source.takeMatch(/[pP](?:\{\^?\w+\}|[A-Z])/y)
-  if (property)
-    return property[0].length === 2 ? `\\${property[0][0]}{${property[0][1]}}` : `\\${property[0]}`
-  const reference = source.takeMatch(/[1-9]|k<\w+>/y)
-  if (reference) return `\\${reference[0]}(?:)`
-  const character = source.next()
-  if ('dDwWbB'.includes(character)) return `\\${character}`
-  if (character === 's') return '[\\t-\\r ]'
-  if (character === 'S') return '[^\\t-\\r ]'
-  if (character === 'A') return '^'
-  if (character === 'z') return '$'
-  if (character === 'Z') return '(?=\\n?$)'
-  return translateCharacterEscape(character, source)
+/** General categories, which both dialects have by the same names; JavaScript knows more properties than PCRE. */
+const categories = /^(?:C[cfnos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?)$/
+
+function translateProperty([, letter, negation, long, short]: RegExpExecArray): string {
+  const name = long ?? short ?? ''
+  if (!categories.test(name)) throw unsupported(`property ${name}`)
+  const isNegated = (letter === 'P') !== (negation === '^')
+  return `\\${isNegated ? 'P' : 'p'}{${name}}`
 }
 
 const posixClasses = new Map([
@@ -121,119 +245,68 @@ const posixClasses = new Map([
   ['punct', '!-\\/:-@\\[-`\\{-~'],
 ])
 
+/** What PCRE takes for a POSIX name, or refuses as one it does not have: "[:…:]", "[.….]", "[=…=]" without the bracket. */
+const posixForm = /([:.=])(?:\\[\]\\]|(?!\1\])[^\]])*\1\]/y
+
 /** Translates a bracketed class; the source stands just after its "[". Returns the JavaScript class. */
-function translateClass(source: RegexSource): string {
+function translateClass(source: RegexSource, isCaseless: boolean): string {
+  if (source.takeMatch(posixForm)) throw unsupported('a POSIX class outside of a class')
   let body = source.take('^') ? '[^' : '['
   // A "]" in first place is a literal to PCRE, and the end of the class to JavaScript.
-  if (source.take(']')) body += '\\]'
-  while (!source.take(']')) {
+  for (let isFirst = true; isFirst || !source.take(']'); isFirst = false) {
     if (source.atEnd()) throw unsupported('missing terminating ] for character class')
-    const { text, isSet } = nextMember(source)
-    body += text
-    // PCRE reads "[\w-.]" as three members; JavaScript's unicode mode calls it a bad range.
-    if (isSet && source.take('-')) body += '\\-'
+    const start = nextMember(source, isCaseless)
+    if (!source.startsWith('-') || source.startsWith('-]')) {
+      body += start.set ?? member(start.character, isCaseless)
+      continue
+    }
+    source.take('-')
+    const end = nextMember(source, isCaseless)
+    if (start.set !== undefined || end.set !== undefined) throw unsupported('a range of sets')
+    body += range(start.character, end.character, isCaseless)
   }
   return `${body}]`
 }
 
-function nextMember(source: RegexSource): { text: string; isSet: boolean } {
-  const posix = source.takeMatch(/\[:(\^?)(\w+):\]/y)
+type Member = { readonly set: string } | { readonly set?: undefined; readonly character: string }
+
+function nextMember(source: RegexSource, isCaseless: boolean): Member {
+  const posix = source.takeMatch(/\[:(\w+):\]/y)
   if (posix) {
-    const members = posixClasses.get(posix[2] ?? '')
-    if (members === undefined || posix[1]) throw unsupported(`class ${posix[0]}`)
-    return { text: members, isSet: true }
+    const isOfCase = posix[1] === 'upper' || posix[1] === 'lower'
+    const set = posixClasses.get(isCaseless && isOfCase ? 'alpha' : (posix[1] ?? ''))
+    if (set === undefined) throw unsupported(`class ${posix[0]}`)
+    return { set }
   }
   const character = source.next()
-  if (character === '\\') return classEscape(source)
-  return { text: character === '[' ? '\\[' : character, isSet: false }
-}
-
-function classEscape(source: RegexSource): { text: string; isSet: boolean } {
-  const character = source.next()
-  if (character === 's') return { text: '\\t-\\r ', isSet: true }
-  if (character === 'b') return { text: '\\x08', isSet: false }
-  if ('dDwW'.includes(character)) return { text: `\\${character}`, isSet: true }
-  return { text: translateCharacterEscape(character, source), isSet: false }
+  if (character === '[' && source.takeMatch(posixForm)) throw unsupported('this POSIX class')
+  if (character !== '\\') return { character }
+  const escaped = source.next()
+  if (escaped === 's') return { set: '\\t-\\r ' }
+  if (escaped === 'b') return { character: '\b' }
+  return 'dDwW'.includes(escaped) ? { set: `\\${escaped}` } : { character: characterEscape(escaped, source) }
 }
 
 const namedCharacters = new Map([
-  ['t', '\\t'],
-  ['n', '\\n'],
-  ['r', '\\r'],
-  ['f', '\\f'],
-  ['e', '\\x1b'],
-  ['a', '\\x07'],
+  ['t', '\t'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['f', '\f'],
+  ['e', '\x1b'],
+  ['a', '\x07'],
 ])
 
-/** Translates an escape that stands for one character; `character` is the one after the backslash. */
-function translateCharacterEscape(character: string, source: RegexSource): string {
+/** The character an escape stands for; `character` is the one after the backslash. */
+function characterEscape(character: string, source: RegexSource): string {
   const named = namedCharacters.get(character)
   if (named !== undefined) return named
   if (character === 'x') {
     const code = source.takeMatch(/\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{2})/y)
-    if (!code) throw unsupported('escape \\x')
-    return `\\u{${code[1] ?? code[2]}}`
+    const point = Number.parseInt(code?.[1] ?? code?.[2] ?? '', 16)
+    const isCharacter = point <= 0x10ffff && (point < 0xd800 || point > 0xdfff)
+    if (!isCharacter) throw unsupported('escape \\x')
+    return String.fromCodePoint(point)
   }
   if (/[A-Za-z0-9]/.test(character)) throw unsupported(`escape \\${character}`)
-  return quoteLiteral(character)
-}
-
-/** A character that stands for itself, inside and outside classes. */
-function quoteLiteral(character: string): string {
-  return /[\^$\\.*+?()[\]{}|/-]/.test(character) ? `\\u{${character.charCodeAt(0).toString(16)}}` : character
-}
-
-/** A cursor over a pattern, by code point. */
-class RegexSource {
-  readonly #pattern: string
-  #position = 0
-
-  constructor(pattern: string) {
-    this.#pattern = pattern
-  }
-
-  atEnd(): boolean {
-    return this.#position >= this.#pattern.length
-  }
-
-  /** The next code point, consumed; throws MongoError 51091 at the end. */
-  next(): string {
-    const point = this.#pattern.codePointAt(this.#position)
-    if (point === undefined) throw unsupported('the pattern ends early')
-    const character = String.fromCodePoint(point)
-    this.#position += character.length
-    return character
-  }
-
-  /** Consumes `text` if it comes next. */
-  take(text: string): boolean {
-    if (!this.#pattern.startsWith(text, this.#position)) return false
-    this.#position += text.length
-    return true
-  }
-
-  /** Consumes what a sticky expression matches here, if anything. */
-  takeMatch(sticky: RegExp): RegExpExecArray | null {
-    sticky.lastIndex = this.#position
-    const match = sticky.exec(this.#pattern)
-    if (match) this.#position += match[0].length
-    return match
-  }
-
-  /** Consumes everything up to and including `text`, or to the end of the pattern; returns what came before it. */
-  takeUntil(text: string): string {
-    const found = this.#pattern.indexOf(text, this.#position)
-    const stop = found === -1 ? this.#pattern.length : found
-    const taken = this.#pattern.slice(this.#position, stop)
-    this.#position = stop + (found === -1 ? 0 : text.length)
-    return taken
-  }
-}
-
-/** MongoDB's error for a pattern that does not compile; also ours for PCRE syntax this store does not translate. */
-function unsupported(what: string): MongoError {
-  return new MongoError(
-    51091,
-    `Regular expression is invalid or uses syntax this store does not support: ${what}`,
-  )
+  return character
 }

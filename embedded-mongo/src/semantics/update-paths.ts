@@ -1,5 +1,6 @@
+import { MAX_DEPTH } from '../bson-reader.ts'
 import { compareCodePoints } from './compare.ts'
-import { dbRefFields, isIndexComponent } from './field-paths.ts'
+import { isIndexComponent } from './field-paths.ts'
 import { mongoError } from './mongo-error.ts'
 
 /** Anything that changes a path, or reserves it. */
@@ -7,7 +8,7 @@ export interface PathHolder {
   readonly path: readonly string[]
 }
 
-/** Splits and checks an update path. Throws MongoError 56 (empty part), 52 ($-prefixed field) or 2 (misplaced `$`). */
+/** Splits and checks an update path. Throws MongoError 56 (empty part), 2 (misplaced `$`) or 15 (too deep to be stored). */
 export function parseUpdatePath(text: string): string[] {
   if (text === '') throw mongoError('EmptyFieldName', 'An empty update path is not valid.')
   const path = text.split('.')
@@ -30,16 +31,16 @@ export function parseUpdatePath(text: string): string[] {
       `Cannot have array filter identifier (i.e. '$[<id>]') element in the first position in path '${text}'`,
     )
   }
-  if (first.startsWith('$') && !dbRefFields.has(first)) {
-    throw mongoError(
-      'DollarPrefixedFieldName',
-      `The dollar ($) prefixed field '${first}' in '${text}' is not valid for storage.`,
-    )
-  }
   if (path.filter((part) => part === '$').length > 1) {
     throw mongoError('BadValue', `Too many positional (i.e. '$') elements found in path '${text}'`)
   }
+  checkDepth(path)
   return path
+}
+
+/** Throws MongoError 15 for a path that no document of this store can have. */
+export function checkDepth(path: readonly string[]): void {
+  if (path.length > MAX_DEPTH) throw mongoError('Overflow', `a path has more than ${MAX_DEPTH} parts`)
 }
 
 /** True for `$[]` and `$[identifier]`. */
@@ -54,16 +55,16 @@ export function isDynamicPath(path: readonly string[]): boolean {
 
 /** Field order of an update: by name, numeric names by number, as MongoDB 5.0 and later apply them. */
 function comparePaths(left: readonly string[], right: readonly string[]): number {
-  for (const [depth, part] of left.entries()) {
-    const other = right[depth]
-    if (other === undefined) return 1
-    const result = compareParts(part, other)
+  const shared = Math.min(left.length, right.length)
+  for (let depth = 0; depth < shared; depth += 1) {
+    const result = compareParts(left[depth] ?? '', right[depth] ?? '')
     if (result !== 0) return result
   }
   return left.length - right.length
 }
 
 function compareParts(left: string, right: string): number {
+  if (left === right) return 0
   if (!isIndexComponent(left) || !isIndexComponent(right)) return compareCodePoints(left, right)
   return left.length - right.length || compareCodePoints(left, right)
 }
@@ -73,24 +74,32 @@ function compareParts(left: string, right: string): number {
  * other's, or if one path goes through an array by position and another by filter.
  */
 export function inPathOrder<T extends PathHolder>(changes: readonly T[]): T[] {
-  const sorted = [...changes].sort((left, right) => comparePaths(left.path, right.path))
-  for (const [index, { path }] of sorted.entries()) {
-    const previous = index > 0 ? sorted[index - 1]?.path : undefined
-    if (previous?.every((part, depth) => part === path[depth])) throw conflict(path, previous)
-  }
-  checkArrayFilterSiblings(sorted)
-  return sorted
+  const tree: PathTree = new Map()
+  for (const { path } of changes) reserve(tree, path)
+  return [...changes].sort((left, right) => comparePaths(left.path, right.path))
 }
 
-function checkArrayFilterSiblings(changes: readonly PathHolder[]): void {
-  const filtered = new Map<string, boolean>()
-  for (const { path } of changes) {
-    for (const [depth, part] of path.entries()) {
-      const parent = JSON.stringify(path.slice(0, depth))
-      const isFiltered = isArrayFilterPart(part)
-      if ((filtered.get(parent) ?? isFiltered) !== isFiltered) throw conflict(path, path.slice(0, depth))
-      filtered.set(parent, isFiltered)
+/** The paths of an update: what lies below a name, undefined where a path ends. */
+interface PathTree extends Map<string, PathTree | undefined> {}
+
+function reserve(tree: PathTree, path: readonly string[]): void {
+  let branch = tree
+  for (const [depth, part] of path.entries()) {
+    const sibling = branch.keys().next().value
+    if (sibling !== undefined && isArrayFilterPart(sibling) !== isArrayFilterPart(part)) {
+      throw conflict(path, path.slice(0, depth))
     }
+    const isTaken = branch.has(part)
+    const next = branch.get(part)
+    if (isTaken && (next === undefined || depth === path.length - 1))
+      throw conflict(path, path.slice(0, depth + 1))
+    if (depth === path.length - 1) {
+      branch.set(part, undefined)
+      return
+    }
+    const below = next ?? new Map()
+    if (!isTaken) branch.set(part, below)
+    branch = below
   }
 }
 

@@ -6,13 +6,12 @@ import {
   pullOperator,
   pushOperator,
 } from './array-operators.ts'
-import { changePath, type FieldOperator, type OperatorFactory, type UpdateContext } from './change-path.ts'
+import { DocumentDraft, type FieldOperator, type OperatorFactory } from './change-path.ts'
 import type { Collation } from './collation.ts'
-import { compareCodePoints, equalValues, identicalValues, type StringOrder } from './compare.ts'
+import { equalValues, identicalValues, type StringOrder } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
-import { compileFilter } from './filter.ts'
-import { conjuncts } from './filter-tree.ts'
 import { mongoError } from './mongo-error.ts'
+import { idFirst, stamped } from './new-document.ts'
 import { inPathOrder, isDynamicPath, parseUpdatePath } from './update-paths.ts'
 import {
   bitOperator,
@@ -22,7 +21,6 @@ import {
   minOperator,
   mulOperator,
   setOperator,
-  shownId,
   unsetOperator,
 } from './value-operators.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
@@ -84,7 +82,7 @@ function compileReplacement(replacement: BsonDocument, options: UpdateOptions): 
   }
   return {
     replacement: true,
-    apply: (document) => {
+    apply: (document, { now }) => {
       const id = document.get('_id')
       const given = replacement.get('_id')
       if (id !== undefined && given !== undefined && !equalValues(id, given)) {
@@ -95,8 +93,8 @@ function compileReplacement(replacement: BsonDocument, options: UpdateOptions): 
       }
       const doc =
         id === undefined || given !== undefined
-          ? idFirst(replacement)
-          : new Map([['_id', id], ...replacement])
+          ? idFirst(stamped(replacement, now))
+          : new Map([['_id', id], ...stamped(replacement, now)])
       const changed = !identicalValues(document, doc)
       return { doc: changed ? doc : document, changed }
     },
@@ -115,7 +113,12 @@ function compileOperators(update: BsonDocument, options: UpdateOptions): Compile
       )
       const positional = { now: context.now, arrayIndex: context.arrayIndex, filters }
       const resolved = isDynamic ? resolveChanges(document, due, positional) : due
-      const doc = applyChanges(document, resolved, context)
+      const draft = new DocumentDraft(document, context.now, context.insert)
+      for (const change of resolved) {
+        if (change.kind === 'field') draft.change(change.path, change.operator)
+        else if (change.kind === 'rename') draft.rename(change.rename.from, change.rename.to)
+      }
+      const doc = draft.document
       checkId(document, doc)
       return { doc: context.insert ? idFirst(doc) : doc, changed: doc !== document }
     },
@@ -135,85 +138,15 @@ function resolveChanges(
   return inPathOrder(resolved)
 }
 
-function applyChanges(
-  document: BsonDocument,
-  changes: readonly PathUpdate[],
-  context: ApplyContext,
-): BsonDocument {
-  let result = document
-  for (const change of changes) {
-    const fieldContext = { now: context.now, document, path: change.path.join('.') }
-    if (change.kind === 'field') result = changePath(result, change.path, change.operator, fieldContext)
-    else if (change.kind === 'rename') result = renameField(result, change.rename, fieldContext)
-  }
-  return result
-}
-
 function checkId(before: BsonDocument, after: BsonDocument): void {
   const id = before.get('_id')
   if (id === undefined) return
   const next = after.get('_id')
-  if (next !== undefined && equalValues(id, next)) return
+  if (next !== undefined && identicalValues(id, next)) return
   throw mongoError(
     'ImmutableField',
     "Performing an update on the path '_id' would modify the immutable field '_id'",
   )
-}
-
-/**
- * The document an upsert starts from: the fields the filter pins with equalities, also inside `$and`, a
- * one-branch `$or`, a one-value `$in` and a one-value `$all`. `_id` comes first.
- * Throws MongoError 54 if a path is pinned twice or inside another, 28 if a path cannot be made.
- */
-export function seedFromFilter(filter: BsonDocument): BsonDocument {
-  const pinned = new Map<string, BsonValue>()
-  for (const node of conjuncts(compileFilter(filter).tree)) {
-    if (node.kind !== 'field') continue
-    const { path, test } = node
-    const value = test.op === 'eq' ? test.value : undefined
-    const single =
-      test.op === 'in' && test.regexes.length === 0 && test.values.length === 1 ? test.values[0] : value
-    if (single === undefined) continue
-    if (pinned.has(path)) {
-      throw mongoError(
-        'NotSingleValueField',
-        `cannot infer query fields to set, path '${path}' is matched twice`,
-      )
-    }
-    pinned.set(path, single)
-  }
-  const paths = [...pinned.keys()].sort(compareCodePoints)
-  checkNested(paths)
-  return buildSeed(paths, pinned)
-}
-
-function checkNested(paths: readonly string[]): void {
-  for (const outer of paths) {
-    const inner = paths.find((path) => path.startsWith(`${outer}.`))
-    if (inner !== undefined) {
-      throw mongoError(
-        'NotSingleValueField',
-        `cannot infer query fields to set, both paths '${outer}' and '${inner}' are matched`,
-      )
-    }
-  }
-}
-
-function buildSeed(paths: readonly string[], pinned: ReadonlyMap<string, BsonValue>): BsonDocument {
-  let seed: BsonDocument = new Map()
-  const context = { now: new Date(0), document: seed }
-  for (const path of paths) {
-    const operator = setOperator(path, pinned.get(path) ?? null, undefined)
-    seed = changePath(seed, path.split('.'), operator, { ...context, path })
-  }
-  return idFirst(seed)
-}
-
-/** Moves `_id` to the front, where MongoDB stores it. */
-function idFirst(document: BsonDocument): BsonDocument {
-  const id = document.get('_id')
-  if (id === undefined || document.keys().next().value === '_id') return document
-  return new Map([['_id', id], ...document])
 }
 
 /** One change of an update, at a path that may still hold `$`, `$[]` or `$[identifier]`. */
@@ -266,7 +199,8 @@ function parseOperatorUpdate(update: BsonDocument, order: StringOrder | undefine
           `{$mod: {<field>: ...}} not {${name}: ${describeValue(argument)}}`,
       )
     }
-    changes.push(...(factory ? parseFields(name, argument, factory, order) : parseRenames(argument)))
+    const parsed = factory ? parseFields(name, argument, factory, order) : parseRenames(argument)
+    for (const change of parsed) changes.push(change)
   }
   return inPathOrder(changes)
 }
@@ -326,34 +260,4 @@ function parseRename(source: string, target: BsonValue): Rename {
 
 function isPrefix(left: readonly string[], right: readonly string[]): boolean {
   return left.every((part, depth) => part === right[depth])
-}
-
-/** Moves a field; a missing source changes nothing. Throws MongoError 2 if either path runs through an array, or 28. */
-function renameField(document: BsonDocument, rename: Rename, context: UpdateContext): BsonDocument {
-  const value = follow(document, rename.from, 'source', context)
-  if (value === undefined) return document
-  follow(document, rename.to, 'destination', context)
-  const moved = changePath(document, rename.to, setOperator('', value, undefined), context)
-  return changePath(moved, rename.from, unsetOperator('', null, undefined), context)
-}
-
-function follow(
-  document: BsonDocument,
-  path: readonly string[],
-  end: 'source' | 'destination',
-  context: UpdateContext,
-): BsonValue | undefined {
-  let value: BsonValue | undefined = document
-  for (const [depth, name] of path.entries()) {
-    if (Array.isArray(value)) {
-      throw mongoError(
-        'BadValue',
-        `The ${end} field cannot be an array element, '${path.join('.')}' in doc with ${shownId(context)} ` +
-          `has an array field called '${path[depth - 1] ?? ''}'`,
-      )
-    }
-    if (!isDocument(value)) return undefined
-    value = value.get(name)
-  }
-  return value
 }

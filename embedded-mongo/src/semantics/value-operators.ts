@@ -1,9 +1,10 @@
-import { Int32, type Long, Timestamp } from 'bson'
+import { Int32, type Long } from 'bson'
 import { addNumbers, multiplyNumbers } from './arithmetic.ts'
-import type { FieldOperator, OperatorFactory, UpdateContext } from './change-path.ts'
+import { type FieldOperator, type OperatorFactory, shownId, type UpdateContext } from './change-path.ts'
 import { compareValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
+import { serverTimestamp } from './new-document.ts'
 import { longToBigInt, toLong } from './numbers.ts'
 import { type BsonNumber, type BsonValue, isDocument, isNumber } from './values.ts'
 
@@ -14,7 +15,7 @@ export const setOperator: OperatorFactory = (_path, argument) => ({
 })
 
 /** $unset; its argument means nothing. */
-export const unsetOperator: OperatorFactory = () => ({ onMissing: 'skip', apply: () => undefined })
+export const unsetOperator: OperatorFactory = () => ({ onMissing: 'ignore', apply: () => undefined })
 
 /** $inc: a missing field starts from the increment itself. */
 export const incOperator: OperatorFactory = (path, argument) =>
@@ -50,7 +51,7 @@ function arithmeticOperator(
       const shown = current === undefined ? 'missing' : describeValue(current)
       throw mongoError(
         'BadValue',
-        `Failed to apply ${name} operations to current value (${shown}) for document ${shownId(context)}`,
+        `Failed to apply ${name} operations to current value (${shown}) for document ${shownId(context.document)}`,
       )
     },
   }
@@ -59,15 +60,9 @@ function arithmeticOperator(
 function notNumeric(name: string, current: BsonValue, context: UpdateContext): Error {
   return mongoError(
     'TypeMismatch',
-    `Cannot apply ${name} to a value of non-numeric type. ${shownId(context)} has the field ` +
+    `Cannot apply ${name} to a value of non-numeric type. ${shownId(context.document)} has the field ` +
       `'${context.path}' of non-numeric type ${shownTypeOf(current)}`,
   )
-}
-
-/** The document's `_id` as update errors show it. */
-export function shownId({ document }: UpdateContext): string {
-  const id = document.get('_id')
-  return id === undefined ? '{_id: (missing)}' : `{_id: ${describeValue(id)}}`
 }
 
 /** $min: takes the smaller value in full BSON order. */
@@ -89,8 +84,7 @@ export const currentDateOperator: OperatorFactory = (_path, argument) => {
   const asTimestamp = wantsTimestamp(argument)
   return {
     onMissing: 'create',
-    apply: (_current, { now }) =>
-      asTimestamp ? new Timestamp({ t: Math.floor(now.getTime() / 1000), i: 1 }) : new Date(now.getTime()),
+    apply: (_current, { now }) => (asTimestamp ? serverTimestamp(now) : new Date(now.getTime())),
   }
 }
 
@@ -170,7 +164,7 @@ function applyBit(
   if (!isIntegral(current)) {
     throw mongoError(
       'BadValue',
-      `Cannot apply $bit to a value of non-integral type. ${shownId(context)} has the field ` +
+      `Cannot apply $bit to a value of non-integral type. ${shownId(context.document)} has the field ` +
         `${context.path} of non-integer type ${shownTypeOf(current)}`,
     )
   }

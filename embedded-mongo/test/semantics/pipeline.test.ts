@@ -21,7 +21,7 @@ const date = (value: number): object => ({ $date: { $numberLong: String(value) }
 describe('expressions', () => {
   it.each<[unknown, object, unknown]>([
     ['$a.b', { a: { b: 1 } }, 1],
-    ['$a.b', { a: [{ b: 1 }, { c: 2 }, 5, [{ b: 3 }]] }, [1, [3]]],
+    ['$a.b', { a: [{ b: 1 }, { c: 2 }, 5, [{ b: 3 }]] }, [1]],
     ['$$ROOT.a', { a: 1 }, 1],
     ['$$CURRENT.a', { a: 1 }, 1],
     ['$$NOW', {}, date(1767225600000)],

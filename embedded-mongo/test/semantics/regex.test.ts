@@ -25,7 +25,11 @@ describe('compileRegex', () => {
     ['[[:alpha:][:digit:]_]+$', '', 'a1_', true],
     ['[]a]', '', ']', true],
     ['[^]a]', '', ']', false],
-    ['[\\w-.]', '', '-', true],
+    ['[\\w.-]', '', '-', true],
+    ['[a-c-e]', '', '-', true],
+    ['[a-c-e]', '', 'd', false],
+    ['[]-a]', '', '^', true],
+    ['[--a]', '', '.', true],
     ['[a-c-]', '', '-', true],
     ['\\Qa.c\\E', '', 'abc', false],
     ['\\Qa.c\\E+', '', 'a.cc', true],
@@ -46,6 +50,27 @@ describe('compileRegex', () => {
     ['[\\b]', '', '\b', true],
     ['a/b', '', 'a/b', true],
     ['é', 'i', 'É', true],
+    ['k', 'i', '\u212a', true],
+    ['[a-z]', 'i', '\u017f', true],
+    ['[^k]', 'i', '\u212a', false],
+    ['[à-ý]', 'i', 'É', true],
+    ['σ', 'i', 'ς', true],
+    ['ß', 'i', 'ẞ', true],
+    ['i', 'i', 'ı', false],
+    ['\\w', 'i', '\u017f', false],
+    ['\\W', 'i', '\u212a', true],
+    ['[\\w]', 'i', '\u212a', false],
+    ['\\bs', 'i', '\u017fS', true],
+    ['[[:alpha:]]', 'i', '\u017f', false],
+    ['[[:upper:]]', 'i', 'a', true],
+    ['\\p{Lu}', 'i', 'a', false],
+    ['\\p{^Lu}', '', 'a', true],
+    ['x{2}', 'i', 'xX', true],
+    ['^(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\\10$', '', 'abcdefghijj', true],
+    ['(?:(a)\\1){2}', '', 'aaaa', true],
+    ['(?=(a))\\1b', '', 'ab', true],
+    ['(?<=ab|c)d', '', 'cd', true],
+    ['a\u0085b', 'x', 'ab', true],
   ])('/%s/%s on %j is %s', (pattern, options, text, expected) => {
     expect(compileRegex(pattern, options).test(text)).toBe(expected)
   })
@@ -65,6 +90,37 @@ describe('compileRegex', () => {
     '*a',
     '(*UTF8)a',
     'a\\',
+    // A group that is not set matches nothing in PCRE and the empty string in JavaScript.
+    '(a)|\\1b',
+    '(a)?\\1',
+    '(?:(a)|b)*\\1',
+    '(a*)+\\1',
+    '(a\\1)',
+    '\\1(a)',
+    '(?!(a))b\\1',
+    '(?<=(a)\\1)',
+    '\\k<n>(?<n>a)',
+    '(?<y>a)|(?<y>b)',
+    '(a)\\10',
+    '\\11',
+    '\\012',
+    '[\\1]',
+    '(?<=a+)b',
+    '(?<=a(b|cd))e',
+    '[[:<:]]',
+    '[[.a.]]',
+    '[:alpha:]',
+    '[+-[:digit:]]',
+    '[\\w-.]',
+    '[_-\\s]',
+    '[z-a]',
+    '\\p{Letter}',
+    '\\p{ASCII}',
+    '\\x{d800}',
+    'a{70000}',
+    '(?#x',
+    'a)',
+    '(?i:a)',
   ])('refuses /%s/ rather than read it differently', (pattern) => {
     expect(() => compileRegex(pattern, '')).toThrow(
       expect.objectContaining({
@@ -72,6 +128,10 @@ describe('compileRegex', () => {
         message: expect.stringContaining('Regular expression is invalid'),
       }),
     )
+  })
+
+  it('refuses a back reference without case, which the dialects compare differently', () => {
+    expect(() => compileRegex('(a)\\1', 'i')).toThrow(expect.objectContaining({ code: 51091 }))
   })
 
   it('refuses a NUL and an unknown option', () => {

@@ -30,6 +30,13 @@ describe('array operators', () => {
       { a: [9, 1, 2] },
     ],
     ['$push behind the end', { a: [1] }, { $push: { a: { $each: [9], $position: 7 } } }, { a: [1, 9] }],
+    [
+      '$push of a document that looks like a clause',
+      { a: [1] },
+      { $push: { a: { $slice: 2 } } },
+      { a: [1, { $slice: 2 }] },
+    ],
+    ['$push of a $position', {}, { $push: { a: { $position: 1 } } }, { a: [{ $position: 1 }] }],
     ['$push $slice 0', { a: [1] }, { $push: { a: { $each: [2], $slice: 0 } } }, { a: [] }],
     ['$push $slice', { a: [1] }, { $push: { a: { $each: [2, 3], $slice: 2 } } }, { a: [1, 2] }],
     [
@@ -75,6 +82,29 @@ describe('array operators', () => {
       { a: [1] },
       { $addToSet: { a: { $each: [1, 2, 2, 3] } } },
       { a: [1, 2, 3] },
+    ],
+    [
+      '$addToSet of many',
+      { a: [1, 'x'] },
+      { $addToSet: { a: { $each: [9, 8, double('1.0'), 7, 6, 5, 'x', 4, 3, 9] } } },
+      { a: [1, 'x', 9, 8, 7, 6, 5, 4, 3] },
+    ],
+    [
+      '$pullAll of many',
+      { a: [1, 2, 30, double('3.0')] },
+      { $pullAll: { a: [1, 2, 3, 4, 5, 6, 7, 8, 9] } },
+      { a: [30] },
+    ],
+    [
+      '$pull of a reference, whatever else the element holds',
+      {
+        a: [
+          { $ref: 'c', $id: 1, note: 'x' },
+          { $ref: 'c', $id: 2 },
+        ],
+      },
+      { $pull: { a: { $ref: 'c', $id: 1 } } },
+      { a: [{ $ref: 'c', $id: 2 }] },
     ],
     ['$addToSet of an array adds it whole', { a: [1] }, { $addToSet: { a: [1] } }, { a: [1, [1]] }],
     [
@@ -140,7 +170,7 @@ describe('array operators', () => {
     ],
     ['$pull of null', { a: [null, 1] }, { $pull: { a: null } }, { a: [1] }],
     ['$pull on a missing field', { b: 1 }, { $pull: { a: 1 } }, { b: 1 }],
-    ['$pull below a missing field', { b: 1 }, { $pull: { 'b.c': 1 } }, { b: 1 }],
+    ['$pull below a missing field', { b: {} }, { $pull: { 'b.c.d': 1 } }, { b: {} }],
     ['$pullAll', { a: [1, 2, 3, 1] }, { $pullAll: { a: [1, 3] } }, { a: [2] }],
     [
       '$pullAll of documents',

@@ -1,7 +1,9 @@
+import { Int32 } from 'bson'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { identicalValues } from '../../src/semantics/compare.ts'
-import { compileUpdate, seedFromFilter } from '../../src/semantics/update.ts'
+import { compileUpdate } from '../../src/semantics/update.ts'
+import { seedFromFilter } from '../../src/semantics/upsert-seed.ts'
 import type { BsonDocument, BsonValue } from '../../src/semantics/values.ts'
 import { applyUpdate, type Extra, now } from './apply-update.ts'
 import { arbitraryDocument, arbitrarySmallValue } from './arbitrary-values.ts'
@@ -53,6 +55,20 @@ describe('update operators', () => {
     ['$max keeps the old of two equals', { a: 1 }, { $max: { a: double('1.0') } }, { a: 1 }],
     ['$max makes a missing field', {}, { $max: { a: 1 } }, { a: 1 }],
     ['$max over null', { a: null }, { $max: { a: 1 } }, { a: 1 }],
+    ['$pull beside a missing field', { a: { b: 1 } }, { $pull: { 'a.c.d': 1 } }, { a: { b: 1 } }],
+    ['$pop behind an array', { a: [[1]] }, { $pop: { 'a.5': 1 } }, { a: [[1]] }],
+    ['$unset of a $-name', { $z: 1, a: 1 }, { $unset: { $z: 1 } }, { a: 1 }],
+    ['$rename of a $-name', { $z: 1 }, { $rename: { $z: 'z' } }, { z: 1 }],
+    ['$set in a stored $-name', { $z: { x: 1 } }, { $set: { '$z.x': 2 } }, { $z: { x: 2 } }],
+    ['$set below makes $-names', { a: 1 }, { $set: { 'b.$x': 1 } }, { a: 1, b: { $x: 1 } }],
+    [
+      '$set of a $-name in what is being inserted',
+      { _id: 1 },
+      { $set: { $z: 1 } },
+      { _id: 1, $z: 1 },
+      { insert: true },
+    ],
+    ['$rename of an element that is not there', { a: [1] }, { $rename: { 'a.3': 'b' } }, { a: [1] }],
     ['$rename replaces', { a: 1, b: 2 }, { $rename: { a: 'b' } }, { b: 1 }],
     ['$rename moves into a document', { a: 1 }, { $rename: { a: 'c.d' } }, { c: { d: 1 } }],
     ['$rename of a missing field', { b: 2 }, { $rename: { a: 'b' } }, { b: 2 }],
@@ -115,6 +131,7 @@ describe('what an update reports', () => {
 
   it('shares what did not change and never mutates its input', () => {
     const path = fc.constantFrom('a', 'b', 'a.b', 'a.0', 'a.1.b', 'c.a.b')
+    const given = fc.tuple(arbitraryDocument, fc.boolean())
     const operator = fc.constantFrom(
       '$set',
       '$unset',
@@ -129,13 +146,24 @@ describe('what an update reports', () => {
       '$rename',
     )
     fc.assert(
-      fc.property(arbitraryDocument, operator, path, arbitrarySmallValue, (document, name, target, value) => {
+      fc.property(given, operator, path, arbitrarySmallValue, ([document, insert], name, target, value) => {
         const before = copyOfDocument(document)
         try {
           const change = compileUpdate(
-            new Map([[name, new Map([[target, name === '$rename' ? 'z' : value]])]]),
+            new Map<string, BsonValue>([
+              [name, new Map([[target, name === '$rename' ? 'z' : value]])],
+              // Fields beside the first: what was copied for one is changed in place for the next.
+              [
+                '$setOnInsert',
+                new Map([
+                  ['c.a.q', value],
+                  ['c.a.r', value],
+                  ['a.b.q', value],
+                ]),
+              ],
+            ]),
           )
-          const result = change.apply(document, { now, insert: false })
+          const result = change.apply(document, { now, insert })
           expect(result.changed).toBe(result.doc !== document)
         } catch (error) {
           expect(error).toHaveProperty('code')
@@ -154,6 +182,49 @@ function copyOf(value: BsonValue): BsonValue {
 
 function copyOfDocument(document: BsonDocument): BsonDocument {
   return new Map(Array.from(document, ([name, value]) => [name, copyOf(value)]))
+}
+
+describe('the cost of an update', () => {
+  const fields = (count: number): BsonDocument =>
+    new Map(Array.from({ length: count }, (_, index) => [`f${index}`, new Int32(1)]))
+  const grows = (run: (fields: BsonDocument) => void): number => {
+    const time = (count: number): number => {
+      const input = fields(count)
+      const rounds = Array.from({ length: 5 }, () => {
+        const start = performance.now()
+        run(input)
+        return performance.now() - start
+      })
+      return Math.min(...rounds)
+    }
+    time(1_000)
+    return time(16_000) / time(1_000)
+  }
+  const elements = (input: BsonDocument): BsonValue[] => Array.from(input, (field) => new Map([field]))
+
+  it.each<[string, (fields: BsonDocument) => void]>([
+    ['$set of new fields', (input) => updated(new Map(), new Map([['$set', input]]))],
+    ['$inc of stored fields', (input) => updated(input, new Map([['$inc', input]]))],
+    ['$unset', (input) => updated(input, new Map([['$unset', input]]))],
+    ['every element', (input) => updated(new Map([['a', elements(input)]]), doc({ $set: { 'a.$[].x': 1 } }))],
+    [
+      '$addToSet of many',
+      (input) =>
+        updated(new Map([['a', [...input.keys()]]]), addition('$addToSet', [...input.keys()].reverse())),
+    ],
+    ['an upsert', (input) => seedFromFilter(input)],
+  ])('%s grows with the number of fields, not with its square', (_name, run) => {
+    // Sixteen times the fields: 256 times the work if it were quadratic.
+    expect(grows(run)).toBeLessThan(100)
+  })
+})
+
+function addition(operator: string, values: BsonValue[]): BsonDocument {
+  return new Map([[operator, new Map([['a', new Map([['$each', values]])]])]])
+}
+
+function updated(document: BsonDocument, change: BsonDocument): void {
+  compileUpdate(change).apply(document, { now, insert: false })
 }
 
 describe('seedFromFilter', () => {
@@ -177,6 +248,7 @@ describe('seedFromFilter', () => {
   it.each<[object, string]>([
     [{ $and: [{ a: 1 }, { a: 2 }] }, "path 'a' is matched twice"],
     [{ a: { b: 1 }, 'a.c': 1 }, "both paths 'a' and 'a.c' are matched"],
+    [{ 'a.b': 1, 'a!': 1, a: 1 }, "both paths 'a' and 'a.b' are matched"],
   ])('refuses %j with code 54', (filter, message) => {
     expect(() => seedFromFilter(doc(filter))).toThrow(
       expect.objectContaining({ code: 54, message: expect.stringContaining(message) }),
@@ -190,7 +262,8 @@ describe('seedFromFilter', () => {
   })
 
   it('feeds a replacement with its _id only', () => {
-    const seed = seedFromFilter(doc({ _id: 3, a: 1 }))
+    const seed = seedFromFilter(doc({ _id: 3, a: 1, $and: [{ a: 2 }] }), true)
+    expect(shown(seed)).toEqual(shown(bson({ _id: 3 })))
     const result = compileUpdate(doc({ b: 2 })).apply(seed, { now, insert: true })
     expect(shown(result.doc)).toEqual(shown(bson({ _id: 3, b: 2 })))
   })

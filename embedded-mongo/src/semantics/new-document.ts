@@ -1,0 +1,87 @@
+import { ObjectId, Timestamp } from 'bson'
+import { typeNameOf } from './describe-value.ts'
+import { mongoError } from './mongo-error.ts'
+import {
+  type BsonDocument,
+  type BsonValue,
+  bsonUndefined,
+  isDocument,
+  isRegex,
+  JavaScriptCode,
+} from './values.ts'
+
+/**
+ * The document with `_id` first, made up if missing.
+ * Throws MongoError 53 for an `_id` of a type no id may have, 52 for one with a field that begins with `$`
+ */
+export function withId(document: BsonDocument): BsonDocument {
+  const id = document.get('_id')
+  if (id === undefined) return new Map<string, BsonValue>([['_id', new ObjectId()], ...document])
+  if (!mayBeId(id)) throw mongoError('InvalidIdField', `The '_id' value cannot be of type ${typeNameOf(id)}`)
+  const dollarField = dollarFieldIn(id)
+  if (dollarField !== undefined) {
+    throw mongoError(
+      'DollarPrefixedFieldName',
+      `_id fields may not contain '$'-prefixed fields: ${dollarField} is not valid for storage.`,
+    )
+  }
+  return idFirst(document)
+}
+
+function mayBeId(id: BsonValue): boolean {
+  return !Array.isArray(id) && id !== bsonUndefined && !isRegex(id)
+}
+
+/** MongoDB has another code for an `_id` of a wrong type when a document is inserted as it is. Throws MongoError 2. */
+export function checkInsertedId(id: BsonValue | undefined): void {
+  if (id !== undefined && !mayBeId(id)) throw mongoError('BadValue', `can't use a ${typeNameOf(id)} for _id`)
+}
+
+/** The first field inside of a value that begins with `$` and is not part of a DBRef. */
+function dollarFieldIn(value: BsonValue): string | undefined {
+  if (Array.isArray(value)) return firstOf(value, dollarFieldIn)
+  if (value instanceof JavaScriptCode) return value.scope && dollarFieldIn(value.scope)
+  if (!isDocument(value)) return undefined
+  const fields = [...value]
+  const isReference =
+    typeof value.get('$ref') === 'string' && fields[0]?.[0] === '$ref' && fields[1]?.[0] === '$id'
+  const hasDatabase = fields[2]?.[0] === '$db' && typeof fields[2][1] === 'string'
+  return firstOf(fields.slice(isReference ? (hasDatabase ? 3 : 2) : 0), ([name, inner]) =>
+    name.startsWith('$') ? name : dollarFieldIn(inner),
+  )
+}
+
+function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = find(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Moves `_id` to the front, where MongoDB stores it. */
+export function idFirst(document: BsonDocument): BsonDocument {
+  const id = document.get('_id')
+  if (id === undefined || document.keys().next().value === '_id') return document
+  return new Map([['_id', id], ...document])
+}
+
+/** An empty timestamp in a field of the document itself, other than `_id`, means the server's time. */
+export function stamped(document: BsonDocument, now: Date): BsonDocument {
+  const isEmpty = (value: BsonValue, name: string): boolean =>
+    value instanceof Timestamp && value.isZero() && name !== '_id'
+  const hasEmpty = firstOf([...document], ([name, value]) => isEmpty(value, name) || undefined)
+  if (hasEmpty === undefined) return document
+  return new Map(
+    Array.from(document, ([name, value]) => [name, isEmpty(value, name) ? serverTimestamp(now) : value]),
+  )
+}
+
+let latest = { second: 0, count: 0 }
+
+/** A timestamp of now that is like no other of this process. */
+export function serverTimestamp(now: Date): Timestamp {
+  const second = Math.max(latest.second, Math.floor(now.getTime() / 1000))
+  latest = { second, count: second === latest.second ? latest.count + 1 : 1 }
+  return new Timestamp({ t: latest.second, i: latest.count })
+}
