@@ -1,3 +1,4 @@
+import { Timestamp } from 'mongodb'
 import { describe, expect, it } from 'vitest'
 import { useItems } from './items.ts'
 import { refusal } from './support.ts'
@@ -59,6 +60,61 @@ describe('update', () => {
     })
     const pipeline = await refusal(items().updateOne({ _id: 0 }, [{ $set: { a: 1 } }]))
     expect(pipeline.errmsg).toContain('pipeline')
+  })
+
+  it.each<[string, object, object, number]>([
+    ['a replacement by a part of _id', { '_id.x': 1 }, { a: 1 }, 111],
+    ['half a reference', { r: { $ref: 'c' } }, { $set: { a: 1 } }, 2],
+    ['an _id of the filter with a $ field', { _id: { $eq: { $a: 1 } } }, { $set: { a: 1 } }, 52],
+    ['a part of _id that begins with $', { '_id.$gt': 1 }, { $set: { a: 1 } }, 52],
+    ['an _id of $set', {}, { $set: { _id: { a: [{ $b: 1 }] } } }, 52],
+    ['an _id of $setOnInsert', {}, { $setOnInsert: { '_id.$a': 1 } }, 52],
+    ['an _id of $rename', { 'z.$gt': 1 }, { $rename: { z: '_id' } }, 52],
+    ['an _id of a replacement', {}, { _id: { $a: 1, b: 1 } }, 52],
+    ['an array of $push', {}, { $push: { _id: 1 } }, 53],
+  ])('refuses an upsert by %s', async (_name, q, u, code) => {
+    const reply = await store().db.command({ update: 'items', updates: [{ q, u, upsert: true }] })
+    expect(reply).toMatchObject({ n: 0, writeErrors: [{ code }] })
+    expect(await items().countDocuments()).toBe(0)
+  })
+
+  it('upserts a replacement whose filter says the same twice', async () => {
+    await items().replaceOne({ $and: [{ a: 1 }, { a: 1 }] }, { b: 2 }, { upsert: true })
+    expect(await items().findOne({}, { projection: { _id: 0 } })).toEqual({ b: 2 })
+  })
+
+  it('counts nothing of an update that fails half-way, and keeps what it did', async () => {
+    await items().insertMany([
+      { _id: 1, n: 1 },
+      { _id: 2, n: 1 },
+      { _id: 3, text: 'x' },
+    ])
+    await items().updateMany({ _id: 3 }, { $set: { n: 'x' as never } })
+    const reply = await store().db.command({
+      update: 'items',
+      updates: [{ q: {}, u: { $inc: { n: 1 } }, multi: true }],
+    })
+    expect(reply).toMatchObject({ n: 0, nModified: 0, writeErrors: [{ code: 14 }] })
+    expect(await items().countDocuments({ n: 2 })).toBe(2)
+  })
+
+  it('puts the time in the place of an empty timestamp, except in _id and below', async () => {
+    const empty = Timestamp.fromBits(0, 0)
+    const stamps = store().db.collection<{
+      _id: Timestamp | number
+      a?: Timestamp
+      b?: Timestamp
+      c?: object
+    }>('stamps')
+    await stamps.insertOne({ _id: empty, a: empty, b: empty, c: { d: empty, e: [empty] } })
+    await stamps.replaceOne({ _id: 1 }, { a: empty }, { upsert: true })
+    await stamps.updateOne({ _id: 2 }, { $set: { a: empty } }, { upsert: true })
+    const [inserted, replaced, set] = await stamps.find().toArray()
+    expect(inserted).toMatchObject({ _id: empty, c: { d: empty, e: [empty] } })
+    expect(set?.a).toEqual(empty)
+    const given = [inserted?.a, inserted?.b, replaced?.a].map((stamp) => stamp?.toBigInt())
+    expect(new Set(given).size).toBe(3)
+    for (const stamp of given) expect(Number((stamp ?? 0n) >> 32n)).toBeGreaterThan(Date.now() / 1000 - 600)
   })
 
   it('judges $expr by the clock of the store', async () => {

@@ -86,6 +86,42 @@ describe('refused commands', () => {
       "Invalid namespace specified 'test.system.users'",
     ],
     [
+      'a delete in a system collection',
+      { delete: 'system.users', deletes: [{ q: {}, limit: 0 }], $db: 'test' },
+      73,
+      "Invalid namespace specified 'test.system.users'",
+    ],
+    [
+      'an update of a system collection',
+      { update: 'system.users', updates: [{ q: {}, u: { $set: { a: 1 } } }], $db: 'test' },
+      73,
+      "Invalid namespace specified 'test.system.users'",
+    ],
+    [
+      'a findAndModify of a system collection',
+      { findAndModify: 'system.users', remove: true, $db: 'test' },
+      73,
+      "Invalid namespace specified 'test.system.users'",
+    ],
+    [
+      'a change stream',
+      { aggregate: 'x', pipeline: [{ $changeStream: {} }], cursor: {}, $db: 'test' },
+      40573,
+      'only supported on replica sets',
+    ],
+    [
+      'a stage that is not there',
+      { aggregate: 'x', pipeline: [{ $lookup: {} }], cursor: {}, $db: 'test' },
+      40324,
+      "Unrecognized pipeline stage name: '$lookup': this store has $match",
+    ],
+    [
+      'an expression with variables of its own',
+      { find: 'x', filter: { $expr: { $filter: { input: '$a', cond: '$$this' } } }, $db: 'test' },
+      168,
+      "Unrecognized expression '$filter'",
+    ],
+    [
       'a dollar in a collection name',
       { insert: 'a$b', documents: [{}], $db: 'test' },
       73,

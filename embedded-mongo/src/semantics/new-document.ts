@@ -34,7 +34,8 @@ function mayBeId(id: BsonValue): boolean {
 
 /** MongoDB has another code for an `_id` of a wrong type when a document is inserted as it is. Throws MongoError 2. */
 export function checkInsertedId(id: BsonValue | undefined): void {
-  if (id !== undefined && !mayBeId(id)) throw mongoError('BadValue', `can't use a ${typeNameOf(id)} for _id`)
+  if (id !== undefined && !mayBeId(id))
+    throw mongoError('BadValue', `can't use ${Array.isArray(id) ? 'an' : 'a'} ${typeNameOf(id)} for _id`)
 }
 
 /** The first field inside of a value that begins with `$` and is not part of a DBRef. */

@@ -203,6 +203,7 @@ describe('pipelines', () => {
   })
 
   it.each<[object, number, string]>([
+    [{ $changeStream: {} }, 40573, 'only supported on replica sets'],
     [{ $lookup: {} }, 40324, "Unrecognized pipeline stage name: '$lookup'"],
     [{}, 40323, 'exactly one field'],
     [{ $match: {}, $limit: 1 }, 40323, 'exactly one field'],
