@@ -11,7 +11,7 @@ const alone = suite.alone.filter((path) => process.env.TEST_SIZE !== 'full' || s
 export default defineConfig({
   test: {
     // Half of a test's time is waiting: for a browser, a process, a lease.
-    maxWorkers: 2 * Math.max(2, availableParallelism()),
+    maxWorkers: Number(process.env.VITEST_MAX_WORKERS ?? 2 * Math.max(2, availableParallelism())),
     reporters: ['default', new Durations()],
     globalSetup: ['test/support/global-setup.ts'],
     projects: [

@@ -60,27 +60,25 @@ describe('the check of a Teams manifest', () => {
     expect(checkTeamsManifest(good('published'), 'preview')).not.toEqual([])
   })
 
-  it.each(EDITIONS)(
-    'agrees with a complete validator on every single mistake: %s',
-    (edition) => {
-      const valid = compiledManifestSchema(edition)
-      const manifest = good(edition)
-      const paths = pathsOf(manifest).filter((path) => path.length > 0)
-      let refused = 0
-      for (const path of paths) {
-        for (const [what, mistake] of Object.entries(MISTAKES)) {
-          // A place in a list cannot be left empty in JSON.
-          if (what === 'left out' && /^\d+$/.test(path.at(-1) ?? '')) continue
-          const bad = changed(manifest, path, mistake)
-          const found = checkTeamsManifest(bad, edition).length === 0
-          expect([path.join('.'), what, found]).toEqual([path.join('.'), what, valid(bad)])
-          if (!found) refused += 1
-        }
+  it.each(EDITIONS)('agrees with a complete validator on every single mistake: %s', (edition) => {
+    const valid = compiledManifestSchema(edition)
+    const manifest = good(edition)
+    const paths = pathsOf(manifest).filter((path) => path.length > 0)
+    const disagreements: string[] = []
+    let refused = 0
+    for (const path of paths) {
+      for (const [what, mistake] of Object.entries(MISTAKES)) {
+        // A place in a list cannot be left empty in JSON.
+        if (what === 'left out' && /^\d+$/.test(path.at(-1) ?? '')) continue
+        const bad = changed(manifest, path, mistake)
+        const sound = checkTeamsManifest(bad, edition).length === 0
+        if (sound !== valid(bad)) disagreements.push(`${path.join('.')}: ${what}`)
+        if (!sound) refused += 1
       }
-      expect(refused).toBeGreaterThan(250)
-    },
-    60_000,
-  )
+    }
+    expect(disagreements).toEqual([])
+    expect(refused).toBeGreaterThan(250)
+  })
 
   it('agrees with it on several mistakes at once', () => {
     const valid = compiledManifestSchema('preview')
@@ -101,5 +99,5 @@ describe('the check of a Teams manifest', () => {
       }),
       { numRuns: 100 },
     )
-  }, 60_000)
+  })
 })
