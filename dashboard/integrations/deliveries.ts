@@ -5,7 +5,7 @@ import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { deliveryState, outcomeWord } from '../parts/delivery-words.ts'
 import type { PageContext } from '../shell/page-entry.ts'
-import { type Delivery, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
+import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
 interface Around {
   slot: NoticeSlot
@@ -121,9 +121,6 @@ function adviceOnStatus(status: number): string {
   if (status === 410) return 'To an event, 410 switches the webhook off.'
   return 'It must answer with a status from 200 to 299.'
 }
-
-/** A page of the log of a webhook, newest first. */
-export type DeliveryPage = ReturnType<typeof deliveryPageShape>
 
 /** @throws RequestFailure, ShapeError */
 export function loadDeliveries(id: string, cursor: string | undefined): Promise<DeliveryPage> {

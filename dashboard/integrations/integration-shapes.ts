@@ -1,62 +1,30 @@
-import {
-  count,
-  flag,
-  list,
-  moment,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  text,
-} from '../../webauthn-page/kit/api/shape.ts'
-
-export const deliveryShape = object({
-  id: text,
-  event_id: text,
-  event_type: text,
-  request_id: optional(text),
-  url: text,
-  state: text,
-  next_attempt_at: nullable(moment),
-  attempts: list(object({ at: moment, outcome: text, duration_ms: count })),
-  created_at: moment,
-})
+import type { chatAppsAnswer } from '../../src/http/api/chat.ts'
+import type { deliveryAnswer, deliveryListAnswer } from '../../src/http/api/deliveries.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
+import type {
+  createdWebhookAnswer,
+  listedWebhookAnswer,
+  rotatedWebhookAnswer,
+  webhookListAnswer,
+} from '../../src/http/api/webhooks.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
 /** One event on its way to a webhook, or at rest. */
-export type Delivery = ReturnType<typeof deliveryShape>
-
-export const deliveryPageShape = object({ data: list(deliveryShape), next_cursor: nullable(text) })
-
-export const webhookShape = object({
-  id: text,
-  url: text,
-  events: list(text),
-  state: oneOf('active', 'disabled', 'deleted'),
-  created_at: moment,
-  disabled_at: nullable(moment),
-  previous_secret_valid_until: nullable(moment),
-  last_delivery: optional(nullable(deliveryShape)),
-})
+export type Delivery = Answer<typeof deliveryAnswer>
+export const deliveryShape = answer<Delivery>()
+export type DeliveryPage = Answer<typeof deliveryListAnswer>
+export const deliveryPageShape = answer<DeliveryPage>()
 
 /** A webhook of the account. */
-export type Webhook = ReturnType<typeof webhookShape>
-
-export const webhooksShape = object({ data: list(webhookShape) })
-export const newWebhookShape = object({ webhook: webhookShape, secret: text })
-export const rotatedShape = object({ secret: text, previous_secret_valid_until: moment })
-
-const workspaceShape = object({ tenant: text, name: nullable(text), installed_at: nullable(moment) })
-
-/** A Slack workspace whose people get cards of the account. */
-export type SlackWorkspace = ReturnType<typeof workspaceShape>
+export type Webhook = Answer<typeof listedWebhookAnswer>
+export const webhookShape = answer<Webhook>()
+export const webhooksShape = answer<Answer<typeof webhookListAnswer>>()
+export const newWebhookShape = answer<Answer<typeof createdWebhookAnswer>>()
+export const rotatedShape = answer<Answer<typeof rotatedWebhookAnswer>>()
 
 /** `GET /account/chat-apps` */
-export const chatAppsShape = object({
-  slack: object({
-    configured: flag,
-    mode: nullable(oneOf('one', 'many')),
-    installations: list(workspaceShape),
-  }),
-  teams: object({ configured: flag, tenants: list(text) }),
-})
-export type ChatApps = ReturnType<typeof chatAppsShape>
+export type ChatApps = Answer<typeof chatAppsAnswer>
+export const chatAppsShape = answer<ChatApps>()
+
+/** A Slack workspace whose people get cards of the account. */
+export type SlackWorkspace = ChatApps['slack']['installations'][number]

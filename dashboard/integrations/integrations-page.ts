@@ -12,8 +12,14 @@ import { type Section, section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { chatSections, loadChatSetup } from './chat-sections.ts'
-import { type DeliveryPage, deliveryRow, lastDelivery, loadDeadLetters } from './deliveries.ts'
-import { type Delivery, newWebhookShape, type Webhook, webhooksShape } from './integration-shapes.ts'
+import { deliveryRow, lastDelivery, loadDeadLetters } from './deliveries.ts'
+import {
+  type Delivery,
+  type DeliveryPage,
+  newWebhookShape,
+  type Webhook,
+  webhooksShape,
+} from './integration-shapes.ts'
 import { EVENTS, eventWords, test, webhookActions, webhookHints, webhookTitle } from './webhook-actions.ts'
 
 /** `/integrations`: webhooks, and how cards come to Slack and Teams. */
@@ -184,7 +190,7 @@ function eventLabel(type: (typeof EVENTS)[number]): HTMLElement {
   return el('span', {}, `${eventWords(type)} `, el('code', { class: 'kind' }, type))
 }
 
-function madeView(webhook: Webhook, secret: string, done: Done): HTMLElement {
+function madeView(webhook: Pick<Webhook, 'id' | 'url'>, secret: string, done: Done): HTMLElement {
   const slot = noticeSlot()
   const about = freshId('test')
   const path = `/account/webhooks/${encodeURIComponent(webhook.id)}`

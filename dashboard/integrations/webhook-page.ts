@@ -7,8 +7,8 @@ import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { rowPanel } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { type DeliveryPage, deliveryRow, loadDeliveries } from './deliveries.ts'
-import { type Delivery, type Webhook, webhookShape } from './integration-shapes.ts'
+import { deliveryRow, loadDeliveries } from './deliveries.ts'
+import { type Delivery, type DeliveryPage, type Webhook, webhookShape } from './integration-shapes.ts'
 import { eventsOf, webhookActions, webhookHints, webhookState } from './webhook-actions.ts'
 
 /** `/integrations/webhooks/:id`: one webhook and what was sent to it. */

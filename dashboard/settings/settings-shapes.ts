@@ -1,45 +1,12 @@
-import {
-  count,
-  flag,
-  list,
-  moment,
-  object,
-  type Shape,
-  ShapeError,
-  text,
-} from '../../webauthn-page/kit/api/shape.ts'
-
-const fraction: Shape<number> = (value, path) => {
-  if (typeof value !== 'number' || !(value > 0 && value < 1)) throw new ShapeError(path, 'a fraction')
-  return value
-}
-
-export const policyShape = object({
-  approvers: list(
-    object({
-      user_id: text,
-      email: text,
-      name: text,
-      has_passkey: flag,
-      has_totp: flag,
-      eligible: flag,
-    }),
-  ),
-  quorum: count,
-  passkey_only: flag,
-  high_impact: flag,
-  reminders: list(fraction),
-  reachable: flag,
-})
+import type { accountAnswer } from '../../src/http/api/account.ts'
+import type { policyAnswer } from '../../src/http/api/policy.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
 /** The rules for who decides. */
-export type Policy = ReturnType<typeof policyShape>
+export type Policy = Answer<typeof policyAnswer>
+export const policyShape = answer<Policy>()
 
-export const accountShape = object({
-  id: text,
-  name: text,
-  created_at: moment,
-  quota: object({ limit: count, used: count, month: text, resets_at: moment }),
-})
-
-export type Account = ReturnType<typeof accountShape>
+/** `GET /account`, as far as the page shows it. */
+export type Account = Pick<Answer<typeof accountAnswer>, 'id' | 'name' | 'created_at' | 'quota'>
+export const accountShape = answer<Account>()

@@ -177,7 +177,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
   })
 
   it('lists what was given up, of callbacks too, page by page, and replays it', async () => {
-    area.deliveries = ['callback', 'key.created', 'key.revoked'].map((event_type, n) =>
+    area.deliveries = (['callback', 'key.created', 'key.revoked'] as const).map((event_type, n) =>
       sampleDelivery({
         id: `dlv_${n}`,
         event_id: `evt_${n}`,

@@ -87,7 +87,13 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
       'settings of an account that is stuck': {
         path: '/settings',
         prepare: () => {
-          const named = { user_id: 'usr_9', email: 'gone@example.com', name: LONG, eligible: false }
+          const named = {
+            user_id: 'usr_9',
+            email: 'gone@example.com',
+            name: LONG,
+            approver: 'app_9',
+            eligible: false,
+          }
           area.policy.approvers = [{ ...named, has_passkey: false, has_totp: false }]
           Object.assign(area.policy, { reachable: false, quorum: 2, passkey_only: true, high_impact: true })
           area.account.quota.used = 10_000

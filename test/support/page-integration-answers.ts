@@ -35,6 +35,8 @@ export function sampleWebhook(changes: Partial<Webhook> = {}): Webhook {
 export function sampleDelivery(changes: Partial<Delivery> = {}): Delivery {
   return {
     id: 'dlv_1',
+    target: 'webhook',
+    webhook_id: 'whk_1',
     event_id: 'evt_1',
     event_type: 'approval.approved',
     request_id: 'req_1',
@@ -110,7 +112,7 @@ function nothing(): ChatApps {
 function create(area: IntegrationsArea, { url, events }: Record<string, unknown>): object {
   const id = `whk_${area.webhooks.length + 1}`
   const chosen = Array.isArray(events) ? { events: events.map(String) } : {}
-  const webhook = sampleWebhook({ id, url: String(url), ...chosen })
+  const webhook = Object.assign(sampleWebhook({ id, url: String(url) }), chosen)
   area.webhooks.push(webhook)
   return { webhook, secret: SECRET }
 }

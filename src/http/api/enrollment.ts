@@ -74,6 +74,18 @@ export function presentEnrollment(
   }
 }
 
+const starting = {
+  description: 'A `setup` link also needs `email` and `name`.',
+  access: OWN_PAGE,
+  limited: true,
+  body: {
+    schema: enrollmentOptionsBody,
+    required: 'token',
+    invalid: ['email', 'is not an e-mail address'],
+  },
+  refusals: ['email_taken', 'enrollment_invalid'],
+} as const
+
 export const enrollmentOperations = operations('Enrolment', {
   'post /api/v1/enrollment/lookup': {
     id: 'lookUpEnrollment',
@@ -88,16 +100,8 @@ export const enrollmentOperations = operations('Enrolment', {
   'post /api/v1/enrollment/passkey/options': {
     id: 'startPasskeyEnrollment',
     summary: 'Start enrolling with a passkey',
-    description: 'A `setup` link also needs `email` and `name`.',
-    access: OWN_PAGE,
-    limited: true,
-    body: {
-      schema: enrollmentOptionsBody,
-      required: 'token',
-      invalid: ['email', 'is not an e-mail address'],
-    },
+    ...starting,
     answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
-    refusals: ['email_taken', 'enrollment_invalid'],
   },
   'post /api/v1/enrollment/passkey': {
     id: 'enrollWithPasskey',
@@ -115,16 +119,8 @@ export const enrollmentOperations = operations('Enrolment', {
   'post /api/v1/enrollment/totp/options': {
     id: 'startTotpEnrollment',
     summary: 'Start enrolling with one-time codes',
-    description: 'A `setup` link also needs `email` and `name`.',
-    access: OWN_PAGE,
-    limited: true,
-    body: {
-      schema: enrollmentOptionsBody,
-      required: 'token',
-      invalid: ['email', 'is not an e-mail address'],
-    },
+    ...starting,
     answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown this once.' } },
-    refusals: ['email_taken', 'enrollment_invalid'],
   },
   'post /api/v1/enrollment/totp': {
     id: 'enrollWithTotp',
