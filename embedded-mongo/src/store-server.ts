@@ -25,7 +25,7 @@ import {
   getMore,
   killCursors,
 } from './commands/read-commands.ts'
-import { buildInfo, hello, legacyHello, ping } from './commands/server-commands.ts'
+import { authenticate, buildInfo, hello, legacyHello, ping } from './commands/server-commands.ts'
 import { findAndModify, insert, remove, update } from './commands/write-commands.ts'
 import {
   chooseSocketPath,
@@ -203,6 +203,8 @@ const commandTable: ReadonlyMap<string, Command> = new Map([
   ['isMaster', legacyHello],
   ['ismaster', legacyHello],
   ['ping', ping],
+  ['saslStart', authenticate],
+  ['authenticate', authenticate],
   ['buildInfo', buildInfo],
   ['buildinfo', buildInfo],
   ['create', create],
@@ -242,7 +244,10 @@ function runCommand(body: BsonDocument, context: CommandContext): Uint8Array {
   const [name] = body.keys()
   const command = name === undefined ? undefined : commandTable.get(name)
   if (name === undefined || command === undefined) {
-    throw new MongoError(59, `no such command: '${name ?? ''}'`)
+    throw new MongoError(
+      59,
+      `no such command: '${name ?? ''}' (its README lists those of the embedded store)`,
+    )
   }
   const generic = readGenericArguments(name, body)
   const reply = command.run({

@@ -53,6 +53,30 @@ describe('refused commands', () => {
       20,
       'Transaction numbers are only allowed on a replica set member or mongos',
     ],
+    ...['update', 'delete'].map((name): [string, object, number, string] => [
+      `let of ${name}`,
+      { [name]: 'x', [`${name}s`]: [{ q: {}, u: { $set: { a: 1 } } }], let: { v: 1 }, $db: 'test' },
+      72,
+      `'${name}.let' is not supported by the embedded store`,
+    ]),
+    [
+      'let of findAndModify',
+      { findAndModify: 'x', query: {}, remove: true, let: { v: 1 }, $db: 'test' },
+      72,
+      "'findAndModify.let' is not supported by the embedded store",
+    ],
+    [
+      'the Stable API',
+      { ping: 1, apiVersion: '1', apiStrict: true, $db: 'admin' },
+      238,
+      "'apiVersion' is not supported by the embedded store: connect without serverApi",
+    ],
+    [
+      'a user and a password',
+      { saslStart: 1, mechanism: 'SCRAM-SHA-256', payload: 'x', $db: 'admin' },
+      18,
+      'the embedded store has no users, so connect without user and password',
+    ],
     ['commitTransaction', { commitTransaction: 1, $db: 'admin' }, 59, "no such command: 'commitTransaction'"],
     [
       'w: 2',

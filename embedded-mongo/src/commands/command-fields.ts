@@ -2,6 +2,9 @@ import { typeNameOf } from '../semantics/describe-value.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isNumber } from '../semantics/values.ts'
 
+/** What a client sends that was made with `serverApi`. */
+export const STABLE_API = ['apiVersion', 'apiStrict', 'apiDeprecationErrors'] as const
+
 /** Fields every command may carry; {@link readGenericArguments} gives them their meaning. */
 const GENERIC = new Set([
   '$db',
@@ -14,6 +17,7 @@ const GENERIC = new Set([
   'txnNumber',
   'startTransaction',
   'autocommit',
+  ...STABLE_API,
 ])
 
 /**

@@ -1,7 +1,7 @@
 import { Binary } from 'bson'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
-import { CommandFields, integerOf } from './command-fields.ts'
+import { CommandFields, integerOf, STABLE_API } from './command-fields.ts'
 
 const READ_CONCERNS = new Set(['local', 'available', 'majority'])
 const READ_PREFERENCES = new Set([
@@ -24,11 +24,12 @@ export interface GenericArguments {
 /**
  * Reads `$db`, `lsid`, `maxTimeMS`, concerns and the transaction fields.
  * One node that answers after fsync meets every concern it accepts; what it cannot promise it refuses:
- * transactions with 20, `w` above 1 with 2, snapshot and linearizable reads with 72.
+ * transactions with 20, the Stable API with 238, `w` above 1 with 2, snapshot and linearizable reads with 72.
  * @throws MongoError
  */
 export function readGenericArguments(name: string, body: BsonDocument): GenericArguments {
   refuseTransactions(body)
+  refuseStableApi(body)
   checkReadConcern(body)
   checkWriteConcern(body)
   checkReadPreference(body)
@@ -65,6 +66,15 @@ function readSession(body: BsonDocument): string | undefined {
 function refuseTransactions(body: BsonDocument): void {
   if (!body.has('txnNumber') && !body.has('startTransaction') && !body.has('autocommit')) return
   throw new MongoError(20, 'Transaction numbers are only allowed on a replica set member or mongos')
+}
+
+function refuseStableApi(body: BsonDocument): void {
+  const field = STABLE_API.find((name) => body.has(name))
+  if (field === undefined) return
+  throw new MongoError(
+    238,
+    `'${field}' is not supported by the embedded store: connect without serverApi in the client's options`,
+  )
 }
 
 function checkReadConcern(body: BsonDocument): void {

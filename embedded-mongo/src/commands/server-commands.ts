@@ -1,5 +1,6 @@
 import { Double, Int32 } from 'bson'
 import { MAX_DOCUMENT_BYTES } from '../engine/collection.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { MAX_MESSAGE_BYTES } from '../wire/frame-reader.ts'
 import type { Command, CommandCall } from './command.ts'
@@ -30,6 +31,17 @@ export const legacyHello: Command = {
 export const ping: Command = {
   fields: new Set(['ping']),
   run: () => new Map(),
+}
+
+/** What a client sends that was given a user and a password: the store has neither. */
+export const authenticate: Command = {
+  fields: 'any',
+  run: () => {
+    throw new MongoError(
+      18,
+      'Authentication failed: the embedded store has no users, so connect without user and password',
+    )
+  },
 }
 
 export const buildInfo: Command = {

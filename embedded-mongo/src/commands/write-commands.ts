@@ -42,8 +42,9 @@ interface Tally {
 }
 
 export const update: Command = {
-  fields: new Set(['update', 'updates', 'ordered', 'bypassDocumentValidation']),
+  fields: new Set(['update', 'updates', 'ordered', 'bypassDocumentValidation', 'let']),
   run(call) {
+    call.fields.refuse('let')
     const namespace = writableNamespaceOf(call, 'update')
     // There are no validators to bypass.
     call.fields.flag('bypassDocumentValidation')
@@ -107,8 +108,9 @@ const DELETE_FIELDS = new Set(['q', 'limit', 'collation', 'hint'])
 
 /** The `delete` command. */
 export const remove: Command = {
-  fields: new Set(['delete', 'deletes', 'ordered']),
+  fields: new Set(['delete', 'deletes', 'ordered', 'let']),
   run(call) {
+    call.fields.refuse('let')
     const namespace = writableNamespaceOf(call, 'delete')
     const documents = readStatements(call, 'deletes')
     // All are checked before the first is run: a misspelt option must not take effect half-way.
@@ -251,8 +253,10 @@ export const findAndModify: Command = {
     'arrayFilters',
     'hint',
     'bypassDocumentValidation',
+    'let',
   ]),
   run(call) {
+    call.fields.refuse('let')
     const field = call.fields.has('findAndModify') ? 'findAndModify' : 'findandmodify'
     const namespace = writableNamespaceOf(call, field)
     // There are no validators to bypass.

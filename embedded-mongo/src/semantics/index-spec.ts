@@ -35,6 +35,25 @@ const knownOptions = new Set([
   'collation',
 ])
 
+/** What MongoDB takes besides, for kinds of indexes and for promises this store does not have. */
+const unsupportedOptions = new Set([
+  'hidden',
+  'storageEngine',
+  'weights',
+  'default_language',
+  'language_override',
+  'textIndexVersion',
+  '2dsphereIndexVersion',
+  'bits',
+  'min',
+  'max',
+  'bucketSize',
+  'wildcardProjection',
+  'dropDups',
+  'clustered',
+  'prepareUnique',
+])
+
 /**
  * Checks one element of `createIndexes.indexes`: ascending and descending keys, unique, sparse, partial and TTL.
  * `background` is accepted and, as in MongoDB since 4.2, means nothing. Throws MongoError 67 (CannotCreateIndex),
@@ -43,6 +62,9 @@ const knownOptions = new Set([
 export function parseIndexSpec(spec: BsonDocument): IndexSpec {
   for (const name of spec.keys()) {
     if (knownOptions.has(name)) continue
+    if (unsupportedOptions.has(name)) {
+      throw mongoError('NotImplemented', `The index option '${name}' is not supported by this store`)
+    }
     throw mongoError(
       'InvalidIndexSpecificationOption',
       `The field '${name}' is not valid for an index specification. Specification: ${describeValue(spec)}`,

@@ -10,6 +10,7 @@ const codeNames = {
   15: 'Overflow',
   16: 'InvalidLength',
   17: 'ProtocolError',
+  18: 'AuthenticationFailed',
   20: 'IllegalOperation',
   22: 'InvalidBSON',
   26: 'NamespaceNotFound',

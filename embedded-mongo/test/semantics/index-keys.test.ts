@@ -127,6 +127,11 @@ describe('parseIndexSpec', () => {
     [{ key: { '$**': 1 } }, 238, 'Wildcard'],
     [{ key: { 'a.': 1 } }, 67, 'empty field'],
     [{ key: { $a: 1 } }, 67, "starts with '$'"],
+    ...['hidden', 'weights', 'min', 'dropDups'].map((name): [object, number, string] => [
+      { key: { a: 1 }, [name]: 1 },
+      238,
+      `The index option '${name}' is not supported by this store`,
+    ]),
     [{ key: { a: 1 }, foo: 1 }, 197, "The field 'foo' is not valid"],
     [{ key: { a: 1 }, v: 1 }, 67, 'v: 2'],
     [{ key: { a: 1 }, name: '' }, 67, 'Invalid index name'],
