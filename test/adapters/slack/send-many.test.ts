@@ -53,7 +53,7 @@ async function useMany(processes: number, speed: number): Promise<ManySetting> {
 
 /** Looks seldom: the store has enough to do. */
 function waitUntil(check: () => Promise<void>): Promise<void> {
-  return vi.waitFor(check, { timeout: 150_000, interval: 300 })
+  return vi.waitFor(check, { timeout: 280_000, interval: 300 })
 }
 
 /** Asks so many times at once, and decides all as soon as every card has been posted. */
@@ -115,7 +115,7 @@ it(`keeps ${MANY * 3} cards of ${MANY} requests at once within the limits of Sla
   })
   expect(counts).not.toHaveProperty('chat.postMessage ratelimited')
   expect(counts).not.toHaveProperty('chat.update ratelimited')
-}, 400_000)
+}, 600_000)
 
 it('is never refused where the limits are slower than the machine, since it waits before Slack has to say so', async () => {
   const setting = await useMany(1, 6)
@@ -126,7 +126,7 @@ it('is never refused where the limits are slower than the machine, since it wait
   expect(counts).toMatchObject({ 'chat.postMessage ok': 150, 'chat.update ok': 75 })
   expect(counts).not.toHaveProperty('chat.postMessage ratelimited')
   expect(counts).not.toHaveProperty('chat.update ratelimited')
-}, 300_000)
+}, 600_000)
 
 const SHARED = size(24, 40)
 
@@ -150,4 +150,4 @@ it('posts no card twice and loses no edit when two processes share the work, and
   const refused = setting.slack.calls.filter(({ outcome }) => outcome === 'HTTP 429')
   expect(refused.length).toBeGreaterThanOrEqual(15)
   expect(refused.length).toBeLessThan(60)
-}, 300_000)
+}, 600_000)
