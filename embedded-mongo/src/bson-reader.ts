@@ -43,6 +43,15 @@ export function decodeBson(bytes: Uint8Array): BsonDocument {
 }
 
 /**
+ * Reads only these top-level fields of a document that has been read whole before: the others are passed over by
+ * their lengths and not looked into.
+ */
+export function decodeFields(bytes: Uint8Array, names: ReadonlySet<string>): BsonDocument {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return new BsonReader(buffer, 0, buffer.length).fields(names)
+}
+
+/**
  * Reads the document that starts at `offset` and may not reach past `end`.
  * @throws MongoError 22 InvalidBSON for anything that is not strictly valid BSON (bsonspec.org 1.1).
  */
@@ -55,6 +64,20 @@ export function readDocument(
   const document = reader.document(1)
   return { document, next: reader.offset }
 }
+
+/** Bytes of a value, by type. */
+const FIXED_WIDTHS: ReadonlyMap<number, number> = new Map([
+  [0x01, 8],
+  [0x06, 0],
+  [0x07, 12],
+  [0x08, 1],
+  [0x09, 8],
+  [0x0a, 0],
+  [0x10, 4],
+  [0x11, 8],
+  [0x12, 8],
+  [0x13, 16],
+])
 
 class BsonReader {
   readonly #bytes: Buffer
@@ -75,6 +98,28 @@ class BsonReader {
       document.set(name, value)
     })
     return document
+  }
+
+  fields(names: ReadonlySet<string>): BsonDocument {
+    const document: BsonDocument = new Map()
+    const stop = this.#int32() - 1
+    while (this.offset < stop && document.size < names.size) {
+      const type = this.#byte()
+      const name = this.#name()
+      if (names.has(name)) document.set(name, this.#value(type, 1))
+      else this.#skip(type)
+    }
+    return document
+  }
+
+  /** Moves over a value. */
+  #skip(type: number): void {
+    const width = FIXED_WIDTHS.get(type)
+    if (width !== undefined) this.#take(width)
+    else if (type === 0x02 || type === 0x0d || type === 0x0e) this.#take(this.#int32())
+    else if (type === 0x05) this.#take(this.#int32() + 1)
+    else if (type === 0x03 || type === 0x04 || type === 0x0f) this.#take(this.#int32() - 4)
+    else this.#value(type, 1)
   }
 
   #array(depth: number): BsonValue[] {

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { readLockNote, StoreLockedError, socketUri, storeFiles } from './data-directory.ts'
-import type { WorkerReport } from './store-worker.ts'
+import type { PlanReport } from './engine/store-engine.ts'
+import type { WorkerOptions, WorkerReport } from './store-worker.ts'
 
 export { findRunningStore, StoreLockedError } from './data-directory.ts'
+export type { PlanReport } from './engine/store-engine.ts'
 
 /** How long a holder that has the lock may take to say who it is. */
 const NOTE_POLLS = 10
@@ -22,19 +24,28 @@ export interface EmbeddedStore {
 
 /**
  * Starts the embedded store on a data directory (created if missing, mode 0700) in a worker thread.
- * Worker threads load no TypeScript, so this works from the compiled package only.
+ * Worker threads load no TypeScript, so this works from the compiled package only. `onPlan` is for tests: it learns
+ * how each statement found its documents.
  * @throws StoreLockedError when another live process, or this one, already serves the directory;
  *   Error when the directory or its file cannot be used
  */
-export async function startEmbeddedStore(options: { dataDir: string }): Promise<EmbeddedStore> {
-  const worker = new Worker(new URL('./store-worker.js', import.meta.url), { workerData: options.dataDir })
+export async function startEmbeddedStore(options: {
+  dataDir: string
+  onPlan?: (report: PlanReport) => void
+}): Promise<EmbeddedStore> {
+  const { dataDir, onPlan } = options
+  const workerData: WorkerOptions = { dataDir, plans: onPlan !== undefined }
+  const worker = new Worker(new URL('./store-worker.js', import.meta.url), { workerData })
+  worker.on('message', (message: WorkerReport) => {
+    if (message.kind === 'plan') onPlan?.(message.report)
+  })
   const exited = new Promise<Error>((done) => {
     worker.once('error', (error) => done(error instanceof Error ? error : new Error(String(error))))
     worker.once('exit', (code) => done(new Error(`the embedded store's thread ended with code ${code}`)))
   })
   const report = await Promise.race([nextReport(worker), exited])
   if (report instanceof Error) throw report
-  if (report.kind === 'locked') throw await lockedError(options.dataDir)
+  if (report.kind === 'locked') throw await lockedError(dataDir)
   if (report.kind !== 'ready')
     throw new Error(report.kind === 'failed' ? report.message : 'the store closed early')
   let closing: Promise<void> | undefined
@@ -82,7 +93,12 @@ async function closeWorker(worker: Worker, exited: Promise<Error>): Promise<void
 
 function nextReport(worker: Worker): Promise<WorkerReport> {
   return new Promise((done) => {
-    worker.once('message', (report: WorkerReport) => done(report))
+    const take = (report: WorkerReport) => {
+      if (report.kind === 'plan') return
+      worker.off('message', take)
+      done(report)
+    }
+    worker.on('message', take)
   })
 }
 

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { StoreLockedError } from './data-directory.ts'
+import type { PlanReport } from './engine/store-engine.ts'
 import { type StoreServer, serveStore } from './store-server.ts'
 
 /** What the store's thread tells the thread that started it. Any message the other way means "close". */
@@ -7,18 +8,19 @@ export type WorkerReport =
   | { kind: 'ready'; socketPath: string }
   | { kind: 'locked' }
   | { kind: 'failed'; message: string }
+  | { kind: 'plan'; report: PlanReport }
   | { kind: 'closed' }
 
 /** The store's thread: opens the directory it is given, reports, and closes when asked. */
 async function main(): Promise<void> {
   const port = parentPort
-  const dataDir: unknown = workerData
-  if (port === null || typeof dataDir !== 'string')
-    throw new Error('this file is the thread of an embedded store')
+  const data: unknown = workerData
+  if (port === null || !isOptions(data)) throw new Error('this file is the thread of an embedded store')
   const report = (message: WorkerReport) => port.postMessage(message)
   let server: StoreServer
   try {
-    server = await serveStore(dataDir)
+    const onPlan = data.plans ? (plan: PlanReport) => report({ kind: 'plan', report: plan }) : undefined
+    server = await serveStore(data.dataDir, { onPlan })
   } catch (error) {
     report(failureOf(error))
     return
@@ -36,6 +38,17 @@ async function main(): Promise<void> {
     )
   })
   report({ kind: 'ready', socketPath: server.socketPath })
+}
+
+/** What the thread is started with. */
+export interface WorkerOptions {
+  dataDir: string
+  /** Whether to report plans. */
+  plans: boolean
+}
+
+function isOptions(data: unknown): data is WorkerOptions {
+  return typeof data === 'object' && data !== null && 'dataDir' in data && typeof data.dataDir === 'string'
 }
 
 function failureOf(error: unknown): WorkerReport {

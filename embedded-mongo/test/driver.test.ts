@@ -99,14 +99,23 @@ describe('find', () => {
     expect(found).toEqual([{ n: 7 }, { n: 5 }])
   })
 
-  it('hands out batches and keeps to the state it found', async () => {
+  it('hands out batches, a later one with what was written meanwhile, and no document twice', async () => {
+    await items().createIndex({ n: 1 })
     await fill(250)
-    const cursor = items().find().batchSize(60)
-    const first = await cursor.next()
-    await items().updateMany({}, { $set: { n: -1 } })
-    await items().deleteMany({ parity: 1 })
-    const rest = await cursor.toArray()
-    expect([first, ...rest].map((item) => item?.n)).toEqual(Array.from({ length: 250 }, (_, i) => i))
+    for (const cursor of [
+      items().find().batchSize(60),
+      items()
+        .find({ n: { $gte: 0 } })
+        .batchSize(60),
+    ]) {
+      const first = await cursor.next()
+      // In the index the documents move to where the cursor is still to come.
+      await items().updateMany({}, { $inc: { n: 500 } })
+      const rest = await cursor.toArray()
+      const ids = [first, ...rest].map((item) => item?._id)
+      expect(new Set(ids).size).toBe(ids.length)
+      expect(ids.toSorted((a, b) => Number(a) - Number(b))).toEqual(Array.from({ length: 250 }, (_, i) => i))
+    }
   })
 
   it('splits batches at 16 MiB', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sweepExpired } from '../src/engine/housekeeping.ts'
+import { finish } from '../src/engine/slice.ts'
 import { openStore, refusal, type TestStore } from './support.ts'
 
 let store: TestStore
@@ -154,7 +155,7 @@ describe('index commands', () => {
       errmsg: 'ns does not exist: test.none',
     })
     expect(await refusal(items().createIndex({ a: 'text' }))).toMatchObject({ code: 238 })
-    expect(await refusal(items().createIndex({ a: 1 }, { hidden: true }))).toMatchObject({ code: 197 })
+    expect(await refusal(items().createIndex({ a: 1 }, { hidden: true }))).toMatchObject({ code: 238 })
   })
 
   it('refuse a document with two arrays in one compound index', async () => {
@@ -179,7 +180,7 @@ describe('a TTL index', () => {
       { _id: 'null', at: null },
       { _id: 'none' },
     ])
-    expect(sweepExpired(store.server.engine, minute(10))).toBe(false)
+    finish(sweepExpired(store.server.engine, minute(10)))
     const left = (await items().find().toArray()).map(({ _id }) => _id)
     expect(left).toEqual(['young', 'text', 'number', 'null', 'none'])
   })
@@ -191,15 +192,19 @@ describe('a TTL index', () => {
       { _id: 2, at: minute(1), keep: false },
       { _id: 3, at: minute(1) },
     ])
-    sweepExpired(store.server.engine, minute(2))
+    finish(sweepExpired(store.server.engine, minute(2)))
     expect((await items().find().toArray()).map(({ _id }) => _id)).toEqual([1, 3])
   })
 
   it('works off a backlog in steps', async () => {
     await items().createIndex({ at: 1 }, { expireAfterSeconds: 0 })
     await items().insertMany(Array.from({ length: 2500 }, (_, i) => ({ _id: i, at: minute(1) })))
-    const steps = [0, 0, 0].map(() => sweepExpired(store.server.engine, minute(2)))
-    expect(steps).toEqual([true, true, false])
+    const { engine } = store.server
+    const sweep = sweepExpired(engine, minute(2))
+    // A slice that has no time: every look at the clock is a step.
+    let steps = 0
+    while (sweep.next().done !== true) steps += 1
+    expect(steps).toBeGreaterThan(1000)
     expect(await items().countDocuments()).toBe(0)
   })
 })

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DurableFile, type Journal } from '../src/engine/durable-file.ts'
+import { DurableFile } from '../src/engine/durable-file.ts'
 import { spawnStore } from './store-child.ts'
 import { openStore, temporaryDirectory } from './support.ts'
 
@@ -231,10 +231,10 @@ describe('a defect of the store', () => {
     await items.insertMany([{ _id: 1 }, { _id: 2 }])
     const { engine } = store.server
     const collection = engine.collection('test.items')
-    const [idIndex] = collection?.indexes ?? []
-    // The record is in no index, but will be in the collection: just the kind of state to be rid of.
-    Object.assign(idIndex ?? {}, {
-      add: () => {
+    const { file } = engine
+    // The document is in the collection, but in no index: just the kind of state to be rid of.
+    Object.assign(file, {
+      insertEntry: () => {
         throw new TypeError('secret detail')
       },
     })
@@ -243,6 +243,7 @@ describe('a defect of the store', () => {
       codeName: 'InternalError',
       errmsg: 'internal error (TypeError)',
     })
+    Reflect.deleteProperty(file, 'insertEntry')
     expect(engine.collection('test.items')).not.toBe(collection)
     await items.insertOne({ _id: 4 })
     expect((await items.find().toArray()).map(({ _id }) => _id)).toEqual([1, 2, 4])
@@ -259,9 +260,9 @@ class FailingFile extends DurableFile {
     this.#failure = failure
   }
 
-  override commit(journal: Journal): void {
+  override commit(): void {
     const failure = this.#failure()
     if (failure !== undefined) throw failure
-    super.commit(journal)
+    super.commit()
   }
 }

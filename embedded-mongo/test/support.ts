@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Db, MongoClient, MongoServerError } from 'mongodb'
 import { socketUri } from '../src/data-directory.ts'
-import type { StoreFile } from '../src/engine/store-engine.ts'
-import { type StoreServer, serveStore } from '../src/store-server.ts'
+import { type ServeOptions, type StoreServer, serveStore } from '../src/store-server.ts'
 
 export interface TestStore {
   dataDir: string
@@ -21,9 +20,9 @@ export function temporaryDirectory(): string {
 /** A store from source, in this thread, with a connected driver. */
 export async function openStore(
   dataDir = temporaryDirectory(),
-  { keep = false, openFile }: { keep?: boolean; openFile?: (path: string) => StoreFile } = {},
+  { keep = false, ...options }: { keep?: boolean } & ServeOptions = {},
 ): Promise<TestStore> {
-  const server = await serveStore(dataDir, openFile)
+  const server = await serveStore(dataDir, options)
   const client = new MongoClient(socketUri(server.socketPath))
   await client.connect()
   return {

@@ -38,9 +38,8 @@ async function startMember(isLeader: boolean, members: number[]): Promise<number
       maxWireVersion: 21,
     })
   const service = {
-    run: hello,
+    run: (_body: unknown, _connection: number, reply: (message: Uint8Array) => void) => reply(hello()),
     failure: hello,
-    afterCommit: (done: (failure: undefined) => void) => done(undefined),
   }
   const clients = new Set<Socket>()
   const server = createServer((socket) => {

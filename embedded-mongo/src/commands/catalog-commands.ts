@@ -2,6 +2,7 @@ import { Int32 } from 'bson'
 import { encodeBson } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
 import { CollectionIndex } from '../engine/collection-index.ts'
+import type { Steps } from '../engine/slice.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
 import { compileFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
@@ -117,7 +118,7 @@ const MAX_INDEXES = 64
 export const createIndexes: Command = {
   // `commitQuorum` is about replicas that vote on a build; a build here is done when the reply is sent.
   fields: new Set(['createIndexes', 'indexes', 'commitQuorum']),
-  run(call) {
+  *run(call) {
     const namespace = namespaceOf(call, 'createIndexes')
     const specifications = call.fields.required('indexes', call.fields.documents('indexes'))
     if (specifications.length === 0) throw new MongoError(2, 'Must specify at least one index to create')
@@ -125,7 +126,7 @@ export const createIndexes: Command = {
     const existed = call.engine.collection(namespace) !== undefined
     const collection = call.engine.ensureCollection(namespace)
     const before = collection.indexes.length
-    addIndexes(collection, wanted)
+    yield* addIndexes(collection, wanted)
     const after = collection.indexes.length
     return new Map<string, BsonValue>([
       ['numIndexesBefore', new Int32(before)],
@@ -160,19 +161,22 @@ export const dropIndexes: Command = {
 }
 
 /** All or none: an index that cannot be built takes the ones made before it down again. */
-function addIndexes(collection: Collection, wanted: CollectionIndex[]): void {
+function* addIndexes(collection: Collection, wanted: CollectionIndex[]): Steps<void> {
   const added: CollectionIndex[] = []
   try {
     for (const index of wanted) {
+      // Another client's build of the same one has to succeed first.
+      while (collection.indexes.some(({ building }) => building)) yield* collection.pause()
       if (collection.indexes.some((other) => index.sameAs(other))) continue
       if (collection.indexes.length >= MAX_INDEXES) {
         throw new MongoError(67, `add index fails, too many indexes for ${collection.namespace}`)
       }
-      collection.addIndex(index)
+      yield* collection.addIndex(index)
       added.push(index)
     }
   } catch (error) {
-    for (const index of added) collection.dropIndex(index)
+    for (const index of added)
+      if (!collection.dropped && collection.indexes.includes(index)) collection.dropIndex(index)
     throw error
   }
 }

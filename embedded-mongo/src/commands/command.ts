@@ -1,6 +1,7 @@
 import { Double } from 'bson'
 import { encodeBson } from '../bson-writer.ts'
 import type { Batch, CursorRequest } from '../engine/cursors.ts'
+import type { Steps } from '../engine/slice.ts'
 import type { StoreEngine } from '../engine/store-engine.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
@@ -8,6 +9,8 @@ import { CommandFields } from './command-fields.ts'
 
 /** One call of a command: its checked fields and what it runs on. */
 export interface CommandCall {
+  /** Its name, as the client wrote it. */
+  command: string
   engine: StoreEngine
   connectionId: number
   /** The store's clock for this command: `$$NOW`, `$currentDate`, `localTime`. */
@@ -22,9 +25,12 @@ export interface CommandCall {
 /** A command: the fields it may carry besides the generic ones ('any' for a handshake), and what it does. */
 export interface Command {
   fields: ReadonlySet<string> | 'any'
-  /** Returns the reply without `ok`. @throws MongoError */
-  run(call: CommandCall): BsonDocument | CursorReply
+  /** Returns the reply without `ok`, or the work that ends with it. @throws MongoError */
+  run(call: CommandCall): Reply | Steps<Reply>
 }
+
+/** What a command answers. */
+export type Reply = BsonDocument | CursorReply
 
 /** `database.collection` from the command's own field. @throws MongoError 73 when it is empty or not a string */
 export function namespaceOf(call: CommandCall, field: string): string {
@@ -45,12 +51,12 @@ export function cursorBatchSize({ fields }: CommandCall): number | undefined {
 }
 
 /** Opens a cursor over encoded documents, in the session of the call, and replies with its first batch. */
-export function openCursor(
+export function* openCursor(
   { engine, session, now }: CommandCall,
-  documents: Iterable<Uint8Array>,
+  documents: Iterable<Uint8Array | undefined>,
   request: Omit<CursorRequest, 'session'>,
-): CursorReply {
-  return new CursorReply(engine.cursors.open(documents, { ...request, session }, now.getTime()))
+): Steps<CursorReply> {
+  return new CursorReply(yield* engine.cursors.open(documents, { ...request, session }, now.getTime()))
 }
 
 /** The reply of a command that returns a cursor. */

@@ -1,6 +1,6 @@
 import { Int32, Long } from 'bson'
-import { decodeBson } from '../bson-reader.ts'
 import { encodeBson } from '../bson-writer.ts'
+import type { Steps } from '../engine/slice.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
 import { valuesAtPath } from '../semantics/field-paths.ts'
 import { encodeValue } from '../semantics/key-encoding.ts'
@@ -19,7 +19,7 @@ import {
 } from './command.ts'
 import { CommandFields } from './command-fields.ts'
 import { sessionId } from './generic-arguments.ts'
-import { readSelection, selectRecords } from './selection.ts'
+import { countRecords, readSelection, selectRecords } from './selection.ts'
 
 /** Options MongoDB has and the store has not. */
 const UNSUPPORTED_OF_FIND = [
@@ -68,36 +68,30 @@ export const find: Command = {
         : compileProjection(projection, call.fields.document('filter'), call.now)
     const batchSize = call.fields.count('batchSize')
     const singleBatch = call.fields.flag('singleBatch')
-    // Found now, in full: a cursor never sees a later state, and never holds an index iterator open.
-    const found = collection === undefined ? [] : bodies(selectRecords(collection, selection, call))
-    const shown = project === undefined ? found : projected(found, project)
-    return openCursor(call, shown, { namespace, batchSize, singleBatch })
+    const found = collection === undefined ? [] : selectRecords(collection, selection, call)
+    return openCursor(call, shown(found, project), { namespace, batchSize, singleBatch })
   },
 }
 
-function bodies(records: Iterable<StoreRecord>): Uint8Array[] {
-  const found: Uint8Array[] = []
-  for (const record of records) found.push(record.body)
-  return found
-}
-
-function* projected(
-  found: Iterable<Uint8Array>,
-  project: (document: BsonDocument) => BsonDocument,
-): Generator<Uint8Array> {
-  for (const body of found) yield encodeBson(project(decodeBson(body)))
+function* shown(
+  found: Iterable<StoreRecord | undefined>,
+  project: ((document: BsonDocument) => BsonDocument) | undefined,
+): Generator<Uint8Array | undefined> {
+  for (const record of found) {
+    yield project === undefined || record === undefined ? record?.body : encodeBson(project(record.document))
+  }
 }
 
 export const getMore: Command = {
   fields: new Set(['getMore', 'collection', 'batchSize']),
-  run(call) {
+  *run(call) {
     const id = cursorId(call.fields.required('getMore', call.fields.raw('getMore')))
     const request = {
       namespace: namespaceOf(call, 'collection'),
       session: call.session,
       batchSize: call.fields.count('batchSize'),
     }
-    return new CursorReply(call.engine.cursors.getMore(id, request, call.now.getTime()))
+    return new CursorReply(yield* call.engine.cursors.getMore(id, request, call.now.getTime()))
   },
 }
 
@@ -144,21 +138,20 @@ function cursorId(value: BsonValue): Long {
 
 export const count: Command = {
   fields: new Set(['count', 'query', 'limit', 'skip', 'hint', 'collation']),
-  run(call) {
+  *run(call) {
     const collection = call.engine.collection(namespaceOf(call, 'count'))
     // A negative limit means the same as its absolute value.
     const limit = Math.abs(call.fields.integer('limit') ?? 0)
     const skip = call.fields.count('skip') ?? 0
     const selection = readSelection(call.fields, 'query', collection, { limit, skip })
-    let found = 0
-    if (collection !== undefined) for (const _ of selectRecords(collection, selection, call)) found += 1
+    const found = collection === undefined ? 0 : yield* countRecords(collection, selection, call)
     return new Map([['n', countValue(found)]])
   },
 }
 
 export const distinct: Command = {
   fields: new Set(['distinct', 'key', 'query', 'collation', 'hint']),
-  run(call) {
+  *run(call) {
     const collection = call.engine.collection(namespaceOf(call, 'distinct'))
     const key = call.fields.required('key', call.fields.text('key'))
     if (call.fields.has('collation')) {
@@ -168,7 +161,8 @@ export const distinct: Command = {
     const seen = new Map<string, BsonValue>()
     if (collection !== undefined) {
       for (const record of selectRecords(collection, selection, call)) {
-        for (const value of valuesAtPath(record.peek(), key)) {
+        if (record === undefined) yield
+        for (const value of record === undefined ? [] : valuesAtPath(record.document, key)) {
           const encoded = encodeValue(value)
           if (!seen.has(encoded)) seen.set(encoded, value)
         }
@@ -183,7 +177,7 @@ const UNSUPPORTED_OF_AGGREGATE = ['explain', 'let', 'bypassDocumentValidation', 
 
 export const aggregate: Command = {
   fields: new Set(['aggregate', 'pipeline', 'cursor', 'collation', 'hint', ...UNSUPPORTED_OF_AGGREGATE]),
-  run(call) {
+  *run(call) {
     call.fields.refuse(...UNSUPPORTED_OF_AGGREGATE)
     if (typeof call.fields.raw('aggregate') !== 'string') {
       throw new MongoError(73, 'aggregations on a whole database are not supported by the embedded store')
@@ -200,13 +194,13 @@ export const aggregate: Command = {
     if (call.fields.has('collation')) {
       throw new MongoError(72, "'aggregate.collation' is not supported by the embedded store")
     }
-    const results = runPipeline(call, namespace, stages)
-    return openCursor(call, results.map(encodeBson), { namespace, batchSize })
+    const results = yield* runPipeline(call, namespace, stages)
+    return yield* openCursor(call, results.map(encodeBson), { namespace, batchSize })
   },
 }
 
 /** A `$match` in front is answered by the indexes; the rest of the pipeline runs over what it left. */
-function runPipeline(call: CommandCall, namespace: string, stages: BsonDocument[]): BsonDocument[] {
+function* runPipeline(call: CommandCall, namespace: string, stages: BsonDocument[]): Steps<BsonDocument[]> {
   // All stages are checked, and in their order, before the first is run.
   const whole = compilePipeline(stages)
   const collection = call.engine.collection(namespace)
@@ -217,9 +211,11 @@ function runPipeline(call: CommandCall, namespace: string, stages: BsonDocument[
     new Map<string, BsonValue>([['filter', isDocument(match) ? match : new Map()], ...hintOf(call)]),
     new Set(['filter', 'hint']),
   )
-  const records = selectRecords(collection, readSelection(fields, 'filter', collection, {}), call)
+  const selection = readSelection(fields, 'filter', collection, {})
   const rest = isDocument(match) ? stages.slice(1) : stages
-  const documents = onlyCounts(rest) ? placeholders(records) : contents(records)
+  const documents = onlyCounts(rest)
+    ? new Array<BsonDocument>(yield* countRecords(collection, selection, call)).fill(new Map())
+    : yield* contents(selectRecords(collection, selection, call))
   return compilePipeline(rest)(documents, call.now)
 }
 
@@ -234,13 +230,23 @@ function onlyCounts(stages: readonly BsonDocument[]): boolean {
   })
 }
 
-function* placeholders(records: Iterable<StoreRecord>): Generator<BsonDocument> {
-  const empty: BsonDocument = new Map()
-  for (const _ of records) yield empty
-}
+/** Bytes of documents a pipeline runs over; decoded they take about four times that. */
+const PIPELINE_BYTES = 100 * 1024 * 1024
 
-function* contents(records: Iterable<StoreRecord>): Generator<BsonDocument> {
-  for (const record of records) yield record.peek()
+/** @throws MongoError 292 for more than {@link PIPELINE_BYTES} */
+function* contents(records: Iterable<StoreRecord | undefined>): Steps<BsonDocument[]> {
+  const documents: BsonDocument[] = []
+  let bytes = 0
+  for (const record of records) {
+    if (record === undefined) yield
+    else {
+      documents.push(record.document)
+      bytes += record.body.length
+    }
+    if (bytes > PIPELINE_BYTES)
+      throw new MongoError(292, `the pipeline reads more than ${PIPELINE_BYTES} bytes`)
+  }
+  return documents
 }
 
 function hintOf(call: CommandCall): [string, BsonDocument | string][] {

@@ -1,26 +1,24 @@
 import type { Collection } from '../engine/collection.ts'
 import type { CollectionIndex } from '../engine/collection-index.ts'
-import { choosePlan, type Plan } from '../engine/planner.ts'
-import type { StoreRecord } from '../engine/store-record.ts'
+import { choosePlan, type Plan, type Question } from '../engine/planner.ts'
+import { readEntries, readRecords } from '../engine/read-plan.ts'
+import { finish, type Steps, sortInSlices } from '../engine/slice.ts'
+import { StoreRecord } from '../engine/store-record.ts'
 import { compileCollation } from '../semantics/collation.ts'
-import { type CompiledFilter, compileFilter } from '../semantics/filter.ts'
-import { conjuncts } from '../semantics/filter-tree.ts'
+import { compileFilter } from '../semantics/filter.ts'
+import { pathsOf } from '../semantics/filter-tree.ts'
+import type { KeyTuple } from '../semantics/index-keys.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { parseSort, sortDocuments } from '../semantics/sort.ts'
-import { type BsonDocument, isDocument } from '../semantics/values.ts'
+import { compileSortKeys, parseSort } from '../semantics/sort.ts'
+import { isDocument } from '../semantics/values.ts'
+import type { CommandCall } from './command.ts'
 import type { CommandFields } from './command-fields.ts'
+import { rootOf, rootsOf } from './filter-fields.ts'
 
-/** Records looked at between two looks at the clock. */
-const DEADLINE_STRIDE = 256
-
-/** Which records a command means, and in which order. */
-export interface Selection {
-  filter: CompiledFilter
-  sort: BsonDocument | undefined
-  skip: number
-  /** 0 for all. */
-  limit: number
-  hint: CollectionIndex | undefined
+/** Which records a command means, and in which order. A `limit` of 0 is none. */
+export interface Selection extends Question {
+  /** The top-level fields the filter looks at; undefined for all. */
+  fields: ReadonlySet<string> | undefined
 }
 
 /**
@@ -35,11 +33,13 @@ export function readSelection(
   window: { skip?: number; limit?: number },
 ): Selection {
   const collation = compileCollation(fields.document('collation'))
-  const filter = compileFilter(fields.document(filterField) ?? new Map(), { collation })
+  const asked = fields.document(filterField) ?? new Map()
+  const filter = compileFilter(asked, { collation })
   const sort = fields.document('sort')
   if (sort !== undefined) parseSort(sort)
   return {
     filter,
+    fields: rootsOf(asked),
     sort: sort === undefined || sort.size === 0 ? undefined : sort,
     skip: window.skip ?? 0,
     limit: window.limit ?? 0,
@@ -47,51 +47,182 @@ export function readSelection(
   }
 }
 
-/** The records a selection means, in its order. Read it to the end before changing the collection. */
+/**
+ * The records a selection means, in its order; undefined where the slice is over. What others write then is seen
+ * or not, but no document comes twice.
+ */
 export function* selectRecords(
   collection: Collection,
   selection: Selection,
-  { now, deadline }: { now: Date; deadline: number | undefined },
-): Generator<StoreRecord> {
+  call: CommandCall,
+): Generator<StoreRecord | undefined> {
   const plan = choosePlan(collection, selection)
-  const matching = filtered(plan, selection.filter, now, deadline)
-  const ordered =
-    selection.sort === undefined || plan.sorted
-      ? matching
-      : sorted(matching, selection.sort, selection.filter)
+  const matching = matches(collection, plan, selection, call)
+  const ordered = plan.sorted ? matching : sorted(collection, matching, selection)
+  const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
   let position = 0
   for (const record of ordered) {
-    position += 1
-    if (position <= selection.skip) continue
-    yield record
-    if (selection.limit > 0 && position === selection.skip + selection.limit) return
-  }
-}
-
-function sorted(records: Iterable<StoreRecord>, sort: BsonDocument, filter: CompiledFilter): StoreRecord[] {
-  const owners = new Map<BsonDocument, StoreRecord>()
-  for (const record of records) owners.set(record.peek(), record)
-  const documents = sortDocuments(owners.keys(), sort, { collation: filter.collation })
-  return documents.flatMap((document) => owners.get(document) ?? [])
-}
-
-function* filtered(
-  plan: Plan,
-  filter: CompiledFilter,
-  now: Date,
-  deadline: number | undefined,
-): Generator<StoreRecord> {
-  const matchesAll = conjuncts(filter.tree).length === 0
-  let seen = 0
-  for (const record of plan.records) {
-    seen += 1
-    if (deadline !== undefined && seen % DEADLINE_STRIDE === 0 && performance.now() > deadline) {
-      throw new MongoError(50, 'operation exceeded time limit')
+    if (record === undefined) yield undefined
+    else {
+      position += 1
+      if (position > selection.skip) yield record
+      if (position >= end) return
     }
-    // A walk over everything would push out of memory what is really in use.
-    if (matchesAll || filter.matches(plan.index === undefined ? record.peek() : record.document, now))
-      yield record
   }
+}
+
+/** How many records a selection means; the documents are not read where an index is enough to tell. */
+export function* countRecords(
+  collection: Collection,
+  selection: Selection,
+  call: CommandCall,
+): Steps<number> {
+  const plan = choosePlan(collection, { ...selection, sort: undefined })
+  const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
+  let found = 0
+  if (plan.exact && plan.index === undefined) found = collection.size
+  else {
+    const { index } = plan
+    const counted =
+      plan.exact && index !== undefined
+        ? watched(readEntries(collection, index, plan), plan, collection, selection, call)
+        : matches(collection, plan, { ...selection, limit: 0 }, call)
+    for (const one of counted) {
+      if (one === undefined) yield
+      else found += 1
+      if (found >= end) break
+    }
+  }
+  return Math.max(0, Math.min(found, end) - selection.skip)
+}
+
+/**
+ * The first record a selection means, as it is now: nothing was written between the finding and the return.
+ * `none` asks for the same certainty that there is none.
+ */
+export function* selectOne(
+  collection: Collection,
+  selection: Selection,
+  call: CommandCall,
+  { none }: { none: boolean },
+): Steps<StoreRecord | undefined> {
+  for (let tries = 1; tries < MAX_TRIES; tries += 1) {
+    const { version } = collection
+    const record = yield* firstOf(selectRecords(collection, { ...selection, limit: 1 }, call))
+    if (collection.version === version) return record
+    if (record === undefined ? !none : isCurrent(collection, record)) return record
+  }
+  // Others have written in every pause: now without one.
+  return finish(firstOf(selectRecords(collection, { ...selection, limit: 1 }, call)))
+}
+
+/** How often others may get in between before a statement is run without pauses. */
+const MAX_TRIES = 4
+
+function isCurrent(collection: Collection, record: StoreRecord): boolean {
+  const current = collection.read(record.number)
+  return current !== undefined && Buffer.compare(current.body, record.body) === 0
+}
+
+function* firstOf(records: Iterable<StoreRecord | undefined>): Steps<StoreRecord | undefined> {
+  for (const record of records) {
+    if (record !== undefined) return record
+    yield
+  }
+  return undefined
+}
+
+function* matches(
+  collection: Collection,
+  plan: Plan,
+  selection: Selection,
+  call: CommandCall,
+): Generator<StoreRecord | undefined> {
+  const { filter, fields } = selection
+  const first =
+    plan.exact && plan.sorted && selection.limit > 0 ? selection.skip + selection.limit : undefined
+  for (const record of watched(readRecords(collection, plan, first), plan, collection, selection, call)) {
+    if (record === undefined || plan.exact || filter.matches(record.fields(fields), call.now)) yield record
+  }
+}
+
+/** Keeps the command to its time limit, and tells who listens how much was read. */
+function* watched<T>(
+  read: Iterable<T | undefined>,
+  plan: Plan,
+  collection: Collection,
+  { filter }: Selection,
+  { engine, deadline, command }: CommandCall,
+): Generator<T | undefined> {
+  let examined = 0
+  try {
+    for (const one of read) {
+      if (one !== undefined) examined += 1
+      if (deadline !== undefined && examined % DEADLINE_STRIDE === 0 && performance.now() > deadline) {
+        throw new MongoError(50, 'operation exceeded time limit')
+      }
+      yield one
+    }
+  } finally {
+    engine.onPlan?.({
+      command,
+      namespace: collection.namespace,
+      fields: pathsOf(filter.tree),
+      index: plan.index?.spec.name,
+      examined,
+      size: collection.size,
+    })
+  }
+}
+
+/** Records looked at between two looks at the clock. */
+const DEADLINE_STRIDE = 256
+
+/** Bytes of documents that are sorted without an index (manual, "Sort and Index Use"). */
+const SORT_BYTES = 100 * 1024 * 1024
+/** Records that stay decoded while they are sorted. */
+const SORT_DECODED = 1000
+
+interface Keyed {
+  record: StoreRecord
+  key: KeyTuple
+}
+
+/** @throws MongoError 292 for more than {@link SORT_BYTES}, of which a limit needs only the first */
+function* sorted(
+  collection: Collection,
+  records: Iterable<StoreRecord | undefined>,
+  { sort, filter, skip, limit }: Selection,
+): Generator<StoreRecord | undefined> {
+  const { keyOf, compareKeys } = compileSortKeys(sort ?? new Map(), { collation: filter.collation })
+  const roots = new Set([...(sort?.keys() ?? [])].map(rootOf))
+  const compare = (left: Keyed, right: Keyed) => compareKeys(left.key, right.key)
+  const wanted = limit > 0 ? skip + limit : Number.POSITIVE_INFINITY
+  let found: Keyed[] = []
+  let bytes = 0
+  for (const record of records) {
+    if (record === undefined) {
+      yield undefined
+      continue
+    }
+    const key = keyOf(record.fields(roots))
+    found.push({
+      record: found.length < SORT_DECODED ? record : new StoreRecord(record.number, record.body),
+      key,
+    })
+    bytes += record.body.length
+    if (found.length > wanted * 2 + SORT_DECODED) {
+      found = found.sort(compare).slice(0, wanted)
+      bytes = found.reduce((sum, { record }) => sum + record.body.length, 0)
+    }
+    if (bytes > SORT_BYTES) {
+      throw new MongoError(
+        292,
+        `Sort exceeded memory limit of ${SORT_BYTES} bytes, and no index has this order.`,
+      )
+    }
+  }
+  for (const { record } of yield* sortInSlices(found, compare, collection.host.slice)) yield record
 }
 
 function readHint(fields: CommandFields, collection: Collection | undefined): CollectionIndex | undefined {
@@ -101,7 +232,7 @@ function readHint(fields: CommandFields, collection: Collection | undefined): Co
     throw new MongoError(9, 'Hint must be a string or an object')
   }
   if (collection === undefined) return undefined
-  const index = collection.indexes.find((candidate) => candidate.isNamedBy(hint))
+  const index = collection.indexes.find((candidate) => !candidate.building && candidate.isNamedBy(hint))
   if (index === undefined) {
     throw new MongoError(2, 'error processing query: hint provided does not correspond to an existing index')
   }

@@ -1,5 +1,5 @@
 import { Double, Int32 } from 'bson'
-import { MAX_DOCUMENT_BYTES } from '../engine/collection.ts'
+import { MAX_DOCUMENT_BYTES } from '../engine/store-record.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { MAX_MESSAGE_BYTES } from '../wire/frame-reader.ts'

@@ -1,5 +1,6 @@
 import { Int32 } from 'bson'
 import type { Collection } from '../engine/collection.ts'
+import type { Steps } from '../engine/slice.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
 import { compileCollation } from '../semantics/collation.ts'
@@ -12,22 +13,24 @@ import { seedFromFilter } from '../semantics/upsert-seed.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { type Command, type CommandCall, namespaceOf } from './command.ts'
 import { CommandFields } from './command-fields.ts'
-import { readSelection, type Selection, selectRecords } from './selection.ts'
+import { readSelection, type Selection, selectOne, selectRecords } from './selection.ts'
 import { MAX_WRITE_BATCH } from './server-commands.ts'
 
 export const insert: Command = {
   fields: new Set(['insert', 'documents', 'ordered', 'bypassDocumentValidation']),
-  run(call) {
+  *run(call) {
     const namespace = writableNamespaceOf(call, 'insert')
     // There are no validators to bypass.
     call.fields.flag('bypassDocumentValidation')
     const documents = readStatements(call, 'documents')
-    const collection = call.engine.ensureCollection(namespace)
+    call.engine.ensureCollection(namespace)
     let inserted = 0
-    const writeErrors = runStatements(documents, call, (document) => {
+    const writeErrors = yield* runStatements(documents, call, (document) => {
       checkInsertedId(document.get('_id'))
-      collection.insert(stamped(withId(document), call.now))
+      // Another client may have dropped the collection meanwhile.
+      call.engine.ensureCollection(namespace).insert(stamped(withId(document), call.now))
       inserted += 1
+      return undefined
     })
     return new Map<string, BsonValue>([['n', new Int32(inserted)], ...writeErrors])
   },
@@ -43,7 +46,7 @@ interface Tally {
 
 export const update: Command = {
   fields: new Set(['update', 'updates', 'ordered', 'bypassDocumentValidation', 'let']),
-  run(call) {
+  *run(call) {
     call.fields.refuse('let')
     const namespace = writableNamespaceOf(call, 'update')
     // There are no validators to bypass.
@@ -52,9 +55,9 @@ export const update: Command = {
     // All are checked before the first is run: a misspelt option must not take effect half-way.
     const statements = documents.map(readUpdate)
     const tally: Tally = { matched: 0, modified: 0, upserted: [] }
-    const writeErrors = runStatements(statements, call, (statement, index) => {
-      updateMatching(call, namespace, { fields: statement, index }, tally)
-    })
+    const writeErrors = yield* runStatements(statements, call, (statement, index) =>
+      updateMatching(call, namespace, { fields: statement, index }, tally),
+    )
     return new Map<string, BsonValue>([
       ['n', new Int32(tally.matched + tally.upserted.length)],
       ['nModified', new Int32(tally.modified)],
@@ -71,12 +74,12 @@ function readUpdate(document: BsonDocument): CommandFields {
   return fields
 }
 
-function updateMatching(
+function* updateMatching(
   call: CommandCall,
   namespace: string,
   { fields, index }: { fields: CommandFields; index: number },
   tally: Tally,
-): void {
+): Steps<void> {
   const multi = fields.flag('multi')
   const filter = fields.required('q', fields.document('q'))
   const change = readChange(fields, 'u', filter)
@@ -85,16 +88,18 @@ function updateMatching(
   }
   const collection = call.engine.collection(namespace)
   const selection = readSelection(fields, 'q', collection, { limit: multi ? 0 : 1 })
-  const records = collection === undefined ? [] : [...selectRecords(collection, selection, call)]
+  const upsert = fields.flag('upsert')
+  let matched = 0
   let modified = 0
-  for (const record of records) {
-    if (collection !== undefined && change.applyTo(collection, record, selection.filter, call.now))
-      modified += 1
+  if (collection !== undefined) {
+    matched = yield* eachMatch(call, { collection, selection, none: upsert }, (record) => {
+      if (change.applyTo(collection, record, selection.filter, call.now) !== undefined) modified += 1
+    })
   }
   // Counted at the end: of a statement that fails half-way MongoDB counts nothing, though what it changed stays.
-  tally.matched += records.length
+  tally.matched += matched
   tally.modified += modified
-  if (records.length > 0 || !fields.flag('upsert')) return
+  if (matched > 0 || !upsert) return
   const document = change.insertInto(call.engine.ensureCollection(namespace), call.now)
   tally.upserted.push(
     new Map<string, BsonValue>([
@@ -109,15 +114,15 @@ const DELETE_FIELDS = new Set(['q', 'limit', 'collation', 'hint'])
 /** The `delete` command. */
 export const remove: Command = {
   fields: new Set(['delete', 'deletes', 'ordered', 'let']),
-  run(call) {
+  *run(call) {
     call.fields.refuse('let')
     const namespace = writableNamespaceOf(call, 'delete')
     const documents = readStatements(call, 'deletes')
     // All are checked before the first is run: a misspelt option must not take effect half-way.
     const statements = documents.map(readDelete)
     let removed = 0
-    const writeErrors = runStatements(statements, call, (statement) => {
-      removed += removeMatching(call, namespace, statement)
+    const writeErrors = yield* runStatements(statements, call, function* (statement) {
+      removed += yield* removeMatching(call, namespace, statement)
     })
     return new Map<string, BsonValue>([['n', new Int32(removed)], ...writeErrors])
   },
@@ -131,13 +136,41 @@ function readDelete(document: BsonDocument): CommandFields {
   throw new MongoError(9, `The limit field in delete objects must be 0 or 1. Got ${limit}`)
 }
 
-function removeMatching(call: CommandCall, namespace: string, statement: CommandFields): number {
+function* removeMatching(call: CommandCall, namespace: string, statement: CommandFields): Steps<number> {
   const collection = call.engine.collection(namespace)
   const selection = readSelection(statement, 'q', collection, { limit: statement.integer('limit') ?? 0 })
   if (collection === undefined) return 0
-  const records = [...selectRecords(collection, selection, call)]
-  for (const record of records) collection.remove(record)
-  return records.length
+  return yield* eachMatch(call, { collection, selection, none: false }, (record) => collection.remove(record))
+}
+
+/**
+ * Writes one or all documents of a selection. All are found first, so that none is met again where its change has
+ * moved it; those that no longer match when it is their turn are left alone. Returns how many were written.
+ */
+function* eachMatch(
+  call: CommandCall,
+  { collection, selection, none }: { collection: Collection; selection: Selection; none: boolean },
+  write: (record: StoreRecord) => void,
+): Steps<number> {
+  if (selection.limit === 1) {
+    const record = yield* selectOne(collection, selection, call, { none })
+    if (record !== undefined) write(record)
+    return record === undefined ? 0 : 1
+  }
+  const found: number[] = []
+  for (const record of selectRecords(collection, selection, call)) {
+    if (record === undefined) yield
+    else found.push(record.number)
+  }
+  let written = 0
+  for (const number of found) {
+    if (collection.host.slice.over) yield* collection.pause()
+    const record = collection.read(number)
+    if (record === undefined || !selection.filter.matches(record.document, call.now)) continue
+    write(record)
+    written += 1
+  }
+  return written
 }
 
 /** As `namespaceOf`, for a collection that may be written: a delete in `system.x` is refused as an insert is. */
@@ -164,21 +197,23 @@ function readStatements({ fields }: CommandCall, field: string): BsonDocument[] 
  * Runs the statements of a write command. A refused one becomes a `writeErrors` entry; with `ordered`
  * (the default) it is the last one run. Returns the `writeErrors` field, or nothing if all went well.
  */
-function runStatements<T>(
+function* runStatements<T>(
   statements: readonly T[],
   call: CommandCall,
-  run: (statement: T, index: number) => void,
-): [string, BsonValue][] {
+  run: (statement: T, index: number) => Steps<void> | undefined,
+): Steps<[string, BsonValue][]> {
   const ordered = !call.fields.has('ordered') || call.fields.flag('ordered')
   const errors: BsonDocument[] = []
   for (const [index, statement] of statements.entries()) {
     try {
-      run(statement, index)
+      const work = run(statement, index)
+      if (work !== undefined) yield* work
     } catch (error) {
       if (!(error instanceof MongoError)) throw error
       errors.push(writeError(index, error))
       if (ordered) break
     }
+    if (call.engine.slice.over) yield
   }
   return errors.length === 0 ? [] : [['writeErrors', errors]]
 }
@@ -197,8 +232,13 @@ function writeError(index: number, error: MongoError): BsonDocument {
 interface Change {
   /** It replaces whole documents instead of applying operators. */
   readonly replacement: boolean
-  /** Changes one record; returns whether anything became different. @throws MongoError */
-  applyTo(collection: Collection, record: StoreRecord, filter: CompiledFilter, now: Date): boolean
+  /** Changes one record; returns its new version if anything became different. @throws MongoError */
+  applyTo(
+    collection: Collection,
+    record: StoreRecord,
+    filter: CompiledFilter,
+    now: Date,
+  ): StoreRecord | undefined
   /** Inserts what the upsert makes of the filter; returns the document. @throws MongoError */
   insertInto(collection: Collection, now: Date): BsonDocument
 }
@@ -219,8 +259,7 @@ function readChange(fields: CommandFields, field: string, filter: BsonDocument):
     applyTo(collection, record, compiledFilter, now) {
       const { arrayIndex } = compiledFilter.matchDetail(record.document, now)
       const { doc, changed } = compiled.apply(record.document, { now, insert: false, arrayIndex })
-      if (changed) collection.replace(record, doc)
-      return changed
+      return changed ? collection.replace(record, doc) : undefined
     },
     insertInto(collection, now) {
       const { doc } = compiled.apply(seedFromFilter(filter, compiled.replacement), { now, insert: true })
@@ -255,7 +294,7 @@ export const findAndModify: Command = {
     'bypassDocumentValidation',
     'let',
   ]),
-  run(call) {
+  *run(call) {
     call.fields.refuse('let')
     const field = call.fields.has('findAndModify') ? 'findAndModify' : 'findandmodify'
     const namespace = writableNamespaceOf(call, field)
@@ -264,7 +303,8 @@ export const findAndModify: Command = {
     checkCombination(call)
     const collection = call.engine.collection(namespace)
     const selection = readSelection(call.fields, 'query', collection, { limit: 1 })
-    const record = collection === undefined ? undefined : [...selectRecords(collection, selection, call)][0]
+    const none = call.fields.flag('upsert')
+    const record = collection && (yield* selectOne(collection, selection, call, { none }))
     const project = projectionOf(call)
     const outcome = call.fields.flag('remove')
       ? removeRecord(collection, record)
@@ -314,9 +354,8 @@ function modify(
   const wantNew = call.fields.flag('new')
   const collection = call.engine.collection(namespace)
   if (record !== undefined && collection !== undefined) {
-    const before = record.document
-    change.applyTo(collection, record, selection.filter, call.now)
-    return { value: wantNew ? record.document : before, updatedExisting: true, count: 1 }
+    const after = change.applyTo(collection, record, selection.filter, call.now) ?? record
+    return { value: wantNew ? after.document : record.document, updatedExisting: true, count: 1 }
   }
   if (!call.fields.flag('upsert')) return { value: null, updatedExisting: false, count: 0 }
   const inserted = change.insertInto(call.engine.ensureCollection(namespace), call.now)

@@ -1,24 +1,34 @@
 import { Int32 } from 'bson'
 import { equalValues } from '../semantics/compare.ts'
 import { describeValue } from '../semantics/describe-value.ts'
+import { pathsOf } from '../semantics/filter-tree.ts'
 import { indexEntries, indexKeys } from '../semantics/index-keys.ts'
 import { type IndexSpec, parseIndexSpec } from '../semantics/index-spec.ts'
 import { duplicateKeyError, MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
-import { SortedEntries } from './sorted-entries.ts'
-import type { StoreRecord } from './store-record.ts'
 
-/** One index of a collection: its description and its entries, in key order. */
+/** One index of a collection: its description, and what the planner needs to know of its entries in the file. */
 export class CollectionIndex {
   readonly spec: IndexSpec
-  /** As `listIndexes` shows it and as it is stored. */
+  /** As `listIndexes` shows it. */
   readonly definition: BsonDocument
-  readonly entries = new SortedEntries<StoreRecord>((record) => record.seq)
-  #multikeyRecords = 0
+  /** Which of the file's entries are this index's; given when the index is added to a collection. */
+  tree = 0
+  /** Whether a document ever had several keys here, so that two conditions may be met by different ones. */
+  multikey = false
+  /** Entries are being made of the documents that were there before; no plan may use it yet. */
+  building = false
+  /** The top-level fields its keys are made of. */
+  readonly roots: ReadonlySet<string>
 
   private constructor(spec: IndexSpec, definition: BsonDocument) {
     this.spec = spec
     this.definition = definition
+    const paths = [
+      ...spec.fields.map(({ path }) => path),
+      ...(spec.partial === undefined ? [] : pathsOf(spec.partial.tree)),
+    ]
+    this.roots = new Set(paths.map((path) => path.split('.')[0] ?? ''))
   }
 
   /** The index every collection has. It enforces uniqueness without saying so, as in MongoDB. */
@@ -50,56 +60,42 @@ export class CollectionIndex {
     return new CollectionIndex(spec, definition)
   }
 
-  /** Reads what {@link definition} wrote. */
-  static fromDefinition(definition: BsonValue): CollectionIndex {
-    if (!isDocument(definition)) throw new Error('an index definition is not a document')
-    return CollectionIndex.fromRequest(definition)
+  /** Reads what {@link stored} wrote. */
+  static fromStored(stored: BsonValue): CollectionIndex {
+    const definition = isDocument(stored) ? stored.get('definition') : undefined
+    const tree = isDocument(stored) ? stored.get('tree') : undefined
+    if (!isDocument(stored) || !isDocument(definition) || !(tree instanceof Int32)) {
+      throw new Error('the description of an index is not readable')
+    }
+    const index = CollectionIndex.fromRequest(definition)
+    index.tree = tree.value
+    index.multikey = stored.get('multikey') === true
+    index.building = stored.get('building') === true
+    return index
+  }
+
+  /** What the file keeps of it besides its entries. */
+  get stored(): BsonDocument {
+    return new Map<string, BsonValue>([
+      ['definition', this.definition],
+      ['tree', new Int32(this.tree)],
+      ['multikey', this.multikey],
+      ['building', this.building],
+    ])
   }
 
   get unique(): boolean {
     return this.spec.unique || isIdKey(this.spec)
   }
 
-  /** Whether some document has several keys here, so that two conditions may be met by different ones. */
-  get multikey(): boolean {
-    return this.#multikeyRecords > 0
-  }
-
   keysOf(document: BsonDocument): string[] {
     return indexKeys(document, this.spec)
   }
 
-  /** @throws MongoError 11000 if another record than `self` has one of the keys */
-  checkUnique(
-    namespace: string,
-    document: BsonDocument,
-    keys: readonly string[],
-    self: StoreRecord | undefined,
-  ): void {
-    if (!this.unique) return
-    for (const key of keys) {
-      const holder = this.entries.first(key)
-      if (holder !== undefined && holder !== self) throw this.#duplicate(namespace, document, key)
-    }
-  }
-
-  add(record: StoreRecord, keys: readonly string[]): void {
-    for (const key of keys) this.entries.add(key, record)
-    if (keys.length > 1) this.#multikeyRecords += 1
-  }
-
-  remove(record: StoreRecord, keys: readonly string[]): void {
-    for (const key of keys) this.entries.remove(key, record)
-    if (keys.length > 1) this.#multikeyRecords -= 1
-  }
-
-  /** Exchanges keys, touching only those that differ. */
-  move(record: StoreRecord, before: readonly string[], after: readonly string[]): void {
-    const kept = new Set(before)
-    const wanted = new Set(after)
-    for (const key of before) if (!wanted.has(key)) this.entries.remove(key, record)
-    for (const key of after) if (!kept.has(key)) this.entries.add(key, record)
-    this.#multikeyRecords += Number(after.length > 1) - Number(before.length > 1)
+  /** Whether two versions of a document may have different keys: a change makes new values on its way down. */
+  touchedBy(before: BsonDocument, after: BsonDocument): boolean {
+    for (const root of this.roots) if (before.get(root) !== after.get(root)) return true
+    return false
   }
 
   /** Whether a `hint` or `dropIndexes` means this index: by name or by exact key pattern. */
@@ -135,7 +131,8 @@ export class CollectionIndex {
     )
   }
 
-  #duplicate(namespace: string, document: BsonDocument, key: string): MongoError {
+  /** E11000 for a document that has a key another one has. */
+  duplicate(namespace: string, document: BsonDocument, key: string): MongoError {
     const entry = indexEntries(document, this.spec).find((candidate) => candidate.key === key)
     const names = [...this.spec.key.keys()]
     const keyValue = new Map(names.map((name, position) => [name, entry?.values[position] ?? null]))

@@ -1,125 +1,257 @@
 import { encodeBson } from '../bson-writer.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import type { BsonDocument } from '../semantics/values.ts'
-import type { CollectionIndex } from './collection-index.ts'
-import type { Journal } from './durable-file.ts'
-import { type DecodedRecords, StoreRecord } from './store-record.ts'
+import type { BsonDocument, BsonValue } from '../semantics/values.ts'
+import { CollectionIndex } from './collection-index.ts'
+import type { DurableFile, StoredCollection } from './durable-file.ts'
+import type { Slice, Steps } from './slice.ts'
+import { encodeSized, type RecordCache, StoreRecord } from './store-record.ts'
 
-/** `maxBsonObjectSize` of `hello`. */
-export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
-
-/** Where a collection writes its changes and takes its record numbers from. */
+/** What a collection shares with all others. */
 export interface CollectionHost {
-  readonly journal: Journal
-  readonly decoded: DecodedRecords
-  nextSeq(): number
+  readonly file: DurableFile
+  readonly cache: RecordCache
+  readonly slice: Slice
+  /** Runs changes that belong together, as those of one document; if they end half-way, all since the last commit is undone. */
+  change(write: () => void, collection?: Collection): void
+  nextTree(): number
+  /** Ends what reads by an index that is gone. */
+  forget(collection: Collection): void
 }
 
+/** Documents read in one go when all are walked: at most this many, and about this many bytes. */
+const SCAN_DOCUMENTS = 128
+const SCAN_BYTES = 1024 * 1024
+
 /**
- * The documents of one collection, in memory, with their indexes. Every change is checked against all
- * indexes before the first of them is touched, so a refused write leaves nothing behind; it then goes to
- * the journal. Documents are never altered in place: cursors keep reading the versions they found.
+ * The documents of one collection and their indexes, in the file. Every change is checked against all indexes
+ * before the first of them is touched, so a refused write leaves nothing behind.
  */
 export class Collection {
   readonly id: number
   readonly namespace: string
-  readonly indexes: CollectionIndex[]
-  readonly #records = new Map<number, StoreRecord>()
-  readonly #host: CollectionHost
+  readonly indexes: CollectionIndex[] = []
+  readonly host: CollectionHost
+  /** Grows with every change of a document: a reader that was interrupted compares. */
+  version = 0
+  dropped = false
+  #size: number
+  #last: number
 
-  constructor(id: number, namespace: string, indexes: CollectionIndex[], host: CollectionHost) {
+  private constructor(
+    host: CollectionHost,
+    { id, namespace, documents }: Omit<StoredCollection, 'definition'>,
+  ) {
+    this.host = host
     this.id = id
     this.namespace = namespace
-    this.indexes = indexes
-    this.#host = host
+    this.#size = documents
+    this.#last = host.file.lastNumber(id)
+  }
+
+  /** A new, empty one, with its index on `_id`. */
+  static create(host: CollectionHost, id: number, namespace: string): Collection {
+    const collection = new Collection(host, { id, namespace, documents: 0 })
+    collection.#place(CollectionIndex.forId())
+    collection.#persistDefinition()
+    host.file.putSize(id, 0)
+    return collection
+  }
+
+  /** One that is in the file, with the indexes its definition lists. */
+  static stored(host: CollectionHost, stored: StoredCollection, indexes: CollectionIndex[]): Collection {
+    const collection = new Collection(host, stored)
+    collection.indexes.push(...indexes)
+    return collection
   }
 
   get size(): number {
-    return this.#records.size
+    return this.#size
   }
 
-  /** All records, oldest first. */
-  records(): IterableIterator<StoreRecord> {
-    return this.#records.values()
+  /** The current version of a document, from the records that are kept if it is there. */
+  read(number: number): StoreRecord | undefined {
+    const kept = this.host.cache.get(this.id, number)
+    if (kept !== undefined) return kept
+    const body = this.host.file.document(this.id, number)
+    if (body === undefined) return undefined
+    const record = new StoreRecord(number, body)
+    this.host.cache.set(this.id, record)
+    return record
   }
 
-  /** Takes in a document read from disk: its keys were unique when it was written. */
-  load(seq: number, body: Uint8Array): void {
-    const record = new StoreRecord(seq, body, this.#host.decoded)
-    const document = record.peek()
-    for (const index of this.indexes) index.add(record, index.keysOf(document))
-    this.#records.set(seq, record)
+  /** All documents, oldest first; undefined when the slice is over. @throws StoreDamageError if some are missing */
+  *records(first = SCAN_DOCUMENTS): Generator<StoreRecord | undefined> {
+    const { file, slice } = this.host
+    const { version } = this
+    let after = 0
+    let seen = 0
+    let bytes = 0
+    for (let limit = Math.min(first, SCAN_DOCUMENTS); ; limit = nextChunk(bytes, seen)) {
+      const now = this.version
+      const chunk = file.documents(this.id, after, limit)
+      for (const { number, body } of chunk) {
+        if (this.version !== now) break
+        after = number
+        seen += 1
+        bytes += body.length
+        yield new StoreRecord(number, body)
+        if (slice.over) yield* this.pause()
+      }
+      if (chunk.length < limit && this.version === now) break
+    }
+    if (version === this.version && seen !== this.#size) {
+      throw file.damage(`${this.namespace} has ${seen} documents and should have ${this.#size}`)
+    }
+  }
+
+  /** Lets others run. @throws MongoError 175 if the collection is gone when it is this command's turn again */
+  *pause(): Generator<undefined> {
+    yield undefined
+    if (this.dropped) throw new MongoError(175, `collection ${this.namespace} was dropped`)
   }
 
   /** @throws MongoError 11000, or 10334 for a document over 16 MiB */
-  insert(document: BsonDocument): void {
+  insert(document: BsonDocument): StoreRecord {
     const body = encodeSized(document)
     const keys = this.indexes.map((index) => index.keysOf(document))
-    this.#checkUnique(document, keys, undefined)
-    const record = new StoreRecord(this.#host.nextSeq(), body, this.#host.decoded)
-    record.replace(body, document)
-    for (const [position, index] of this.indexes.entries()) index.add(record, keys[position] ?? [])
-    this.#records.set(record.seq, record)
-    this.#host.journal.putDocument({ seq: record.seq, collection: this.id, body })
+    for (const [position, index] of this.indexes.entries())
+      this.#checkUnique(index, document, keys[position] ?? [])
+    const record = new StoreRecord(this.#last + 1, body, document)
+    this.#change(() => {
+      this.host.file.insertDocument(this.id, record.number, body)
+      for (const [position, index] of this.indexes.entries())
+        this.#exchange(index, record, [], keys[position] ?? [])
+      this.#last = record.number
+      this.#size += 1
+    })
+    this.host.cache.set(this.id, record)
+    return record
   }
 
-  /** @throws MongoError as {@link insert} */
-  replace(record: StoreRecord, document: BsonDocument): void {
+  /** Returns the new version. @throws MongoError as {@link insert} */
+  replace(record: StoreRecord, document: BsonDocument): StoreRecord {
     const body = encodeSized(document)
-    const before = this.indexes.map((index) => index.keysOf(record.document))
-    const after = this.indexes.map((index) => index.keysOf(document))
-    this.#checkUnique(document, after, record)
-    for (const [position, index] of this.indexes.entries()) {
-      index.move(record, before[position] ?? [], after[position] ?? [])
-    }
-    record.replace(body, document)
-    this.#host.journal.putDocument({ seq: record.seq, collection: this.id, body })
+    const before = record.document
+    const moves = this.indexes
+      .filter((index) => index.touchedBy(before, document))
+      .map((index) => ({ index, from: index.keysOf(before), to: index.keysOf(document) }))
+    for (const { index, from, to } of moves) this.#checkUnique(index, document, missingIn(to, from), record)
+    const next = new StoreRecord(record.number, body, document)
+    this.#change(() => {
+      this.host.file.updateDocument(this.id, record.number, body)
+      for (const { index, from, to } of moves) this.#exchange(index, record, from, to)
+    })
+    this.host.cache.set(this.id, next)
+    return next
   }
 
   remove(record: StoreRecord): void {
-    const document = record.peek()
-    for (const index of this.indexes) index.remove(record, index.keysOf(document))
-    this.#records.delete(record.seq)
-    this.#host.decoded.delete(record)
-    this.#host.journal.deleteDocument(record.seq)
+    const document = record.document
+    this.#change(() => {
+      this.host.file.deleteDocument(this.id, record.number)
+      for (const index of this.indexes) this.#exchange(index, record, index.keysOf(document), [])
+      this.#size -= 1
+    })
+    this.host.cache.delete(this.id, record.number)
   }
 
-  /** Builds an index over what is there. @throws MongoError 11000 if a unique one cannot be */
-  addIndex(index: CollectionIndex): void {
-    for (const record of this.#records.values()) {
-      const document = record.peek()
-      const keys = index.keysOf(document)
-      index.checkUnique(this.namespace, document, keys, record)
-      index.add(record, keys)
+  /** The number of documents, for the next commit. */
+  persistSize(): void {
+    this.host.file.putSize(this.id, this.#size)
+  }
+
+  /**
+   * Builds an index over what is there; what is written meanwhile gets its entries at once.
+   * @throws MongoError 11000 if a unique one cannot be
+   */
+  *addIndex(index: CollectionIndex): Steps<void> {
+    index.building = true
+    this.host.change(() => {
+      this.#place(index)
+      this.#persistDefinition()
+    })
+    try {
+      for (const record of this.records()) {
+        if (record === undefined) {
+          yield
+          if (!this.indexes.includes(index)) throw new MongoError(276, `index ${index.spec.name} was dropped`)
+          continue
+        }
+        const document = record.document
+        const keys = index.keysOf(document)
+        this.#checkUnique(index, document, keys, record)
+        this.host.change(() => this.#exchange(index, record, [], keys))
+      }
+    } catch (error) {
+      if (!this.dropped && this.indexes.includes(index)) this.dropIndex(index)
+      throw error
     }
-    this.indexes.push(index)
-    this.persistDefinition()
+    index.building = false
+    this.host.change(() => this.#persistDefinition())
   }
 
   dropIndex(index: CollectionIndex): void {
-    this.indexes.splice(this.indexes.indexOf(index), 1)
-    this.persistDefinition()
+    this.host.change(() => {
+      this.indexes.splice(this.indexes.indexOf(index), 1)
+      this.host.file.addGarbage({ kind: 'entries', id: index.tree })
+      this.#persistDefinition()
+    })
+    this.host.forget(this)
   }
 
-  /** Journals the collection's own row: its name and its index specifications. */
-  persistDefinition(): void {
-    const indexes = this.indexes.map((index) => index.definition)
-    const definition = encodeBson(new Map([['indexes', indexes]]))
-    this.#host.journal.putCollection({ id: this.id, namespace: this.namespace, definition })
+  /** Writes the collection's own row: its name and its indexes. */
+  #persistDefinition(): void {
+    const indexes: BsonValue = this.indexes.map((index) => index.stored)
+    this.host.file.putCollection(this.id, this.namespace, encodeBson(new Map([['indexes', indexes]])))
   }
 
-  #checkUnique(document: BsonDocument, keys: string[][], self: StoreRecord | undefined): void {
-    for (const [position, index] of this.indexes.entries()) {
-      index.checkUnique(this.namespace, document, keys[position] ?? [], self)
+  #place(index: CollectionIndex): void {
+    index.tree = this.host.nextTree()
+    this.indexes.push(index)
+  }
+
+  #change(write: () => void): void {
+    this.host.change(write, this)
+    this.version += 1
+  }
+
+  #checkUnique(
+    index: CollectionIndex,
+    document: BsonDocument,
+    keys: readonly string[],
+    self?: StoreRecord,
+  ): void {
+    if (!index.unique) return
+    for (const key of keys) {
+      const holder = this.host.file.holder(index.tree, key)
+      if (holder !== undefined && holder !== self?.number)
+        throw index.duplicate(this.namespace, document, key)
     }
+  }
+
+  /** Exchanges a document's keys, touching only those that differ. */
+  #exchange(
+    index: CollectionIndex,
+    { number }: StoreRecord,
+    from: readonly string[],
+    to: readonly string[],
+  ): void {
+    const { file } = this.host
+    for (const key of missingIn(from, to)) file.deleteEntry(index.tree, key, number, !index.building)
+    for (const key of missingIn(to, from)) file.insertEntry(index.tree, key, number)
+    if (to.length <= 1 || index.multikey) return
+    index.multikey = true
+    this.#persistDefinition()
   }
 }
 
-function encodeSized(document: BsonDocument): Buffer {
-  const body = encodeBson(document)
-  if (body.length <= MAX_DOCUMENT_BYTES) return body
-  throw new MongoError(
-    10334,
-    `BSONObj size: ${body.length} (0x${body.length.toString(16).toUpperCase()}) is invalid. Size must be between 0 and ${MAX_DOCUMENT_BYTES}`,
-  )
+function missingIn(keys: readonly string[], others: readonly string[]): readonly string[] {
+  if (others.length === 0) return keys
+  const known = new Set(others)
+  return keys.filter((key) => !known.has(key))
+}
+
+/** As many documents of the size seen so far as make a chunk. */
+function nextChunk(bytes: number, seen: number): number {
+  return Math.min(SCAN_DOCUMENTS, 1 + Math.floor((SCAN_BYTES * seen) / Math.max(1, bytes)))
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Long } from 'bson'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { MAX_DOCUMENT_BYTES } from './collection.ts'
+import type { Steps } from './slice.ts'
+import { MAX_DOCUMENT_BYTES } from './store-record.ts'
 
 /** MongoDB's default first batch, and its default cursor timeout. */
 const FIRST_BATCH = 101
@@ -14,10 +15,12 @@ interface OpenCursor {
   id: Long
   namespace: string
   session: string | undefined
-  rest: Iterator<Uint8Array>
+  rest: Iterator<Uint8Array | undefined>
   /** A document taken from `rest` that did not fit into the batch before. */
   held: Uint8Array | undefined
   usedAt: number
+  /** A `getMore` is reading it. */
+  busy: boolean
 }
 
 /** Where a cursor comes from and how much of it to send first. */
@@ -37,14 +40,15 @@ export interface Batch {
 }
 
 /**
- * Open cursors. A cursor holds the bytes of the documents its command found: updates make new ones, so
- * what it returns is the collection as it was when the command ran.
+ * Open cursors. A cursor holds its place in an index or a collection and reads on from there, so a later batch
+ * shows what was written meanwhile; it returns no document twice. The result of a sort without an index it holds
+ * whole, as it was found.
  */
 export class Cursors {
-  readonly #open = new Map<string, OpenCursor>()
+  readonly #open = new Map<string, OpenCursor>();
 
-  /** The first batch of encoded documents. `now` is in milliseconds. */
-  open(documents: Iterable<Uint8Array>, request: CursorRequest, now: number): Batch {
+  /** The first batch of encoded documents, which are undefined where the slice is over. `now` is in milliseconds. */
+  *open(documents: Iterable<Uint8Array | undefined>, request: CursorRequest, now: number): Steps<Batch> {
     const cursor: OpenCursor = {
       id: Long.ZERO,
       namespace: request.namespace,
@@ -52,18 +56,19 @@ export class Cursors {
       rest: documents[Symbol.iterator](),
       held: undefined,
       usedAt: now,
+      busy: false,
     }
-    const batch = takeBatch(cursor, request.batchSize ?? FIRST_BATCH)
+    const batch = yield* takeBatch(cursor, request.batchSize ?? FIRST_BATCH)
     if (batch.more && request.singleBatch !== true) this.#keep(cursor)
     return { id: cursor.id, namespace: request.namespace, name: 'firstBatch', documents: batch.documents }
   }
 
-  /** @throws MongoError 43 when the cursor is gone, 13 when it belongs to another namespace or session */
-  getMore(
+  /** @throws MongoError 43 when the cursor is gone, 13 when it belongs to another namespace or session, 235 when in use */
+  *getMore(
     id: Long,
     request: { namespace: string; session: string | undefined; batchSize: number | undefined },
     now: number,
-  ): Batch {
+  ): Steps<Batch> {
     const cursor = this.#open.get(id.toString())
     if (cursor === undefined) throw new MongoError(43, `cursor id ${id.toString()} not found`)
     if (cursor.namespace !== request.namespace) {
@@ -78,12 +83,20 @@ export class Cursors {
         `Cannot run getMore on cursor ${id.toString()}, which belongs to another session`,
       )
     }
+    if (cursor.busy) throw new MongoError(235, `cursor id ${id.toString()} is already in use`)
     cursor.usedAt = now
-    // 0 and absent both mean "as many as fit".
-    const batch = takeBatch(cursor, request.batchSize || Number.POSITIVE_INFINITY)
-    if (!batch.more) this.#open.delete(id.toString())
-    const left = batch.more ? cursor.id : Long.ZERO
-    return { id: left, namespace: cursor.namespace, name: 'nextBatch', documents: batch.documents }
+    cursor.busy = true
+    let more = false
+    let documents: Uint8Array[]
+    try {
+      // 0 and absent both mean "as many as fit".
+      ;({ documents, more } = yield* takeBatch(cursor, request.batchSize || Number.POSITIVE_INFINITY))
+    } finally {
+      cursor.busy = false
+      if (!more) this.#open.delete(id.toString())
+    }
+    const left = more ? cursor.id : Long.ZERO
+    return { id: left, namespace: cursor.namespace, name: 'nextBatch', documents }
   }
 
   /** Returns whether the cursor was open in that namespace. */
@@ -118,11 +131,11 @@ export class Cursors {
 }
 
 /** Up to `limit` documents that together stay inside one reply (at least one). */
-function takeBatch(cursor: OpenCursor, limit: number): { documents: Uint8Array[]; more: boolean } {
+function* takeBatch(cursor: OpenCursor, limit: number): Steps<{ documents: Uint8Array[]; more: boolean }> {
   const documents: Uint8Array[] = []
   let bytes = 0
   while (documents.length < limit) {
-    const next = cursor.held ?? take(cursor.rest)
+    const next = cursor.held ?? (yield* take(cursor.rest))
     cursor.held = undefined
     if (next === undefined) return { documents, more: false }
     bytes += next.length
@@ -132,13 +145,17 @@ function takeBatch(cursor: OpenCursor, limit: number): { documents: Uint8Array[]
     }
     documents.push(next)
   }
-  cursor.held = take(cursor.rest)
+  cursor.held ??= yield* take(cursor.rest)
   return { documents, more: cursor.held !== undefined }
 }
 
-function take(documents: Iterator<Uint8Array>): Uint8Array | undefined {
-  const { done, value } = documents.next()
-  return done === true ? undefined : value
+function* take(documents: Iterator<Uint8Array | undefined>): Steps<Uint8Array | undefined> {
+  for (;;) {
+    const { done, value } = documents.next()
+    if (done === true) return undefined
+    if (value !== undefined) return value
+    yield
+  }
 }
 
 /** Positive and unguessable; 0 means "exhausted" on the wire. */

@@ -1,138 +1,235 @@
-import Database from 'libsql'
+import { crc32 } from 'node:zlib'
+import type Database from 'libsql'
+import { openFile, StoreDamageError } from './open-file.ts'
 
-/** Marks the file as ours ("CSgn"), so that a foreign SQLite file is refused instead of altered. */
-const APPLICATION_ID = 0x4353676e
-const FORMAT = 1
+/** Documents a collection can ever have had. Ids stay whole numbers in a double for 32 767 collections. */
+const NUMBERS = 2 ** 38
+/** @see NUMBERS */
+export const MAX_COLLECTIONS = 2 ** 15 - 1
 
-/** A document as stored: `seq` is unique in the whole file and grows with insertion order. */
-export interface StoredDocument {
-  seq: number
-  collection: number
-  body: Uint8Array
-}
-
-/** A collection as stored: `definition` is the BSON of its index specifications. */
+/** A collection as stored: `definition` is the BSON of its indexes, `documents` their number. */
 export interface StoredCollection {
   id: number
   namespace: string
   definition: Uint8Array
+  documents: number
 }
 
-/** Row changes of the commands executed since the last commit, the last word per row only. */
-export class Journal {
-  readonly documents = new Map<number, StoredDocument | undefined>()
-  readonly collections = new Map<number, StoredCollection>()
-  readonly dropped = new Set<number>()
-
-  get empty(): boolean {
-    return this.documents.size === 0 && this.collections.size === 0 && this.dropped.size === 0
-  }
-
-  putDocument(document: StoredDocument): void {
-    this.documents.set(document.seq, document)
-  }
-
-  deleteDocument(seq: number): void {
-    this.documents.set(seq, undefined)
-  }
-
-  putCollection(collection: StoredCollection): void {
-    this.collections.set(collection.id, collection)
-  }
-
-  dropCollection(id: number): void {
-    this.collections.delete(id)
-    for (const [seq, document] of this.documents) {
-      if (document?.collection === id) this.documents.delete(seq)
-    }
-    this.dropped.add(id)
-  }
-
-  clear(): void {
-    this.documents.clear()
-    this.collections.clear()
-    this.dropped.clear()
-  }
+/** Which of a tree's entries: encoded keys from `from` up to, not including, `to`. */
+export interface KeyRange {
+  readonly from: string
+  readonly to: string
 }
 
-/** Another process (or another store in this one) holds the file. */
-export class FileBusyError extends Error {}
+/** Every key of a tree: none begins with FF. */
+export const EVERY_KEY: KeyRange = { from: '', to: '\xff' }
+
+/** One key of an index and the document it stands for. */
+export interface Entry {
+  key: Buffer
+  number: number
+}
+
+/** What of a dropped collection or index is still in the file. */
+export type Garbage = { kind: 'documents' | 'entries'; id: number }
 
 /**
- * The one file on disk: SQLite in WAL mode with `synchronous=FULL`, so a commit that returned has been
- * fsynced, and `locking_mode=EXCLUSIVE`, so the kernel keeps every other process out until this one is gone.
+ * The one file on disk. Documents and the entries of all indexes lie in SQLite's B-trees; whatever is read is
+ * checked against its checksum. Changes go into one transaction, which {@link commit} makes durable.
+ *
+ * libsql does not reset a statement that `all` has read when `get` uses it next and answers from the parameters
+ * of before, so each statement is only ever used in one of the two ways.
  */
 export class DurableFile {
+  readonly path: string
   readonly #db: Database.Database
-  readonly #putDocument: Database.Statement
-  readonly #deleteDocument: Database.Statement
-  readonly #putCollection: Database.Statement
-  readonly #dropCollection: Database.Statement
-  readonly #dropDocuments: Database.Statement
+  readonly #statements: ReturnType<typeof prepareAll>
+  #changing = false
 
-  /** @throws FileBusyError when the file is held; Error when it is not a store of this format. */
+  /** @throws as {@link openFile} */
   constructor(path: string) {
-    this.#db = openExclusively(path)
-    this.#putDocument = this.#db.prepare(
-      'INSERT OR REPLACE INTO documents(seq, collection, body) VALUES (?, ?, ?)',
-    )
-    this.#deleteDocument = this.#db.prepare('DELETE FROM documents WHERE seq = ?')
-    this.#putCollection = this.#db.prepare(
-      'INSERT OR REPLACE INTO collections(id, namespace, definition) VALUES (?, ?, ?)',
-    )
-    this.#dropCollection = this.#db.prepare('DELETE FROM collections WHERE id = ?')
-    this.#dropDocuments = this.#db.prepare('DELETE FROM documents WHERE collection = ?')
+    this.path = path
+    this.#db = openFile(path)
+    this.#statements = prepareAll(this.#db)
+  }
+
+  /** Whether there are changes that are not durable yet. */
+  get changing(): boolean {
+    return this.#changing
+  }
+
+  /** Makes all changes durable: when this returns they survive a power cut. */
+  commit(): void {
+    this.#statements.commit.run([])
+    this.#changing = false
+  }
+
+  /** Undoes all changes since the last commit. */
+  rollback(): void {
+    this.#changing = false
+    // After a full disk SQLite has rolled back already.
+    if (this.#db.inTransaction) this.#db.exec('ROLLBACK')
   }
 
   collections(): StoredCollection[] {
-    const rows: unknown[] = this.#db
-      .prepare('SELECT id, namespace, definition FROM collections ORDER BY id')
-      .raw()
-      .all()
-    return rows.map((row) => {
-      const [id, namespace, definition] = columns(row)
-      if (typeof id !== 'number' || typeof namespace !== 'string' || !(definition instanceof Uint8Array)) {
-        throw new Error('the store file holds a collection row of the wrong type')
-      }
-      return { id, namespace, definition }
+    return this.#statements.collections.all([]).map((row) => {
+      const [id, namespace, sum, definition, documents, sizeSum] = columns(row)
+      const sound =
+        typeof id === 'number' &&
+        typeof namespace === 'string' &&
+        definition instanceof Uint8Array &&
+        typeof documents === 'number' &&
+        sum === definitionSum(id, namespace, definition) &&
+        sizeSum === sumOf(SIZE, id, documents)
+      if (sound) return { id, namespace, definition, documents }
+      throw this.damage(`the description of collection ${String(namespace)} does not match its checksum`)
     })
   }
 
-  /** All documents, oldest first. */
-  *documents(): Generator<StoredDocument> {
-    const rows: Iterable<unknown> = this.#db
-      .prepare('SELECT seq, collection, body FROM documents ORDER BY seq')
-      .raw()
-      .iterate()
-    for (const row of rows) {
-      const [seq, collection, body] = columns(row)
-      if (typeof seq !== 'number' || typeof collection !== 'number' || !(body instanceof Uint8Array)) {
-        throw new Error('the store file holds a document row of the wrong type')
-      }
-      yield { seq, collection, body }
-    }
+  putCollection(id: number, namespace: string, definition: Uint8Array): void {
+    this.#begin()
+    this.#statements.putCollection.run([id, namespace, definitionSum(id, namespace, definition), definition])
   }
 
-  /** Writes the journal in one transaction; when this returns the change survives a power cut. */
-  commit(journal: Journal): void {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
-      for (const id of journal.dropped) {
-        this.#dropCollection.run(id)
-        this.#dropDocuments.run(id)
-      }
-      for (const { id, namespace, definition } of journal.collections.values()) {
-        this.#putCollection.run(id, namespace, definition)
-      }
-      for (const [seq, document] of journal.documents) {
-        if (document === undefined) this.#deleteDocument.run(seq)
-        else this.#putDocument.run(seq, document.collection, document.body)
-      }
-      this.#db.exec('COMMIT')
-    } catch (error) {
-      if (this.#db.inTransaction) this.#db.exec('ROLLBACK')
-      throw error
+  putSize(id: number, documents: number): void {
+    this.#begin()
+    this.#statements.putSize.run([id, sumOf(SIZE, id, documents), documents])
+  }
+
+  removeCollection(id: number): void {
+    this.#begin()
+    this.#statements.removeCollection.run([id])
+    this.#statements.removeSize.run([id])
+  }
+
+  /** The highest number of a collection's documents, 0 if it has none. */
+  lastNumber(collection: number): number {
+    const start = collection * NUMBERS
+    const [id] = columns(this.#statements.lastDocument.get([start, start + NUMBERS]))
+    return typeof id === 'number' ? id - start : 0
+  }
+
+  document(collection: number, number: number): Uint8Array | undefined {
+    const id = collection * NUMBERS + number
+    const row = this.#statements.document.get([id])
+    return row === undefined ? undefined : this.#checkedBody(id, columns(row))
+  }
+
+  /** Documents of a collection with numbers above `after`, in the order of their numbers. */
+  documents(collection: number, after: number, limit: number): { number: number; body: Uint8Array }[] {
+    const start = collection * NUMBERS
+    const rows = this.#statements.documents.all([start + after, start + NUMBERS, limit])
+    return rows.map((row) => {
+      const [id, ...rest] = columns(row)
+      if (typeof id !== 'number') throw this.damage('a document has no number')
+      return { number: id - start, body: this.#checkedBody(id, rest) }
+    })
+  }
+
+  insertDocument(collection: number, number: number, body: Uint8Array): void {
+    if (number >= NUMBERS) throw new Error('the collection has run out of document numbers')
+    this.#begin()
+    const id = collection * NUMBERS + number
+    this.#statements.insertDocument.run([id, bodySum(id, body), body])
+  }
+
+  updateDocument(collection: number, number: number, body: Uint8Array): void {
+    this.#begin()
+    const id = collection * NUMBERS + number
+    this.#expectOne(this.#statements.updateDocument.run([bodySum(id, body), body, id]))
+  }
+
+  deleteDocument(collection: number, number: number): void {
+    this.#begin()
+    this.#expectOne(this.#statements.deleteDocument.run([collection * NUMBERS + number]))
+  }
+
+  /**
+   * Entries of a range in key order, or backwards; `after` is the last one that was read before.
+   * @throws StoreDamageError when they are not as they were written, or not in order
+   */
+  entries(
+    tree: number,
+    range: KeyRange,
+    { after, limit, backwards }: { after: Entry | undefined; limit: number; backwards: boolean },
+  ): Entry[] {
+    const from = bytesOf(range.from)
+    const to = bytesOf(range.to)
+    const row = backwards
+      ? this.#statements.entriesBackwards.get([tree, from, after?.key ?? to, after?.number ?? -1, limit])
+      : this.#statements.entries.get([tree, after?.key ?? from, after?.number ?? -1, to, limit])
+    const [list] = columns(row)
+    if (typeof list !== 'string') return []
+    const entries = list.split(' ').map((text) => this.#checkedEntry(tree, text))
+    let before = after
+    for (const entry of entries) {
+      const turn = before === undefined ? 0 : Buffer.compare(entry.key, before.key)
+      if (backwards ? turn > 0 : turn < 0) throw this.damage('an index is out of order')
+      before = entry
     }
+    return entries
+  }
+
+  /** The number of the first document with exactly this key. */
+  holder(tree: number, key: string): number | undefined {
+    const [number] = columns(this.#statements.holder.get([tree, bytesOf(key)]))
+    return typeof number === 'number' ? number : undefined
+  }
+
+  /** How many entries a range has; counts no further than `limit`. */
+  count(tree: number, range: KeyRange, limit: number): number {
+    const [count] = columns(this.#statements.count.get([tree, bytesOf(range.from), bytesOf(range.to), limit]))
+    return typeof count === 'number' ? count : 0
+  }
+
+  insertEntry(tree: number, key: string, number: number): void {
+    this.#begin()
+    const bytes = bytesOf(key)
+    this.#statements.insertEntry.run([tree, bytes, number, entrySum(tree, bytes, number)])
+  }
+
+  /** `whole`: the entry must be there; an index that is being built may not have it yet. */
+  deleteEntry(tree: number, key: string, number: number, whole: boolean): void {
+    this.#begin()
+    const result = this.#statements.deleteEntry.run([tree, bytesOf(key), number])
+    if (whole) this.#expectOne(result)
+  }
+
+  garbage(): Garbage[] {
+    return this.#statements.garbage.all([]).flatMap((row) => {
+      const [kind, id] = columns(row)
+      return (kind === 'documents' || kind === 'entries') && typeof id === 'number' ? [{ kind, id }] : []
+    })
+  }
+
+  /** Marks rows that belong to nothing any more; {@link purge} removes them. */
+  addGarbage({ kind, id }: Garbage): void {
+    this.#begin()
+    this.#statements.addGarbage.run([kind, id])
+  }
+
+  /** Removes up to `limit` rows of garbage; returns whether that was all of it. */
+  purge({ kind, id }: Garbage, limit: number): boolean {
+    this.#begin()
+    const { changes } =
+      kind === 'entries'
+        ? this.#statements.purgeEntries.run([id, limit])
+        : this.#statements.purgeDocuments.run([id * NUMBERS, (id + 1) * NUMBERS, limit])
+    if (changes === limit) return false
+    this.#statements.removeGarbage.run([kind, id])
+    return true
+  }
+
+  /** Pages of the file, and how many of them hold nothing. */
+  pages(): { all: number; free: number } {
+    const count = (name: string) => Number(columns(this.#db.prepare(`PRAGMA ${name}`).raw().all()[0])[0])
+    return { all: count('page_count'), free: count('freelist_count') }
+  }
+
+  /** Gives up to `count` free pages back to the file system. */
+  shrink(count: number): void {
+    this.#begin()
+    this.#db.exec(`PRAGMA incremental_vacuum(${count})`)
   }
 
   /**
@@ -141,12 +238,91 @@ export class DurableFile {
    */
   close(): void {
     try {
+      this.rollback()
       this.#db.pragma('journal_mode = DELETE')
       this.#db.pragma('locking_mode = NORMAL')
-      single(this.#db, 'SELECT count(*) FROM sqlite_schema')
+      this.#db.prepare('SELECT count(*) FROM sqlite_schema').raw().all()
     } finally {
       this.#db.close()
     }
+  }
+
+  damage(what: string): StoreDamageError {
+    return new StoreDamageError(this.path, what)
+  }
+
+  #begin(): void {
+    if (this.#changing) return
+    this.#statements.begin.run([])
+    this.#changing = true
+  }
+
+  #expectOne({ changes }: { changes: number }): void {
+    if (changes !== 1) throw this.damage('an index does not agree with its documents')
+  }
+
+  #checkedBody(id: number, [sum, body]: unknown[]): Uint8Array {
+    if (body instanceof Uint8Array && sum === bodySum(id, body)) return body
+    throw this.damage(
+      `document ${id % NUMBERS} of collection ${Math.floor(id / NUMBERS)} does not match its checksum`,
+    )
+  }
+
+  /** Reads what the statements wrote. */
+  #checkedEntry(tree: number, text: string): Entry {
+    const [hex = '', number, sum] = text.split(':')
+    const entry = { key: Buffer.from(hex, 'hex'), number: Number(number) }
+    if (Number(sum) === entrySum(tree, entry.key, entry.number)) return entry
+    throw this.damage('an entry of an index does not match its checksum')
+  }
+}
+
+/** All entries come in one text: a row of its own costs several times as much as an entry does. */
+const ENTRY = "group_concat(hex(key) || ':' || number || ':' || sum, ' ')"
+
+function prepareAll(db: Database.Database) {
+  const write = (query: string) => db.prepare(query)
+  const read = (query: string) => db.prepare(query).raw()
+  return {
+    begin: write('BEGIN IMMEDIATE'),
+    commit: write('COMMIT'),
+    collections: read(
+      `SELECT c.id, c.namespace, c.sum, c.definition, s.documents, s.sum
+       FROM collections c LEFT JOIN sizes s ON s.collection = c.id ORDER BY c.id`,
+    ),
+    putCollection: write('INSERT OR REPLACE INTO collections VALUES (?, ?, ?, ?)'),
+    putSize: write('INSERT OR REPLACE INTO sizes VALUES (?, ?, ?)'),
+    removeCollection: write('DELETE FROM collections WHERE id = ?'),
+    removeSize: write('DELETE FROM sizes WHERE collection = ?'),
+    lastDocument: read('SELECT id FROM documents WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1'),
+    document: read('SELECT sum, body FROM documents WHERE id = ?'),
+    documents: read('SELECT id, sum, body FROM documents WHERE id > ? AND id < ? ORDER BY id LIMIT ?'),
+    insertDocument: write('INSERT INTO documents VALUES (?, ?, ?)'),
+    updateDocument: write('UPDATE documents SET sum = ?, body = ? WHERE id = ?'),
+    deleteDocument: write('DELETE FROM documents WHERE id = ?'),
+    entries: read(
+      `SELECT ${ENTRY} FROM (SELECT key, number, sum FROM entries
+       WHERE tree = ? AND (key, number) > (?, ?) AND key < ? ORDER BY key, number LIMIT ?)`,
+    ),
+    entriesBackwards: read(
+      `SELECT ${ENTRY} FROM (SELECT key, number, sum FROM entries
+       WHERE tree = ? AND key >= ? AND (key, number) < (?, ?) ORDER BY key DESC, number DESC LIMIT ?)`,
+    ),
+    holder: read('SELECT number FROM entries WHERE tree = ? AND key = ? LIMIT 1'),
+    count: read(
+      'SELECT count(*) FROM (SELECT 1 FROM entries WHERE tree = ? AND key >= ? AND key < ? LIMIT ?)',
+    ),
+    insertEntry: write('INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)'),
+    deleteEntry: write('DELETE FROM entries WHERE tree = ? AND key = ? AND number = ?'),
+    garbage: read('SELECT kind, id FROM garbage ORDER BY kind, id'),
+    addGarbage: write('INSERT OR IGNORE INTO garbage VALUES (?, ?)'),
+    removeGarbage: write('DELETE FROM garbage WHERE kind = ? AND id = ?'),
+    purgeEntries: write(
+      'DELETE FROM entries WHERE (tree, key, number) IN (SELECT tree, key, number FROM entries WHERE tree = ? LIMIT ?)',
+    ),
+    purgeDocuments: write(
+      'DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE id >= ? AND id < ? LIMIT ?)',
+    ),
   }
 }
 
@@ -154,46 +330,27 @@ function columns(row: unknown): unknown[] {
   return Array.isArray(row) ? row : []
 }
 
-function openExclusively(path: string): Database.Database {
-  const db = new Database(path)
-  try {
-    // Takes effect when the file is made: stored requests of 2 to 3 KB fill pages of 4 KB badly.
-    db.pragma('page_size = 8192')
-    db.pragma('locking_mode = EXCLUSIVE')
-    db.pragma('journal_mode = WAL')
-    db.pragma('synchronous = FULL')
-    // On macOS a plain fsync stops at the drive's cache.
-    db.pragma('fullfsync = ON')
-    db.exec('BEGIN IMMEDIATE')
-    prepareFormat(db)
-    db.exec('COMMIT')
-    return db
-  } catch (error) {
-    db.close()
-    if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')) {
-      throw new FileBusyError(`${path} is in use`, { cause: error })
-    }
-    throw error
-  }
+/** Keys are strings of bytes (`key-encoding.ts`). */
+function bytesOf(key: string): Buffer {
+  return Buffer.from(key, 'latin1')
 }
 
-function single(db: Database.Database, query: string): unknown {
-  return columns(db.prepare(query).raw().all()[0])[0]
+const SIZE = Buffer.from('size')
+
+/** CRC-32 of the bytes and of the two numbers that say whose they are. */
+function sumOf(bytes: Uint8Array, owner: number, number: number): number {
+  const seed = Math.imul(owner, 0x9e3779b1) ^ Math.imul(Math.floor(number / 2 ** 32), 0x85ebca6b) ^ number
+  return crc32(bytes, seed >>> 0)
 }
 
-function prepareFormat(db: Database.Database): void {
-  const tables = single(db, 'SELECT count(*) FROM sqlite_schema')
-  const application = single(db, 'PRAGMA application_id')
-  const format = single(db, 'PRAGMA user_version')
-  if (tables === 0) {
-    db.exec(`
-      CREATE TABLE collections(id INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, definition BLOB NOT NULL);
-      CREATE TABLE documents(seq INTEGER PRIMARY KEY, collection INTEGER NOT NULL, body BLOB NOT NULL);
-      PRAGMA application_id = ${APPLICATION_ID};
-      PRAGMA user_version = ${FORMAT};`)
-  } else if (application !== APPLICATION_ID) {
-    throw new Error('the file is a SQLite database, but not an embedded store')
-  } else if (format !== FORMAT) {
-    throw new Error(`the store file has format ${String(format)}; this version reads format ${FORMAT}`)
-  }
+function bodySum(id: number, body: Uint8Array): number {
+  return sumOf(body, Math.floor(id / NUMBERS), id % NUMBERS)
+}
+
+function entrySum(tree: number, key: Uint8Array, number: number): number {
+  return sumOf(key, tree, number)
+}
+
+function definitionSum(id: number, namespace: string, definition: Uint8Array): number {
+  return sumOf(definition, id, crc32(namespace))
 }

@@ -1,68 +1,80 @@
 import { compileFilter } from '../semantics/filter.ts'
 import { indexRanges } from '../semantics/index-ranges.ts'
+import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
+import { readEntries } from './read-plan.ts'
+import type { Steps } from './slice.ts'
 import type { StoreEngine } from './store-engine.ts'
-import type { StoreRecord } from './store-record.ts'
 
 /** How often MongoDB's TTL monitor runs, too. */
 const INTERVAL_MS = 60_000
 
 /**
- * Once a minute: removes documents that TTL indexes have expired and forgets idle cursors.
- * Returns a function that stops it.
+ * Once a minute: removes documents that TTL indexes have expired, forgets idle cursors and gives room that is no
+ * longer needed back to the file system. Returns a function that stops it.
  */
 export function startHousekeeping(
   engine: StoreEngine,
-  service: { afterCommit(done: () => void): void },
+  service: { work(steps: Steps<void>): void },
 ): () => void {
-  let pending: NodeJS.Immediate | undefined
-  const sweep = () => {
+  const timer = setInterval(() => {
     const now = new Date()
     engine.cursors.expire(now.getTime())
-    const more = sweepExpired(engine, now)
-    // A large backlog is worked off in steps, so that commands get their turn in between.
-    service.afterCommit(() => {
-      if (more) pending = setImmediate(sweep)
-    })
-  }
-  const timer = setInterval(sweep, INTERVAL_MS)
+    service.work(keepHouse(engine, now))
+  }, INTERVAL_MS)
   timer.unref()
-  return () => {
-    clearInterval(timer)
-    clearImmediate(pending)
-  }
+  return () => clearInterval(timer)
 }
 
-/** Removals in one go; one commit of this size takes a few milliseconds. */
-const STEP = 1000
+function* keepHouse(engine: StoreEngine, now: Date): Steps<void> {
+  yield* sweepExpired(engine, now)
+  yield* giveBack(engine)
+}
 
 /**
  * Removes documents whose TTL index says they have expired at `now`: the indexed field is a date, or an
- * array whose earliest date is, at least `expireAfterSeconds` old. Returns whether there may be more.
+ * array whose earliest date is, at least `expireAfterSeconds` old.
  */
-export function sweepExpired(engine: StoreEngine, now: Date): boolean {
+export function* sweepExpired(engine: StoreEngine, now: Date): Steps<void> {
   for (const collection of engine.collections()) {
-    for (const index of collection.indexes) {
-      if (index.spec.expireAfterSeconds === undefined) continue
-      const expired = expiredRecords(index, index.spec.expireAfterSeconds, now)
-      for (const record of expired) collection.remove(record)
-      if (expired.size === STEP) return true
+    for (const index of [...collection.indexes]) {
+      if (index.spec.expireAfterSeconds === undefined || index.building || collection.dropped) continue
+      yield* removeExpired(collection, index, new Date(now.getTime() - index.spec.expireAfterSeconds * 1000))
     }
   }
-  return false
 }
 
-function expiredRecords(index: CollectionIndex, afterSeconds: number, now: Date): Set<StoreRecord> {
-  const limit = new Date(now.getTime() - afterSeconds * 1000)
-  const filter = compileFilter(new Map([[index.spec.fields[0]?.path ?? '', new Map([['$lte', limit]])]]))
+function* removeExpired(collection: Collection, index: CollectionIndex, limit: Date): Steps<void> {
+  const { fields, partial } = index.spec
+  const filter = compileFilter(new Map([[fields[0]?.path ?? '', new Map([['$lte', limit]])]]))
   // A partial TTL index holds only what may expire, so its condition needs no repeating in the filter.
-  const shape = { fields: index.spec.fields, sparse: false, partial: undefined }
-  const expired = new Set<StoreRecord>()
-  for (const range of indexRanges(filter, shape, index.multikey)?.ranges ?? []) {
-    for (const record of index.entries.scan(range)) {
-      expired.add(record)
-      if (expired.size === STEP) return expired
-    }
+  const shape = { fields, sparse: false, partial: undefined }
+  const ranges = indexRanges(filter, shape, index.multikey)?.ranges ?? []
+  const expired: number[] = []
+  for (const entry of readEntries(collection, index, { ranges, backwards: false })) {
+    if (entry === undefined) yield
+    else expired.push(entry.number)
   }
-  return expired
+  for (const number of expired) {
+    if (collection.host.slice.over) yield* collection.pause()
+    const record = collection.read(number)
+    // It may have been given more time since its entry was read.
+    if (record === undefined || !filter.matches(record.document, limit)) continue
+    if (partial?.matches(record.document, limit) !== false) collection.remove(record)
+  }
+}
+
+/** Pages that stay for what is written next: 2 MiB. */
+const SPARE_PAGES = 256
+/** Pages given back between two looks at the clock. */
+const STEP_PAGES = 64
+
+/** When more than a quarter of the file holds nothing. */
+function* giveBack(engine: StoreEngine): Steps<void> {
+  for (;;) {
+    const { all, free } = engine.file.pages()
+    if (free < SPARE_PAGES || free * 4 < all) return
+    engine.change(() => engine.file.shrink(STEP_PAGES))
+    if (engine.slice.over) yield
+  }
 }

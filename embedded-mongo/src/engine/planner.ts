@@ -1,11 +1,12 @@
 import type { CompiledFilter } from '../semantics/filter.ts'
-import { indexRanges } from '../semantics/index-ranges.ts'
+import { conjuncts } from '../semantics/filter-tree.ts'
+import { impliesPartial, indexRanges } from '../semantics/index-ranges.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
 import { parseSort } from '../semantics/sort.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
-import type { KeyRange } from './sorted-entries.ts'
-import type { StoreRecord } from './store-record.ts'
+import { EVERY_KEY, type KeyRange } from './durable-file.ts'
 
 /** What is to be found. `hint` restricts the choice to one index. */
 export interface Question {
@@ -16,68 +17,146 @@ export interface Question {
   hint: CollectionIndex | undefined
 }
 
-/** Records among which all matches are; `sorted` if they come in the order asked for. */
+/** Where all matches are; `read-plan.ts` reads it. */
 export interface Plan {
-  records: Iterable<StoreRecord>
-  sorted: boolean
-  /** The index used; undefined for a scan of the collection. */
+  /** The index to read; undefined for a scan of the collection. */
   index: CollectionIndex | undefined
+  ranges: readonly KeyRange[]
+  backwards: boolean
+  /** They come in the order asked for. */
+  sorted: boolean
+  /** Whatever is read matches: the filter need not be run. */
+  exact: boolean
 }
 
-interface Candidate {
-  index: CollectionIndex
-  ranges: readonly KeyRange[]
-  sorted: boolean
-  backwards: boolean
-  estimate: number
-}
+type IndexPlan = Plan & { index: CollectionIndex }
+
+/** Entries worth counting before any plan is tried, and at most. */
+const FEW = 256
+const MANY = 20_000
 
 /**
- * Chooses the index that reads the fewest records. Every plan yields a superset of the matches (the filter
- * runs over it again), so a wrong estimate costs time and never an answer.
+ * Chooses the index that reads the fewest documents. Every plan yields a superset of the matches (unless it is
+ * exact the filter runs over it again), so a wrong estimate costs time and never an answer.
+ * @throws MongoError 291 for a hint at a partial index that may not hold all matches
  */
 export function choosePlan(collection: Collection, question: Question): Plan {
-  const indexes = question.hint === undefined ? collection.indexes : [question.hint]
-  const candidates: Candidate[] = []
-  for (const index of indexes) {
-    const candidate = consider(index, question)
-    if (candidate !== undefined) candidates.push(candidate)
+  if (question.hint !== undefined) return hinted(question.hint, question)
+  const plans: IndexPlan[] = []
+  for (const index of collection.indexes) {
+    const found = index.building ? undefined : indexRanges(question.filter, index.spec, index.multikey)
+    const plan = found === undefined ? ordering(index, question) : planOf(index, found, question)
+    // All fields of a unique index pinned: nothing reads less.
+    if (found !== undefined && index.unique && found.equalFields === index.spec.fields.length)
+      return plan ?? scan(question)
+    if (plan !== undefined) plans.push(plan)
   }
-  const fewest = Math.min(collection.size, ...candidates.map((candidate) => candidate.estimate))
-  let best: Candidate | undefined
-  let bestCost = question.sort === undefined ? collection.size : sortCost(collection.size)
-  for (const candidate of candidates) {
-    const cost = costOf(candidate, question, fewest)
-    if (cost < bestCost || question.hint !== undefined) {
-      best = candidate
-      bestCost = cost
-    }
+  return plans.length > 1 ? cheapest(collection, plans, question) : (plans[0] ?? scan(question))
+}
+
+function scan({ filter, sort }: Question): Plan {
+  const exact = matchesAll(filter)
+  return { index: undefined, ranges: [], backwards: false, sorted: sort === undefined, exact }
+}
+
+function matchesAll(filter: CompiledFilter): boolean {
+  return conjuncts(filter.tree).length === 0
+}
+
+/** A hint at a sparse index means the documents that it holds, as in MongoDB (manual, "Sparse Indexes"). */
+function hinted(index: CollectionIndex, question: Question): Plan {
+  const shape = { ...index.spec, sparse: false }
+  if (index.spec.partial !== undefined && !impliesPartial(question.filter, index.spec.partial)) {
+    throw new MongoError(
+      291,
+      `error processing query: the filter does not imply the condition of the hinted partial index ${index.spec.name}`,
+    )
   }
-  const sorted = question.sort === undefined || best?.sorted === true
-  return { records: best === undefined ? collection.records() : read(best), sorted, index: best?.index }
+  return planOf(index, indexRanges(question.filter, shape, index.multikey), question)
+}
+
+/** Without conditions on its fields an index is still good for its order, if it holds every document. */
+function ordering(index: CollectionIndex, question: Question): IndexPlan | undefined {
+  if (
+    question.sort === undefined ||
+    index.building ||
+    index.spec.sparse ||
+    index.spec.partial !== undefined
+  ) {
+    return undefined
+  }
+  const plan = planOf(index, undefined, question)
+  return plan.sorted ? plan : undefined
+}
+
+function planOf(
+  index: CollectionIndex,
+  found: ReturnType<typeof indexRanges>,
+  question: Question,
+): IndexPlan {
+  const ranges = found?.ranges ?? [EVERY_KEY]
+  const order = ranges.length === 1 ? sortOrder(index, found?.equalFields ?? 0, question) : undefined
+  return {
+    index,
+    ranges,
+    backwards: order === 'backwards',
+    sorted: question.sort === undefined || order !== undefined,
+    exact: found === undefined ? matchesAll(question.filter) : found.exact,
+  }
+}
+
+/** Counts no further than it takes to tell the plans apart. */
+function cheapest(collection: Collection, plans: readonly IndexPlan[], question: Question): Plan {
+  const roughly = plans.map((plan) => countOf(collection, plan, FEW))
+  const unclear = Math.min(...roughly) >= FEW
+  const counts = plans.map((plan, position) => {
+    const rough = roughly[position] ?? 0
+    const deep = unclear || (question.sort !== undefined && plan.sorted)
+    return rough >= FEW && deep ? rememberedCount(collection, plan) : rough
+  })
+  const fewest = Math.min(...counts)
+  const costs = plans.map((plan, position) => costOf(plan, counts[position] ?? 0, question, fewest))
+  return plans[costs.indexOf(Math.min(...costs))] ?? scan(question)
 }
 
 /** A sorted plan may stop early: at `limit`, if the matches are spread evenly over what it reads. */
-function costOf(candidate: Candidate, question: Question, fewest: number): number {
-  if (question.sort !== undefined && !candidate.sorted) return sortCost(candidate.estimate)
-  if (question.limit === 0) return candidate.estimate
+function costOf(plan: Plan, count: number, question: Question, fewest: number): number {
+  if (!plan.sorted) return count * (1 + Math.log2(count + 1) / 4)
+  if (question.limit === 0) return count
   const wanted = question.limit + question.skip
-  return Math.min(candidate.estimate, (wanted * candidate.estimate) / Math.max(1, fewest))
+  return Math.min(count, (wanted * count) / Math.max(1, fewest))
 }
 
-function sortCost(count: number): number {
-  return count * (1 + Math.log2(count + 1) / 4)
+/** Of more ranges than this only the first are counted. */
+const COUNTED_RANGES = 8
+
+function countOf({ host, size }: Collection, { index, ranges }: IndexPlan, limit: number): number {
+  if (ranges[0] === EVERY_KEY) return size
+  const counted = ranges.slice(0, COUNTED_RANGES)
+  const sum = counted.reduce((sum, range) => sum + host.file.count(index.tree, range, limit), 0)
+  return (sum * ranges.length) / Math.max(1, counted.length)
 }
 
-function consider(index: CollectionIndex, question: Question): Candidate | undefined {
-  const found = indexRanges(question.filter, index.spec, index.multikey)
-  // Without conditions on its fields an index is still good for its order, if it holds every document.
-  if (found === undefined && (index.spec.sparse || index.spec.partial !== undefined)) return undefined
-  const ranges: readonly KeyRange[] = found?.ranges ?? [{}]
-  const order = ranges.length === 1 ? sortOrder(index, found?.equalFields ?? 0, question) : undefined
-  if (found === undefined && order === undefined && question.hint === undefined) return undefined
-  const estimate = ranges.reduce((sum, range) => sum + index.entries.estimate(range), 0)
-  return { index, ranges, sorted: order !== undefined, backwards: order === 'backwards', estimate }
+/** What long ranges were found to hold, by index and first range. */
+const remembered = new WeakMap<CollectionIndex, Map<string, { count: number; size: number; at: number }>>()
+const REMEMBERED_RANGES = 256
+const REMEMBERED_MS = 60_000
+
+/** A long range is not counted again before a minute is over or the collection has changed its size by a fifth. */
+function rememberedCount(collection: Collection, plan: IndexPlan): number {
+  const { index, ranges } = plan
+  const known = remembered.get(index) ?? new Map<string, { count: number; size: number; at: number }>()
+  remembered.set(index, known)
+  const key = `${ranges[0]?.from} ${ranges.at(-1)?.to}`
+  const now = performance.now()
+  const last = known.get(key)
+  if (last !== undefined && now - last.at < REMEMBERED_MS) {
+    if (Math.abs(collection.size - last.size) * 5 < last.size) return last.count
+  }
+  const count = countOf(collection, plan, MANY)
+  if (known.size >= REMEMBERED_RANGES) known.clear()
+  known.set(key, { count, size: collection.size, at: now })
+  return count
 }
 
 /** Whether reading the index yields the sort order, given that its first `pinned` fields hold one value each. */
@@ -101,17 +180,4 @@ function sortOrder(
     turn = same
   }
   return turn < 0 ? 'backwards' : 'forwards'
-}
-
-function* read({ index, ranges, backwards }: Candidate): Generator<StoreRecord> {
-  // One record has several keys in a multikey index, and two ranges may both hold some of them.
-  const seen = index.multikey ? new Set<number>() : undefined
-  for (const range of ranges) {
-    const records = backwards ? index.entries.scanBackwards(range) : index.entries.scan(range)
-    for (const record of records) {
-      if (seen?.has(record.seq) === true) continue
-      seen?.add(record.seq)
-      yield record
-    }
-  }
 }

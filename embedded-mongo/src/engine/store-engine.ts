@@ -3,40 +3,62 @@ import { MongoError } from '../semantics/mongo-error.ts'
 import { Collection, type CollectionHost } from './collection.ts'
 import { CollectionIndex } from './collection-index.ts'
 import { Cursors } from './cursors.ts'
-import { type DurableFile, Journal } from './durable-file.ts'
-import { DecodedRecords } from './store-record.ts'
+import { type DurableFile, MAX_COLLECTIONS, type StoredCollection } from './durable-file.ts'
+import { Slice, type Steps } from './slice.ts'
+import { RecordCache } from './store-record.ts'
 
-/** What the engine keeps its documents in. */
-export type StoreFile = Pick<DurableFile, 'collections' | 'documents' | 'commit' | 'close'>
+/** Rows of dropped collections and indexes that are removed between two looks at the clock. */
+const PURGE_ROWS = 200
+
+/** How a statement found its documents. */
+export interface PlanReport {
+  command: string
+  namespace: string
+  /** The fields of the filter, without their values. */
+  fields: string[]
+  /** The index that was read; undefined for a scan of the collection. */
+  index: string | undefined
+  /** Documents, or index entries where those were enough, that were read. */
+  examined: number
+  /** Documents of the collection. */
+  size: number
+}
 
 /**
- * All collections of one data directory. Commands run on it one at a time and to their end, which is what
- * makes a conditional update atomic; {@link commit} then makes everything since the last commit durable.
+ * All collections of one data directory. Commands run on it one at a time, in slices; a write of one document is
+ * never interrupted, which is what makes a conditional update atomic. {@link commit} makes everything since the
+ * last commit durable.
  */
 export class StoreEngine implements CollectionHost {
-  readonly journal = new Journal()
+  readonly file: DurableFile
+  readonly cache = new RecordCache()
   readonly cursors = new Cursors()
-  readonly decoded = new DecodedRecords()
-  readonly #file: StoreFile
+  readonly slice = new Slice()
+  /** Learns how each statement found its documents. */
+  onPlan: ((report: PlanReport) => void) | undefined
+  /** Grows when what was not durable is undone: a command that began before it cannot go on. */
+  epoch = 0
+  /** There is something for {@link purge}. */
+  untidy = false
   #collections = new Map<string, Collection>()
-  #lastSeq = 0
-  #lastCollection = 0
+  readonly #resized = new Set<Collection>()
+  #lastTree = 0
+  #writing = false
   #failure: { error: unknown; lasting: boolean } | undefined
 
-  /** Reads the file whole. @throws Error if it is not readable; the file is closed then */
-  constructor(file: StoreFile) {
-    this.#file = file
+  /** Reads what collections and indexes there are. @throws Error if that is not readable; the file is closed then */
+  constructor(file: DurableFile) {
+    this.file = file
     try {
       this.#load()
     } catch (error) {
-      file.close()
+      try {
+        file.close()
+      } catch {
+        // What is wrong with the file is the first error, not that it cannot be closed either.
+      }
       throw error
     }
-  }
-
-  nextSeq(): number {
-    this.#lastSeq += 1
-    return this.#lastSeq
   }
 
   collection(namespace: string): Collection | undefined {
@@ -48,18 +70,28 @@ export class StoreEngine implements CollectionHost {
     const existing = this.#collections.get(namespace)
     if (existing !== undefined) return existing
     checkCollectionName(namespace)
-    this.#lastCollection += 1
-    const collection = new Collection(this.#lastCollection, namespace, [CollectionIndex.forId()], this)
-    this.#collections.set(namespace, collection)
-    collection.persistDefinition()
-    return collection
+    const id = this.#freeId()
+    this.change(() => this.#collections.set(namespace, Collection.create(this, id, namespace)))
+    return this.ensureCollection(namespace)
   }
 
   dropCollection(collection: Collection): void {
+    collection.dropped = true
     this.#collections.delete(collection.namespace)
-    for (const record of collection.records()) this.decoded.delete(record)
-    this.journal.dropCollection(collection.id)
-    this.cursors.killNamespaces((namespace) => namespace === collection.namespace)
+    this.#resized.delete(collection)
+    this.cache.clear()
+    this.change(() => {
+      this.file.removeCollection(collection.id)
+      this.file.addGarbage({ kind: 'documents', id: collection.id })
+      for (const index of collection.indexes) this.file.addGarbage({ kind: 'entries', id: index.tree })
+    })
+    this.forget(collection)
+  }
+
+  /** Ends the cursors of a collection that is gone, or has lost an index they may read; what that left is for {@link purge}. */
+  forget({ namespace }: Collection): void {
+    this.untidy = true
+    this.cursors.killNamespaces((other) => other === namespace)
   }
 
   /** The collections of a database by name. */
@@ -70,8 +102,8 @@ export class StoreEngine implements CollectionHost {
       .sort((a, b) => (a.namespace < b.namespace ? -1 : 1))
   }
 
-  collections(): IterableIterator<Collection> {
-    return this.#collections.values()
+  collections(): Collection[] {
+    return [...this.#collections.values()]
   }
 
   databases(): string[] {
@@ -80,42 +112,62 @@ export class StoreEngine implements CollectionHost {
     return [...names].sort()
   }
 
+  nextTree(): number {
+    this.#lastTree += 1
+    return this.#lastTree
+  }
+
+  change(write: () => void, collection?: Collection): void {
+    this.#throwFailure()
+    this.#writing = true
+    write()
+    this.#writing = false
+    if (collection !== undefined) this.#resized.add(collection)
+  }
+
   /** Whether a reply has to wait for {@link commit}, which may also have a failure to report. */
   get dirty(): boolean {
-    return !this.journal.empty || this.#failure !== undefined
+    return this.file.changing || this.#failure !== undefined
   }
 
   /**
-   * Makes all changes since the last commit durable. If that fails they are undone: memory is read again
-   * from the file, so that nothing is ever shown that a restart would not show.
+   * Makes all changes since the last commit durable. If that fails they are undone.
    * @throws Error the cause of the failure
    */
   commit(): void {
     this.#throwFailure()
-    if (this.journal.empty) return
+    if (!this.file.changing) return
     try {
-      this.#file.commit(this.journal)
-      this.journal.clear()
+      for (const collection of this.#resized) collection.persistSize()
+      this.#resized.clear()
+      this.file.commit()
     } catch (error) {
-      this.#reload()
+      this.#undo()
       throw error
     }
   }
 
   /**
-   * Keeps what is complete and reads memory again, after a defect broke a command off half-way. A failure
-   * on the way is thrown by the next {@link commit}, so that nothing of this batch is acknowledged.
+   * After a command broke off with an error that is no answer of MongoDB's: if it was in the midst of a write,
+   * everything since the last commit is undone, and the next {@link commit} throws, so that nothing of it is
+   * acknowledged. Returns whether that was so.
    */
-  recover(): void {
-    try {
-      this.#file.commit(this.journal)
-    } catch (error) {
-      this.#failure ??= { error, lasting: false }
-    }
-    try {
-      this.#reload()
-    } catch {
-      // Kept by #reload as a lasting failure.
+  recover(error: unknown): boolean {
+    if (!this.#writing) return false
+    this.#failure ??= { error, lasting: false }
+    this.#undo()
+    return true
+  }
+
+  /** Removes what dropped collections and indexes have left in the file. */
+  *purge(): Steps<void> {
+    for (const garbage of this.file.garbage()) {
+      for (let all = false; !all; ) {
+        this.change(() => {
+          all = this.file.purge(garbage, PURGE_ROWS)
+        })
+        if (this.slice.over) yield
+      }
     }
   }
 
@@ -123,7 +175,7 @@ export class StoreEngine implements CollectionHost {
     try {
       this.commit()
     } finally {
-      this.#file.close()
+      this.file.close()
     }
   }
 
@@ -134,37 +186,48 @@ export class StoreEngine implements CollectionHost {
     throw failure.error
   }
 
-  /** If even reading fails, memory stays untrusted and every command from here on is refused. */
-  #reload(): void {
-    this.journal.clear()
+  /** If even reading the file again fails, memory is not trusted and every command from here on is refused. */
+  #undo(): void {
+    this.epoch += 1
+    this.#writing = false
     try {
+      this.file.rollback()
       this.#load()
     } catch (error) {
       this.#failure = { error, lasting: true }
-      throw error
     }
   }
 
   #load(): void {
-    for (const old of this.#collections.values()) {
-      for (const record of old.records()) this.decoded.delete(record)
-    }
-    const byId = new Map<number, Collection>()
-    for (const { id, namespace, definition } of this.#file.collections()) {
-      const indexes = decodeBson(definition).get('indexes')
-      if (!Array.isArray(indexes)) throw new Error(`the definition of ${namespace} is not readable`)
-      const loaded = indexes.map((index) => CollectionIndex.fromDefinition(index))
-      byId.set(id, new Collection(id, namespace, loaded, this))
-      this.#lastCollection = Math.max(this.#lastCollection, id)
-    }
-    for (const { seq, collection, body } of this.#file.documents()) {
-      const owner = byId.get(collection)
-      if (owner === undefined) throw new Error(`document ${seq} belongs to no collection`)
-      owner.load(seq, body)
-      this.#lastSeq = Math.max(this.#lastSeq, seq)
-    }
-    this.#collections = new Map([...byId.values()].map((collection) => [collection.namespace, collection]))
+    for (const old of this.#collections.values()) old.dropped = true
+    this.#collections.clear()
+    this.#resized.clear()
+    this.cache.clear()
     this.cursors.killNamespaces(() => true)
+    const garbage = this.file.garbage()
+    this.untidy = garbage.length > 0
+    const entries = garbage.filter(({ kind }) => kind === 'entries')
+    this.#lastTree = Math.max(this.#lastTree, ...entries.map(({ id }) => id))
+    for (const stored of this.file.collections()) this.#open(stored)
+  }
+
+  #open(stored: StoredCollection): void {
+    const list = decodeBson(stored.definition).get('indexes')
+    if (!Array.isArray(list)) throw this.file.damage(`the indexes of ${stored.namespace} are not readable`)
+    const indexes = list.map((index) => CollectionIndex.fromStored(index))
+    const collection = Collection.stored(this, stored, indexes)
+    this.#collections.set(stored.namespace, collection)
+    this.#lastTree = Math.max(this.#lastTree, ...indexes.map(({ tree }) => tree))
+    // What was being built when the store ended was not acknowledged.
+    for (const index of indexes.filter(({ building }) => building)) collection.dropIndex(index)
+  }
+
+  /** The lowest id that neither a collection nor what is left of one has. */
+  #freeId(): number {
+    const left = this.file.garbage().filter(({ kind }) => kind === 'documents')
+    const taken = new Set([...left, ...this.#collections.values()].map(({ id }) => id))
+    for (let id = 1; id <= MAX_COLLECTIONS; id += 1) if (!taken.has(id)) return id
+    throw new MongoError(67, `the store cannot have more than ${MAX_COLLECTIONS} collections`)
   }
 }
 

@@ -1,73 +1,89 @@
-import { decodeBson } from '../bson-reader.ts'
+import { decodeBson, decodeFields } from '../bson-reader.ts'
+import { encodeBson } from '../bson-writer.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
+import type { CollectionIndex } from './collection-index.ts'
 
-/** BSON bytes of the documents kept decoded. Decoded they take about four times that. */
-const DECODED_BYTES = 32 * 1024 * 1024
+/** `maxBsonObjectSize` of `hello`. */
+export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+
+/** BSON bytes of the records that are kept. Decoded a document takes about four times that. */
+const KEPT_BYTES = 8 * 1024 * 1024
 
 /**
- * A stored document. It is held as BSON and decoded when looked at; the most recently decoded ones stay
- * decoded. `seq` is its row on disk and its age: natural order is ascending `seq`.
+ * One version of a stored document: BSON, decoded when looked at. It never changes; a write makes another
+ * record, so a reader that was interrupted never holds half of two versions.
  */
 export class StoreRecord {
-  readonly seq: number
-  readonly #decoded: DecodedRecords
-  #body: Uint8Array
+  /** The document's row, and its age in its collection: natural order is ascending `number`. */
+  readonly number: number
+  readonly body: Uint8Array
+  /** The index that was last found to agree with it. */
+  soundFor: CollectionIndex | undefined
   #document: BsonDocument | undefined
 
-  constructor(seq: number, body: Uint8Array, decoded: DecodedRecords) {
-    this.seq = seq
-    this.#body = body
-    this.#decoded = decoded
-  }
-
-  /** Never altered in place: a change makes a new buffer, so cursors may keep this one. */
-  get body(): Uint8Array {
-    return this.#body
+  constructor(number: number, body: Uint8Array, document?: BsonDocument) {
+    this.number = number
+    this.body = body
+    this.#document = document
   }
 
   get document(): BsonDocument {
-    if (this.#document === undefined) {
-      this.#document = decodeBson(this.#body)
-      this.#decoded.add(this)
-    }
+    this.#document ??= decodeBson(this.body)
     return this.#document
   }
 
-  /** The document without keeping it decoded, for walks over everything. */
-  peek(): BsonDocument {
-    return this.#document ?? decodeBson(this.#body)
-  }
-
-  /** Takes the next version; `document` is what `body` encodes. */
-  replace(body: Uint8Array, document: BsonDocument): void {
-    this.#decoded.delete(this)
-    this.#body = body
-    this.#document = document
-    this.#decoded.add(this)
-  }
-
-  forget(): void {
-    this.#document = undefined
+  /** The document, or at least these top-level fields of it: all, if none are named. */
+  fields(names: ReadonlySet<string> | undefined): BsonDocument {
+    return this.#document ?? (names === undefined ? this.document : decodeFields(this.body, names))
   }
 }
 
-/** Which records are decoded now: as many as {@link DECODED_BYTES} allows, the first in leave first. */
-export class DecodedRecords {
-  readonly #records = new Set<StoreRecord>()
+/** The current versions of the documents that were used last, by collection and number. */
+export class RecordCache {
+  readonly #records = new Map<string, StoreRecord>()
   #bytes = 0
 
-  add(record: StoreRecord): void {
-    this.#records.add(record)
+  get(collection: number, number: number): StoreRecord | undefined {
+    const key = `${collection}/${number}`
+    const record = this.#records.get(key)
+    if (record === undefined) return undefined
+    this.#records.delete(key)
+    this.#records.set(key, record)
+    return record
+  }
+
+  set(collection: number, record: StoreRecord): void {
+    this.delete(collection, record.number)
+    this.#records.set(`${collection}/${record.number}`, record)
     this.#bytes += record.body.length
-    for (const oldest of this.#records) {
-      if (this.#bytes <= DECODED_BYTES) return
-      this.delete(oldest)
+    for (const [key, oldest] of this.#records) {
+      if (this.#bytes <= KEPT_BYTES) return
+      this.#records.delete(key)
+      this.#bytes -= oldest.body.length
     }
   }
 
-  delete(record: StoreRecord): void {
-    if (!this.#records.delete(record)) return
+  delete(collection: number, number: number): void {
+    const key = `${collection}/${number}`
+    const record = this.#records.get(key)
+    if (record === undefined) return
+    this.#records.delete(key)
     this.#bytes -= record.body.length
-    record.forget()
   }
+
+  clear(): void {
+    this.#records.clear()
+    this.#bytes = 0
+  }
+}
+
+/** @throws MongoError 10334 for a document over 16 MiB */
+export function encodeSized(document: BsonDocument): Buffer {
+  const body = encodeBson(document)
+  if (body.length <= MAX_DOCUMENT_BYTES) return body
+  throw new MongoError(
+    10334,
+    `BSONObj size: ${body.length} (0x${body.length.toString(16).toUpperCase()}) is invalid. Size must be between 0 and ${MAX_DOCUMENT_BYTES}`,
+  )
 }

@@ -39,3 +39,10 @@ export function conjuncts(node: FilterNode): FilterNode[] {
   const only = node.kind === 'or' && node.children.length === 1 ? node.children[0] : undefined
   return only ? conjuncts(only) : [node]
 }
+
+/** The paths that a filter has conditions on, without what expressions read. */
+export function pathsOf(node: FilterNode): string[] {
+  if (node.kind === 'field') return [node.path]
+  if (node.kind === 'not') return pathsOf(node.child)
+  return 'children' in node ? node.children.flatMap(pathsOf) : []
+}

@@ -1,11 +1,13 @@
 import { identicalValues, typeRank } from './compare.ts'
+import type { BsonTypeName } from './describe-value.ts'
 import { isIndexComponent } from './field-paths.ts'
 import type { CompiledFilter } from './filter.ts'
 import { compileTest } from './filter-tests.ts'
 import { conjuncts, type FieldTest, type FilterNode } from './filter-tree.ts'
 import { encodeField, type IndexShape } from './index-keys.ts'
 import { encodeValue, invertKey } from './key-encoding.ts'
-import type { BsonValue } from './values.ts'
+import { exactNumber } from './numbers.ts'
+import { type BsonValue, isNumber } from './values.ts'
 
 /** Encoded keys from `from` up to, not including, `to`. */
 interface KeyRange {
@@ -21,16 +23,23 @@ export interface IndexPlan {
   readonly equalFields: number
   /** Whether the field after those is bounded by a range. */
   readonly hasRange: boolean
+  /** Whether, the other way round, every document with a key in one of them matches. */
+  readonly exact: boolean
 }
 
 type FieldNode = Extract<FilterNode, { kind: 'field' }>
+
+const undefinedRank = 2
+const nullRank = 5
+const textRank = 15
+const numberTypes = ['int', 'long', 'double', 'decimal'] as const
 
 /** More start points than this are not worth seeking one by one. */
 const maxPoints = 1_000
 
 /**
- * Finds the key ranges a filter confines an index to, or undefined if the index cannot be used. Sound, never
- * exact: the caller still runs the filter. `multikey` must be true if any document ever had several keys in the
+ * Finds the key ranges a filter confines an index to, or undefined if the index cannot be used. Unless the plan
+ * is `exact` the caller still runs the filter. `multikey` must be true if any document ever had several keys in the
  * index; then two conditions on one path may be met by different elements, so only one of them is used.
  */
 export function indexRanges(
@@ -40,21 +49,37 @@ export function indexRanges(
 ): IndexPlan | undefined {
   // A collation makes different keys equal, so keys ordered by code point say nothing.
   if (filter.collation) return undefined
-  const nodes = conjuncts(filter.tree).filter((node) => node.kind === 'field')
-  if (shape.partial && !implies(nodes, conjuncts(shape.partial.tree))) return undefined
+  const conditions = conjuncts(filter.tree)
+  const nodes = conditions.filter((node) => node.kind === 'field')
+  const partial = shape.partial ? conjuncts(shape.partial.tree) : []
+  if (!implies(nodes, partial)) return undefined
   const plan = buildPlan(nodes, shape, multikey)
-  return plan && (!shape.sparse || plan.excludesMissing) ? plan : undefined
+  if (!plan || (shape.sparse && !plan.excludesMissing)) return undefined
+  const exact = conditions.every(
+    (node) => plan.answered.has(node) || partial.some((known) => sameNode(node, known)),
+  )
+  return { ranges: plan.ranges, equalFields: plan.equalFields, hasRange: plan.hasRange, exact }
+}
+
+/** True if every match of a filter is in an index with this partial filter. Conservative. */
+export function impliesPartial(filter: CompiledFilter, partial: CompiledFilter): boolean {
+  if (filter.collation) return false
+  const nodes = conjuncts(filter.tree).filter((node) => node.kind === 'field')
+  return implies(nodes, conjuncts(partial.tree))
 }
 
 interface Bounds {
   readonly points: readonly BsonValue[] | undefined
   readonly span: Span | undefined
+  /** The condition that says the same as these bounds. */
+  readonly answered: readonly FieldNode[]
 }
 
 function buildPlan(nodes: readonly FieldNode[], shape: IndexShape, multikey: boolean) {
   let prefixes = ['']
   let equalFields = 0
   let excludesMissing = false
+  const answered = new Set<FilterNode>()
   const openedRoots = new Set<string>()
   for (const { path, direction } of shape.fields) {
     const root = path.split('.')[0] ?? ''
@@ -62,19 +87,20 @@ function buildPlan(nodes: readonly FieldNode[], shape: IndexShape, multikey: boo
     const bounds = multikey && openedRoots.has(root) ? undefined : boundsFor(nodes, path, multikey)
     openedRoots.add(root)
     if (!bounds) break
+    if (!bounds.span && prefixes.length * (bounds.points?.length ?? 0) > maxPoints) break
+    for (const node of bounds.answered) answered.add(node)
     if (bounds.span) {
       const ranges = prefixes.map((prefix) => spanRange(prefix, bounds.span, direction)).filter(isNonEmpty)
-      return { ranges: ordered(ranges), equalFields, hasRange: true, excludesMissing: true }
+      return { ranges: ordered(ranges), equalFields, hasRange: true, excludesMissing: true, answered }
     }
     const points = bounds.points ?? []
-    if (prefixes.length * points.length > maxPoints) break
     excludesMissing ||= !points.includes(null)
     prefixes = prefixes.flatMap((prefix) => points.map((point) => prefix + encodeField(point, direction)))
     equalFields++
   }
   if (equalFields === 0) return undefined
   const ranges = [...new Set(prefixes)].map((prefix) => ({ from: prefix, to: `${prefix}\xff` }))
-  return { ranges: ordered(ranges), equalFields, hasRange: false, excludesMissing }
+  return { ranges: ordered(ranges), equalFields, hasRange: false, excludesMissing, answered }
 }
 
 function ordered(ranges: readonly KeyRange[]): KeyRange[] {
@@ -119,13 +145,29 @@ function boundsFor(nodes: readonly FieldNode[], path: string, multikey: boolean)
   // A numeric component is a position or a name, and index keys and queries read arrays in arrays differently.
   if (path.split('.').some(isIndexComponent)) return undefined
   let span: Span | undefined
-  for (const { test } of nodes.filter((node) => node.path === path)) {
-    const points = pointsOf(test)
-    if (points) return { points, span: undefined }
-    const next = spanOf(test)
-    if (next && (!span || !multikey)) span = span ? intersect(span, next) : next
+  const answered: FieldNode[] = []
+  for (const node of nodes.filter((candidate) => candidate.path === path)) {
+    const points = pointsOf(node.test)
+    if (points) return { points, span: undefined, answered: points.every(isWholeKey) ? [node] : [] }
+    const next = spanOf(node.test)
+    if (!next || (span && multikey)) continue
+    span = span ? intersect(span, next) : next
+    if (isExactSpan(node.test)) answered.push(node)
   }
-  return span && { points: undefined, span }
+  return span && { points: undefined, span, answered }
+}
+
+/** A key for null stands for a missing field and for more, not all of which equals null. */
+function isWholeKey(point: BsonValue): boolean {
+  return typeRank(point) !== nullRank && typeRank(point) !== undefinedRank
+}
+
+/** NaN sorts below every number, but is not less than any. */
+function isExactSpan(test: FieldTest): boolean {
+  if (test.op !== 'gt' && test.op !== 'gte' && test.op !== 'lt' && test.op !== 'lte') return false
+  const { value } = test
+  if (!isNumber(value)) return typeof value === 'string' || value instanceof Date
+  return (test.op === 'gt' || test.op === 'gte') && exactNumber(value).kind !== 'nan'
 }
 
 function intersect(left: Span, right: Span): Span {
@@ -151,7 +193,8 @@ function spanOf(test: FieldTest): Span | undefined {
   if (test.op !== 'gt' && test.op !== 'gte' && test.op !== 'lt' && test.op !== 'lte') return undefined
   const { value } = test
   const rank = typeRank(value)
-  if (Array.isArray(value) || rank === 1 || rank === 127) return undefined
+  // A range from or to null holds for missing fields, which have the same key and are not in every index.
+  if (Array.isArray(value) || rank === 1 || rank === 127 || rank === nullRank) return undefined
   const type = String.fromCharCode(rank)
   const key = encodeValue(value)
   if (test.op === 'gt' || test.op === 'gte') {
@@ -169,6 +212,15 @@ function implies(nodes: readonly FieldNode[], partial: readonly FilterNode[]): b
   })
 }
 
+function sameNode(left: FilterNode, right: FilterNode): boolean {
+  return (
+    left.kind === 'field' &&
+    right.kind === 'field' &&
+    left.path === right.path &&
+    sameTest(left.test, right.test)
+  )
+}
+
 function sameTest(left: FieldTest, right: FieldTest): boolean {
   if (!('value' in left) || !('value' in right)) return left.op === 'exists' && right.op === 'exists'
   return left.op === right.op && identicalValues(left.value, right.value)
@@ -178,9 +230,16 @@ function pointsSatisfy(test: FieldTest, wanted: FieldTest): boolean {
   if (wanted.op === 'exists' && spanOf(test)) return true
   const points = pointsOf(test)
   if (!points || points.includes(null)) return false
+  // A point stands for all values that equal it: 1 for 1.0 and Long 1, too.
+  if (wanted.op === 'type' && !points.every((point) => holdsEveryTwin(wanted.types, point))) return false
   const never = (): never => {
     throw new TypeError('a partial index has no $elemMatch')
   }
   const accepts = compileTest(wanted, undefined, { forDocuments: never, forValues: never })
   return points.every((point) => accepts(point, { now: new Date(0), arrayIndex: -1 }))
+}
+
+function holdsEveryTwin(types: ReadonlySet<BsonTypeName>, point: BsonValue): boolean {
+  if (isNumber(point)) return numberTypes.every((name) => types.has(name))
+  return typeRank(point) !== textRank || (types.has('string') && types.has('symbol'))
 }

@@ -53,7 +53,7 @@ export function compileSort(
   sort: BsonDocument,
   options: SortOptions = {},
 ): (left: BsonDocument, right: BsonDocument) => number {
-  const { keyOf, compareKeys } = compileKeys(sort, options)
+  const { keyOf, compareKeys } = compileSortKeys(sort, options)
   return (left, right) => compareKeys(keyOf(left), keyOf(right))
 }
 
@@ -63,18 +63,20 @@ export function sortDocuments(
   sort: BsonDocument,
   options: SortOptions = {},
 ): BsonDocument[] {
-  const { keyOf, compareKeys } = compileKeys(sort, options)
+  const { keyOf, compareKeys } = compileSortKeys(sort, options)
   const keyed = Array.from(documents, (document) => ({ document, key: keyOf(document) }))
   keyed.sort((left, right) => compareKeys(left.key, right.key))
   return keyed.map(({ document }) => document)
 }
 
-interface SortKeys {
+/** A sort in two steps, for a caller that has its own way to order: reads a key of a document, compares two keys. */
+export interface SortKeys {
   readonly keyOf: (document: BsonDocument) => KeyTuple
   readonly compareKeys: (left: KeyTuple, right: KeyTuple) => number
 }
 
-function compileKeys(sort: BsonDocument, options: SortOptions): SortKeys {
+/** As `compileSort`, in two steps. */
+export function compileSortKeys(sort: BsonDocument, options: SortOptions = {}): SortKeys {
   const fields = parseSort(sort)
   const paths = fields.map(({ path }) => path.split('.'))
   const order = options.collation?.order

@@ -22,15 +22,13 @@ const LINGER_MS = 1000
 
 /** What a connection needs from the store behind it. */
 export interface CommandService {
-  /** Runs a command now. Never throws: a failure is a reply with `ok: 0`. */
-  run(body: BsonDocument, connectionId: number): Uint8Array
+  /**
+   * Runs a command and replies once, now or later: when all that it has seen and written is durable. Never throws: a
+   * failure is a reply with `ok: 0`.
+   */
+  run(body: BsonDocument, connectionId: number, reply: (message: Uint8Array) => void): void
   /** The reply for a message that could not be read. */
   failure(error: unknown): Uint8Array
-  /**
-   * Calls back once all that the commands so far have written is durable, with undefined, or with the
-   * reply to send instead if it could not be made durable. Calls back at once if nothing is pending.
-   */
-  afterCommit(callback: (failure: Uint8Array | undefined) => void): void
 }
 
 /**
@@ -101,11 +99,10 @@ export class Connection {
       this.#hangUp(frame.requestId, new MongoError(17, `Unsupported opcode ${frame.opCode}`))
       return
     }
-    const reply = this.#run(frame)
     const silent = frame.opCode === OP_MSG && expectsNoReply(frame.bytes)
     let waited = false
-    this.#service.afterCommit((failure) => {
-      const flowing = silent || this.#send(frame, failure ?? reply)
+    this.#run(frame, (reply) => {
+      const flowing = silent || this.#send(frame, reply)
       if (!flowing) return
       if (waited) this.#idle()
       else this.#busy = false
@@ -113,13 +110,15 @@ export class Connection {
     waited = true
   }
 
-  #run(frame: Frame): Uint8Array {
+  #run(frame: Frame, reply: (message: Uint8Array) => void): void {
+    let body: BsonDocument
     try {
-      const body = frame.opCode === OP_MSG ? parseOpMsg(frame.bytes) : parseOpQuery(frame.bytes)
-      return this.#service.run(body, this.#id)
+      body = frame.opCode === OP_MSG ? parseOpMsg(frame.bytes) : parseOpQuery(frame.bytes)
     } catch (error) {
-      return this.#service.failure(error)
+      reply(this.#service.failure(error))
+      return
     }
+    this.#service.run(body, this.#id, reply)
   }
 
   /** Returns false if the client has to read before it is served again. */

@@ -86,6 +86,29 @@ describe('indexRanges', () => {
     expect(used).toBeGreaterThan(500)
   })
 
+  it('hold nothing but matches when they say that they are exact', () => {
+    let exact = 0
+    fc.assert(
+      fc.property(scenario, ({ filter, key, sparse, documents }) => {
+        const shape = spec(key, { sparse })
+        const compiled = compileFilter(filter)
+        for (const document of documents) {
+          const entries = keysOrNone(document, shape) ?? []
+          const plan = indexRanges(compiled, shape, true)
+          if (!plan?.exact) continue
+          const held = entries.some((entry) =>
+            plan.ranges.some(({ from, to }) => from <= entry && entry < to),
+          )
+          if (!held) continue
+          exact++
+          expect(compiled.matches(document, now)).toBe(true)
+        }
+      }),
+      { numRuns: 5_000 },
+    )
+    expect(exact).toBeGreaterThan(100)
+  })
+
   it('pins equalities and bounds the field after them', () => {
     const plan = indexRanges(
       compileFilter(doc({ a: 1, b: { $gt: 2, $lte: 5 } })),
@@ -114,6 +137,30 @@ describe('indexRanges', () => {
     ['a branch of $or', { $or: [{ a: 1 }, { b: 1 }] }, { a: 1 }, {}],
     ['an array, which is no key', { a: [1] }, { a: 1 }, {}],
     ['a partial index the filter does not imply', { a: 1 }, { a: 1 }, { partialFilterExpression: { b: 1 } }],
+    [
+      'null, which a missing field equals',
+      { a: { $gte: null } },
+      { a: 1 },
+      { partialFilterExpression: { a: { $exists: true } } },
+    ],
+    [
+      'null from above',
+      { a: { $lte: null } },
+      { a: 1 },
+      { partialFilterExpression: { a: { $exists: true } } },
+    ],
+    [
+      'a number, which equals those of other types',
+      { a: 1 },
+      { a: 1 },
+      { partialFilterExpression: { a: { $type: 'int' } } },
+    ],
+    [
+      'a text, which equals a symbol',
+      { a: 'x' },
+      { a: 1 },
+      { partialFilterExpression: { a: { $type: 'string' } } },
+    ],
     ['a numeric path component', { 'a.0': 1 }, { 'a.0': 1 }, {}],
   ])('gives up on %s', (_name, filter, key, options) => {
     expect(indexRanges(compileFilter(doc(filter)), spec(key, options), true)).toBeUndefined()
@@ -122,7 +169,8 @@ describe('indexRanges', () => {
   it.each<[object, object]>([
     [{ a: 1, s: 'x' }, { s: 'x' }],
     [{ a: 1, s: 'x' }, { s: { $exists: true } }],
-    [{ a: 1, s: { $in: ['x', 'y'] } }, { s: { $type: 'string' } }],
+    [{ a: 1, s: { $in: ['x', 'y'] } }, { s: { $type: ['string', 'symbol'] } }],
+    [{ a: 1, s: 7 }, { s: { $type: 'number' } }],
     [{ a: 1, s: 7 }, { s: { $gt: 5 } }],
     [{ a: 1, s: { $gt: 5 } }, { s: { $gt: 5 } }],
   ])('uses a partial index when %j implies %j', (filter, partialFilterExpression) => {

@@ -1,0 +1,275 @@
+import { Double, Int32 } from 'bson'
+import { encodeBson } from './bson-writer.ts'
+import {
+  create,
+  createIndexes,
+  drop,
+  dropDatabase,
+  dropIndexes,
+  listCollections,
+  listDatabases,
+  listIndexes,
+} from './commands/catalog-commands.ts'
+import { type Command, CursorReply, type Reply } from './commands/command.ts'
+import { CommandFields } from './commands/command-fields.ts'
+import { readGenericArguments } from './commands/generic-arguments.ts'
+import {
+  aggregate,
+  count,
+  distinct,
+  endSessions,
+  find,
+  getMore,
+  killCursors,
+} from './commands/read-commands.ts'
+import { authenticate, buildInfo, hello, legacyHello, ping } from './commands/server-commands.ts'
+import { findAndModify, insert, remove, update } from './commands/write-commands.ts'
+import { codeOf, StoreDamageError } from './engine/open-file.ts'
+import type { Steps } from './engine/slice.ts'
+import type { StoreEngine } from './engine/store-engine.ts'
+import { MongoError } from './semantics/mongo-error.ts'
+import type { BsonDocument, BsonValue } from './semantics/values.ts'
+import type { CommandService } from './wire/connection.ts'
+
+/** While a long command runs, what it has written is made durable this often even if no reply waits for it. */
+const COMMIT_MS = 250
+
+/** A command, or work of the store itself, that others have interrupted. */
+interface Job {
+  steps: Steps<Reply>
+  reply: (message: Uint8Array) => void
+  /** {@link StoreEngine.epoch} when it began. */
+  epoch: number
+}
+
+/**
+ * Runs commands on the engine and holds every reply back until what it reports is on disk. While one
+ * commit runs, further commands queue in the sockets; they execute together next and share one fsync.
+ * Reads that ran after an uncommitted write wait as well: no client sees a state that a crash could undo.
+ *
+ * A command that takes long is interrupted when its slice is over and goes on after the others had their turn, one
+ * slice of each interrupted command after the other.
+ */
+export class SlicedCommandService implements CommandService {
+  readonly #engine: StoreEngine
+  readonly #interrupted: Job[] = []
+  #waiting: ((failure: Uint8Array | undefined) => void)[] = []
+  #scheduled: NodeJS.Immediate | undefined
+  #committedAt = 0
+  #stopped = false
+
+  constructor(engine: StoreEngine) {
+    this.#engine = engine
+  }
+
+  run(body: BsonDocument, connectionId: number, reply: (message: Uint8Array) => void): void {
+    const engine = this.#engine
+    engine.slice.start()
+    this.#guard(reply, () => {
+      const result = runCommand(body, { engine, connectionId, now: new Date() })
+      if (isReply(result)) this.#afterCommit(encodeReply(result), reply)
+      else this.#advance({ steps: result, reply, epoch: engine.epoch })
+    })
+  }
+
+  failure(error: unknown): Uint8Array {
+    return encodeBson(errorReply(error))
+  }
+
+  /** Does work of the store itself, in slices among the commands. */
+  work(steps: Steps<void>): void {
+    const whole = function* (): Steps<Reply> {
+      yield* steps
+      return new Map()
+    }
+    this.#interrupted.push({ steps: whole(), reply: () => undefined, epoch: this.#engine.epoch })
+    this.#schedule()
+  }
+
+  /** Ends what is interrupted, commits, and releases the replies that waited for it. */
+  stop(): void {
+    this.#stopped = true
+    clearImmediate(this.#scheduled)
+    const shuttingDown = this.failure(new MongoError(11600, 'the store is shutting down'))
+    for (const job of this.#interrupted.splice(0)) this.#afterCommit(shuttingDown, job.reply)
+    this.#flush()
+  }
+
+  #advance(job: Job): void {
+    if (job.epoch !== this.#engine.epoch) {
+      throw new MongoError(
+        1,
+        'the write could not be made durable: another one broke off, and this one with it',
+      )
+    }
+    const step = job.steps.next()
+    if (step.done === true) this.#afterCommit(encodeReply(step.value), job.reply)
+    else this.#interrupted.push(job)
+  }
+
+  #guard(reply: (message: Uint8Array) => void, slice: () => void): void {
+    try {
+      slice()
+    } catch (error) {
+      const message = this.failure(answerable(error))
+      // A write that broke off half-way takes with it all that is not committed.
+      if (this.#engine.recover(error)) {
+        this.#flush()
+        reply(message)
+      } else this.#afterCommit(message, reply)
+    }
+    this.#schedule()
+  }
+
+  #afterCommit(message: Uint8Array, reply: (message: Uint8Array) => void): void {
+    if (this.#engine.dirty || this.#waiting.length > 0)
+      this.#waiting.push((failure) => reply(failure ?? message))
+    else reply(message)
+  }
+
+  #schedule(): void {
+    const engine = this.#engine
+    if (engine.untidy) {
+      engine.untidy = false
+      this.work(engine.purge())
+    }
+    if (this.#stopped || this.#scheduled !== undefined) return
+    if (this.#interrupted.length === 0 && this.#waiting.length === 0 && !engine.dirty) return
+    this.#scheduled = setImmediate(() => this.#turn())
+  }
+
+  #turn(): void {
+    this.#scheduled = undefined
+    const due = this.#interrupted.length === 0 || performance.now() - this.#committedAt > COMMIT_MS
+    if (this.#waiting.length > 0 || due) this.#flush()
+    const job = this.#interrupted.shift()
+    if (job === undefined) return
+    this.#engine.slice.start()
+    this.#guard(job.reply, () => this.#advance(job))
+  }
+
+  /** Commits now and releases the replies that waited for it. */
+  #flush(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    this.#committedAt = performance.now()
+    let failure: Uint8Array | undefined
+    try {
+      this.#engine.commit()
+    } catch (error) {
+      failure = this.failure(storageError(error))
+    }
+    for (const release of waiting) release(failure)
+  }
+}
+
+/** What the client learns of an error that is not MongoDB's: of its file all there is, of a defect only its kind. */
+function answerable(error: unknown): unknown {
+  if (error instanceof StoreDamageError) return new MongoError(366, error.message)
+  const code = codeOf(error)
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
+    return new MongoError(366, `the store file is damaged: ${String(error)}`)
+  }
+  return code.startsWith('SQLITE_') ? storageError(error) : error
+}
+
+function storageError(error: unknown): MongoError {
+  const message = error instanceof Error ? error.message : String(error)
+  const full = codeOf(error) === 'SQLITE_FULL'
+  return new MongoError(full ? 14031 : 1, `the write could not be made durable: ${message}`)
+}
+
+/** Every command the store has. Anything else is 59 CommandNotFound. */
+const commandTable: ReadonlyMap<string, Command> = new Map([
+  ['hello', hello],
+  ['isMaster', legacyHello],
+  ['ismaster', legacyHello],
+  ['ping', ping],
+  ['saslStart', authenticate],
+  ['authenticate', authenticate],
+  ['buildInfo', buildInfo],
+  ['buildinfo', buildInfo],
+  ['create', create],
+  ['createIndexes', createIndexes],
+  ['listIndexes', listIndexes],
+  ['dropIndexes', dropIndexes],
+  ['listCollections', listCollections],
+  ['listDatabases', listDatabases],
+  ['insert', insert],
+  ['find', find],
+  ['getMore', getMore],
+  ['killCursors', killCursors],
+  ['aggregate', aggregate],
+  ['count', count],
+  ['distinct', distinct],
+  ['update', update],
+  ['delete', remove],
+  ['findAndModify', findAndModify],
+  ['findandmodify', findAndModify],
+  ['drop', drop],
+  ['dropDatabase', dropDatabase],
+  ['endSessions', endSessions],
+])
+
+/** What a command runs on. */
+interface CommandContext {
+  engine: StoreEngine
+  connectionId: number
+  now: Date
+}
+
+/**
+ * Looks the command up in the closed table, checks every field name and begins it.
+ * @throws MongoError 59 for a command that is not in the table, else what the command throws
+ */
+function runCommand(body: BsonDocument, context: CommandContext): Reply | Steps<Reply> {
+  const [name] = body.keys()
+  const command = name === undefined ? undefined : commandTable.get(name)
+  if (name === undefined || command === undefined) {
+    throw new MongoError(
+      59,
+      `no such command: '${name ?? ''}' (its README lists those of the embedded store)`,
+    )
+  }
+  const generic = readGenericArguments(name, body)
+  return command.run({
+    ...context,
+    command: name,
+    fields: new CommandFields(
+      name,
+      body,
+      command.fields === 'any' ? new Set(body.keys()) : command.fields,
+      true,
+    ),
+    database: generic.database,
+    session: generic.session,
+    deadline: generic.maxTimeMs === undefined ? undefined : performance.now() + generic.maxTimeMs,
+  })
+}
+
+function isReply(result: Reply | Steps<Reply>): result is Reply {
+  return result instanceof Map || result instanceof CursorReply
+}
+
+function encodeReply(reply: Reply): Uint8Array {
+  return reply instanceof CursorReply ? reply.encode() : encodeBson(reply.set('ok', new Double(1)))
+}
+
+/** The reply of a failed command: `ok: 0`, message, code, code name and any extra fields. */
+function errorReply(error: unknown): BsonDocument {
+  return new Map<string, BsonValue>([['ok', new Double(0)], ...errorFields(error)])
+}
+
+function errorFields(error: unknown): [string, BsonValue][] {
+  if (!(error instanceof MongoError)) {
+    // A defect of ours. Its text may quote data, so the client learns only its kind.
+    const kind = error instanceof Error ? error.name : typeof error
+    return errorFields(new MongoError(1, `internal error (${kind})`))
+  }
+  return [
+    ['errmsg', error.message],
+    ['code', new Int32(error.code)],
+    ['codeName', error.codeName],
+    ...error.extra,
+  ]
+}

@@ -1,0 +1,82 @@
+import type { Collection } from './collection.ts'
+import type { CollectionIndex } from './collection-index.ts'
+import { type Entry, EVERY_KEY } from './durable-file.ts'
+import type { Plan } from './planner.ts'
+import type { StoreRecord } from './store-record.ts'
+
+/** Entries of an index that are read in one go: at first, and when a plan turns out to read more. */
+const FIRST_ENTRIES = 32
+const MORE_ENTRIES = 256
+
+/**
+ * The documents of a plan, each once, in the order of the index or of their age; undefined when the slice is over.
+ * After that the documents may have changed: it goes on from its place with what is there then.
+ * @throws StoreDamageError when an index and its documents do not agree
+ */
+export function* readRecords(
+  collection: Collection,
+  plan: Plan,
+  first = FIRST_ENTRIES,
+): Generator<StoreRecord | undefined> {
+  const { index } = plan
+  if (index === undefined) {
+    yield* collection.records(first)
+    return
+  }
+  for (const entry of readEntries(collection, index, plan, first)) {
+    yield entry && recordOf(collection, index, entry, plan.exact)
+  }
+}
+
+/** As {@link readRecords}, the entries alone. */
+export function* readEntries(
+  collection: Collection,
+  index: CollectionIndex,
+  { ranges, backwards }: Pick<Plan, 'ranges' | 'backwards'>,
+  first = FIRST_ENTRIES,
+): Generator<Entry | undefined> {
+  const { file, slice } = collection.host
+  // One document has several keys in a multikey index, and another one once it was changed between two slices.
+  const seen = new Set<number>()
+  const began = collection.version
+  for (const range of backwards ? ranges.toReversed() : ranges) {
+    let after: Entry | undefined
+    let limit = Math.min(first, MORE_ENTRIES)
+    for (let more = true; more; limit = MORE_ENTRIES) {
+      const { version } = collection
+      const chunk = file.entries(index.tree, range, { after, limit, backwards })
+      more = chunk.length === limit
+      for (const entry of chunk) {
+        if (collection.version !== version) {
+          more = true
+          break
+        }
+        after = entry
+        if (seen.has(entry.number)) continue
+        seen.add(entry.number)
+        yield entry
+        if (slice.over) yield* collection.pause()
+      }
+    }
+  }
+  const whole = ranges[0] === EVERY_KEY && !index.spec.sparse && index.spec.partial === undefined
+  if (!whole || collection.version !== began || seen.size === collection.size) return
+  throw file.damage(
+    `index ${index.spec.name} of ${collection.namespace} has ${seen.size} documents and should have ${collection.size}`,
+  )
+}
+
+/** An entry that names no document, or one that does not have its key, would make an answer wrong. */
+function recordOf(collection: Collection, index: CollectionIndex, entry: Entry, exact: boolean): StoreRecord {
+  const record = collection.read(entry.number)
+  const { namespace, host } = collection
+  const name = `${index.spec.name} of ${namespace}`
+  if (record === undefined) throw host.file.damage(`index ${name} has an entry without a document`)
+  // An exact plan reads no document, and neither does it need to: the entry has a checksum of its own.
+  if (exact || record.soundFor === index) return record
+  if (index.keysOf(record.fields(index.roots)).includes(entry.key.toString('latin1'))) {
+    record.soundFor = index
+    return record
+  }
+  throw host.file.damage(`index ${name} has an entry its document does not bear out`)
+}

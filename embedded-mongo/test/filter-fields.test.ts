@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { decodeBson, decodeFields } from '../src/bson-reader.ts'
+import { encodeBson } from '../src/bson-writer.ts'
+import { rootsOf } from '../src/commands/filter-fields.ts'
+import { arbitraryDocument } from './semantics/arbitrary-values.ts'
+import { doc } from './semantics/bson-literals.ts'
+
+it.each<[object, string[] | undefined]>([
+  [{}, []],
+  [{ 'a.b': 1, c: { $gt: 2, $not: { $in: [3] } }, $comment: 'd' }, ['a', 'c']],
+  [{ $or: [{ a: 1 }, { $and: [{ 'b.0': 2 }, { $nor: [{ c: 3 }] }] }] }, ['a', 'b', 'c']],
+  [{ list: { $elemMatch: { x: 1, 'y.z': 2 } } }, ['list']],
+  [{ $expr: { $gt: ['$at.start', '$$NOW'] }, a: 1 }, ['at', 'a']],
+  [{ $expr: { $and: [{ $lt: ['$a', { $add: ['$b', 1] }] }, { $in: ['x', ['$c']] }] } }, ['a', 'b', 'c']],
+  [{ $expr: { $eq: ['$$ROOT', 1] } }, undefined],
+  [{ $or: [{ a: 1 }, { $expr: { $eq: ['$$ROOT.a', '$b'] } }] }, undefined],
+])('the filter %j looks at %j', (filter, roots) => {
+  const found = rootsOf(doc(filter))
+  expect(found && [...found]).toEqual(roots)
+})
+
+it('reads of a document just the fields it is asked for, as reading the whole does', () => {
+  const names = fc.uniqueArray(fc.string({ maxLength: 3 }), { maxLength: 5 })
+  fc.assert(
+    fc.property(arbitraryDocument, names, fc.array(fc.nat(20)), (document, others, chosen) => {
+      const bytes = encodeBson(document)
+      const whole = decodeBson(bytes)
+      const fields = [...whole.keys()]
+      const wanted = new Set([...others, ...chosen.flatMap((place) => fields[place] ?? [])])
+      const expected = new Map([...whole].filter(([name]) => wanted.has(name)))
+      expect(decodeFields(bytes, wanted)).toEqual(expected)
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,139 @@
+import type { Collection } from 'mongodb'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openStore, type TestStore } from './support.ts'
+
+interface Item {
+  _id: number
+  n: number
+  state?: string
+  by?: string
+}
+
+const MANY = 20_000
+let store: TestStore
+
+beforeAll(async () => {
+  store = await openStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await store.db.dropDatabase()
+  await items().insertMany(Array.from({ length: MANY }, (_, _id) => ({ _id, n: 0 })))
+})
+
+function items(): Collection<Item> {
+  return store.db.collection<Item>('items')
+}
+
+/** Answers to another client while the work is being done. */
+async function answersDuring(work: Promise<unknown>): Promise<number> {
+  let done = false
+  const end = work.finally(() => {
+    done = true
+  })
+  let answers = 0
+  while (!done) {
+    await store.db.command({ ping: 1 })
+    answers += 1
+  }
+  await end
+  return answers
+}
+
+describe('a statement over many documents', () => {
+  const fresh = Array.from({ length: MANY }, (_, index) => ({ _id: MANY + index, n: 1 }))
+  it.each<[string, () => Promise<unknown>]>([
+    ['an insert', () => items().insertMany(fresh)],
+    ['a count without an index', () => items().countDocuments({ state: 'none' })],
+    ['a search that finds nothing', () => items().find({ state: 'none' }).toArray()],
+    ['a sort without an index', () => items().find().sort({ n: 1, _id: -1 }).toArray()],
+    ['an update', () => items().updateMany({}, { $inc: { n: 1 } })],
+    ['a removal', () => items().deleteMany({ n: 0 })],
+    ['distinct values', () => items().distinct('n')],
+    ['a new index', () => items().createIndex({ n: 1 })],
+    [
+      'a pipeline',
+      () =>
+        items()
+          .aggregate([{ $group: { _id: '$n', count: { $sum: 1 } } }])
+          .toArray(),
+    ],
+  ])('gives other clients their turn: %s', async (_name, work) => {
+    // One that held the others would let through what came before it, and what waited behind it.
+    expect(await answersDuring(work())).toBeGreaterThan(2)
+  })
+
+  it('changes every document once, and whole, beside other writers', async () => {
+    const all = items().updateMany({}, { $inc: { n: 100 } })
+    const others = Array.from({ length: 50 }, (_, index) =>
+      items().updateOne({ _id: index * 300 }, { $inc: { n: 1 } }),
+    )
+    const [{ modifiedCount }] = await Promise.all([all, ...others])
+    expect(modifiedCount).toBe(MANY)
+    expect(await items().countDocuments({ n: { $in: [100, 101] } })).toBe(MANY)
+    expect(await items().countDocuments({ n: 101 })).toBe(50)
+  })
+
+  it('ends when its collection is dropped', async () => {
+    const count = items().countDocuments({ state: 'none' })
+    await items().drop()
+    await expect(count).rejects.toMatchObject({ code: 175, codeName: 'QueryPlanKilled' })
+  })
+
+  it('builds an index that has what was written meanwhile, and what was not', async () => {
+    const build = items().createIndex({ n: 1 })
+    await Promise.all([
+      items().insertOne({ _id: -1, n: 7 }),
+      items().updateOne({ _id: 19_000 }, { $set: { n: 7 } }),
+      items().deleteOne({ _id: 18_000 }),
+    ])
+    await build
+    const found = await items().find({ n: 7 }).hint('n_1').toArray()
+    expect(found.map(({ _id }) => _id).toSorted((a, b) => a - b)).toEqual([-1, 19_000])
+    expect(await items().countDocuments({ n: 0 }, { hint: 'n_1' })).toBe(MANY - 2)
+  })
+})
+
+describe('a conditional write whose search takes many slices', () => {
+  it('upserts one document, however many ask for it', async () => {
+    const upserts = Array.from({ length: 6 }, (_, index) =>
+      items().updateOne(
+        { state: 'wanted' },
+        { $inc: { n: 1 }, $setOnInsert: { _id: 100_000 + index } },
+        { upsert: true },
+      ),
+    )
+    const results = await Promise.all(upserts)
+    expect(results.reduce((sum, { upsertedCount }) => sum + upsertedCount, 0)).toBe(1)
+    expect(await items().find({ state: 'wanted' }).toArray()).toMatchObject([{ n: 6 }])
+  })
+
+  it('gives each document to one of those who want the first', async () => {
+    const claims = Array.from({ length: 8 }, (_, index) =>
+      items().findOneAndUpdate(
+        { by: { $exists: false } },
+        { $set: { by: `worker${index}` } },
+        { sort: { n: 1, _id: -1 } },
+      ),
+    )
+    const claimed = (await Promise.all(claims)).map((item) => item?._id)
+    expect(new Set(claimed).size).toBe(8)
+    expect(await items().countDocuments({ by: { $exists: true } })).toBe(8)
+  })
+})
+
+describe('a store that closes', () => {
+  it('does not wait for a statement that takes long', async () => {
+    const other = await openStore()
+    const many = other.db.collection<Item>('many')
+    await many.insertMany(Array.from({ length: MANY }, (_, _id) => ({ _id, n: 0 })))
+    const scan = many.countDocuments({ state: 'none' }).then(
+      () => undefined,
+      (error: { code?: number }) => error,
+    )
+    await other.db.command({ ping: 1 })
+    await other.server.close()
+    expect([11600, undefined]).toContain((await scan)?.code)
+    await other.client.close()
+  })
+})
