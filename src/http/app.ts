@@ -11,14 +11,19 @@ import { readCookie } from './middleware/cookies.ts'
 import { applyLimit } from './middleware/limit.ts'
 import { logRequests, requestId } from './middleware/log-requests.ts'
 import { noStore, securityHeaders } from './middleware/security-headers.ts'
-import { accountViewRoutes, apiKeyRoutes, webhookSecretRoutes } from './routes/account.ts'
+import {
+  accountViewRoutes,
+  apiKeyRoutes,
+  memberRoutes,
+  policyRoutes,
+  webhookSecretRoutes,
+} from './routes/account.ts'
 import { approvalRoutes, verificationRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { bootstrapRoutes, consentRoutes } from './routes/bootstrap.ts'
 import { chatLinkRoutes, chatRoutes } from './routes/chat.ts'
 import { batchDecisionRoutes, decisionRoutes, inboxEventRoutes } from './routes/decisions.ts'
 import { membershipRoutes, meRoutes, profileRoutes, pushRoutes } from './routes/me.ts'
-import { memberRoutes, policyRoutes } from './routes/members.ts'
 import { pageRoutes, serviceWorkerRoutes } from './routes/pages.ts'
 import { healthRoutes, openapiRoutes } from './routes/service.ts'
 import { enrollmentRoutes, ownSessionRoutes, sessionRoutes } from './routes/session.ts'
