@@ -15,10 +15,14 @@ import { DurableFile } from './engine/durable-file.ts'
 import { startHousekeeping } from './engine/housekeeping.ts'
 import { FileBusyError } from './engine/open-file.ts'
 import { type PlanReport, StoreEngine } from './engine/store-engine.ts'
+import { MongoError } from './semantics/mongo-error.ts'
 import { Connection } from './wire/connection.ts'
 
 /** Connections at once; a driver's pool is 100 by default. */
 const MAX_CONNECTIONS = 1000
+
+/** Connections beyond them that wait to be told so. */
+const REFUSED_CONNECTIONS = 100
 
 /** How long clients may take to read their last replies when the store closes. */
 const CLOSE_MS = 1000
@@ -31,10 +35,11 @@ export interface StoreServer {
   close(): Promise<void>
 }
 
-/** For tests: what else than a {@link DurableFile} keeps the data, and who learns how statements find their documents. */
+/** For tests: what else than a {@link DurableFile} keeps the data, who learns how statements find their documents, and a limit that is soon reached. */
 export interface ServeOptions {
   openFile?: (path: string) => DurableFile
   onPlan?: ((report: PlanReport) => void) | undefined
+  maxConnections?: number
 }
 
 /**
@@ -47,7 +52,7 @@ export async function serveStore(dataDir: string, options: ServeOptions = {}): P
   prepareDataDirectory(files)
   const engine = openEngine(files, options)
   try {
-    return await listen(files, engine)
+    return await listen(files, engine, options.maxConnections ?? MAX_CONNECTIONS)
   } catch (error) {
     engine.close()
     throw error
@@ -67,18 +72,28 @@ function openEngine(files: StoreFiles, { openFile, onPlan }: ServeOptions): Stor
   }
 }
 
-async function listen(files: StoreFiles, engine: StoreEngine): Promise<StoreServer> {
+async function listen(files: StoreFiles, engine: StoreEngine, maxConnections: number): Promise<StoreServer> {
   const { socketPath, temporary } = chooseSocketPath(files)
   const service = new SlicedCommandService(engine)
   const sockets = new Set<Socket>()
   let connections = 0
+  let served = 0
   const server = createServer((socket) => {
     connections += 1
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
+    if (served >= maxConnections) {
+      new Connection(socket, service, connections, tooMany(maxConnections))
+      return
+    }
+    served += 1
+    socket.once('close', () => {
+      served -= 1
+    })
     new Connection(socket, service, connections)
   })
-  server.maxConnections = MAX_CONNECTIONS
+  // Those beyond are told why they are turned away, as long as there is room for that.
+  server.maxConnections = maxConnections + REFUSED_CONNECTIONS
   await listening(server, socketPath)
   if (process.platform !== 'win32') chmodSync(socketPath, 0o600)
   writeLockNote(files, { pid: process.pid, socketPath })
@@ -103,6 +118,10 @@ async function listen(files: StoreFiles, engine: StoreEngine): Promise<StoreServ
       engine.close()
     },
   }
+}
+
+function tooMany(count: number): MongoError {
+  return new MongoError(365, `the embedded store serves ${count} connections at once, and as many are open`)
 }
 
 function listening(server: Server, path: string): Promise<void> {

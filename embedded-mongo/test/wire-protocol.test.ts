@@ -1,7 +1,9 @@
+import { rmSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { serveStore } from '../src/store-server.ts'
 import { crc32c } from '../src/wire/messages.ts'
 import { flagBytes, frame, kind0, kind1, opMsg, RawClient } from './raw-client.ts'
-import { openStore, type TestStore } from './support.ts'
+import { openStore, type TestStore, temporaryDirectory } from './support.ts'
 
 let store: TestStore
 const clients: RawClient[] = []
@@ -72,6 +74,39 @@ describe('the handshake', () => {
     expect(await client.command(PING)).toEqual({ ok: 1 })
   })
 })
+
+describe('connections beyond the limit', () => {
+  it('are told so, whatever they say first, and closed; the next one is served when one has left', async () => {
+    const directory = temporaryDirectory()
+    const small = await serveStore(directory, { maxConnections: 1 })
+    try {
+      const first = await RawClient.open(small.socketPath)
+      expect(await first.command({ ping: 1, $db: 'test' })).toMatchObject({ ok: 1 })
+      for (const message of [opMsg({ ping: 1, $db: 'test' }), frame(1, Buffer.alloc(4))]) {
+        const beyond = await RawClient.open(small.socketPath)
+        beyond.send(message)
+        expect(await beyond.reply()).toMatchObject({
+          ok: 0,
+          code: 365,
+          errmsg: 'the embedded store serves 1 connections at once, and as many are open',
+        })
+        await beyond.closed()
+      }
+      first.close()
+      await expect.poll(() => pingOnce(small.socketPath)).toMatchObject({ ok: 1 })
+    } finally {
+      await small.close()
+      rmSync(directory, { recursive: true, force: true })
+    }
+  })
+})
+
+async function pingOnce(path: string): Promise<object> {
+  const client = await RawClient.open(path)
+  const reply = await client.command({ ping: 1, $db: 'test' })
+  client.close()
+  return reply
+}
 
 describe('OP_MSG', () => {
   it('takes documents from a kind-1 section', async () => {

@@ -47,6 +47,7 @@ const codeNames = {
   291: 'NoQueryExecutionPlans',
   292: 'QueryExceededMemoryLimitNoDiskUseAllowed',
   352: 'UnsupportedOpQueryCommand',
+  365: 'TemporarilyUnavailable',
   366: 'DataCorruptionDetected',
   10334: 'BSONObjectTooLarge',
   11000: 'DuplicateKey',

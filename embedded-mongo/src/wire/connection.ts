@@ -20,6 +20,9 @@ const READ_AHEAD = 1 << 16
 /** How long a client that broke the protocol may take to read why. */
 const LINGER_MS = 1000
 
+/** How long a client that is refused may take to say anything at all. */
+const REFUSED_MS = 5000
+
 /** What a connection needs from the store behind it. */
 export interface CommandService {
   /**
@@ -40,15 +43,19 @@ export class Connection {
   readonly #socket: Socket
   readonly #service: CommandService
   readonly #id: number
+  readonly #refusal: MongoError | undefined
   readonly #reader = new FrameReader()
   #busy = false
   #ended = false
   #replies = 0
 
-  constructor(socket: Socket, service: CommandService, id: number) {
+  /** With a `refusal` the first message is answered by it, whatever it is, and the connection is closed. */
+  constructor(socket: Socket, service: CommandService, id: number, refusal?: MongoError) {
     this.#socket = socket
     this.#service = service
     this.#id = id
+    this.#refusal = refusal
+    if (refusal !== undefined) setTimeout(() => socket.destroy(), REFUSED_MS).unref()
     socket.on('data', (chunk: Buffer) => {
       if (this.#ended) return
       this.#reader.push(chunk)
@@ -95,6 +102,10 @@ export class Connection {
   }
 
   #answer(frame: Frame): void {
+    if (this.#refusal !== undefined) {
+      this.#hangUp(frame.requestId, this.#refusal)
+      return
+    }
     if (frame.opCode !== OP_MSG && frame.opCode !== OP_QUERY) {
       this.#hangUp(frame.requestId, new MongoError(17, `Unsupported opcode ${frame.opCode}`))
       return
