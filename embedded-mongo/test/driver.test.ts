@@ -138,6 +138,11 @@ describe('find', () => {
       codeName: 'CursorNotFound',
       errmsg: `cursor id ${id.toString()} not found`,
     })
+    const other = (await store().db.command({ find: 'items', batchSize: 2 })).cursor.id as Long
+    const elsewhere = store().client.db('elsewhere')
+    expect(await elsewhere.command({ killCursors: 'none', cursors: [other] })).toMatchObject({
+      cursorsKilled: [other],
+    })
   })
 
   it('gives up after maxTimeMS', async () => {

@@ -128,7 +128,9 @@ describe('index commands', () => {
       { v: 2, key: { _id: 1 }, name: '_id_' },
       { v: 2, key: { a: 1 }, name: 'a_1' },
     ])
+    await items().createIndex({ b: 1 }, { background: false })
     await items().createIndex({ b: 1 })
+    expect((await items().indexes())[2]).toEqual({ v: 2, key: { b: 1 }, name: 'b_1', background: false })
     await items().dropIndex('a_1')
     await items().dropIndexes()
     expect((await items().indexes()).map(({ name }) => name)).toEqual(['_id_'])

@@ -77,6 +77,12 @@ describe('refused commands', () => {
       18,
       'the embedded store has no users, so connect without user and password',
     ],
+    [
+      'a hint to use no index',
+      { find: 'x', hint: { $natural: 1 }, $db: 'test' },
+      238,
+      'hint: {$natural: …} is not supported by the embedded store; leave the hint out',
+    ],
     ['commitTransaction', { commitTransaction: 1, $db: 'admin' }, 59, "no such command: 'commitTransaction'"],
     [
       'w: 2',

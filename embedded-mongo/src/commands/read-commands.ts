@@ -98,12 +98,12 @@ export const getMore: Command = {
 export const killCursors: Command = {
   fields: new Set(['killCursors', 'cursors']),
   run(call) {
-    const namespace = namespaceOf(call, 'killCursors')
+    namespaceOf(call, 'killCursors')
     const ids = call.fields.required('cursors', call.fields.array('cursors'))
     const killed: BsonValue[] = []
     const unknown: BsonValue[] = []
     for (const id of ids) {
-      if (call.engine.cursors.kill(cursorId(id), namespace)) killed.push(id)
+      if (call.engine.cursors.kill(cursorId(id))) killed.push(id)
       else unknown.push(id)
     }
     return new Map<string, BsonValue>([

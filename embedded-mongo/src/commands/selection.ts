@@ -231,6 +231,12 @@ function readHint(fields: CommandFields, collection: Collection | undefined): Co
   if (typeof hint !== 'string' && !isDocument(hint)) {
     throw new MongoError(9, 'Hint must be a string or an object')
   }
+  if (isDocument(hint) && hint.has('$natural')) {
+    throw new MongoError(
+      238,
+      'hint: {$natural: …} is not supported by the embedded store; leave the hint out',
+    )
+  }
   if (collection === undefined) return undefined
   const index = collection.indexes.find((candidate) => !candidate.building && candidate.isNamedBy(hint))
   if (index === undefined) {

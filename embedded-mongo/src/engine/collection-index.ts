@@ -57,6 +57,8 @@ export class CollectionIndex {
     if (spec.partialFilterExpression !== undefined) {
       definition.set('partialFilterExpression', spec.partialFilterExpression)
     }
+    const background = request.get('background')
+    if (background !== undefined) definition.set('background', background)
     return new CollectionIndex(spec, definition)
   }
 
@@ -152,6 +154,8 @@ function optionsOf(definition: BsonDocument): BsonDocument {
   const options = new Map(definition)
   options.delete('name')
   options.delete('key')
+  // It is listed as it was given, and means nothing.
+  options.delete('background')
   return options
 }
 

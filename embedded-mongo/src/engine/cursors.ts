@@ -99,10 +99,8 @@ export class Cursors {
     return { id: left, namespace: cursor.namespace, name: 'nextBatch', documents }
   }
 
-  /** Returns whether the cursor was open in that namespace. */
-  kill(id: Long, namespace: string): boolean {
-    const cursor = this.#open.get(id.toString())
-    if (cursor === undefined || cursor.namespace !== namespace) return false
+  /** Returns whether the cursor was open; as in MongoDB its id alone says which one is meant. */
+  kill(id: Long): boolean {
     return this.#open.delete(id.toString())
   }
 

@@ -97,7 +97,8 @@ class Translation {
       case '.':
         return this.#options.s ? '[^]' : '[^\\n]'
       case '^':
-        return this.#options.m ? '(?:^|(?<=\\n)(?!$))' : '^'
+        // A lookahead, since neither dialect repeats an assertion.
+        return this.#options.m ? '(?=^|(?<=\\n)(?!$))' : '^'
       case '$':
         return this.#options.m ? '(?=\\n|$)' : '(?=\\n?$)'
       case '|':

@@ -114,6 +114,7 @@ describe('compileRegex', () => {
     '[\\w-.]',
     '[_-\\s]',
     '[z-a]',
+    '(?m)^*',
     '\\p{Letter}',
     '\\p{ASCII}',
     '\\x{d800}',
