@@ -62,6 +62,7 @@ class Translation {
   readonly #open: Group[] = []
   readonly #names = new Map<string, number>()
   #captures = 0
+  #isZeroWidth = false
   /** The captures inside of what a quantifier that comes next repeats. */
   #repeatable: readonly number[] = []
 
@@ -79,7 +80,8 @@ class Translation {
       output += this.#next()
     }
     if (this.#open.length > 1) throw unsupported('missing closing parenthesis')
-    return output
+    // V8 begins to search between the halves of a surrogate pair, where "\B" and a lookaround can hold.
+    return this.#isZeroWidth ? `^[^]*?(?:${output})` : output
   }
 
   #next(): string {
@@ -143,6 +145,7 @@ class Translation {
     if (this.#source.take('*')) throw unsupported('control verbs')
     const plain = this.#source.takeMatch(/\?(?:[:=!]|<[=!])/y)?.[0]
     if (plain !== undefined) {
+      this.#isZeroWidth ||= plain !== '?:'
       this.#openGroup(groupKinds.get(plain) ?? 'group', undefined)
       return `(${plain}`
     }
@@ -192,11 +195,12 @@ class Translation {
       ).join('')
     }
     if (source.take('E')) return ''
-    const property = source.takeMatch(/([pP])(?:\{(\^?)(\w+)\}|([A-Z]))/y)
+    const property = source.takeMatch(/([pP])(?:\{(\^?\w+)\}|([A-Z]))/y)
     if (property) return translateProperty(property)
     const reference = source.takeMatch(/([1-9]\d*)|k<(\w+)>/y)
     if (reference) return this.#reference(Number(reference[1] ?? this.#names.get(reference[2] ?? '') ?? 0))
     const character = source.next()
+    this.#isZeroWidth ||= character === 'B'
     if ('dDwWbB'.includes(character)) return `\\${character}`
     const assertion = translatedEscapes.get(character)
     return assertion ?? literal(characterEscape(character, source), this.#options.i)
@@ -223,11 +227,10 @@ const translatedEscapes = new Map([
 /** General categories, which both dialects have by the same names; JavaScript knows more properties than PCRE. */
 const categories = /^(?:C[cfnos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?)$/
 
-function translateProperty([, letter, negation, long, short]: RegExpExecArray): string {
+function translateProperty([, letter, long, short]: RegExpExecArray): string {
   const name = long ?? short ?? ''
   if (!categories.test(name)) throw unsupported(`property ${name}`)
-  const isNegated = (letter === 'P') !== (negation === '^')
-  return `\\${isNegated ? 'P' : 'p'}{${name}}`
+  return `\\${letter}{${name}}`
 }
 
 const posixClasses = new Map([
