@@ -1,5 +1,5 @@
 // The driver's own classes: it loads another copy of bson than an import from here would.
-import { Binary, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb'
+import { Binary, BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb'
 import { describe, expect, it } from 'vitest'
 import { useItems } from './items.ts'
 import { refusal } from './support.ts'
@@ -211,6 +211,25 @@ describe('counting', () => {
     )
     expect(error.code).toBeGreaterThan(0)
     expect(error.errmsg).toContain('$lookup')
+  })
+})
+
+describe('databases', () => {
+  it('are listed by name, or with the bytes of their documents', async () => {
+    await items().insertMany([{ _id: 1, text: 'x'.repeat(1000) }, { _id: 2 }])
+    const documents = [{ _id: 1, text: 'x'.repeat(1000) }, { _id: 2 }]
+    const sizeOnDisk = documents.reduce((sum, document) => sum + BSON.calculateObjectSize(document), 0)
+    const admin = store().client.db().admin()
+    const listed = await admin.listDatabases({ filter: { name: 'test' } })
+    expect(listed).toMatchObject({
+      databases: [{ name: 'test', sizeOnDisk, empty: false }],
+      totalSize: sizeOnDisk,
+    })
+    const names = await admin.listDatabases({ nameOnly: true })
+    expect(names.databases).toContainEqual({ name: 'test' })
+    expect(
+      (await admin.listDatabases({ nameOnly: true, filter: { sizeOnDisk: { $lt: 5 } } })).databases,
+    ).toEqual([])
   })
 })
 

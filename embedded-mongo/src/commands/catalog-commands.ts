@@ -1,4 +1,4 @@
-import { Int32 } from 'bson'
+import { Int32, Long } from 'bson'
 import { encodeBson } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
 import { CollectionIndex } from '../engine/collection-index.ts'
@@ -8,6 +8,8 @@ import { compileFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
 import { type Command, type CommandCall, cursorBatchSize, namespaceOf, openCursor } from './command.ts'
+import { CommandFields } from './command-fields.ts'
+import { readSelection, selectRecords } from './selection.ts'
 
 /** Options of MongoDB's `create` that change what a collection is; the store has plain collections only. */
 const KINDS_OF_COLLECTION = [
@@ -85,17 +87,55 @@ export const listCollections: Command = {
 
 export const listDatabases: Command = {
   fields: new Set(['listDatabases', 'nameOnly', 'filter', 'authorizedDatabases']),
-  run(call) {
-    call.fields.refuse('filter')
-    if (!call.fields.flag('nameOnly')) {
-      throw new MongoError(
-        72,
-        "'listDatabases' needs nameOnly: true; the embedded store does not count sizes",
-      )
+  *run(call) {
+    // Every client may see every database, so `authorizedDatabases` changes nothing.
+    call.fields.flag('authorizedDatabases')
+    const nameOnly = call.fields.flag('nameOnly')
+    const wanted = call.fields.document('filter') ?? new Map()
+    const filter = compileFilter(wanted)
+    const isSized = !nameOnly || [...wanted.keys()].some((name) => name !== 'name')
+    const databases: BsonDocument[] = []
+    let total = 0
+    for (const name of call.engine.databases()) {
+      const size = isSized ? yield* bytesOf(call, name) : 0
+      const description = new Map<string, BsonValue>([
+        ['name', name],
+        ...(isSized
+          ? ([
+              ['sizeOnDisk', Long.fromNumber(size)],
+              ['empty', false],
+            ] as const)
+          : []),
+      ])
+      if (!filter.matches(description, call.now)) continue
+      databases.push(nameOnly ? new Map([['name', name]]) : description)
+      total += size
     }
-    const databases = call.engine.databases().map((name) => new Map([['name', name]]))
-    return new Map([['databases', databases]])
+    const reply = new Map<string, BsonValue>([['databases', databases]])
+    if (nameOnly) return reply
+    return reply
+      .set('totalSize', Long.fromNumber(total))
+      .set('totalSizeMb', Long.fromNumber(Math.floor(total / (1024 * 1024))))
   },
+}
+
+/** The bytes of a database's documents. All databases share one file, so what else they take in it is not told apart. */
+function* bytesOf(call: CommandCall, database: string): Steps<number> {
+  let bytes = 0
+  for (const collection of call.engine.collectionsOf(database)) {
+    if (collection.dropped) continue
+    const everything = readSelection(
+      new CommandFields('listDatabases', new Map(), new Set()),
+      'filter',
+      collection,
+      {},
+    )
+    for (const record of selectRecords(collection, everything, call)) {
+      if (record === undefined) yield
+      else bytes += record.body.length
+    }
+  }
+  return bytes
 }
 
 function describe(collection: Collection, database: string): BsonDocument {
