@@ -12,7 +12,7 @@ import { finish } from '../src/engine/slice.ts'
 import { StoreEngine } from '../src/engine/store-engine.ts'
 import type { StoreRecord } from '../src/engine/store-record.ts'
 import { compileFilter } from '../src/semantics/filter.ts'
-import { compileSort, sortDocuments } from '../src/semantics/sort.ts'
+import { compileSortKeys, sortDocuments } from '../src/semantics/sort.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined } from '../src/semantics/values.ts'
 import { temporaryDirectory } from './support.ts'
 
@@ -292,9 +292,9 @@ function documentsOf(records: StoreRecord[]): BsonDocument[] {
 
 /** Documents that tie, such as {a: 1} and {a: [1]}, may stand in either order. */
 function misplacedIn(found: BsonDocument[], sort: BsonDocument): BsonDocument[] {
-  const compare = compileSort(sort)
+  const { keyOf, compareKeys } = compileSortKeys(sort)
   return found.filter((document, index) => {
     const before = found[index - 1]
-    return before !== undefined && compare(before, document) > 0
+    return before !== undefined && compareKeys(keyOf(before), keyOf(document)) > 0
   })
 }

@@ -44,20 +44,7 @@ function direction(value: BsonValue): 1 | -1 {
   throw new MongoError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)')
 }
 
-/**
- * Compiles a sort into a comparator of documents, in full BSON order. An array sorts by its smallest element when
- * ascending and its largest when descending, a missing field as null. The comparator throws MongoError 2 for
- * parallel arrays. To order many documents use `sortDocuments`, which reads each document's key once.
- */
-export function compileSort(
-  sort: BsonDocument,
-  options: SortOptions = {},
-): (left: BsonDocument, right: BsonDocument) => number {
-  const { keyOf, compareKeys } = compileSortKeys(sort, options)
-  return (left, right) => compareKeys(keyOf(left), keyOf(right))
-}
-
-/** Sorts into a new array; equal documents keep their order. Errors as `compileSort`. */
+/** Sorts into a new array; equal documents keep their order. Errors as `compileSortKeys`. */
 export function sortDocuments(
   documents: Iterable<BsonDocument>,
   sort: BsonDocument,
@@ -75,7 +62,10 @@ export interface SortKeys {
   readonly compareKeys: (left: KeyTuple, right: KeyTuple) => number
 }
 
-/** As `compileSort`, in two steps. */
+/**
+ * Compiles a sort, in full BSON order. An array sorts by its smallest element when ascending and its largest when
+ * descending, a missing field as null. Throws as `parseSort`; `keyOf` throws MongoError 2 for parallel arrays.
+ */
 export function compileSortKeys(sort: BsonDocument, options: SortOptions = {}): SortKeys {
   const fields = parseSort(sort)
   const paths = fields.map(({ path }) => path.split('.'))
