@@ -1,9 +1,9 @@
 import { DocumentDraft } from './change-path.ts'
 import { compareCodePoints } from './compare.ts'
-import { compileFilter } from './filter.ts'
 import { conjuncts, type FilterNode } from './filter-tree.ts'
 import { mongoError } from './mongo-error.ts'
 import { idFirst } from './new-document.ts'
+import { parseFilter } from './parse-filter.ts'
 import { checkDepth } from './update-paths.ts'
 import type { BsonDocument, BsonValue } from './values.ts'
 
@@ -15,7 +15,7 @@ import type { BsonDocument, BsonValue } from './values.ts'
  */
 export function seedFromFilter(filter: BsonDocument, isReplacement = false): BsonDocument {
   const pinned = new Map<string, BsonValue>()
-  for (const node of conjuncts(compileFilter(filter).tree)) {
+  for (const node of conjuncts(parseFilter(filter))) {
     const value = pinnedValue(node)
     if (node.kind !== 'field' || value === undefined) continue
     if (isReplacement && !isWholeId(node.path)) continue
