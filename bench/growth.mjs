@@ -13,9 +13,9 @@ import { createRequestHistory } from '../dist/src/store/request-history.js'
 import { createRequestStore } from '../dist/src/store/requests.js'
 
 // No two have a factor in common, nor with the 100 of `statusOf`.
-const ACCOUNTS = 11
-const KEYS = 19
-const PEOPLE = 53
+const ACCOUNTS = 3
+const KEYS = 11
+const PEOPLE = 7
 const OPERATIONS = Number(process.env.OPERATIONS ?? 300)
 const BATCH = 500
 const START = Date.UTC(2026, 0, 1)
@@ -59,10 +59,10 @@ async function start(dataDir) {
 const hex = (bytes) => randomBytes(bytes).toString('hex')
 const padded = (n) => String(n).padStart(12, '0')
 
-/** Of 100 requests one is pending, 9 are rejected, 5 expired, the others approved. */
+/** Ten wait, however many there are. Of 100 others 9 are rejected, 5 expired, the rest approved. */
 function statusOf(n) {
   const place = n % 100
-  if (place === 50) return 'pending'
+  if (place === 50 && n < 1000) return 'pending'
   return place < 9 ? 'rejected' : place < 14 ? 'expired' : 'approved'
 }
 

@@ -29,7 +29,7 @@ export interface Plan {
   exact: boolean
 }
 
-type IndexPlan = Plan & { index: CollectionIndex }
+type IndexPlan = Plan & { index: CollectionIndex; pinned: number }
 
 /** Entries worth counting before any plan is tried, and at most. */
 const FEW = 256
@@ -102,6 +102,7 @@ function planOf(
     backwards: order === 'backwards',
     sorted: question.sort === undefined || order !== undefined,
     exact: found === undefined ? matchesAll(question.filter) : found.exact,
+    pinned: found?.equalFields ?? 0,
   }
 }
 
@@ -115,16 +116,27 @@ function cheapest(collection: Collection, plans: readonly IndexPlan[], question:
     return rough >= FEW && deep ? rememberedCount(collection, plan) : rough
   })
   const fewest = Math.min(...counts)
-  const costs = plans.map((plan, position) => costOf(plan, counts[position] ?? 0, question, fewest))
-  return plans[costs.indexOf(Math.min(...costs))] ?? scan(question)
+  let best: { plan: IndexPlan; cost: number } | undefined
+  for (const [position, plan] of plans.entries()) {
+    const count = counts[position] ?? 0
+    const share = count > fewest ? fewest / Math.max(1, collection.size) : 1
+    const cost = costOf(plan, { count, share }, question)
+    if (best === undefined || cost < best.cost || (cost === best.cost && saysMore(plan, best.plan))) {
+      best = { plan, cost }
+    }
+  }
+  return best?.plan ?? scan(question)
 }
 
-/** A sorted plan may stop early: at `limit`, if the matches are spread evenly over what it reads. */
-function costOf(plan: Plan, count: number, question: Question, fewest: number): number {
+function saysMore(plan: IndexPlan, other: IndexPlan): boolean {
+  return plan.exact === other.exact ? plan.pinned > other.pinned : plan.exact
+}
+
+/** A sorted plan may stop early: at `limit`, if that share of what it reads matches. */
+function costOf(plan: Plan, { count, share }: { count: number; share: number }, question: Question): number {
   if (!plan.sorted) return count * (1 + Math.log2(count + 1) / 4)
   if (question.limit === 0) return count
-  const wanted = question.limit + question.skip
-  return Math.min(count, (wanted * count) / Math.max(1, fewest))
+  return Math.min(count, (question.limit + question.skip) / share)
 }
 
 /** Of more ranges than this only the first are counted. */
