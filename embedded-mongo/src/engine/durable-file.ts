@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type Database from 'libsql'
+import type { KeyRange } from '../semantics/index-ranges.ts'
 import { openFile, StoreDamageError } from './open-file.ts'
 
 /** Documents a collection can ever have had. Ids stay whole numbers in a double for 32 767 collections. */
@@ -14,15 +15,6 @@ export interface StoredCollection {
   definition: Uint8Array
   documents: number
 }
-
-/** Which of a tree's entries: encoded keys from `from` up to, not including, `to`. */
-export interface KeyRange {
-  readonly from: string
-  readonly to: string
-}
-
-/** Every key of a tree: none begins with FF. */
-export const EVERY_KEY: KeyRange = { from: '', to: '\xff' }
 
 /** One key of an index and the document it stands for. */
 export interface Entry {

@@ -1,12 +1,11 @@
 import type { CompiledFilter } from '../semantics/filter.ts'
 import { conjuncts } from '../semantics/filter-tree.ts'
-import { impliesPartial, indexRanges } from '../semantics/index-ranges.ts'
+import { EVERY_KEY, impliesPartial, indexRanges, type KeyRange } from '../semantics/index-ranges.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { parseSort } from '../semantics/sort.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
-import { EVERY_KEY, type KeyRange } from './durable-file.ts'
 
 /** What is to be found. `hint` restricts the choice to one index. */
 export interface Question {
@@ -143,7 +142,7 @@ function costOf(plan: Plan, { count, share }: { count: number; share: number }, 
 const COUNTED_RANGES = 8
 
 function countOf({ host, size }: Collection, { index, ranges }: IndexPlan, limit: number): number {
-  if (ranges[0] === EVERY_KEY) return size
+  if (ranges[0] === EVERY_KEY && index.spec.partial === undefined) return size
   const counted = ranges.slice(0, COUNTED_RANGES)
   const sum = counted.reduce((sum, range) => sum + host.file.count(index.tree, range, limit), 0)
   return (sum * ranges.length) / Math.max(1, counted.length)

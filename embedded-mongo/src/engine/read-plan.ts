@@ -1,6 +1,7 @@
+import { EVERY_KEY } from '../semantics/index-ranges.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
-import { type Entry, EVERY_KEY } from './durable-file.ts'
+import type { Entry } from './durable-file.ts'
 import type { Plan } from './planner.ts'
 import type { StoreRecord } from './store-record.ts'
 

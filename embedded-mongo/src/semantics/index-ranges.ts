@@ -10,7 +10,7 @@ import { exactNumber } from './numbers.ts'
 import { type BsonValue, isNumber } from './values.ts'
 
 /** Encoded keys from `from` up to, not including, `to`. */
-interface KeyRange {
+export interface KeyRange {
   readonly from: string
   readonly to: string
 }
@@ -53,7 +53,8 @@ export function indexRanges(
   const nodes = conditions.filter((node) => node.kind === 'field')
   const partial = shape.partial ? conjuncts(shape.partial.tree) : []
   if (!implies(nodes, partial)) return undefined
-  const plan = buildPlan(nodes, shape, multikey)
+  // Without conditions on its fields a partial index still holds all matches, and less than the collection.
+  const plan = buildPlan(nodes, shape, multikey) ?? (shape.partial && WHOLE)
   if (!plan || (shape.sparse && !plan.excludesMissing)) return undefined
   const exact = conditions.every(
     (node) => plan.answered.has(node) || partial.some((known) => sameNode(node, known)),
@@ -66,6 +67,16 @@ export function impliesPartial(filter: CompiledFilter, partial: CompiledFilter):
   if (filter.collation) return false
   const nodes = conjuncts(filter.tree).filter((node) => node.kind === 'field')
   return implies(nodes, conjuncts(partial.tree))
+}
+
+/** Every key: none begins with FF. */
+export const EVERY_KEY: KeyRange = { from: '', to: '\xff' }
+const WHOLE = {
+  ranges: [EVERY_KEY],
+  equalFields: 0,
+  hasRange: false,
+  excludesMissing: false,
+  answered: new Set<FilterNode>(),
 }
 
 interface Bounds {
