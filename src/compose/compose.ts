@@ -32,8 +32,7 @@ import { createEnrollmentStore } from '../store/enrollments.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
-import type { Wake } from '../store/outbox.ts'
-import { createOutboxSources } from '../store/outbox.ts'
+import { createOutboxSources, type Wake, type Written } from '../store/outbox.ts'
 import { createPushDeviceStore } from '../store/push-devices.ts'
 import { createPushKeyStore } from '../store/push-keys.ts'
 import { createPushStore } from '../store/pushes.ts'
@@ -59,7 +58,7 @@ export interface Composition {
   /** Resolves when the embedded store ends by itself: nothing can be served any more. */
   storeFailed: Promise<Error>
   /** Names what carries outbox entries on, and cards: called after each write that left one, or made some due. */
-  onOutbox(listener: Wake): void
+  onOutbox(listener: (written: Written) => void): void
   /** Answers every caller that waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
@@ -74,6 +73,9 @@ export interface ComposeOptions {
   /** More chat platforms to send cards to than the configuration names. */
   chats?: readonly ChatPort[]
 }
+
+/** The wake-up of the store of that collection. */
+type WakeFor = (collection: string) => Wake
 
 const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
 
@@ -123,19 +125,19 @@ async function assemble(
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened } = parts
-  const listeners: Wake[] = []
-  const wake: Wake = (what) => listeners.forEach((listener) => void listener(what))
+  const { wakeFor, listeners } = createWakes()
   const clock = await createStoreClock(connection, log, localTime)
-  const keys = createKeyKeeper({ store: createSigningKeyStore(connection, wake), vault, clock, random, log })
-  const asking = requestStores(connection, wake)
-  const people = peopleStores(connection, clock, wake)
+  const keyStore = createSigningKeyStore(connection, wakeFor('signing_keys'))
+  const keys = createKeyKeeper({ store: keyStore, vault, clock, random, log })
+  const asking = requestStores(connection, wakeFor)
+  const people = peopleStores(connection, clock, wakeFor)
   const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
   listeners.push(signals.wake)
   const verifications = createVerificationLog(people.audit, log)
   const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
-    ...composeDelivery(config, connection, { wake, vault, clock, random, log }),
+    ...composeDelivery(config, connection, { wakeFor, vault, clock, random, log }),
     ...chat.stores,
     ...asking,
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
@@ -174,6 +176,17 @@ async function assemble(
   }
 }
 
+/** Tells each listener what a store has written. */
+function createWakes(): { wakeFor: WakeFor; listeners: ((written: Written) => void)[] } {
+  const listeners: ((written: Written) => void)[] = []
+  const tell = (written: Written): void => listeners.forEach((listener) => void listener(written))
+  const wakeFor: WakeFor = (outboxOf) => (what) => {
+    if (what === undefined || what === 'cards') tell(what ?? { outboxOf })
+    else tell({ outboxOf, document: what })
+  }
+  return { wakeFor, listeners }
+}
+
 /** What wakes those who wait. */
 function composeSignals(
   connection: StoreConnection,
@@ -207,10 +220,10 @@ async function flushVerifications({
   await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
 }
 
-function requestStores(connection: StoreConnection, wake: Wake) {
+function requestStores(connection: StoreConnection, wakeFor: WakeFor) {
   return {
-    requests: createRequestStore(connection, wake),
-    apiKeys: createApiKeyStore(connection, wake),
+    requests: createRequestStore(connection, wakeFor('requests')),
+    apiKeys: createApiKeyStore(connection, wakeFor('api_keys')),
     history: createRequestHistory(connection),
     quotas: createQuotaStore(connection),
     reservations: createReservationStore(connection),
@@ -218,16 +231,16 @@ function requestStores(connection: StoreConnection, wake: Wake) {
   }
 }
 
-function peopleStores(connection: StoreConnection, clock: Clock, wake: Wake) {
+function peopleStores(connection: StoreConnection, clock: Clock, wakeFor: WakeFor) {
   return {
-    users: createUserStore(connection, wake),
+    users: createUserStore(connection, wakeFor('users')),
     challenges: createChallengeStore(connection),
-    sessions: createSessionStore(connection, wake),
+    sessions: createSessionStore(connection, wakeFor('sessions')),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
-    bootstraps: createBootstrapStore(connection, wake),
-    accounts: createAccountStore(connection, wake),
-    audit: createAuditInbox(connection, wake),
+    bootstraps: createBootstrapStore(connection, wakeFor('bootstraps')),
+    accounts: createAccountStore(connection, wakeFor('accounts')),
+    audit: createAuditInbox(connection, wakeFor('audit_inbox')),
   }
 }
 
@@ -241,24 +254,24 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
 }
 
 /** What carries outbox entries on, and what keys at rest need. */
-type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wake: Wake }
+type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wakeFor: WakeFor }
 
 /** Stores of delivery and the guarded senders. Called last: the collections with an outbox must have their models. */
-function composeDelivery(config: Config, connection: StoreConnection, { wake, ...given }: Given) {
+function composeDelivery(config: Config, connection: StoreConnection, { wakeFor, ...given }: Given) {
   const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
   const rules = { baseUrl, production, allowPrivate, ports }
   const sending = { ...rules, timeoutMs: config.callbackTimeoutMs, version: packageVersion() }
   const pusher = createPushSender({ ...sending, subject: contactOf(baseUrl) })
   const stores = {
-    webhooks: createWebhookStore(connection, wake),
-    deliveries: createDeliveryStore(connection, wake),
-    cards: createCardStore(connection, wake),
-    pushes: createPushStore(connection, wake),
-    pushDevices: createPushDeviceStore(connection, wake),
+    webhooks: createWebhookStore(connection, wakeFor('webhooks')),
+    deliveries: createDeliveryStore(connection, wakeFor('deliveries')),
+    cards: createCardStore(connection, wakeFor('cards')),
+    pushes: createPushStore(connection, wakeFor('pushes')),
+    pushDevices: createPushDeviceStore(connection, wakeFor('push_devices')),
   }
   const pushKey = createPushKeyKeeper({
     ...given,
-    store: createPushKeyStore(connection, wake),
+    store: createPushKeyStore(connection, wakeFor('push_keys')),
     sender: pusher,
   })
   return {

@@ -57,7 +57,9 @@ export async function startWork(
     cards: loops.cards.wake,
     pushes: loops.pushes.wake,
   })
-  onOutbox((what) => (what === 'cards' ? loops.cards.wake() : relay.wake()))
+  onOutbox((written) =>
+    written === 'cards' ? loops.cards.wake() : relay.wake(written.outboxOf, written.document),
+  )
   // What an earlier process left behind.
   relay.wake()
   for (const loop of Object.values(loops)) loop.wake()

@@ -178,6 +178,8 @@ export interface OutboxEntry {
 /** A collection whose documents have an outbox. */
 export interface OutboxSource {
   name: string
+  /** The entry in a document of this collection. */
+  read(document: object): OutboxEntry
   /** In the order of their tokens. `after`: only greater tokens, so that what cannot be settled does not come again. */
   due(limit: number, after?: string): Promise<OutboxEntry[]>
   /** Removes each entry to which nothing was added since it was read; the others stay due. */

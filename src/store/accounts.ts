@@ -7,6 +7,7 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
+import { createLookup } from './shared-trips.ts'
 
 const { trusted } = mongoose
 
@@ -84,9 +85,10 @@ export type AccountStore = ReturnType<typeof createAccountStore>
 /** Accounts on mongoose. */
 export function createAccountStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
+  const lookup = createLookup<AccountDocument>(connection, 'accounts')
   const find = async (id: string): Promise<Account | undefined> => {
-    const document = await model.findById(id).lean<AccountDocument>()
-    return document === null ? undefined : fromDocument(document)
+    const document = await lookup(id)
+    return document && fromDocument(document)
   }
   return {
     async insert({ id, ...rest }: Account): Promise<void> {

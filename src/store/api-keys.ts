@@ -8,6 +8,8 @@ import { auditFields, outboxFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
+import { createLookup } from './shared-trips.ts'
+
 const { trusted } = mongoose
 
 type KeyDocument = Omit<ApiKey, 'id'> & { _id: string } & OutboxToken
@@ -61,17 +63,27 @@ export type ApiKeyStore = ReturnType<typeof createApiKeyStore>
 /** API keys on mongoose. */
 export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model: KeyModel = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
-  return { ...reads(model), ...writes(model, wake), ...bootstrapWrites(model, wake) }
+  // Each time again in the store, so that revoking is immediate; a revoked key is not found (T54).
+  const byHash = createLookup<KeyDocument>(connection, 'api_keys', {
+    field: 'key_hash',
+    only: { revoked_at: null },
+  })
+  return {
+    ...reads(model),
+    ...writes(model, wake),
+    ...bootstrapWrites(model, wake),
+    /** By HMAC; a revoked key is not found. */
+    async findActiveByHash(hash: string): Promise<ApiKey | undefined> {
+      return toKey(await byHash(activeByHash(hash).key_hash))
+    },
+    touch: createTouch(model),
+  }
 }
 
 function reads(model: KeyModel) {
   return {
     async find(id: string): Promise<ApiKey | undefined> {
       return toKey(await model.findById(id).lean<KeyDocument>())
-    },
-    /** By HMAC; a revoked key is not found. */
-    async findActiveByHash(hash: string): Promise<ApiKey | undefined> {
-      return toKey(await model.findOne(activeByHash(hash)).lean<KeyDocument>())
     },
     async list(accountId: string | undefined): Promise<ApiKey[]> {
       const filter = accountId === undefined ? {} : { account_id: accountId }
@@ -129,12 +141,28 @@ function writes(model: KeyModel, wake: Wake) {
       if (await unlessTaken(() => model.create(toDocument(fresh)))) wake()
       return fromDocument(await model.findOne(mine).orFail().lean<KeyDocument>())
     },
-    /** Notes the use, at most once a minute and never failing the request. */
-    async touch(id: string, at: Date): Promise<void> {
-      const before = new Date(at.getTime() - TOUCH_GAP_MS)
-      const stale = [{ last_used_at: null }, { last_used_at: trusted({ $lt: before }) }]
-      await model.updateOne({ _id: id, $or: stale }, { $set: { last_used_at: at } })
-    },
+  }
+}
+
+/** Keys whose last note is remembered; beyond that the oldest note is made once more. */
+const MOST_TOUCHED = 10_000
+
+/** Notes the use of a key, at most once a minute for each process, and never failing the request. */
+function createTouch(model: KeyModel): (id: string, at: Date) => Promise<void> {
+  const noted = new Map<string, number>()
+  return async (id, at) => {
+    const last = noted.get(id)
+    if (last !== undefined && at.getTime() - last < TOUCH_GAP_MS) return
+    noted.delete(id)
+    noted.set(id, at.getTime())
+    const [oldest] = noted.keys()
+    if (noted.size > MOST_TOUCHED && oldest !== undefined) noted.delete(oldest)
+    const before = new Date(at.getTime() - TOUCH_GAP_MS)
+    const stale = [{ last_used_at: null }, { last_used_at: trusted({ $lt: before }) }]
+    await model.updateOne({ _id: id, $or: stale }, { $set: { last_used_at: at } }).catch((error: unknown) => {
+      noted.delete(id)
+      throw error
+    })
   }
 }
 
@@ -181,8 +209,8 @@ function fromDocument({ _id, outbox_token: _token, ...rest }: KeyDocument): ApiK
   return { id: _id, ...rest }
 }
 
-function toKey(document: KeyDocument | null): ApiKey | undefined {
-  return document === null ? undefined : fromDocument(document)
+function toKey(document: KeyDocument | null | undefined): ApiKey | undefined {
+  return document === null || document === undefined ? undefined : fromDocument(document)
 }
 
 /** `null` removes a field. */

@@ -6,10 +6,14 @@ import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 
 /**
- * Tells the relay that a write left an outbox entry, or the updater that it made cards due. Stores call it after each such
- * write, so that no verb can forget it; losing it costs only time.
+ * Tells the relay that a write left an outbox entry in the store's collection, with the document where it is at hand, or the
+ * updater that it made cards due. Stores call it after each such write, so that no verb can forget it; losing it costs only
+ * time.
  */
-export type Wake = (what?: 'cards') => void
+export type Wake = (what?: 'cards' | object) => void
+
+/** What was written: an outbox entry in that collection, or cards that are due. */
+export type Written = { outboxOf: string; document?: object } | 'cards'
 
 /** For stores without a relay of their own: a command beside the service, a test. */
 export const noWake: Wake = () => undefined
@@ -82,14 +86,17 @@ export function createOutboxSource<T extends OutboxDocument>(
   const hasOutbox = model.schema.path('outbox') !== undefined
   const fields = ['outbox_token', 'account_id', 'audit', 'outbox', ...(options.fields ?? [])]
   const projection = Object.fromEntries(fields.map((field) => [field, 1]))
+  const read = (document: T): OutboxEntry => ({ ...toEntry(document), ...options.read?.(document) })
   return {
     name: model.collection.name,
+    // Only the store of this collection hands its documents over, as they are stored.
+    read: (document) => read(document as T),
     async due(limit, after = '') {
       const waiting = { outbox_token: { $gt: after } }
       const found = await collection
         .find<T>(waiting, { projection, limit, sort: { outbox_token: 1 } })
         .toArray()
-      return found.map((document) => ({ ...toEntry(document), ...options.read?.(document) }))
+      return found.map(read)
     },
     async settle(entries) {
       const empty = { audit: [], ...(hasOutbox ? { outbox: [] } : {}) }

@@ -78,6 +78,11 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
     async find(id: string): Promise<PushDevice | undefined> {
       return (await read(model, { _id: id }))[0]
     },
+    /** Is any browser registered at all? A removed one has no `endpoint_hash`, so the index answers. */
+    async any(): Promise<boolean> {
+      const registered = { endpoint_hash: trusted({ $exists: true, $gte: '' }) }
+      return (await model.findOne(registered, { _id: 1 }).lean()) !== null
+    },
     /** Active ones of these people, oldest first. */
     async activeOf(userIds: readonly string[]): Promise<PushDevice[]> {
       if (userIds.length === 0) return []

@@ -1,5 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
-import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { createTaker } from './shared-trips.ts'
 
 interface QuotaDocument {
   /** `<account>:<YYYY-MM>` */
@@ -18,26 +19,40 @@ const quotaSchema = new Schema<QuotaDocument>(
 )
 quotaSchema.index({ month: 1 })
 
+/** Quota 0 is no limit. */
+function roomFor(times: number, quota: number): object {
+  return quota === 0 ? {} : { used: { $lte: quota - times } }
+}
+
 export type QuotaStore = ReturnType<typeof createQuotaStore>
 
+/** One more in a counter, within a quota. */
+interface Taking {
+  _id: string
+  month: string
+  quota: number
+}
+
 /**
- * Counts requests per account and calendar month, on mongoose: one conditional upsert each, exact across processes. Over the
- * quota nothing is counted. `month` is `YYYY-MM`, UTC.
+ * Counts requests per account and calendar month, exact across processes: all who wait at the same moment share one conditional
+ * upsert. Over the quota nothing is counted. `month` is `YYYY-MM`, UTC.
  */
 export function createQuotaStore(connection: StoreConnection) {
   const model = connection.model<QuotaDocument>('Quota', quotaSchema, 'quotas')
+  // A counter without room does not match, so the upsert runs into the existing `_id`.
+  const take = createTaker<Taking>(
+    connection,
+    'quotas',
+    ({ _id, quota }) => `${_id} ${quota}`,
+    (takings) => ({
+      filter: { _id: takings[0]._id, ...roomFor(takings.length, takings[0].quota) },
+      update: { $inc: { used: takings.length }, $setOnInsert: { month: takings[0].month } },
+    }),
+  )
   return {
-    /**
-     * A full counter does not match, so the upsert runs into the existing `_id`. Two first requests of a month can collide the
-     * same way; the second attempt then meets the counter the other one made.
-     * @returns false when `quota` is used up. `quota` 0 = no limit.
-     */
-    async take(accountId: string, month: string, quota: number): Promise<boolean> {
-      const room = quota === 0 ? {} : { used: mongoose.trusted({ $lt: quota }) }
-      const count = { $inc: { used: 1 }, $setOnInsert: { month } }
-      const take = () => model.updateOne({ _id: `${accountId}:${month}`, ...room }, count, { upsert: true })
-      return (await unlessTaken(take)) || unlessTaken(take)
-    },
+    /** @returns false when `quota` is used up. `quota` 0 = no limit. */
+    take: (accountId: string, month: string, quota: number): Promise<boolean> =>
+      take({ _id: `${accountId}:${month}`, month, quota }),
     /** Gives one back when the request was not made after all. */
     async giveBack(accountId: string, month: string): Promise<void> {
       const taken = { _id: `${accountId}:${month}`, used: mongoose.trusted({ $gt: 0 }) }

@@ -2,7 +2,7 @@ import mongoose from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
-import { type StoreConnection, unlessTaken } from './connect.ts'
+import type { StoreConnection } from './connect.ts'
 import {
   afterPosition,
   beforePosition,
@@ -15,6 +15,7 @@ import {
 } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
+import { createInserter, createLookup } from './shared-trips.ts'
 
 const { trusted } = mongoose
 
@@ -49,13 +50,27 @@ interface PlaceHolder {
 /** Requests on mongoose. Every method is one single-document operation, or a plain read. */
 export function createRequestStore(connection: StoreConnection, wake: Wake = noWake) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
-  return { ...reads(model), ...attentionReads(model), ...dueReads(model), ...writes(model, wake) }
+  const lookup = createLookup<RequestDocument>(connection, 'requests')
+  const insert = createInserter<RequestDocument>(connection, 'requests')
+  return {
+    ...reads(model, lookup),
+    ...attentionReads(model),
+    ...dueReads(model),
+    ...writes(model, wake),
+    /** @returns false when the id exists already. */
+    async insert(request: ApprovalRequest): Promise<boolean> {
+      const document = toDocument(request)
+      const inserted = await insert(document)
+      if (inserted) wake(document)
+      return inserted
+    },
+  }
 }
 
-function reads(model: RequestModel) {
+function reads(model: RequestModel, lookup: (id: string) => Promise<RequestDocument | undefined>) {
   return {
     async find(id: string): Promise<ApprovalRequest | undefined> {
-      return toRequest(await model.findById(id).lean<RequestDocument>())
+      return toRequest(await lookup(id))
     },
     /** The request that was decided under this id (`dec_…`). */
     async findByDecision(decisionId: string): Promise<ApprovalRequest | undefined> {
@@ -210,17 +225,11 @@ function writes(model: RequestModel, wake: Wake) {
     change: mongoose.UpdateQuery<RequestDocument>,
   ): Promise<ApprovalRequest | undefined> => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
-    const changed = toRequest(await query.lean<RequestDocument>())
-    if (changed !== undefined) wake()
-    return changed
+    const changed = await query.lean<RequestDocument>()
+    if (changed !== null) wake(changed)
+    return toRequest(changed)
   }
   return {
-    /** @returns false when the id exists already. */
-    async insert(request: ApprovalRequest): Promise<boolean> {
-      const inserted = await unlessTaken(() => model.create(toDocument(request)))
-      if (inserted) wake()
-      return inserted
-    },
     /**
      * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the
      * database's clock, unexpired.
@@ -300,6 +309,6 @@ export function fromDocument(document: RequestDocument): ApprovalRequest {
   return { id: _id, ...rest }
 }
 
-function toRequest(document: RequestDocument | null): ApprovalRequest | undefined {
-  return document === null ? undefined : fromDocument(document)
+function toRequest(document: RequestDocument | null | undefined): ApprovalRequest | undefined {
+  return document === null || document === undefined ? undefined : fromDocument(document)
 }

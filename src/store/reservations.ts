@@ -1,6 +1,7 @@
 import mongoose, { Schema } from 'mongoose'
 import { MOST_PENDING } from '../domain/attention.ts'
-import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { createTaker } from './shared-trips.ts'
 
 /** A request that has reserved some of an approver's attention. */
 interface Reservation {
@@ -25,6 +26,9 @@ const reservationSchema = new Schema<ReservationDocument>(
   STRICT_SCHEMA,
 )
 
+/** A reservation to be made in the list `_id`. */
+type Taking = Reservation & { _id: string }
+
 export type ReservationStore = ReturnType<typeof createReservationStore>
 
 /**
@@ -34,20 +38,28 @@ export type ReservationStore = ReturnType<typeof createReservationStore>
 export function createReservationStore(connection: StoreConnection) {
   const model = connection.model<ReservationDocument>('Reservation', reservationSchema, 'reservations')
   const nameOf = (accountId: string, userId: string) => `${accountId}:${userId}`
+  // A list without room does not match, nor does one with such a request: the upsert then runs into the `_id`.
+  const take = createTaker<Taking>(
+    connection,
+    'reservations',
+    ({ _id }) => _id,
+    (takings) => ({
+      filter: {
+        _id: takings[0]._id,
+        [`held.${MOST_PENDING - takings.length}`]: { $exists: false },
+        'held.id': { $nin: takings.map(({ id }) => id) },
+      },
+      // Twice the same request is one reservation.
+      update: {
+        $push: { held: { $each: [...new Map(takings.map(({ id, at }) => [id, { id, at }])).values()] } },
+      },
+    }),
+  )
   return {
     /** Takes a reservation, in one conditional write; a request that holds one keeps it. @returns false when all are taken */
     async take(accountId: string, userId: string, requestId: string, at: Date): Promise<boolean> {
       const _id = nameOf(accountId, userId)
-      const room = {
-        _id,
-        [`held.${MOST_PENDING - 1}`]: mongoose.trusted({ $exists: false }),
-        'held.id': mongoose.trusted({ $ne: requestId }),
-      }
-      const push = { $push: { held: { id: requestId, at } } }
-      // A full list and a request that holds a reservation do not match either: the upsert then runs into the `_id`. So do two
-      // first requests at once; the second try meets the list that the other one made.
-      const take = () => model.updateOne(room, push, { upsert: true })
-      if ((await unlessTaken(take)) || (await unlessTaken(take))) return true
+      if (await take({ _id, id: requestId, at })) return true
       return (await model.countDocuments({ _id, 'held.id': requestId })) > 0
     },
     async held(accountId: string, userId: string): Promise<Reservation[]> {

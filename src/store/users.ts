@@ -6,6 +6,7 @@ import type { Delegate, Passkey, Totp, User } from '../domain/user.ts'
 import { isDuplicateKey, type StoreConnection } from './connect.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { createLookup } from './shared-trips.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
 
 const { trusted } = mongoose
@@ -47,15 +48,16 @@ export type UserStore = ReturnType<typeof createUserStore>
  */
 export function createUserStore(connection: StoreConnection, wake: Wake = noWake) {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
-  return { ...reads(users), ...writes(users, wake), ...factorUses(users, wake) }
+  const lookup = createLookup<UserDocument>(connection, 'users')
+  return { ...reads(users, lookup), ...writes(users, wake), ...factorUses(users, wake) }
 }
 
-function reads(users: Users) {
+function reads(users: Users, lookup: (id: string) => Promise<UserDocument | undefined>) {
   const findOne = async (filter: mongoose.QueryFilter<UserDocument>): Promise<User | undefined> =>
     toUser(await users.findOne(filter).lean<UserDocument>())
   return {
     async find(id: string): Promise<User | undefined> {
-      return toUser(await users.findById(id).lean<UserDocument>())
+      return toUser(await lookup(id))
     },
     /** The address must be normalised (`normaliseEmail`). */
     findByEmail: (email: string) => findOne({ email }),
@@ -65,7 +67,8 @@ function reads(users: Users) {
     /** Who linked this identity? By `identityKey`. */
     findByIdentity: (key: string) => findOne({ 'chat.key': String(key) }),
     async findMany(ids: readonly string[]): Promise<User[]> {
-      return (await users.find({ _id: trusted({ $in: [...ids] }) }).lean<UserDocument[]>()).map(fromDocument)
+      const found = await Promise.all([...new Set(ids)].map(lookup))
+      return found.flatMap((document) => (document === undefined ? [] : [fromDocument(document)]))
     },
     /** Those for whom this person stands in at `now`. */
     async principalsOf(userId: string, now: Date): Promise<User[]> {
@@ -241,8 +244,8 @@ function fromDocument({ _id, outbox_token: _token, chat = [], ...rest }: UserDoc
   return { id: _id, ...rest, chat: chat.map(({ key: _key, ...identity }) => identity) }
 }
 
-function toUser(document: UserDocument | null): User | undefined {
-  return document === null ? undefined : fromDocument(document)
+function toUser(document: UserDocument | null | undefined): User | undefined {
+  return document === null || document === undefined ? undefined : fromDocument(document)
 }
 
 /** The failure after which codes are locked (again), and the one after which they are disabled (T26; NIST allows 100). */

@@ -109,7 +109,7 @@ it('T80: however many approvers vote at once, the quorum makes one event and one
     ids.push(id)
   }
   const { db } = service.composition.connection
-  await untilSettled(db ?? expect.unreachable(), 30_000)
+  await untilSettled(db ?? expect.unreachable(), 60_000)
   const told = receiver.received.map(({ body }) => JSON.parse(body.toString('utf8')).request_id)
   expect(told.sort()).toEqual(ids.sort())
   expect(byIdentity(receiver.received).size).toBe(ids.length)
@@ -124,7 +124,7 @@ const DEATHS = [
 it(`T81: killed ${DEATHS.map(([when]) => when).join(', ')}, the one process delivers after its restart under the id that the decision wrote`, async () => {
   const { receiver, fleet, program, database } = await useOneProcess()
   receiver.trust('/callback', program.secret)
-  await untilSettled(database, 20_000)
+  await untilSettled(database, 60_000)
   for (const [index, [when, command, collection, side]] of DEATHS.entries()) {
     const killed = fleet.slots[0].killAt({ command, collection, side })
     const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }

@@ -194,7 +194,7 @@ it('has a card edited again when it is in doubt, until an edit was accepted', as
 
 it('wakes the updater at once for a card in doubt, and for cards made due again by a link', async () => {
   await posted()
-  const woken: (string | undefined)[] = []
+  const woken: unknown[] = []
   service.composition.onOutbox((what) => woken.push(what))
   await store().doubt('crd_1', at(50))
   expect(woken).toEqual(['cards'])

@@ -27,10 +27,13 @@ export async function appendToTrail(deps: AppendDeps, entries: readonly AuditEnt
 async function appendBatch(deps: AppendDeps, batch: readonly AuditEntry[]): Promise<void> {
   let left = [...new Map(batch.map((entry) => [entry.eid, entry])).values()]
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
-    if (attempt > 0) await pause(backOff(deps, attempt))
-    const known = await deps.trail.known(left.map(({ eid }) => eid))
-    left = left.filter(({ eid }) => !known.has(eid))
-    if (left.length === 0) return
+    // An entry that the trail has refuses the insert, so which it has is asked only then.
+    if (attempt > 0) {
+      await pause(backOff(deps, attempt))
+      const known = await deps.trail.known(left.map(({ eid }) => eid))
+      left = left.filter(({ eid }) => !known.has(eid))
+      if (left.length === 0) return
+    }
     if (await deps.trail.insert(linkAll(deps, (await deps.trail.head()) ?? GENESIS, left))) return
   }
   throw new Error('the audit trail takes no record; run: countersign audit check')

@@ -28,8 +28,11 @@ export interface Senders {
 
 /** Carries outbox entries on: events to webhooks, callbacks to their delivery, news to cards and browsers, audit to the trail. */
 export interface Relay {
-  /** Something was written: look soon. Never throws, never waits. */
-  wake(): void
+  /**
+   * Something was written: look soon, into that collection alone if it is named, at that document alone if it is given as it
+   * was stored. Never throws, never waits.
+   */
+  wake(collection?: string, document?: object): void
   /** Carries on what is due, in every collection. Resolves when nothing was left. @throws what the store throws */
   run(): Promise<void>
 }
@@ -42,31 +45,73 @@ export interface Relay {
  * trail takes nothing, entries wait but deliveries are made.
  */
 export function createRelay(deps: RelayDeps, senders: Senders): Relay {
-  const run = coalesce(async () => {
+  const wanted = createWanted(deps.outbox)
+  const look = coalesce(async () => {
     const failures: unknown[] = []
-    for (const source of deps.outbox) {
-      await relaySource(deps, source, senders).catch((error: unknown) => failures.push(error))
+    for (const { source, given } of wanted.take()) {
+      await relaySource(deps, source, senders, given).catch((error: unknown) => failures.push(error))
     }
     if (failures.length > 0) throw failures[0]
   })
   const trouble = warnSeldom(deps.log, 'carrying events on failed; the sweep tries again')
+  const run = (): Promise<void> => {
+    for (const source of deps.outbox) wanted.all(source)
+    return look()
+  }
   return {
     run,
-    wake: () => void run().then(trouble.worked, trouble.failed),
+    wake(collection, document) {
+      const source = deps.outbox.find(({ name }) => name === collection)
+      if (source !== undefined) wanted.add(source, document)
+      const looking = source === undefined ? run() : look()
+      looking.then(trouble.worked, trouble.failed)
+    },
+  }
+}
+
+/** What to look at next: of a collection the entries that were handed over, or all that is due. */
+function createWanted(sources: readonly OutboxSource[]) {
+  const entries = new Map<OutboxSource, Map<string, OutboxEntry> | 'all'>()
+  const all = (source: OutboxSource): void => void entries.set(source, 'all')
+  return {
+    all,
+    add(source: OutboxSource, document: object | undefined): void {
+      const known = entries.get(source) ?? new Map<string, OutboxEntry>()
+      const entry = document && source.read(document)
+      if (entry?.token === '') return
+      // Two writes of one document may be told in another order than they were made.
+      if (entry === undefined || known === 'all' || known.size >= BATCH || known.has(entry.id)) all(source)
+      else entries.set(source, known.set(entry.id, entry))
+    },
+    /** In the order of the sources. @returns without `given` where all that is due is wanted */
+    take(): { source: OutboxSource; given?: OutboxEntry[] }[] {
+      const taken = sources.flatMap((source) => {
+        const known = entries.get(source)
+        if (known === undefined) return []
+        return known === 'all' ? [{ source }] : [{ source, given: [...known.values()] }]
+      })
+      entries.clear()
+      return taken
+    },
   }
 }
 
 /** Walks through all that is due, page by page, even when a page fails. @throws what kept the trail from growing */
-async function relaySource(deps: RelayDeps, source: OutboxSource, senders: Senders): Promise<void> {
+async function relaySource(
+  deps: RelayDeps,
+  source: OutboxSource,
+  senders: Senders,
+  given?: readonly OutboxEntry[],
+): Promise<void> {
   const failures: unknown[] = []
   for (let after = ''; ; ) {
-    const entries = await source.due(BATCH, after)
+    const entries = given ?? (await source.due(BATCH, after))
     const sound = await handOver(deps, source, entries, senders)
     if (failures.length === 0) {
       await record(deps, source, sound).catch((error: unknown) => failures.push(error))
     }
     const last = entries.at(-1)
-    if (last === undefined || entries.length < BATCH) break
+    if (given !== undefined || last === undefined || entries.length < BATCH) break
     after = last.token
   }
   if (failures.length > 0) throw failures[0]

@@ -40,6 +40,7 @@ const DAY_MS = 86_400_000
  * @returns whether there may be something to send
  */
 export async function followPushes(deps: FollowDeps, entries: readonly PushEntry[]): Promise<boolean> {
+  if (!entries.some(mayPush) || !(await deps.pushDevices.any())) return false
   const news = [
     ...(await newsOfRequests(deps, entries)),
     ...(await newsOfConsents(deps, entries)),
@@ -73,6 +74,15 @@ async function newsOfRequests(deps: FollowDeps, entries: readonly PushEntry[]): 
     }),
   )
   return news.flat()
+}
+
+/** Does the entry tell of anything that pushes tell of? */
+function mayPush({ events, audit }: PushEntry): boolean {
+  return (
+    events.some(({ type }) => KINDS[type] !== undefined) ||
+    audit.some(({ type }) => type === 'bootstrap.requested') ||
+    noticesIn(audit).length > 0
+  )
 }
 
 const KINDS: Partial<Record<string, 'request' | 'reminder'>> = {

@@ -1,0 +1,156 @@
+import { mongo } from 'mongoose'
+import type { StoreConnection } from './connect.ts'
+
+/** Asks in one command. */
+const MOST = 128
+
+interface Waiting<Ask, Answer> {
+  ask: Ask
+  resolve: (answer: Answer) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * Lets asks that wait at the same moment share one command. Nothing is kept: a command is always sent after it was asked for,
+ * so it sees whatever was acknowledged before. While one is under way further asks wait for the next one, so trips grow as
+ * the store slows down and a lone ask goes at once.
+ * @param trip answers in the order of the asks; when it throws, every ask of the trip fails with that
+ */
+export function shareTrips<Ask, Answer>(
+  trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+): (ask: Ask) => Promise<Answer> {
+  const waiting: Waiting<Ask, Answer>[] = []
+  let underWay = false
+  const travel = async (): Promise<void> => {
+    while (waiting.length > 0) await answer(waiting.splice(0, MOST), trip)
+    underWay = false
+  }
+  return (ask) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ ask, resolve, reject })
+      if (underWay) return
+      underWay = true
+      // All who ask in this turn of the event loop go together.
+      setImmediate(travel)
+    })
+}
+
+async function answer<Ask, Answer>(
+  batch: readonly Waiting<Ask, Answer>[],
+  trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+): Promise<void> {
+  try {
+    const answers = await trip(batch.map(({ ask }) => ask))
+    for (const [index, { resolve, reject }] of batch.entries()) {
+      const mine = answers[index]
+      if (mine === undefined) reject(new Error('a shared trip came back without an answer'))
+      else resolve(mine)
+    }
+  } catch (error) {
+    for (const { reject } of batch) reject(error)
+  }
+}
+
+/** Documents by the value of one field, which is unique. Past mongoose: a plain read needs no model to come back as it is. */
+export function createLookup<Document extends object>(
+  connection: StoreConnection,
+  collectionName: string,
+  { field = '_id', only = {} }: { field?: string; only?: object } = {},
+): (value: string) => Promise<Document | undefined> {
+  const collection = connection.collection(collectionName)
+  const look = shareTrips(async (values: readonly string[]) => {
+    const wanted = [...new Set(values)]
+    const filter = { ...only, [field]: wanted.length === 1 ? wanted[0] : { $in: wanted } }
+    const found = await collection.find<Document>(filter, { batchSize: wanted.length + 1 }).toArray()
+    const byValue = new Map(found.map((document) => [String(Reflect.get(document, field)), document]))
+    return values.map((value) => ({ document: byValue.get(value) }))
+  })
+  // A value of another type would be an operator, or match documents without the field (T61, T62).
+  return async (value) => (await look(String(value))).document
+}
+
+/** A write that others shared: done, or refused because its unique key is taken. Any other error fails the one it concerns. */
+type Outcome = 'done' | 'taken' | Error
+
+/** Inserts. Past mongoose: what comes here was parsed where it came in. @returns false when the document's key is taken */
+export function createInserter<Document extends mongo.Document>(
+  connection: StoreConnection,
+  collectionName: string,
+): (document: Document) => Promise<boolean> {
+  const collection = connection.collection(collectionName)
+  const insert = shareTrips((documents: readonly Document[]) =>
+    outcomesOf(documents.length, () =>
+      collection.insertMany([...documents], { ordered: false, ignoreUndefined: true }),
+    ),
+  )
+  return async (document) => settled(await insert(document))
+}
+
+/** One conditional upsert. Its condition does not hold: it runs into the `_id` of the document that is there. */
+export interface Upsert {
+  filter: { _id: string } & mongo.Document
+  update: mongo.Document
+}
+
+/**
+ * Takes from counters that many callers want to take from at once: all who wait for the same counter share one conditional
+ * upsert, all counters one command. Where there is no room for all of them each gets a condition of its own, so nothing is
+ * taken over the limit or refused below it.
+ * @param counterOf which counter an ask is about
+ * @param take from that counter for all these asks, or none
+ */
+export function createTaker<Ask>(
+  connection: StoreConnection,
+  collectionName: string,
+  counterOf: (ask: Ask) => string,
+  take: (asks: readonly [Ask, ...Ask[]]) => Upsert,
+): (ask: Ask) => Promise<boolean> {
+  const collection = connection.collection<{ _id: string }>(collectionName)
+  const upsert = async (groups: readonly (readonly [Ask, ...Ask[]])[]): Promise<Ask[]> => {
+    const operations = groups.map((asks) => ({ updateOne: { ...take(asks), upsert: true } }))
+    const outcomes = await outcomesOf(groups.length, () =>
+      collection.bulkWrite(operations, { ordered: false }),
+    )
+    return groups.filter((_, index) => !settled(outcomes[index])).flat()
+  }
+  return shareTrips(async (asks) => {
+    let refused = await upsert(groupsOf(asks, counterOf))
+    // Once more: a counter that is made by two at once refuses one of them.
+    for (let attempt = 0; attempt < 2 && refused.length > 0; attempt += 1)
+      refused = await upsert(refused.map((ask) => [ask]))
+    const without = new Set(refused)
+    return asks.map((ask) => !without.has(ask))
+  })
+}
+
+function groupsOf<Ask>(asks: readonly Ask[], counterOf: (ask: Ask) => string): [Ask, ...Ask[]][] {
+  const groups = new Map<string, [Ask, ...Ask[]]>()
+  for (const ask of asks) {
+    const group = groups.get(counterOf(ask))
+    if (group === undefined) groups.set(counterOf(ask), [ask])
+    else group.push(ask)
+  }
+  return [...groups.values()]
+}
+
+function settled(outcome: Outcome | undefined): boolean {
+  if (outcome instanceof Error) throw outcome
+  return outcome === 'done'
+}
+
+/** What an unordered bulk write came to, one by one. @throws what concerns all of it */
+async function outcomesOf(count: number, write: () => Promise<unknown>): Promise<Outcome[]> {
+  const outcomes: Outcome[] = Array.from({ length: count }, () => 'done')
+  try {
+    await write()
+  } catch (error) {
+    if (!(error instanceof mongo.MongoBulkWriteError)) throw error
+    if (error.result.getWriteConcernError() !== undefined) throw error
+    for (const { index, code, errmsg } of [error.writeErrors].flat())
+      outcomes[index] = code === DUPLICATE_KEY ? 'taken' : Object.assign(new Error(errmsg), { code })
+  }
+  return outcomes
+}
+
+/** MongoDB's code of a second document with the same unique key. */
+const DUPLICATE_KEY = 11000
