@@ -16,7 +16,7 @@ interface Waiting<Ask, Answer> {
  * the store slows down and a lone ask goes at once.
  * @param trip answers in the order of the asks; when it throws, every ask of the trip fails with that
  */
-export function shareTrips<Ask, Answer>(
+function shareTrips<Ask, Answer>(
   trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = []

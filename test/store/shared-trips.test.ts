@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest'
+import { createRelay } from '../../src/flow/delivery/relay.ts'
+import { revokeApiKey } from '../../src/flow/manage-api-keys.ts'
+import { createQuotaStore } from '../../src/store/quotas.ts'
+import { newCaller, stored } from '../support/caller.ts'
+import { type TestService, useService } from '../support/service.ts'
+import { commandsOf, toldDatabase } from '../support/store-commands.ts'
+
+/** A service whose writes are carried on at once, and by nothing else: no sweep asks the store anything meanwhile. */
+async function useRelayedService(): Promise<TestService> {
+  const service = await useService({ env: { MONGODB_URI: toldDatabase() }, work: false })
+  const { deps, onOutbox } = service.composition
+  const nothing = (): void => undefined
+  const relay = createRelay(deps, { deliveries: nothing, cards: nothing, pushes: nothing })
+  onOutbox((written) => {
+    if (written !== 'cards') relay.wake(written.outboxOf, written.document)
+  })
+  return service
+}
+
+/** Every outbox of a request was carried on. */
+const untilCarriedOn = (service: TestService): Promise<void> =>
+  expect.poll(() => stored(service, 'requests').countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
+
+/** Without those by which the test looks, and the rate limit, which a process with a store of its own counts in memory. */
+const ofTheService = (commands: readonly string[]): string[] =>
+  commands.filter((command) => !command.startsWith('aggregate') && !command.endsWith(' rate_limits'))
+
+it('a live create and all that follows it is eleven store commands', async () => {
+  const service = await useRelayedService()
+  const caller = await newCaller(service)
+  const create = async (): Promise<void> => {
+    await caller.createdId()
+    await untilCarriedOn(service)
+  }
+  // Notes the use of the key, which the next minute's calls do not.
+  await create()
+  expect(ofTheService(await commandsOf(service, create))).toEqual([
+    'find api_keys',
+    'find accounts',
+    'find users',
+    'update reservations',
+    'update quotas',
+    'insert requests',
+    'find webhooks',
+    'find push_devices',
+    'find audit_log',
+    'insert audit_log',
+    'update requests',
+  ])
+})
+
+it('64 creates at once share their commands', async () => {
+  const service = await useRelayedService()
+  const caller = await newCaller(service)
+  await caller.createdId()
+  const { deps } = service.composition
+  const account = caller.user.account_id
+  const commands = await commandsOf(service, () =>
+    Promise.all(
+      Array.from({ length: 64 }, () =>
+        Promise.all([deps.accounts.find(account), deps.quotas.take(account, '2026-11', 0)]),
+      ),
+    ),
+  )
+  // Which of the 64 were asked before the first command went is all that may differ.
+  expect(ofTheService(commands).length).toBeLessThanOrEqual(4)
+  expect(await deps.quotas.used(account, '2026-11')).toBeGreaterThanOrEqual(64)
+})
+
+it('T54: in a burst, no request that comes after a revocation was acknowledged gets in', async () => {
+  const service = await useService()
+  const caller = await newCaller(service)
+  const id = await caller.createdId()
+  let revoked = false
+  const late: number[] = []
+  const client = async (): Promise<void> => {
+    for (let more = 3; more > 0; ) {
+      const after = revoked
+      const { status } = await caller.read(id)
+      if (!after) continue
+      late.push(status)
+      more -= 1
+    }
+  }
+  const clients = Array.from({ length: 24 }, client)
+  await revokeApiKey(service.composition.deps, caller.keyId, undefined, { kind: 'cli' })
+  revoked = true
+  await Promise.all(clients)
+  expect(late.filter((status) => status !== 401)).toEqual([])
+  expect(late).toHaveLength(72)
+})
+
+it('a quota that many take from at once, in two processes, is used up exactly', async () => {
+  const { composition } = await useService()
+  // Each gathers its own callers, as two processes do.
+  const quotas = [composition.deps.quotas, createQuotaStore(composition.connection)] as const
+  const takes = Array.from({ length: 90 }, (_, n) => quotas[n % 2 === 0 ? 0 : 1].take('acc_1', '2026-11', 61))
+  const taken = await Promise.all(takes)
+  expect(taken.filter(Boolean)).toHaveLength(61)
+  expect(await quotas[0].used('acc_1', '2026-11')).toBe(61)
+})
+
+it('of two requests under one id, one is made and the other is told so, whoever else is on the way', async () => {
+  const service = await useService()
+  const caller = await newCaller(service)
+  const { requests } = service.composition.deps
+  const made = await requests.find(await caller.createdId())
+  if (made === undefined) return expect.unreachable()
+  const others = Array.from({ length: 20 }, (_, n) => ({ ...made, id: `${made.id.slice(0, -2)}${n + 10}` }))
+  const inserted = await Promise.all([made, ...others, others[0] ?? made].map((one) => requests.insert(one)))
+  expect(inserted).toEqual([false, ...others.map(() => true), false])
+  expect(await requests.find(others[7]?.id ?? '')).toEqual(others[7])
+})
