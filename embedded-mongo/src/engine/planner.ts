@@ -30,6 +30,8 @@ export interface Plan {
 
 type IndexPlan = Plan & { index: CollectionIndex; pinned: number }
 
+/** So many entries are read as fast as other plans are counted. */
+const HANDFUL = 16
 /** Entries worth counting before any plan is tried, and at most. */
 const FEW = 256
 const MANY = 20_000
@@ -50,6 +52,8 @@ export function choosePlan(collection: Collection, question: Question): Plan {
       return plan ?? scan(question)
     if (plan !== undefined) plans.push(plan)
   }
+  // What pins most fields is most likely to be the one.
+  plans.sort((left, right) => right.pinned - left.pinned)
   return plans.length > 1 ? cheapest(collection, plans, question) : (plans[0] ?? scan(question))
 }
 
@@ -107,7 +111,12 @@ function planOf(
 
 /** Counts no further than it takes to tell the plans apart. */
 function cheapest(collection: Collection, plans: readonly IndexPlan[], question: Question): Plan {
-  const roughly = plans.map((plan) => countOf(collection, plan, FEW))
+  const roughly: number[] = []
+  for (const plan of plans) {
+    const count = countOf(collection, plan, FEW)
+    if (count <= HANDFUL) return plan
+    roughly.push(count)
+  }
   const unclear = Math.min(...roughly) >= FEW
   const counts = plans.map((plan, position) => {
     const rough = roughly[position] ?? 0

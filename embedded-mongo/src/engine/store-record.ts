@@ -10,6 +10,9 @@ export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 /** BSON bytes of the records that are kept. Decoded a document takes about four times that. */
 const KEPT_BYTES = 8 * 1024 * 1024
 
+/** A record that is looked at for the third time is worth decoding whole. */
+const OFTEN = 3
+
 /**
  * One version of a stored document: BSON, decoded when looked at. It never changes; a write makes another
  * record, so a reader that was interrupted never holds half of two versions.
@@ -21,6 +24,7 @@ export class StoreRecord {
   /** The index that was last found to agree with it. */
   soundFor: CollectionIndex | undefined
   #document: BsonDocument | undefined
+  #looks = 0
 
   constructor(number: number, body: Uint8Array, document?: BsonDocument) {
     this.number = number
@@ -35,7 +39,9 @@ export class StoreRecord {
 
   /** The document, or at least these top-level fields of it: all, if none are named. */
   fields(names: ReadonlySet<string> | undefined): BsonDocument {
-    return this.#document ?? (names === undefined ? this.document : decodeFields(this.body, names))
+    this.#looks += 1
+    if (names === undefined || this.#looks >= OFTEN) return this.document
+    return this.#document ?? decodeFields(this.body, names)
   }
 }
 

@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type EmbeddedStore, type PlanReport, startEmbeddedStore } from 'embedded-mongo'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { EVENT_TYPES } from '../../src/domain/event.ts'
+import { REQUEST_STATUSES } from '../../src/domain/request.ts'
+import { expectStatus } from '../support/enrolled.ts'
+import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+/** Read whole on purpose, or small by nature; the others are to get an index. */
+const SCANNED: ReadonlySet<string> = new Set([
+  // A few keys, all of which are published.
+  'find signing_keys {}',
+  'find accounts {owner_id, members.user_id}',
+  'find push_devices {user_id, state}',
+  // Clean-up, once an hour.
+  'delete sessions {ended_at, outbox_token}',
+  'delete push_devices {state, outbox_token}',
+  'find bootstraps {status, expires_at, outbox_token}',
+])
+
+const reports: PlanReport[] = []
+let dataDir: string
+let store: EmbeddedStore
+let service: TestService
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'plans-'))
+  store = await startEmbeddedStore({ dataDir, onPlan: (report) => reports.push(report) })
+  service = await startService({ env: { MONGODB_URI: store.uri.replace('/?', '/plans?') }, work: true })
+})
+afterAll(async () => {
+  await service.close()
+  await store.close()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+function scans(): string[] {
+  const found = reports.filter(({ index }) => index === undefined)
+  const names = found.map(({ command, namespace, fields }) => {
+    return `${command} ${namespace.slice(namespace.indexOf('.') + 1)} {${fields.join(', ')}}`
+  })
+  return [...new Set(names)].sort()
+}
+
+it('finds by an index whatever it looks for, on every path of the service', async () => {
+  const setting = await setUpOwner(service)
+  const { owner, key } = setting
+  const get = async (path: string) => expectStatus(await owner.browser.get(`/api/v1${path}`), 200)
+  const url = 'https://example.com/hook'
+  expectStatus(
+    await owner.browser.post('/api/v1/account/webhooks', { url, events: EVENT_TYPES.slice(0, 1) }),
+    201,
+  )
+  const ids: string[] = []
+  for (let n = 0; n < 6; n += 1) ids.push(await ask(setting, { requires_individual_decision: n === 0 }))
+  const [approved = '', rejected = '', cancelled = '', waiting = ''] = ids
+  expectStatus(await decideByPasskey(setting, approved, 'approved'), 200)
+  expectStatus(await decideByPasskey(setting, rejected, 'rejected'), 200)
+  for (const path of [`/${cancelled}/cancel`, `/${approved}/consume`, `/${waiting}/remind`]) {
+    expect((await callWithKey(service, key, path, {})).status).toBe(200)
+  }
+  for (const path of [
+    '',
+    ...REQUEST_STATUSES.map((status) => `?status=${status}`),
+    `/${approved}`,
+    `/${approved}/verify`,
+  ]) {
+    expect((await callWithKey(service, key, path)).status).toBe(200)
+  }
+  const lists = [
+    '/account/requests',
+    ...REQUEST_STATUSES.map((status) => `/account/requests?status=${status}`),
+  ]
+  const account = [
+    '',
+    '/members',
+    '/policy',
+    '/api-keys',
+    '/webhooks',
+    '/audit',
+    '/dead-letters',
+    '/chat-apps',
+    '/channels',
+  ]
+  const me = ['/pending', '/factors', '/sessions', '/chat', '/push', '/delegate/candidates']
+  for (const path of lists) await get(path)
+  for (const path of account) await get(`/account${path}`)
+  for (const path of me) await get(`/me${path}`)
+  for (const path of ['review', 'deliveries']) await get(`/approvals/${approved}/${path}`)
+  expect(reports.filter(({ index }) => index !== undefined).length).toBeGreaterThan(100)
+  expect(scans().filter((scan) => !SCANNED.has(scan))).toEqual([])
+})
