@@ -129,7 +129,7 @@ async function assemble(
   const clock = await createStoreClock(connection, log, localTime)
   const keyStore = createSigningKeyStore(connection, wakeFor('signing_keys'))
   const keys = createKeyKeeper({ store: keyStore, vault, clock, random, log })
-  const asking = requestStores(connection, wakeFor)
+  const asking = requestStores(connection, clock, wakeFor)
   const people = peopleStores(connection, clock, wakeFor)
   const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
   listeners.push(signals.wake)
@@ -220,11 +220,11 @@ async function flushVerifications({
   await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
 }
 
-function requestStores(connection: StoreConnection, wakeFor: WakeFor) {
+function requestStores(connection: StoreConnection, clock: Clock, wakeFor: WakeFor) {
   return {
-    requests: createRequestStore(connection, wakeFor('requests')),
+    requests: createRequestStore(connection, wakeFor('requests'), clock),
     apiKeys: createApiKeyStore(connection, wakeFor('api_keys')),
-    history: createRequestHistory(connection),
+    history: createRequestHistory(connection, clock),
     quotas: createQuotaStore(connection),
     reservations: createReservationStore(connection),
     idempotency: createIdempotencyStore(connection),

@@ -3,6 +3,8 @@ import type { StoreConnection } from './connect.ts'
 
 /** A clock that can be stopped. */
 export interface StoreClock extends Clock {
+  /** Asks the database for its time; never throws. */
+  refresh(): Promise<void>
   stop(): void
 }
 
@@ -10,6 +12,15 @@ const REFRESH_MS = 30_000
 
 /** Above this the operator gets a warning: receipts stay right, but the machine's own logs will not (T75). */
 const SKEW_WARNING_MS = 2_000
+
+/**
+ * A sample is off by half of its round trip at most. One that took longer than this, and than twice the quickest so far, tells
+ * that the store stood still meanwhile, and nothing about its clock: it is not used.
+ */
+const SLOW_MS = 150
+
+/** Samples in a row that may be too slow before one is used all the same: the store may be far away by now. */
+const MOST_SLOW = 10
 
 /**
  * Follows the database's clock: the offset is read from `hello.localTime` at start and every 30 s, halving the round trip.
@@ -20,29 +31,47 @@ export async function createStoreClock(
   log: Log,
   local: () => number = Date.now,
 ): Promise<StoreClock> {
-  let offset = (await readHello(connection, local)).skewMs
+  const first = await quickestHello(connection, local)
+  let offset = first.skewMs
+  let quickest = first.tookMs
+  let slow = 0
   warn(log, offset)
   const refresh = async (): Promise<void> => {
     try {
-      offset = (await readHello(connection, local)).skewMs
+      const { skewMs, tookMs } = await readHello(connection, local)
+      slow = tookMs > Math.max(SLOW_MS, 2 * quickest) ? slow + 1 : 0
+      if (slow > 0 && slow < MOST_SLOW) return
+      quickest = slow === 0 ? Math.min(quickest, tookMs) : tookMs
+      slow = 0
+      offset = skewMs
       warn(log, offset)
     } catch (error) {
       log.warn({ error }, 'the store did not tell its time')
     }
   }
   const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
-  return { now: () => new Date(local() + offset), stop: () => clearInterval(timer) }
+  return { now: () => new Date(local() + offset), refresh, stop: () => clearInterval(timer) }
+}
+
+/** Asks again while an answer was slow: at the start there is no other to compare it with. */
+async function quickestHello(connection: StoreConnection, local: () => number) {
+  let quickest = await readHello(connection, local)
+  for (let more = 2; more > 0 && quickest.tookMs > SLOW_MS; more -= 1) {
+    const next = await readHello(connection, local)
+    if (next.tookMs < quickest.tookMs) quickest = next
+  }
+  return quickest
 }
 
 /**
  * Asks the store who it is.
- * @returns milliseconds its clock is ahead of `local`, half the round trip taken off, and MongoDB's replica set name
+ * @returns milliseconds its clock is ahead of `local`, half the round trip taken off; the round trip; MongoDB's replica set name
  * @throws when it does not answer, or tells no time
  */
 export async function readHello(
   connection: StoreConnection,
   local: () => number = Date.now,
-): Promise<{ skewMs: number; replicaSet: string | undefined }> {
+): Promise<{ skewMs: number; tookMs: number; replicaSet: string | undefined }> {
   const sent = local()
   const hello = await connection.db?.admin().command({ hello: 1 })
   const received = local()
@@ -51,6 +80,7 @@ export async function readHello(
   const name: unknown = hello?.setName
   return {
     skewMs: Math.round(there.getTime() - (sent + received) / 2),
+    tookMs: received - sent,
     replicaSet: typeof name === 'string' ? name : undefined,
   }
 }

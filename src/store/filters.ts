@@ -23,6 +23,18 @@ export interface ListPosition {
 export const NEWEST_FIRST = { created_at: -1, _id: -1 } as const
 export const OLDEST_FIRST = { created_at: 1, _id: 1 } as const
 
+/** What several reads of at most `limit` rows found, as one list that is sorted `NEWEST_FIRST`; no row twice. */
+export function mergeNewest<Row extends ListPosition>(reads: readonly Row[][], limit: number): Row[] {
+  const all = new Map(reads.flat().map((row) => [row.id, row]))
+  return [...all.values()].sort(newestFirst).slice(0, limit)
+}
+
+function newestFirst(a: ListPosition, b: ListPosition): number {
+  const later = b.created_at.getTime() - a.created_at.getTime()
+  if (later !== 0) return later
+  return a.id < b.id ? 1 : -1
+}
+
 /** Only what stands after this position in a list that is sorted `NEWEST_FIRST`. */
 export function beforePosition(before: ListPosition | undefined) {
   if (before === undefined) return {}

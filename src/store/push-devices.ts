@@ -41,6 +41,7 @@ deviceSchema.index(
   { user_id: 1, slot: 1 },
   { unique: true, partialFilterExpression: { slot: { $exists: true } } },
 )
+deviceSchema.index({ state: 1 }, { partialFilterExpression: { state: 'removed' }, name: 'removed' })
 addOutbox(deviceSchema)
 
 export type PushDeviceStore = ReturnType<typeof createPushDeviceStore>

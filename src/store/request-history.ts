@@ -1,8 +1,9 @@
 import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
+import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
-import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
+import { beforePosition, type ListPosition, mergeNewest, NEWEST_FIRST } from './filters.ts'
 import type { RequestDocument } from './request-schema.ts'
-import { fromDocument, inStatus } from './requests.ts'
+import { fromDocument, partsOfStatus } from './requests.ts'
 
 /** Which requests of one account. */
 export interface HistoryFilter {
@@ -42,18 +43,20 @@ type Filter = Record<string, unknown>
 export type RequestHistory = ReturnType<typeof createRequestHistory>
 
 /** The requests of an account as people look back on them; each read is answered in the order of an index. */
-export function createRequestHistory(connection: StoreConnection) {
+export function createRequestHistory(connection: StoreConnection, clock: Pick<Clock, 'now'>) {
   const collection = connection.collection<RequestDocument>('requests')
   const find = async <Row extends ListPosition>(
     query: HistoryPage,
     read: (filter: Filter, limit: number) => Promise<Row[]>,
   ): Promise<Row[]> => {
-    const { person_id, limit } = query
-    const filter = filterOf(query)
-    if (person_id === undefined) return read(filter, limit)
-    const found = await Promise.all(PARTS.map((part) => read({ [part]: person_id, ...filter }, limit)))
-    const all = new Map(found.flat().map((row) => [row.id, row]))
-    return [...all.values()].sort(newestFirst).slice(0, limit)
+    const { person_id, limit, status } = query
+    const parts: Filter[] = person_id === undefined ? [{}] : PARTS.map((part) => ({ [part]: person_id }))
+    const reads: Row[][] = []
+    for (const inStatus of partsOfStatus(status, clock.now())) {
+      const filter = { ...filterOf(query), ...inStatus }
+      reads.push(...(await Promise.all(parts.map((part) => read({ ...part, ...filter }, limit)))))
+    }
+    return mergeNewest(reads, limit)
   }
   return {
     page: (query: HistoryPage): Promise<ApprovalRequest[]> =>
@@ -82,7 +85,7 @@ export function createRequestHistory(connection: StoreConnection) {
 }
 
 function filterOf(query: HistoryPage): Filter {
-  const { account_id, status, api_key_id, id, from, to, before } = query
+  const { account_id, api_key_id, id, from, to, before } = query
   const made = {
     ...(from === undefined ? {} : { $gte: from }),
     ...(to === undefined ? {} : { $lt: to }),
@@ -94,12 +97,6 @@ function filterOf(query: HistoryPage): Filter {
     ...(api_key_id === undefined ? {} : { api_key_id }),
     ...(id === undefined ? {} : { [id.startsWith('dec_') ? 'decision.id' : '_id']: id }),
     ...(Object.keys(made).length === 0 ? {} : { created_at: made }),
-    $and: [inStatus(status), beforePosition(before)],
+    ...beforePosition(before),
   }
-}
-
-function newestFirst(a: ListPosition, b: ListPosition): number {
-  const later = b.created_at.getTime() - a.created_at.getTime()
-  if (later !== 0) return later
-  return a.id < b.id ? 1 : -1
 }

@@ -115,6 +115,7 @@ export const requestSchema = new Schema<RequestDocument>(
 )
 
 requestSchema.index({ api_key_id: 1, created_at: -1, _id: -1 })
+requestSchema.index({ api_key_id: 1, status: 1, created_at: -1, _id: -1 })
 requestSchema.index({ status: 1, expires_at: 1 })
 requestSchema.index({ remind_at: 1 }, { partialFilterExpression: { status: 'pending' } })
 requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, created_at: 1, _id: 1 })
@@ -123,6 +124,7 @@ requestSchema.index(
   { partialFilterExpression: { status: 'rejected' }, name: 'rejected_by_key' },
 )
 requestSchema.index({ account_id: 1, created_at: -1, _id: -1 })
+requestSchema.index({ account_id: 1, status: 1, created_at: -1, _id: -1 })
 requestSchema.index({ 'requirement.approvers.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
 requestSchema.index({ 'votes.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
 // Partial: only decided requests have one.

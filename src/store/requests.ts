@@ -2,6 +2,7 @@ import mongoose from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
+import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 import {
   afterPosition,
@@ -9,6 +10,7 @@ import {
   EXPIRED,
   expiredAround,
   type ListPosition,
+  mergeNewest,
   NEWEST_FIRST,
   OLDEST_FIRST,
   UNEXPIRED,
@@ -48,12 +50,16 @@ interface PlaceHolder {
 }
 
 /** Requests on mongoose. Every method is one single-document operation, or a plain read. */
-export function createRequestStore(connection: StoreConnection, wake: Wake = noWake) {
+export function createRequestStore(
+  connection: StoreConnection,
+  wake: Wake = noWake,
+  clock: Pick<Clock, 'now'> = { now: () => new Date() },
+) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
   const lookup = createLookup<RequestDocument>(connection, 'requests')
   const insert = createInserter<RequestDocument>(connection, 'requests')
   return {
-    ...reads(model, lookup),
+    ...reads(model, lookup, clock),
     ...attentionReads(model),
     ...dueReads(model),
     ...writes(model, wake),
@@ -67,7 +73,11 @@ export function createRequestStore(connection: StoreConnection, wake: Wake = noW
   }
 }
 
-function reads(model: RequestModel, lookup: (id: string) => Promise<RequestDocument | undefined>) {
+function reads(
+  model: RequestModel,
+  lookup: (id: string) => Promise<RequestDocument | undefined>,
+  clock: Pick<Clock, 'now'>,
+) {
   return {
     async find(id: string): Promise<ApprovalRequest | undefined> {
       return toRequest(await lookup(id))
@@ -83,9 +93,13 @@ function reads(model: RequestModel, lookup: (id: string) => Promise<RequestDocum
     },
     /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
     async list({ api_key_id, status, limit, before }: ListQuery): Promise<ApprovalRequest[]> {
-      const filter = { api_key_id, $and: [inStatus(status), beforePosition(before)] }
-      const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<RequestDocument[]>()
-      return found.map(fromDocument)
+      const reads: ApprovalRequest[][] = []
+      for (const part of partsOfStatus(status, clock.now())) {
+        const filter = { api_key_id, ...part, ...beforePosition(before) }
+        const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<RequestDocument[]>()
+        reads.push(found.map(fromDocument))
+      }
+      return mergeNewest(reads, limit)
     },
     /**
      * What waits for this person, oldest first: pending requests, unexpired by the database's clock, that name them or a
@@ -204,11 +218,16 @@ function dueReads(model: RequestModel) {
   }
 }
 
-/** By the database's clock a request that lapsed unnoticed counts as expired, as every read of it will say. */
-export function inStatus(status: RequestStatus | undefined): Filter {
-  if (status === 'pending') return { status, $expr: UNEXPIRED }
-  if (status === 'expired') return { $or: [{ status }, { status: 'pending', $expr: EXPIRED }] }
-  return status === undefined ? {} : { status }
+/**
+ * The filters that together find what has this status: by the database's clock a request that lapsed unnoticed counts as
+ * expired, as every read of it will say. One query each, since each has an index and both together have none. To be read in
+ * this order: a request that is marked meanwhile is in one of them.
+ * @param now narrows the search only
+ */
+export function partsOfStatus(status: RequestStatus | undefined, now: Date): Filter[] {
+  if (status === 'pending') return [{ status, $expr: UNEXPIRED }]
+  if (status !== 'expired') return [status === undefined ? {} : { status }]
+  return [{ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, { status }]
 }
 
 /** A reminder that is taken, with the event and the entry that tell of it. */

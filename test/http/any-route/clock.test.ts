@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createStoreClock } from '../../../src/store/clock.ts'
 import { alter, makeDue, newCaller, send, stored } from '../../support/caller.ts'
 import { useService } from '../../support/service.ts'
 
@@ -42,6 +43,26 @@ describe('T75: the clock of the machine is wrong', () => {
     expect(Math.abs(payload.ts * 1000 - Date.now())).toBeLessThan(MINUTE)
     expect(payload.ts).toBeLessThanOrEqual(payload.exp)
     expect(Math.abs(Date.parse(String(verdict.verified_at)) - Date.now())).toBeLessThan(MINUTE)
+  })
+
+  it('a store that stands still for 20 s moves the clock by nothing, until it is that slow for good', async () => {
+    const { connection } = (await useService()).composition
+    let stall = 0
+    // The time between a question and its answer.
+    const local = (): number => Date.now() - (stall > 0 ? 20_000 * stall-- : 0)
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    const clock = await createStoreClock(connection, log, local)
+    onTestFinished(() => clock.stop())
+    for (let sample = 1; sample < 10; sample += 1) {
+      stall = 1
+      await clock.refresh()
+      expect(Math.abs(clock.now().getTime() - Date.now()), `sample ${sample}`).toBeLessThan(100)
+    }
+    stall = 1
+    await clock.refresh()
+    expect(clock.now().getTime() - Date.now()).toBeGreaterThan(9_000)
+    await clock.refresh()
+    expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(100)
   })
 
   it('the store itself refuses a vote after the expiry, whatever the process believes', async () => {
