@@ -5,6 +5,8 @@ import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedSt
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { DurableFile } from '../src/engine/durable-file.ts'
+import { keepHouse } from '../src/engine/housekeeping.ts'
+import { finish } from '../src/engine/slice.ts'
 import { spawnStore } from './store-child.ts'
 import { openStore, temporaryDirectory } from './support.ts'
 
@@ -220,6 +222,24 @@ describe('a disk that fails', () => {
       code: 14031,
       codeName: 'OutOfDiskSpace',
     })
+    await store.close()
+  })
+})
+
+describe('what was dropped', () => {
+  it('leaves the file, index entries too, and the room is given back', async () => {
+    const store = await openStore(dataDir, { keep: true })
+    const { engine } = store.server
+    const items = store.db.collection('items')
+    await items.createIndex({ n: 1 })
+    await items.insertMany(Array.from({ length: 6000 }, (_, n) => ({ n, text: 'x'.repeat(1000) })))
+    const { all } = engine.file.pages()
+    await items.drop()
+    await expect.poll(() => engine.file.garbage()).toEqual([])
+    finish(keepHouse(engine, new Date()))
+    expect(engine.file.pages().all).toBeLessThan(all / 2)
+    await items.insertOne({ n: 1 })
+    expect(await items.countDocuments()).toBe(1)
     await store.close()
   })
 })

@@ -26,7 +26,8 @@ export function startHousekeeping(
   return () => clearInterval(timer)
 }
 
-function* keepHouse(engine: StoreEngine, now: Date): Steps<void> {
+/** What is done once a minute. */
+export function* keepHouse(engine: StoreEngine, now: Date): Steps<void> {
   yield* sweepExpired(engine, now)
   yield* giveBack(engine)
 }
