@@ -82,8 +82,9 @@ function reads(users: Users, lookup: (id: string) => Promise<UserDocument | unde
     async list(): Promise<User[]> {
       return (await users.find({}).sort(OLDEST_FIRST).lean<UserDocument[]>()).map(fromDocument)
     },
-    async count(): Promise<number> {
-      return users.countDocuments({})
+    /** Is there anyone? Looks at one document. */
+    async any(): Promise<boolean> {
+      return (await users.findOne({}, { _id: 1 }).lean()) !== null
     },
   }
 }

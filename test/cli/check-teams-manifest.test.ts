@@ -2,11 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type TeamsEdition, teamsManifest } from '../../adapters/teams/manifest.ts'
 import { checkTeamsManifest } from '../../src/cli/check-teams-manifest.ts'
+import { size } from '../support/size.ts'
 import { compiledManifestSchema } from '../support/teams-manifest-schema.ts'
 
 const EDITIONS: TeamsEdition[] = ['published', 'preview']
 const good = (edition: TeamsEdition) =>
   teamsManifest('https://approvals.example.com', '7f3a1c52-94d0-4e0b-8b6e-2d5c0f9a1e34', edition)
+
+/** Which of the manifest's values are changed: each third, or each. */
+const EVERY = size(3, 1)
 
 /** Steps from the root to every value inside. */
 function pathsOf(value: unknown, path: string[] = []): string[][] {
@@ -63,7 +67,7 @@ describe('the check of a Teams manifest', () => {
   it.each(EDITIONS)('agrees with a complete validator on every single mistake: %s', (edition) => {
     const valid = compiledManifestSchema(edition)
     const manifest = good(edition)
-    const paths = pathsOf(manifest).filter((path) => path.length > 0)
+    const paths = pathsOf(manifest).filter((path, at) => path.length > 0 && at % EVERY === 0)
     const disagreements: string[] = []
     let refused = 0
     for (const path of paths) {
@@ -77,7 +81,7 @@ describe('the check of a Teams manifest', () => {
       }
     }
     expect(disagreements).toEqual([])
-    expect(refused).toBeGreaterThan(250)
+    expect(refused).toBeGreaterThan(250 / EVERY)
   })
 
   it('agrees with it on several mistakes at once', () => {

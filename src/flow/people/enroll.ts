@@ -59,7 +59,7 @@ export async function openEnrollment(deps: EnrollmentDeps, token: string): Promi
   const enrollment = await deps.enrollments.find(deps.vault.hash('enrollment', token))
   if (enrollment === undefined) throw refusal('enrollment_invalid')
   if (enrollment.kind === 'setup') {
-    if ((await deps.users.count()) > 0) throw refusal('enrollment_invalid')
+    if (await deps.users.any()) throw refusal('enrollment_invalid')
     return { enrollment }
   }
   const user = enrollment.user_id === undefined ? undefined : await deps.users.find(enrollment.user_id)

@@ -52,7 +52,7 @@ export async function renewInvitation(
  * 24 hours itself. @returns undefined when a person exists
  */
 export async function inviteFirstOwner(deps: InviteDeps): Promise<EnrollmentLink | undefined> {
-  if ((await deps.users.count()) > 0) return undefined
+  if (await deps.users.any()) return undefined
   return issueSetupLink(deps)
 }
 
