@@ -165,11 +165,13 @@ async function makeKeys() {
 
 async function listening() {
   let output = ''
-  for await (const chunk of service.stdout) {
-    output += chunk
-    if (output.includes('/setup#')) break
-  }
-  service.stdout?.resume()
+  await new Promise((resolve) => {
+    // Listened to until the end: a service whose output goes nowhere ends with its first warning.
+    service.stdout.on('data', (chunk) => {
+      output += chunk
+      if (output.includes('/setup#')) resolve()
+    })
+  })
 }
 
 function expect(condition) {

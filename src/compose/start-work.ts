@@ -57,9 +57,13 @@ export async function startWork(
     cards: loops.cards.wake,
     pushes: loops.pushes.wake,
   })
-  onOutbox((written) =>
-    written === 'cards' ? loops.cards.wake() : relay.wake(written.outboxOf, written.document),
-  )
+  let stopped = false
+  onOutbox((written) => {
+    // What is written later than that, another process carries on, or the next start: the store is about to be closed.
+    if (stopped) return
+    if (written === 'cards') loops.cards.wake()
+    else relay.wake(written.outboxOf, written.document)
+  })
   // What an earlier process left behind.
   relay.wake()
   for (const loop of Object.values(loops)) loop.wake()
@@ -68,7 +72,7 @@ export async function startWork(
     await jobs.stop()
     await drain()
     await relay.run()
-    onOutbox(() => undefined)
+    stopped = true
   }
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()
