@@ -19,11 +19,6 @@ const quotaSchema = new Schema<QuotaDocument>(
 )
 quotaSchema.index({ month: 1 })
 
-/** Quota 0 is no limit. */
-function roomFor(times: number, quota: number): object {
-  return quota === 0 ? {} : { used: { $lte: quota - times } }
-}
-
 export type QuotaStore = ReturnType<typeof createQuotaStore>
 
 /** One more in a counter, within a quota. */
@@ -39,15 +34,20 @@ interface Taking {
  */
 export function createQuotaStore(connection: StoreConnection) {
   const model = connection.model<QuotaDocument>('Quota', quotaSchema, 'quotas')
-  // A counter without room does not match, so the upsert runs into the existing `_id`.
+  // A counter without room does not match, so the upsert runs into the existing `_id`. One that does not exist yet would be
+  // made by it whatever the condition says, so no more than the whole quota is ever asked for.
   const take = createTaker<Taking>(
     connection,
     'quotas',
     ({ _id, quota }) => `${_id} ${quota}`,
-    (takings) => ({
-      filter: { _id: takings[0]._id, ...roomFor(takings.length, takings[0].quota) },
-      update: { $inc: { used: takings.length }, $setOnInsert: { month: takings[0].month } },
-    }),
+    (takings) => {
+      const [{ _id, month, quota }] = takings
+      const times = takings.length
+      if (quota !== 0 && times > quota) return undefined
+      // Quota 0 is no limit.
+      const room = quota === 0 ? {} : { used: { $lte: quota - times } }
+      return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
+    },
   )
   return {
     /** @returns false when `quota` is used up. `quota` 0 = no limit. */

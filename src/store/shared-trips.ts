@@ -97,31 +97,40 @@ export interface Upsert {
  * upsert, all counters one command. Where there is no room for all of them each gets a condition of its own, so nothing is
  * taken over the limit or refused below it.
  * @param counterOf which counter an ask is about
- * @param take from that counter for all these asks, or none
+ * @param take from that counter for all these asks, or none; undefined when there can never be room for so many
  */
 export function createTaker<Ask>(
   connection: StoreConnection,
   collectionName: string,
   counterOf: (ask: Ask) => string,
-  take: (asks: readonly [Ask, ...Ask[]]) => Upsert,
+  take: (asks: Group<Ask>) => Upsert | undefined,
 ): (ask: Ask) => Promise<boolean> {
   const collection = connection.collection<{ _id: string }>(collectionName)
-  const upsert = async (groups: readonly (readonly [Ask, ...Ask[]])[]): Promise<Ask[]> => {
-    const operations = groups.map((asks) => ({ updateOne: { ...take(asks), upsert: true } }))
-    const outcomes = await outcomesOf(groups.length, () =>
+  const upsert = async (groups: readonly Group<Ask>[]): Promise<Outcome[]> => {
+    const upserts = groups.map(take)
+    const operations = upserts.flatMap((one) => (one ? [{ updateOne: { ...one, upsert: true } }] : []))
+    const outcomes = await outcomesOf(operations.length, () =>
       collection.bulkWrite(operations, { ordered: false }),
     )
-    return groups.filter((_, index) => !settled(outcomes[index])).flat()
+    return upserts.map((one) => (one && outcomes.shift()) ?? 'taken')
   }
-  return shareTrips(async (asks) => {
-    let refused = await upsert(groupsOf(asks, counterOf))
-    // Once more: a counter that is made by two at once refuses one of them.
-    for (let attempt = 0; attempt < 2 && refused.length > 0; attempt += 1)
-      refused = await upsert(refused.map((ask) => [ask]))
-    const without = new Set(refused)
-    return asks.map((ask) => !without.has(ask))
+  const takeShared = shareTrips(async (asks: readonly Ask[]) => {
+    const outcomes = new Map<Ask, Outcome>()
+    let groups: Group<Ask>[] = groupsOf(asks, counterOf)
+    // One by one twice: a counter that is made by two at once refuses one of them.
+    for (let attempt = 0; attempt < 3 && groups.length > 0; attempt += 1) {
+      const results = await upsert(groups)
+      for (const [index, group] of groups.entries())
+        for (const ask of group) outcomes.set(ask, results[index] ?? 'taken')
+      groups = asks.filter((ask) => outcomes.get(ask) === 'taken').map((ask) => [ask])
+    }
+    return asks.map((ask) => outcomes.get(ask) ?? 'taken')
   })
+  return async (ask) => settled(await takeShared(ask))
 }
+
+/** Asks about one counter. */
+type Group<Ask> = readonly [Ask, ...Ask[]]
 
 function groupsOf<Ask>(asks: readonly Ask[], counterOf: (ask: Ask) => string): [Ask, ...Ask[]][] {
   const groups = new Map<string, [Ask, ...Ask[]]>()
@@ -133,7 +142,7 @@ function groupsOf<Ask>(asks: readonly Ask[], counterOf: (ask: Ask) => string): [
   return [...groups.values()]
 }
 
-function settled(outcome: Outcome | undefined): boolean {
+function settled(outcome: Outcome): boolean {
   if (outcome instanceof Error) throw outcome
   return outcome === 'done'
 }
@@ -141,6 +150,7 @@ function settled(outcome: Outcome | undefined): boolean {
 /** What an unordered bulk write came to, one by one. @throws what concerns all of it */
 async function outcomesOf(count: number, write: () => Promise<unknown>): Promise<Outcome[]> {
   const outcomes: Outcome[] = Array.from({ length: count }, () => 'done')
+  if (count === 0) return outcomes
   try {
     await write()
   } catch (error) {

@@ -91,15 +91,20 @@ it('T54: in a burst, no request that comes after a revocation was acknowledged g
   expect(late).toHaveLength(72)
 })
 
-it('a quota that many take from at once, in two processes, is used up exactly', async () => {
-  const { composition } = await useService()
-  // Each gathers its own callers, as two processes do.
-  const quotas = [composition.deps.quotas, createQuotaStore(composition.connection)] as const
-  const takes = Array.from({ length: 90 }, (_, n) => quotas[n % 2 === 0 ? 0 : 1].take('acc_1', '2026-11', 61))
-  const taken = await Promise.all(takes)
-  expect(taken.filter(Boolean)).toHaveLength(61)
-  expect(await quotas[0].used('acc_1', '2026-11')).toBe(61)
-})
+it.each([61, 7, 1])(
+  'a quota of %i that 90 take from at once, in two processes, is used up exactly',
+  async (quota) => {
+    const { composition } = await useService()
+    // Each gathers its own callers, as two processes do.
+    const quotas = [composition.deps.quotas, createQuotaStore(composition.connection)] as const
+    const takes = Array.from({ length: 90 }, (_, n) =>
+      quotas[n % 2 === 0 ? 0 : 1].take('acc_1', '2026-11', quota),
+    )
+    const taken = await Promise.all(takes)
+    expect(taken.filter(Boolean)).toHaveLength(quota)
+    expect(await quotas[0].used('acc_1', '2026-11')).toBe(quota)
+  },
+)
 
 it('of two requests under one id, one is made and the other is told so, whoever else is on the way', async () => {
   const service = await useService()
