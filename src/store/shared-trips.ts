@@ -10,28 +10,36 @@ interface Waiting<Ask, Answer> {
   reject: (error: unknown) => void
 }
 
+/** A command that takes longer may never come back, on a connection that is dead without saying so. */
+const STUCK_MS = 500
+
 /**
  * Lets asks that wait at the same moment share one command. Nothing is kept: a command is always sent after it was asked for,
  * so it sees whatever was acknowledged before. While one is under way further asks wait for the next one, so trips grow as
- * the store slows down and a lone ask goes at once.
+ * the store slows down and a lone ask goes at once. One that is stuck holds up only those it carries.
  * @param trip answers in the order of the asks; when it throws, every ask of the trip fails with that
  */
-function shareTrips<Ask, Answer>(
+export function shareTrips<Ask, Answer>(
   trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = []
-  let underWay = false
-  const travel = async (): Promise<void> => {
-    while (waiting.length > 0) await answer(waiting.splice(0, MOST), trip)
-    underWay = false
+  let newest: { since: number } | undefined
+  const travel = async (traveller: { since: number }): Promise<void> => {
+    while (waiting.length > 0) {
+      traveller.since = performance.now()
+      await answer(waiting.splice(0, MOST), trip)
+    }
+    if (newest === traveller) newest = undefined
   }
   return (ask) =>
     new Promise((resolve, reject) => {
       waiting.push({ ask, resolve, reject })
-      if (underWay) return
-      underWay = true
+      const now = performance.now()
+      if (newest !== undefined && now - newest.since < STUCK_MS) return
+      const traveller = { since: now }
+      newest = traveller
       // All who ask in this turn of the event loop go together.
-      setImmediate(travel)
+      setImmediate(travel, traveller)
     })
 }
 

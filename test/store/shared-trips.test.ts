@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { createRelay } from '../../src/flow/delivery/relay.ts'
 import { revokeApiKey } from '../../src/flow/manage-api-keys.ts'
 import { createQuotaStore } from '../../src/store/quotas.ts'
+import { shareTrips } from '../../src/store/shared-trips.ts'
 import { newCaller, stored } from '../support/caller.ts'
 import { type TestService, useService } from '../support/service.ts'
 import { commandsOf, toldDatabase } from '../support/store-commands.ts'
@@ -50,7 +51,7 @@ it('a live create and all that follows it is eleven store commands', async () =>
   ])
 })
 
-it('64 creates at once share their commands', async () => {
+it('64 who ask at once share their commands', async () => {
   const service = await useRelayedService()
   const caller = await newCaller(service)
   await caller.createdId()
@@ -116,4 +117,22 @@ it('of two requests under one id, one is made and the other is told so, whoever 
   const inserted = await Promise.all([made, ...others, others[0] ?? made].map((one) => requests.insert(one)))
   expect(inserted).toEqual([false, ...others.map(() => true), false])
   expect(await requests.find(others[7]?.id ?? '')).toEqual(others[7])
+})
+
+it('a command that never comes back holds up only those whom it carries', async () => {
+  const trips: (readonly number[])[] = []
+  const ask = shareTrips(async (asks: readonly number[]) => {
+    trips.push(asks)
+    return trips.length === 1 ? new Promise<readonly number[]>(() => undefined) : asks
+  })
+  void ask(1)
+  await expect.poll(() => trips.length).toBe(1)
+  const answered: number[] = []
+  await expect
+    .poll(() => {
+      void ask(2).then((answer) => answered.push(answer))
+      return answered.length
+    })
+    .toBeGreaterThan(0)
+  expect(new Set(answered)).toEqual(new Set([2]))
 })
