@@ -2,6 +2,8 @@ import mongoose, { type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
+import { failuresOf } from './shared-trips.ts'
+
 const { trusted } = mongoose
 
 /** What a document of a queue holds besides what is to be sent. */
@@ -121,15 +123,9 @@ export function createQueue<D extends QueueDocument, R>(
       try {
         await collection.insertMany([...documents], { ordered: false })
       } catch (error) {
-        if (!isOnlyDuplicates(error)) throw error
+        // Another process carried the same entry, or an earlier attempt of ours did: the rest was inserted all the same.
+        if (failuresOf(error).some(({ code }) => code !== 11000)) throw error
       }
     },
   }
-}
-
-/** Another process carried the same entry on, or an earlier attempt of ours did: the rest was inserted all the same. */
-function isOnlyDuplicates(error: unknown): boolean {
-  if (!(error instanceof mongoose.mongo.MongoBulkWriteError)) return false
-  const failures = [error.writeErrors].flat()
-  return failures.every(({ code }) => code === 11000) && error.result.getWriteConcernError() === undefined
 }

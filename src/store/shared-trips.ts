@@ -127,7 +127,11 @@ export function createTaker<Ask>(
     let groups: Group<Ask>[] = groupsOf(asks, counterOf)
     // One by one twice: a counter that is made by two at once refuses one of them.
     for (let attempt = 0; attempt < 3 && groups.length > 0; attempt += 1) {
-      const results = await upsert(groups)
+      const results = await upsert(groups).catch((error: unknown) => {
+        // What others have taken by then is theirs.
+        if (attempt === 0 || !(error instanceof Error)) throw error
+        return groups.map((): Outcome => error)
+      })
       for (const [index, group] of groups.entries())
         for (const ask of group) outcomes.set(ask, results[index] ?? 'taken')
       groups = asks.filter((ask) => outcomes.get(ask) === 'taken').map((ask) => [ask])
@@ -162,12 +166,24 @@ async function outcomesOf(count: number, write: () => Promise<unknown>): Promise
   try {
     await write()
   } catch (error) {
-    if (!(error instanceof mongo.MongoBulkWriteError)) throw error
-    if (error.result.getWriteConcernError() !== undefined) throw error
-    for (const { index, code, errmsg } of [error.writeErrors].flat())
+    const failures = failuresOf(error)
+    for (const { index, code, errmsg } of failures)
       outcomes[index] = code === DUPLICATE_KEY ? 'taken' : Object.assign(new Error(errmsg), { code })
   }
   return outcomes
+}
+
+/**
+ * The single writes that a bulk write says were refused. The driver wraps whatever ends the command into the same error, with no
+ * write in it: then nothing is known of any of them.
+ * @throws what concerns all of it
+ */
+export function failuresOf(error: unknown): readonly mongo.WriteError[] {
+  if (!(error instanceof mongo.MongoBulkWriteError)) throw error
+  const failures = [error.writeErrors].flat()
+  if (failures.length > 0 && error.result.getWriteConcernError() === undefined) return failures
+  const cause: unknown = error.errorResponse
+  throw cause instanceof Error ? cause : error
 }
 
 /** MongoDB's code of a second document with the same unique key. */

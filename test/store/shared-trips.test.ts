@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest'
+import type { Push } from '../../src/domain/push.ts'
 import { createRelay } from '../../src/flow/delivery/relay.ts'
 import { revokeApiKey } from '../../src/flow/manage-api-keys.ts'
+import { connectStore, isUnreachable } from '../../src/store/connect.ts'
+import { createPushStore } from '../../src/store/pushes.ts'
 import { createQuotaStore } from '../../src/store/quotas.ts'
+import { createRequestStore } from '../../src/store/requests.ts'
 import { shareTrips } from '../../src/store/shared-trips.ts'
 import { newCaller, stored } from '../support/caller.ts'
 import { type TestService, useService } from '../support/service.ts'
@@ -135,4 +139,42 @@ it('a command that never comes back holds up only those whom it carries', async 
     })
     .toBeGreaterThan(0)
   expect(new Set(answered)).toEqual(new Set([2]))
+})
+
+it('a connection that is lost is told as such, never as something written', async () => {
+  const uri = toldDatabase()
+  const caller = await newCaller(await useService({ env: { MONGODB_URI: uri } }))
+  const connection = await connectStore(uri)
+  const requests = createRequestStore(connection)
+  const made = await requests.find(await caller.createdId())
+  const pushes = createPushStore(connection)
+  const quotas = createQuotaStore(connection)
+  await connection.getClient().close()
+  const results = await Promise.allSettled([
+    requests.insert({ ...(made ?? expect.unreachable()), id: 'req_00000000000000000000000000' }),
+    quotas.take('acc_1', '2026-11', 0),
+    pushes.insertNew([newPushOf('evt_1')]),
+  ])
+  const reasons = results.map((result) =>
+    result.status === 'rejected' ? isUnreachable(result.reason) : result,
+  )
+  expect(reasons).toEqual([true, true, true])
+})
+
+const newPushOf = (event_id: string): Push => ({
+  id: 'psh_1',
+  account_id: 'acc_1',
+  user_id: 'usr_1',
+  device_id: 'dev_1',
+  event_id,
+  about: { kind: 'request', request_id: 'req_1' },
+  host: 'push.example.com',
+  state: 'due',
+  next_at: new Date(),
+  expires_at: new Date(),
+  tries: 0,
+  fence: 0,
+  attempts: [],
+  created_at: new Date(),
+  audit: [],
 })
