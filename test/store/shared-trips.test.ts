@@ -1,3 +1,4 @@
+import { mongo } from 'mongoose'
 import { expect, it } from 'vitest'
 import type { Push } from '../../src/domain/push.ts'
 import { createRelay } from '../../src/flow/delivery/relay.ts'
@@ -6,7 +7,7 @@ import { connectStore, isUnreachable } from '../../src/store/connect.ts'
 import { createPushStore } from '../../src/store/pushes.ts'
 import { createQuotaStore } from '../../src/store/quotas.ts'
 import { createRequestStore } from '../../src/store/requests.ts'
-import { shareTrips } from '../../src/store/shared-trips.ts'
+import { failuresOf, shareTrips } from '../../src/store/shared-trips.ts'
 import { newCaller, stored } from '../support/caller.ts'
 import { type TestService, useService } from '../support/service.ts'
 import { commandsOf, toldDatabase } from '../support/store-commands.ts'
@@ -159,6 +160,14 @@ it('a connection that is lost is told as such, never as something written', asyn
     result.status === 'rejected' ? isUnreachable(result.reason) : result,
   )
   expect(reasons).toEqual([true, true, true])
+})
+
+it('what ends a whole bulk write is no list of writes without a refusal, though the driver says it as one', () => {
+  const gone = new mongo.MongoNetworkError('gone')
+  const result = { getWriteConcernError: () => undefined }
+  const wrapped: unknown = Reflect.construct(mongo.MongoBulkWriteError, [gone, result])
+  expect(wrapped).toMatchObject({ writeErrors: [] })
+  expect(() => failuresOf(wrapped)).toThrow(gone)
 })
 
 const newPushOf = (event_id: string): Push => ({
