@@ -3,6 +3,7 @@ import type { AuditRecord } from '../domain/audit.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
+import { beyond, during } from './filters.ts'
 
 type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
 
@@ -67,19 +68,13 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
       return found.map(toRecord)
     },
     async listByTime({ account_id, type, subject, from, to, before, limit }) {
-      const at = {
-        ...(from === undefined ? {} : { $gte: from }),
-        ...(to === undefined ? {} : { $lt: to }),
-        // Says less than the position does, but in a way that an index can begin at.
-        ...(before === undefined ? {} : { $lte: before.at }),
-      }
       const filter = {
         'entry.account_id': account_id,
         ...(type === undefined ? {} : { 'entry.type': type }),
         ...(subject === undefined ? {} : { 'entry.subject': subject }),
-        ...(Object.keys(at).length === 0 ? {} : { 'entry.at': at }),
+        ...during('entry.at', from, to, before?.at),
         _id: NUMBERED,
-        $and: [beforePosition(before)],
+        ...(before === undefined ? {} : beyond('$lt', 'entry.at', before.at, before.seq)),
       }
       const latestFirst = { 'entry.at': -1, _id: -1 } as const
       return (await collection.find(filter).sort(latestFirst).limit(limit).toArray()).map(toRecord)
@@ -93,12 +88,6 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
       return found.map(toRecord)
     },
   }
-}
-
-function beforePosition(before: { at: Date; seq: number } | undefined): object {
-  if (before === undefined) return {}
-  const { at, seq } = before
-  return { $or: [{ 'entry.at': { $lt: at } }, { 'entry.at': at, _id: { $lt: seq } }] }
 }
 
 function toDocument({ seq, ...rest }: AuditRecord): RecordDocument {

@@ -37,14 +37,27 @@ function newestFirst(a: ListPosition, b: ListPosition): number {
 
 /** Only what stands after this position in a list that is sorted `NEWEST_FIRST`. */
 export function beforePosition(before: ListPosition | undefined) {
-  if (before === undefined) return {}
-  const { created_at, id } = before
-  return { $or: [{ created_at: trusted({ $lt: created_at }) }, { created_at, _id: trusted({ $lt: id }) }] }
+  return before === undefined ? {} : beyond('$lt', 'created_at', before.created_at, before.id)
 }
 
 /** Only what stands after this position in a list that is sorted `OLDEST_FIRST`. */
 export function afterPosition(after: ListPosition | undefined) {
-  if (after === undefined) return {}
-  const { created_at, id } = after
-  return { $or: [{ created_at: trusted({ $gt: created_at }) }, { created_at, _id: trusted({ $gt: id }) }] }
+  return after === undefined ? {} : beyond('$gt', 'created_at', after.created_at, after.id)
+}
+
+/** Only what stands after that place in a list that is sorted by this field and then by id. */
+export function beyond(than: '$lt' | '$gt', field: string, at: Date, id: string | number) {
+  const later = { [field]: trusted({ [than]: at }) }
+  return { $or: [later, { [field]: at, _id: trusted({ [than]: id }) }] }
+}
+
+/** Only what has, in this field, the time `from` or a later one, and one before `to`. */
+export function during(field: string, from?: Date, to?: Date, before?: Date) {
+  const times = {
+    ...(from === undefined ? {} : { $gte: from }),
+    ...(to === undefined ? {} : { $lt: to }),
+    // Says less than `beyond` does, but in a way that an index can begin at.
+    ...(before === undefined ? {} : { $lte: before }),
+  }
+  return Object.keys(times).length === 0 ? {} : { [field]: times }
 }

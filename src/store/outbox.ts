@@ -123,29 +123,31 @@ function toEntry(document: OutboxDocument): OutboxEntry {
   }
 }
 
-/** Collections whose outbox is events and audit entries alone. */
-const PLAIN = [
-  'ApiKey',
-  'Account',
-  'Bootstrap',
-  'User',
-  'SigningKey',
-  'Session',
-  'Webhook',
-  'Delivery',
-  'Card',
-  'PushKey',
-  'PushDevice',
-  'Push',
-] as const
+/** Every collection whose documents have an outbox, and its model; requests first: callers wait for them. */
+export const WITH_OUTBOX = {
+  requests: 'Request',
+  api_keys: 'ApiKey',
+  accounts: 'Account',
+  bootstraps: 'Bootstrap',
+  users: 'User',
+  signing_keys: 'SigningKey',
+  sessions: 'Session',
+  webhooks: 'Webhook',
+  deliveries: 'Delivery',
+  cards: 'Card',
+  push_keys: 'PushKey',
+  push_devices: 'PushDevice',
+  pushes: 'Push',
+  audit_inbox: 'AuditInbox',
+} as const
 
-/** Every collection whose documents have an outbox, requests first: callers wait for them. Their models must exist. */
+/** Those collections as sources. Their models must exist. */
 export function createOutboxSources(connection: StoreConnection): readonly OutboxSource[] {
-  return [
-    requestSource(connection),
-    ...PLAIN.map((name) => createOutboxSource(connection, name)),
-    inboxSource(connection),
-  ]
+  return Object.values(WITH_OUTBOX).map((model) => {
+    if (model === 'Request') return requestSource(connection)
+    if (model === 'AuditInbox') return inboxSource(connection)
+    return createOutboxSource(connection, model)
+  })
 }
 
 /** Once a callback has become a delivery, the request keeps only the ids: the bytes are where they are sent from. */

@@ -1,7 +1,7 @@
 import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
-import { beforePosition, type ListPosition, mergeNewest, NEWEST_FIRST } from './filters.ts'
+import { beforePosition, during, type ListPosition, mergeNewest, NEWEST_FIRST } from './filters.ts'
 import type { RequestDocument } from './request-schema.ts'
 import { fromDocument, partsOfStatus } from './requests.ts'
 
@@ -86,17 +86,11 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
 
 function filterOf(query: HistoryPage): Filter {
   const { account_id, api_key_id, id, from, to, before } = query
-  const made = {
-    ...(from === undefined ? {} : { $gte: from }),
-    ...(to === undefined ? {} : { $lt: to }),
-    // Says less than the position does, but in a way that an index can begin at.
-    ...(before === undefined ? {} : { $lte: before.created_at }),
-  }
   return {
     account_id,
     ...(api_key_id === undefined ? {} : { api_key_id }),
     ...(id === undefined ? {} : { [id.startsWith('dec_') ? 'decision.id' : '_id']: id }),
-    ...(Object.keys(made).length === 0 ? {} : { created_at: made }),
+    ...during('created_at', from, to, before?.created_at),
     ...beforePosition(before),
   }
 }

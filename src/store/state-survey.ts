@@ -1,23 +1,6 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { StoreConnection } from './connect.ts'
-
-/** Every collection whose documents have an outbox. */
-const WITH_OUTBOX = [
-  'requests',
-  'api_keys',
-  'accounts',
-  'users',
-  'signing_keys',
-  'sessions',
-  'webhooks',
-  'deliveries',
-  'cards',
-  'push_keys',
-  'push_devices',
-  'pushes',
-  'bootstraps',
-  'audit_inbox',
-]
+import { WITH_OUTBOX } from './outbox.ts'
 
 /** A document as the trail must tell of it. */
 export interface StateDocument {
@@ -59,7 +42,7 @@ export function createStateSurvey(connection: StoreConnection) {
     async waiting(limit: number): Promise<AuditEntry[]> {
       const filter = { outbox_token: { $gt: '' } }
       const entries: AuditEntry[] = []
-      for (const name of WITH_OUTBOX) {
+      for (const name of Object.keys(WITH_OUTBOX)) {
         const collection = connection.collection<OutboxDocument>(name)
         const found = await collection.find(filter, { projection: { audit: 1 }, limit }).toArray()
         entries.push(...found.flatMap(({ audit }) => audit ?? []))

@@ -13,7 +13,7 @@ import { visibleString } from '../../domain/text.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { FlowDeps } from '../deps.ts'
-import { changeUser, personAudit } from '../people/person.ts'
+import { changeFresh, personAudit } from '../people/person.ts'
 import { drawDevice, withDevice } from '../people/sign-in.ts'
 import { type ChatAnswer, type ChatSpeaker, notices } from './chat-answer.ts'
 
@@ -151,7 +151,7 @@ export async function makeBrowserKnown(deps: FlowDeps, link: ChatLink, address: 
   const userId = link.user_id
   if (userId === undefined) throw refusal('chat_link_invalid')
   await useUp(deps, link)
-  await changeUser(deps, userId, (user) => {
+  await changeFresh(deps.users, userId, (user) => {
     if (!user.chat.some((identity) => identityKey(identity) === key)) throw refusal('chat_link_invalid')
     const actor = { kind: 'chat', id: key, address } as const
     const audit = personAudit(deps, 'chat.browser_known', user, { actor })

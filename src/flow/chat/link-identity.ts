@@ -4,7 +4,7 @@ import type { User } from '../../domain/user.ts'
 import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
 import { waiterFor } from '../people/delegates.ts'
-import { changeUser, personAudit } from '../people/person.ts'
+import { changeFresh, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
 import { useUp } from './chat-links.ts'
@@ -34,7 +34,7 @@ export async function linkIdentity(
   await useUp(deps, link)
   const { person, workspace } = link.shown_as
   const linked = { ...link.identity, linked_at: deps.clock.now(), shown_as: { person, workspace } }
-  const changed = await changeUser(deps, who.user.id, (user) => {
+  const changed = await changeFresh(deps.users, who.user.id, (user) => {
     const others = user.chat.filter((identity) => identityKey(identity) !== key)
     checkOperation({ ...user, chat: others }, stepUp)
     const audit = personAudit(deps, 'chat.linked', user, { address, detail: { identity: key } })
@@ -90,7 +90,7 @@ export interface Unlinking {
  */
 export async function unlinkIdentity(deps: FlowDeps, input: Unlinking): Promise<void> {
   const { userId, key, address, inChat } = input
-  await changeUser(deps, userId, (user) => {
+  await changeFresh(deps.users, userId, (user) => {
     const others = user.chat.filter((identity) => identityKey(identity) !== key)
     if (others.length === user.chat.length) throw refusal('not_found')
     const audit = personAudit(deps, 'chat.unlinked', user, {

@@ -1,5 +1,4 @@
 import { type Account, type Member, may, type Permission, type Role, roleIn } from '../../domain/account.ts'
-import type { AuditEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
@@ -73,34 +72,4 @@ export async function membershipsOf(deps: Pick<FlowDeps, 'accounts'>, person: Us
     )
     .sort((a, b) => b.member.invited_at.getTime() - a.member.invited_at.getTime())
   return { accounts: openTo(person, found), invitations: invitations.slice(0, MOST_INVITATIONS) }
-}
-
-/** What an account's document may be given in one write. */
-interface AccountPlan {
-  fields: Partial<Pick<Account, 'name' | 'policy' | 'members'>>
-  audit: AuditEntry[]
-}
-
-/** Lost races in a row before giving up. */
-const MAX_ATTEMPTS = 16
-
-/**
- * Changes an account by one conditional write; when another process was faster, it is decided again on fresh data.
- * @param plan what to write; undefined: nothing is to be done. Its refusals pass through
- * @throws Refusal `unavailable` after too many lost races, `not_found` when there is no such account
- */
-export async function changeAccount(
-  deps: Pick<FlowDeps, 'accounts'>,
-  accountId: string,
-  plan: (account: Account) => AccountPlan | undefined | Promise<AccountPlan | undefined>,
-): Promise<Account> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const account = await deps.accounts.find(accountId)
-    if (account === undefined) throw refusal('not_found')
-    const planned = await plan(account)
-    if (planned === undefined) return account
-    const changed = await deps.accounts.change(account.id, account.version, planned.fields, planned.audit)
-    if (changed !== undefined) return changed
-  }
-  throw refusal('unavailable')
 }

@@ -7,7 +7,7 @@ import { type Delegate, factorsOf, MAX_DELEGATION_DAYS, type User } from '../../
 import type { Waiter } from '../../store/requests.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accountsOf } from './accounts.ts'
-import { changeUser, personAudit } from './person.ts'
+import { changeFresh, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -61,7 +61,7 @@ export async function setDelegate(
     ends_at: ends_at.toISOString(),
   }
   const others = await sharedAccounts(deps, who.user, user_id)
-  return changeUser(deps, who.user.id, (user) => ({
+  return changeFresh(deps.users, who.user.id, (user) => ({
     fields: { delegate: { user_id, starts_at, ends_at } },
     audit: delegateAudit(deps, 'delegate.set', user, { address, detail, others }),
   }))
@@ -72,7 +72,7 @@ export async function removeDelegate(deps: PeopleDeps, person: User, address: st
   if (person.delegate === undefined) return person
   const detail = { delegate: person.delegate.user_id }
   const others = await sharedAccounts(deps, person, detail.delegate)
-  return changeUser(deps, person.id, (user) => ({
+  return changeFresh(deps.users, person.id, (user) => ({
     fields: { delegate: null },
     audit: delegateAudit(deps, 'delegate.removed', user, { address, detail, others }),
   }))

@@ -14,7 +14,6 @@ import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { revokeApiKey } from '../manage-api-keys.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
 import { deleteWebhook, type Owner } from '../webhooks/manage-webhooks.ts'
-import { changeAccount } from './accounts.ts'
 import { drawChallenge, SERVICE_NAME, takeChallenge } from './ceremony.ts'
 import {
   confirmedTotp,
@@ -27,7 +26,7 @@ import {
   totpAad,
 } from './codes.ts'
 import { joinByEnrolling, memberAudit } from './members.ts'
-import { changeUser, drawUserHandle, newPerson, personAudit } from './person.ts'
+import { changeFresh, drawUserHandle, newPerson, personAudit } from './person.ts'
 import { registerPasskey, registrationOptions } from './register-passkey.ts'
 import { type Client, endAllSessions, type SessionGrant, startSession } from './sessions.ts'
 import { drawDevice, withDevice } from './sign-in.ts'
@@ -241,7 +240,7 @@ export async function finishEnrollment(
     }
   }
   const enrolled =
-    user === undefined ? await insertOwner(deps, owner, plan) : await changeUser(deps, user.id, plan)
+    user === undefined ? await insertOwner(deps, owner, plan) : await changeFresh(deps.users, user.id, plan)
   if (user !== undefined) {
     await endAllSessions(deps, user, client.address, 'enrolled_anew')
     await removeAllDevices(deps, user, client.address, 'enrolled_anew')
@@ -265,7 +264,7 @@ function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): b
  */
 async function takeOver(deps: EnrollDeps, person: User, address: string): Promise<void> {
   await emptyAccount(deps, person, address)
-  await changeUser(deps, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
+  await changeFresh(deps.users, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
 }
 
 /** What a person who enrols in place of another begins with. */
@@ -331,7 +330,7 @@ async function emptyAccount(
     for (const { tenant } of await deps.installations.ofAccount(platform, accountId))
       await unlessGone(leaveInstallation(deps, owner, platform, tenant))
   await removeChannels(deps, owner)
-  await changeAccount(deps, accountId, (account) => withoutOthers(deps, account, actor))
+  await changeFresh(deps.accounts, accountId, (account) => withoutOthers(deps, account, actor))
 }
 
 /** A callback would hand its caller a receipt in the name of the person who has the account now. */

@@ -3,10 +3,9 @@ import type { AuditActor } from '../../domain/audit.ts'
 import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
-import { changeAccount } from './accounts.ts'
 import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
 import { memberAudit } from './members.ts'
-import { newPerson, personAudit } from './person.ts'
+import { changeFresh, newPerson, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -92,7 +91,7 @@ async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter)
     joined_at: null,
     name,
   }
-  await changeAccount(deps, by.accountId, (account) => {
+  await changeFresh(deps.accounts, by.accountId, (account) => {
     refuseMember(account, user.id)
     const audit = [memberAudit(deps, 'member.invited', account, member, by.actor)]
     return { fields: { members: [...account.members, member] }, audit }

@@ -5,7 +5,8 @@ import { type Month, monthAt } from '../../domain/limits.ts'
 import { type KeyPolicy, type Policy, policyFor, requirementFor } from '../../domain/policy.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
-import { accessTo, changeAccount } from './accounts.ts'
+import { accessTo } from './accounts.ts'
+import { changeFresh } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -47,7 +48,7 @@ export async function renameAccount(
   address: string,
 ): Promise<AccountView> {
   await accessTo(deps, person, 'manage')
-  await changeAccount(deps, person.account_id, (account) => {
+  await changeFresh(deps.accounts, person.account_id, (account) => {
     if (account.name === name) return undefined
     const entry = {
       eid: drawId(deps, 'evt'),
@@ -82,7 +83,7 @@ export async function setPolicy(
   if (account === undefined) throw refusal('not_found')
   await checkPolicy(deps, account, policy)
   await proveFactor(deps, who, { operation: 'policy.change' }, proof, address)
-  return changeAccount(deps, account_id, async (fresh) => {
+  return changeFresh(deps.accounts, account_id, async (fresh) => {
     const next = await checkPolicy(deps, fresh, policy)
     const { quorum, passkey_only, high_impact } = next
     // An empty list is the owner alone. Who, not how many: an exchange must not look like no change.

@@ -2,7 +2,7 @@ import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON }
 import { nextFactorEpoch, type Passkey } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
-import { changeUser, personAudit } from './person.ts'
+import { changeFresh, personAudit } from './person.ts'
 import { registerPasskey, registrationOptions } from './register-passkey.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Client, renewSession, type SessionGrant } from './sessions.ts'
@@ -40,7 +40,7 @@ export async function addPasskey(
   const { expectedChallenge } = await takeChallenge(deps, input.credential, 'passkey.add', belongs)
   const response = input.credential
   const passkey = await registerPasskey(deps, { name: input.name, response, expectedChallenge })
-  const changed = await changeUser(deps, who.user.id, (user) => {
+  const changed = await changeFresh(deps.users, who.user.id, (user) => {
     checkOperation(user, { operation: 'passkey.add' })
     const audit = personAudit(deps, 'factor.passkey_added', user, {
       address: client.address,
@@ -64,7 +64,7 @@ export async function removePasskey(
 ): Promise<SessionGrant> {
   const stepUp = { operation: 'passkey.remove', target: input.id } as const
   await proveFactor(deps, who, stepUp, input.proof, client.address)
-  const changed = await changeUser(deps, who.user.id, (user) => {
+  const changed = await changeFresh(deps.users, who.user.id, (user) => {
     // Asked again on fresh data: two removals at once must not take the last two.
     checkOperation(user, stepUp)
     const audit = personAudit(deps, 'factor.passkey_removed', user, {

@@ -4,8 +4,8 @@ import { Refusal, refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
-import { changeAccount } from './accounts.ts'
 import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
+import { changeFresh } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -55,7 +55,7 @@ export async function renewMemberLink(
   await invited()
   await proveFactor(deps, who, { operation: 'member.invite', target: userId }, proof, address)
   const actor = { kind: 'user', id: who.user.id, address } as const
-  await changeAccount(deps, account_id, (account) => {
+  await changeFresh(deps.accounts, account_id, (account) => {
     const member = memberOf(account, userId)
     if (member.state !== 'invited') throw refusal('not_found')
     return { fields: {}, audit: [memberAudit(deps, 'member.invited', account, member, actor)] }
@@ -122,7 +122,7 @@ function changeMember(
   actor: AuditActor,
   decide: (member: Member) => MemberChange | undefined,
 ): Promise<Account> {
-  return changeAccount(deps, accountId, (account) => {
+  return changeFresh(deps.accounts, accountId, (account) => {
     const member = memberOf(account, userId)
     const change = decide(member)
     if (change === undefined) return undefined

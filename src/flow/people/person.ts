@@ -5,7 +5,6 @@ import { drawId, ID_BYTES, newId } from '../../domain/identifier.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { DEFAULT_TTL_SECONDS, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
-import type { UserChange } from '../../store/users.ts'
 import type { PeopleDeps } from '../deps.ts'
 
 /** A user handle tells an authenticator nothing about the person (WebAuthn L3 §14.6.1). */
@@ -83,21 +82,31 @@ export function personAudit(
 /** Lost races in a row before giving up. */
 const MAX_ATTEMPTS = 16
 
+/** A collection that is written only where nothing else was written since it was read. */
+interface Versioned<Item, Fields> {
+  find(id: string): Promise<Item | undefined>
+  change(id: string, version: number, fields: Fields, audit: AuditEntry[]): Promise<Item | undefined>
+}
+
+/** What one write gives; undefined: nothing is to be done. */
+type Plan<Fields> = { fields: Fields; audit: AuditEntry[] } | undefined
+
 /**
- * Changes a person by one conditional write; when another process was faster, it is decided again on fresh data.
+ * Changes a person or an account by one conditional write; when another process was faster, it is decided again on fresh data.
  * @param plan what to write; its refusals pass through
- * @throws Refusal `unavailable` after too many lost races, `not_found` when the person is gone
+ * @throws Refusal `unavailable` after too many lost races, `not_found` when there is no such one
  */
-export async function changeUser(
-  deps: Pick<PeopleDeps, 'users'>,
-  userId: string,
-  plan: (user: User) => { fields: UserChange; audit: AuditEntry[] },
-): Promise<User> {
+export async function changeFresh<Item extends { version: number }, Fields>(
+  among: Versioned<Item, Fields>,
+  id: string,
+  plan: (item: Item) => Plan<Fields> | Promise<Plan<Fields>>,
+): Promise<Item> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const user = await deps.users.find(userId)
-    if (user === undefined) throw refusal('not_found')
-    const { fields, audit } = plan(user)
-    const changed = await deps.users.change(userId, user.version, fields, audit)
+    const item = await among.find(id)
+    if (item === undefined) throw refusal('not_found')
+    const planned = await plan(item)
+    if (planned === undefined) return item
+    const changed = await among.change(id, item.version, planned.fields, planned.audit)
     if (changed !== undefined) return changed
   }
   throw refusal('unavailable')
@@ -114,7 +123,7 @@ export async function changeProfile(
   address: string,
 ): Promise<User> {
   if (Object.keys(change).length === 0) return person
-  return changeUser(deps, person.id, (user) => ({
+  return changeFresh(deps.users, person.id, (user) => ({
     fields: change,
     audit: [personAudit(deps, 'user.changed', user, { address, detail: { ...change } })],
   }))
@@ -134,7 +143,7 @@ export async function vouchFor(
   const user = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (user === undefined) throw refusal('not_found')
   if (isVouchedFor(user)) return user
-  return changeUser(deps, user.id, (person) => ({
+  return changeFresh(deps.users, user.id, (person) => ({
     fields: { invited_by_account: null },
     audit: [personAudit(deps, 'user.changed', person, { actor, detail: { confirmed: true } })],
   }))
