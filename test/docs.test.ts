@@ -254,6 +254,9 @@ describe('the documents', () => {
       sandbox: true,
       decision: { method: 'sandbox' },
     })
+    expect(await run(block('--allow-sandbox'), { TEST_KEY, ID: made.request_id })).toMatch(
+      /^VALID SANDBOX RECEIPT: a test rejected this/,
+    )
   }, 60_000)
 })
 

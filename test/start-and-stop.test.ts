@@ -9,7 +9,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { useWorker } from './jobs/worker.ts'
 import { useDataDir } from './support/cli.ts'
 import { freePort, startService, useService } from './support/service.ts'
-import { spawnService, startServiceProcess } from './support/service-process.ts'
+import { spawnByNpm, spawnService, startServiceProcess } from './support/service-process.ts'
 
 /** Whether somebody listens on that port of 127.0.0.1. */
 function answers(port: number): Promise<boolean> {
@@ -70,6 +70,24 @@ it('stops cleanly even for somebody who stops it at the first sign of life', asy
   const [code, signal]: unknown[] = await once(service.child, 'exit')
   expect([code, signal], service.output()).toEqual([0, null])
 })
+
+it('stops when the npm that started it is stopped, before that npm is gone', async () => {
+  const [port, { env }] = [await freePort(), await useDataDir()]
+  const service = spawnByNpm({ ...env, PORT: String(port), BASE_URL: `http://localhost:${port}` })
+  onTestFinished(() => endGroup(service.child.pid))
+  await service.line(/Countersign is running/)
+  service.child.kill('SIGTERM')
+  const [code, signal]: unknown[] = await once(service.child, 'exit')
+  expect([code, signal, await answers(port)], service.output()).toEqual([0, null, false])
+})
+
+function endGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL')
+  } catch {
+    // Nothing of it is left.
+  }
+}
 
 it('tells at the start that cards go to Slack, and that the token does not work, before anybody asks', async () => {
   const [port, nobody] = [String(await freePort()), await freePort()]

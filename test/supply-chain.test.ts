@@ -5,7 +5,12 @@ import { packagePath } from '../src/config/package-path.ts'
 
 const versions = z.record(z.string(), z.string())
 const manifest = z
-  .object({ dependencies: versions, devDependencies: versions, bundleDependencies: z.array(z.string()) })
+  .object({
+    dependencies: versions,
+    devDependencies: versions,
+    bundleDependencies: z.array(z.string()),
+    allowScripts: z.record(z.string(), z.boolean()).default({}),
+  })
   .parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8')))
 const store = z
   .object({ peerDependencies: versions, devDependencies: versions })
@@ -18,6 +23,7 @@ const lock = z
         integrity: z.string().optional(),
         link: z.boolean().optional(),
         optionalDependencies: versions.optional(),
+        hasInstallScript: z.boolean().optional(),
       }),
     ),
   })
@@ -49,6 +55,13 @@ describe('T87: supply chain', () => {
     const locked = Object.keys(lock.packages)
     expect(wanted.length).toBeGreaterThan(20)
     expect(wanted.filter((name) => !locked.some((path) => path.endsWith(`node_modules/${name}`)))).toEqual([])
+  })
+
+  it('has decided about every script that a package would run when it is installed, or npm warns of it', () => {
+    const scripted = Object.entries(lock.packages).filter(([, { hasInstallScript }]) => hasInstallScript)
+    const names = scripted.map(([path]) => path.replace(/^.*node_modules\//, ''))
+    expect(names.length).toBeGreaterThan(0)
+    expect(names.filter((name) => manifest.allowScripts[name] === undefined)).toEqual([])
   })
 
   it('takes the embedded store from this repository, packed with the service and never from a registry', () => {

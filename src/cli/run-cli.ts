@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, type Option } from 'commander'
 import { loadDataDir } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
 import { Refusal } from '../domain/errors.ts'
@@ -6,7 +6,16 @@ import { redact } from '../domain/redact.ts'
 import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { ManifestOptions, PackageOptions } from './chat-apps.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
-import { CliError, EXIT, runOn, setExitCode, type Terminal, tell, terminal } from './terminal.ts'
+import {
+  CliError,
+  type CommandResult,
+  EXIT,
+  runOn,
+  setExitCode,
+  type Terminal,
+  tell,
+  terminal,
+} from './terminal.ts'
 import type { InviteOptions } from './users.ts'
 import type { VerifyOptions } from './verify-receipt.ts'
 
@@ -45,17 +54,17 @@ interface Json {
   json?: boolean
 }
 
-/** The commands and their options. @param json the caller prints errors of usage as JSON, so nothing is printed here */
+/** The commands and their options. @param json without help on stderr: errors of usage are JSON there */
 function createProgram(json: boolean): Command {
   const program = new Command('countersign')
     .description('Human approval for agents and applications: run the service and look after it.')
     .version(packageVersion())
-    .exitOverride()
-  program.configureOutput({
-    writeOut: (text) => terminal().stdout.write(text),
-    writeErr: (text) => (json ? undefined : terminal().stderr.write(text)),
-  })
-  program.showHelpAfterError('(add --help for the options)')
+    .configureOutput({
+      writeOut: (text) => terminal().stdout.write(text),
+      writeErr: (text) => (json ? undefined : terminal().stderr.write(text)),
+      // Told by `tellError`, as all errors are.
+      outputError: () => undefined,
+    })
   addServiceCommands(program)
   addUserCommands(program.command('user').description('people who decide'))
   addKeyCommands(program.command('key').description('API keys of applications and agents'))
@@ -66,7 +75,41 @@ function createProgram(json: boolean): Command {
   addVerifyCommand(program)
   addSlackCommands(program.command('slack').description('cards in Slack'))
   addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
+  nameAllMissing(program)
   return program
+}
+
+const MISSING = ['commander.missingArgument', 'commander.missingMandatoryOptionValue', 'commander.help']
+
+/** Commander stops at the first thing a command misses; the caller is told of all at once. */
+function nameAllMissing(command: Command): void {
+  command.exitOverride((error) => {
+    if (error.exitCode === 0 || !MISSING.includes(error.code)) throw error
+    const { registeredArguments, options, args } = command
+    const missing = [
+      ...(error.code === 'commander.help' ? ['<command>'] : []),
+      ...registeredArguments.slice(args.length).map((argument) => `<${argument.name()}>`),
+      ...options.filter((option) => isMissing(command, option)).map(({ flags }) => flags),
+    ]
+    throw new CommanderError(error.exitCode, error.code, `missing: ${missing.join(', ')}`)
+  })
+  command.commands.forEach(nameAllMissing)
+}
+
+function isMissing(command: Command, option: Option): boolean {
+  return option.mandatory && command.getOptionValue(option.attributeName()) === undefined
+}
+
+/** Completes a command whose answer is a result: in words, or as JSON. */
+function answers<Options extends Json = Json>(
+  command: Command,
+  run: (options: Options, ...arguments_: string[]) => CommandResult | Promise<CommandResult>,
+): void {
+  command.option(...JSON_OPTION).action(async () => {
+    // With those of the command above: `doctor` knows --json too, and takes it.
+    const options = command.optsWithGlobals<Options>()
+    tell(await run(options, ...command.args), options.json)
+  })
 }
 
 function addServiceCommands(program: Command): void {
@@ -80,161 +123,132 @@ function addServiceCommands(program: Command): void {
     .description('run the embedded store as a process of its own and print its MONGODB_URI')
     .option(...JSON_OPTION)
     .action((options: Json) => runStore(options))
-  addDoctor(program)
-}
-
-function addDoctor(program: Command): void {
-  const doctor = program
-    .command('doctor')
-    .description('check machine, configuration, store, keys and pages, and say what to do')
-    .option(...JSON_OPTION)
-    .action(async (options: Json) => tell(await (await load.doctor()).runDoctor(), options.json))
-  doctor
-    .command('slack')
-    .description('check the connection to Slack: tokens, scopes, addresses')
-    .option(...JSON_OPTION)
-    // The command above knows the option too, and takes it.
-    .action(async (_options: Json, command: Command) =>
-      tell(await (await load.slackDoctor()).runSlackDoctor(), command.optsWithGlobals<Json>().json),
-    )
-  doctor
-    .command('teams')
-    .description('check the connection to Teams: secret, keys, addresses')
-    .option(...JSON_OPTION)
-    .action(async (_options: Json, command: Command) =>
-      tell(await (await load.teamsDoctor()).runTeamsDoctor(), command.optsWithGlobals<Json>().json),
-    )
+  const doctor = program.command('doctor')
+  answers(
+    doctor.description('check machine, configuration, store, keys and pages, and say what to do'),
+    async () => (await load.doctor()).runDoctor(),
+  )
+  answers(
+    doctor.command('slack').description('check the connection to Slack: tokens, scopes, addresses'),
+    async () => (await load.slackDoctor()).runSlackDoctor(),
+  )
+  answers(
+    doctor.command('teams').description('check the connection to Teams: secret, keys, addresses'),
+    async () => (await load.teamsDoctor()).runTeamsDoctor(),
+  )
 }
 
 function addUserCommands(user: Command): void {
-  user
-    .command('invite <email>')
-    .description('make a person with an account of their own, and a one-time link by which they enrol')
-    .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
-    .option('--renew', 'a new link for a person who exists: the old one expired, or all factors are lost')
-    .option('--account <account_id>', 'as a member of this account; together with --role')
-    .option('--role <role>', 'approver (decides requests that name them) or auditor (sees everything)')
-    .option(...JSON_OPTION)
-    .action(async (email: string, options: InviteOptions) => {
+  answers<InviteOptions>(
+    user
+      .command('invite <email>')
+      .description('make a person with an account of their own, and a one-time link by which they enrol')
+      .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
+      .option('--renew', 'a new link for a person who exists: the old one expired, or all factors are lost')
+      .option('--account <account_id>', 'as a member of this account; together with --role')
+      .option('--role <role>', 'approver (decides requests that name them) or auditor (sees everything)'),
+    async (options, email) => {
       const joins = options.account !== undefined || options.role !== undefined
       const { runInviteMember, runInviteUser } = await load.users()
-      tell(await (joins ? runInviteMember : runInviteUser)(email, options), options.json)
-    })
-  user
-    .command('confirm <email>')
-    .description('vouch for the address of a person whom an owner invited')
-    .option(...JSON_OPTION)
-    .action(async (email: string, options: Json) =>
-      tell(await (await load.users()).runConfirmUser(email, options), options.json),
-    )
-  user
-    .command('list')
-    .description('list all people')
-    .option(...JSON_OPTION)
-    .action(async (options: Json) => tell(await (await load.users()).runListUsers(options), options.json))
+      return (joins ? runInviteMember : runInviteUser)(email, options)
+    },
+  )
+  answers(
+    user.command('confirm <email>').description('vouch for the address of a person whom an owner invited'),
+    async (options, email) => (await load.users()).runConfirmUser(email, options),
+  )
+  answers(user.command('list').description('list all people'), async (options) =>
+    (await load.users()).runListUsers(options),
+  )
 }
 
 function addKeyCommands(key: Command): void {
-  key
-    .command('create')
-    .description('make an API key; it is shown once')
-    .requiredOption('--owner <email>', 'whose account it belongs to')
-    .requiredOption('--name <name>', 'what approvers see as the asking application')
-    .option('--sandbox', 'an sa_test_ key: dry runs, no person decides')
-    .option('--source-control', 'for a source-control integration: all its requests are high impact')
-    .option(
-      '--scopes <scopes>',
-      'comma-separated: approval:create,approval:read,approval:verify (default: all)',
-    )
-    .option(...JSON_OPTION)
-    .action(async (options: CreateKeyOptions) =>
-      tell(await (await load.keys()).runCreateKey(options), options.json),
-    )
-  key
-    .command('list')
-    .description('list API keys')
-    .option('--owner <email>', 'of this person only')
-    .option(...JSON_OPTION)
-    .action(async (options: { owner?: string } & Json) =>
-      tell(await (await load.keys()).runListKeys(options), options.json),
-    )
-  key
-    .command('revoke <key_id>')
-    .description('revoke an API key at once and for ever')
-    .option(...JSON_OPTION)
-    .action(async (id: string, options: Json) =>
-      tell(await (await load.keys()).runRevokeKey(id, options), options.json),
-    )
+  answers<CreateKeyOptions>(
+    key
+      .command('create')
+      .description('make an API key; it is shown once')
+      .requiredOption('--owner <email>', 'whose account it belongs to')
+      .requiredOption('--name <name>', 'what approvers see as the asking application')
+      .option('--sandbox', 'an sa_test_ key: dry runs, no person decides')
+      .option('--source-control', 'for a source-control integration: all its requests are high impact')
+      .option(
+        '--scopes <scopes>',
+        'comma-separated: approval:create,approval:read,approval:verify (default: all)',
+      ),
+    async (options) => (await load.keys()).runCreateKey(options),
+  )
+  answers<{ owner?: string } & Json>(
+    key.command('list').description('list API keys').option('--owner <email>', 'of this person only'),
+    async (options) => (await load.keys()).runListKeys(options),
+  )
+  answers(
+    key.command('revoke <key_id>').description('revoke an API key at once and for ever'),
+    async (options, id) => (await load.keys()).runRevokeKey(id, options),
+  )
 }
 
 function addSigningKeyCommands(keys: Command): void {
-  keys
-    .command('rotate')
-    .description('publish the next signing keys; old receipts stay valid')
-    .option('--purpose <purpose>', 'decision, decision-sandbox or session (default: all three)')
-    .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
-    .option('--now', 'the same as --activate now')
-    .option(...JSON_OPTION)
-    .action(async (options: RotateOptions) =>
-      tell(await (await load.keys()).runRotateKeys(options), options.json),
-    )
+  answers<RotateOptions>(
+    keys
+      .command('rotate')
+      .description('publish the next signing keys; old receipts stay valid')
+      .option('--purpose <purpose>', 'decision, decision-sandbox or session (default: all three)')
+      .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
+      .option('--now', 'the same as --activate now'),
+    async (options) => (await load.keys()).runRotateKeys(options),
+  )
 }
 
 function addAuditCommands(audit: Command): void {
-  audit
-    .command('list')
-    .description('list what happened, newest first; with --json one line of JSON each')
-    .option('--account <account_id>', 'concerning this account')
-    .option('--type <type>', 'of this type, such as approval.approved or key.created')
-    .option('--subject <id>', 'about this request, key, person, session, webhook or delivery')
-    .option('--limit <n>', 'at most so many (default: 50)')
-    .option(...JSON_OPTION)
-    .action(async (options: AuditListOptions) =>
-      tell(await (await load.audit()).runAuditList(options), options.json),
-    )
-  audit
-    .command('check')
-    .description('recompute the whole trail and compare it with every state in the store')
-    .option('--expect <head>', 'a head printed by an earlier check: finds a trail cut short or rewritten')
-    .option(...JSON_OPTION)
-    .action(async (options: AuditCheckOptions) =>
-      tell(await (await load.audit()).runAuditCheck(options), options.json),
-    )
+  answers<AuditListOptions>(
+    audit
+      .command('list')
+      .description('list what happened, newest first; with --json one line of JSON each')
+      .option('--account <account_id>', 'concerning this account')
+      .option('--type <type>', 'of this type, such as approval.approved or key.created')
+      .option('--subject <id>', 'about this request, key, person, session, webhook or delivery')
+      .option('--limit <n>', 'at most so many (default: 50)'),
+    async (options) => (await load.audit()).runAuditList(options),
+  )
+  answers<AuditCheckOptions>(
+    audit
+      .command('check')
+      .description('recompute the whole trail and compare it with every state in the store')
+      .option('--expect <head>', 'a head printed by an earlier check: finds a trail cut short or rewritten'),
+    async (options) => (await load.audit()).runAuditCheck(options),
+  )
 }
 
 function addVerifyCommand(program: Command): void {
-  program
-    .command('verify <receipt>')
-    .description('check a receipt (a file, or - for stdin) against a key set, without any store')
-    .requiredOption('--jwks <source>', 'the pinned key set: a file, or the https: address of the service')
-    .option('--allow-sandbox', 'accept receipts of the sandbox, for tests')
-    .option(...JSON_OPTION)
-    .action(async (receipt: string, options: VerifyOptions) =>
-      tell(await (await load.verify()).runVerifyReceipt(receipt, options), options.json),
-    )
+  answers<VerifyOptions>(
+    program
+      .command('verify <receipt>')
+      .description('check a receipt (a file, or - for stdin) against a key set, without any store')
+      .requiredOption('--jwks <source>', 'the pinned key set: a file, or the https: address of the service')
+      .option('--allow-sandbox', 'accept receipts of the sandbox, for tests'),
+    async (options, receipt) => (await load.verify()).runVerifyReceipt(receipt, options),
+  )
 }
 
 function addSlackCommands(slack: Command): void {
-  slack
-    .command('manifest')
-    .description('print the manifest by which Slack makes the app for this BASE_URL')
-    .option('--socket', 'for Socket Mode: no public address, the service connects to Slack')
-    .option(...JSON_OPTION)
-    .action(async (options: ManifestOptions) =>
-      tell((await load.chatApps()).runSlackManifest(options), options.json),
-    )
+  answers<ManifestOptions>(
+    slack
+      .command('manifest')
+      .description('print the manifest by which Slack makes the app for this BASE_URL')
+      .option('--socket', 'for Socket Mode: no public address, the service connects to Slack'),
+    async (options) => (await load.chatApps()).runSlackManifest(options),
+  )
 }
 
 function addTeamsCommands(teams: Command): void {
-  teams
-    .command('package')
-    .description('write the app package that is uploaded to Teams, for this BASE_URL and TEAMS_APP_ID')
-    .option('--out <file>', 'where to', 'countersign-teams.zip')
-    .option('--preview', 'by the developer preview of the manifest: commands also after a slash')
-    .option(...JSON_OPTION)
-    .action(async (options: PackageOptions) =>
-      tell(await (await load.chatApps()).runTeamsPackage(options), options.json),
-    )
+  answers<PackageOptions>(
+    teams
+      .command('package')
+      .description('write the app package that is uploaded to Teams, for this BASE_URL and TEAMS_APP_ID')
+      .option('--out <file>', 'where to', 'countersign-teams.zip')
+      .option('--preview', 'by the developer preview of the manifest: commands also after a slash'),
+    async (options) => (await load.chatApps()).runTeamsPackage(options),
+  )
 }
 
 /**
@@ -264,9 +278,8 @@ function tellError(error: unknown, json: boolean): void {
   if (error instanceof CommanderError && error.exitCode === 0) return
   const { exitCode, ...told } = describeError(error)
   setExitCode(exitCode)
-  if (json) terminal().stderr.write(`${JSON.stringify(told)}\n`)
-  // Commander has told people already what it did not understand.
-  else if (!(error instanceof CommanderError)) terminal().stderr.write(`${told.message}\n`)
+  const hint = error instanceof CommanderError ? '\n(add --help for the options)' : ''
+  terminal().stderr.write(json ? `${JSON.stringify(told)}\n` : `${told.message}${hint}\n`)
 }
 
 /** By name: their classes belong to what a command may not have loaded. */

@@ -5,8 +5,10 @@ import { cli, useDataDir } from '../support/cli.ts'
 const WRONG: [string, string[], string][] = [
   ['an unknown command', ['explode'], "unknown command 'explode'"],
   ['an unknown option', ['user', 'list', '--all'], "unknown option '--all'"],
-  ['a missing argument', ['user', 'invite'], "missing required argument 'email'"],
-  ['a missing option', ['key', 'create', '--name', 'x'], "required option '--owner <email>' not specified"],
+  ['a missing argument', ['user', 'invite'], 'missing: <email>'],
+  ['a missing option', ['key', 'create', '--name', 'x'], 'missing: --owner <email>'],
+  ['two missing options', ['key', 'create'], 'missing: --owner <email>, --name <name>'],
+  ['a missing argument and option', ['verify'], 'missing: <receipt>, --jwks <source>'],
   ['an address that is none', ['user', 'invite', 'alice'], '"alice" is not an e-mail address.'],
   [
     'an unknown scope',
@@ -47,6 +49,11 @@ describe('the command line', () => {
     expect(help.code).toBe(0)
     for (const command of ['serve', 'store', 'doctor', 'user', 'key', 'keys', 'verify'])
       expect(help.stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'))
+    for (const half of [[], ['user']]) {
+      const told = await cli(half)
+      expect([told.code, told.stdout]).toEqual([2, ''])
+      expect(told.stderr).toMatch(/^Usage: countersign [\s\S]*\nmissing: <command>\n/)
+    }
   })
 
   it('says which variables keep it from working', async () => {

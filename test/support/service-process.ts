@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { packagePath } from '../../src/config/package-path.ts'
 
 /** The service as its users start it: `node bin/start.mjs` in a process of its own, with its embedded store. */
@@ -21,11 +21,20 @@ export async function startServiceProcess(env: Record<string, string>): Promise<
 
 /** Starts one and does not wait. */
 export function spawnService(env: Record<string, string>): ServiceProcess {
+  return watchService(spawn(process.execPath, [packagePath('bin/start.mjs')], optionsFor(env)))
+}
+
+/** As the README says, from the package's folder; leads a process group, so that what it leaves behind can be ended. */
+export function spawnByNpm(env: Record<string, string>): ServiceProcess {
+  return watchService(spawn('npm', ['start'], { ...optionsFor(env), cwd: packagePath('.'), detached: true }))
+}
+
+function optionsFor(env: Record<string, string>) {
   const inherited = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
-  const child = spawn(process.execPath, [packagePath('bin/start.mjs')], {
-    env: { ...inherited, ...env },
-    stdio: 'pipe',
-  })
+  return { env: { ...inherited, ...env }, stdio: 'pipe' } as const
+}
+
+function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
   let output = ''
   const collect = (chunk: unknown): void => {
     output += String(chunk)
