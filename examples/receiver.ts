@@ -1,9 +1,14 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto'
 import events from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
 const secrets = (process.env.WEBHOOK_SECRETS ?? '').split(' ').filter((secret) => secret !== '')
+const keys = new Map() // of persons' decisions, pinned: a key out of a message would be its author's
+for (const key of JSON.parse(readFileSync('jwks.json', 'utf8')).keys)
+  if (key.purpose === 'decision' && !key.revoked_at)
+    keys.set(key.kid, createPublicKey({ key, format: 'jwk' }))
 const done = new Set() // in production a unique column, filled in the transaction that acts
 events.captureRejections = true // what throws below is answered 500, and the callback comes again
 
@@ -15,10 +20,18 @@ createServer(async (request, response) => {
   const offered = `${given}`.split(' ').map((text) => Buffer.from(text.replace('v1,', ''), 'base64'))
   const genuine = offered.some((a) => macs.some((b) => a.length === b.length && timingSafeEqual(a, b)))
   if (!genuine) return response.writeHead(401).end()
-  if (!(Math.abs(Date.now() / 1000 - Number(sent)) <= 300)) return response.writeHead(400).end()
-  const receipt = JSON.parse(JSON.parse(body.toString()).signed_receipt.canonical_payload)
-  if (receipt.sandbox || receipt.method === 'sandbox') return response.writeHead(403).end()
-  if (!done.has(id)) console.log(receipt.rid, receipt.decision) // act here, or put it into a queue
-  done.add(id)
+  const now = Date.now() / 1000
+  if (!(Math.abs(now - Number(sent)) <= 300)) return response.writeHead(400).end()
+
+  // Whoever holds the API key can sign a callback. That a person decided, only the receipt's own signature proves.
+  const { request_id: asked, signed_receipt: said } = JSON.parse(body.toString())
+  const { canonical_payload: payload, public_key_id: kid, signature } = said
+  const proven =
+    keys.has(kid) && verify(null, Buffer.from(payload), keys.get(kid), Buffer.from(signature, 'base64'))
+  const receipt = proven ? JSON.parse(payload) : {}
+  if (receipt.rid !== asked || !(Math.abs(now - receipt.ts) <= 900)) return response.writeHead(403).end()
+
+  if (!done.has(asked)) console.log(asked, receipt.decision) // act here, on what you asked under this id
+  done.add(asked)
   return response.writeHead(200).end()
 }).listen(4000, '127.0.0.1')

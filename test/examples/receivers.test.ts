@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -10,7 +11,7 @@ import { signatureHeaders } from '../../src/outbound/guarded-post.ts'
 import { newCaller, stored, type TestCaller } from '../support/caller.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts'
-import { startService, type TestService } from '../support/service.ts'
+import { freePort, startService, type TestService } from '../support/service.ts'
 import {
   docsBlock,
   docsCommand,
@@ -92,8 +93,8 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
       await folder.remove()
     })
 
-    const start = (WEBHOOK_SECRETS = `${secrets.sandbox} ${secrets.live}`) =>
-      startExample(folder, command, { WEBHOOK_SECRETS })
+    const start = (url = service.url, WEBHOOK_SECRETS = `${secrets.sandbox} ${secrets.live}`) =>
+      startExample(folder, from(url, command), { WEBHOOK_SECRETS, COUNTERSIGN_URL: url })
     const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 })
     const deliveryOf = (id: string) => stored(service, 'deliveries').findOne({ request_id: id })
     async function everythingActedOn(): Promise<string[]> {
@@ -118,6 +119,45 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
         attempts: [{ outcome: 'http_200' }, { outcome: 'http_200' }],
       })
       expect(await everythingActedOn()).toEqual([`${id} approved`])
+    })
+
+    it('takes no callback for an approval that its key alone made', async () => {
+      const [pending, rejected] = [await ask(setting), await ask(setting)]
+      await decideByPasskey(setting, rejected, 'rejected')
+      const { signed_receipt } = JSON.parse(genuine.body)
+      const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+      const own = publicKey.export({ format: 'jwk' })
+      const bodyOf = (request_id: string, said: object = {}) => {
+        const claim = { ...JSON.parse(signed_receipt.canonical_payload), rid: request_id }
+        const canonical_payload = JSON.stringify(claim)
+        const signature = sign(null, Buffer.from(canonical_payload), privateKey).toString('base64')
+        const receipt = { ...signed_receipt, canonical_payload, signature, ...said }
+        return JSON.stringify({ request_id, decision: 'approved', signed_receipt: receipt })
+      }
+      const forged: [number[], string][] = [
+        [[403], bodyOf(pending)],
+        [[403], bodyOf(pending, { signature: 'AAAA' })],
+        [[403], bodyOf(pending, { public_key_id: 'own', public_key: own.x, jwk: own })],
+        [[403], bodyOf(pending, signed_receipt)],
+        [[403, 0], bodyOf(`req_${'0'.repeat(26)}`)],
+        [[403], bodyOf(`../../../docs?${pending}`)],
+        [[200, 403], bodyOf(rejected)],
+      ]
+      for (const [number, [statuses, body]] of forged.entries())
+        expect(statuses, body).toContain(await receiver.post(signed(body, { id: `evt_${number}` }), body))
+      expect((await everythingActedOn()).filter((line) => line !== `${rejected} rejected`)).toEqual([])
+    })
+
+    it('acts once on one approval, whatever id its key sends it again under, and on none of long ago', async () => {
+      const { body, rid } = genuine
+      expect(await receiver.post(signed(body), body)).toBe(200)
+      expect(await receiver.post(signed(body, { id: 'evt_other' }), body)).toBe(200)
+      expect(await everythingActedOn()).toEqual([`${rid} approved`])
+      const old = await serveReceipt(rid, { ts: Math.floor(Date.now() / 1000) - 905 })
+      receiver = await start(old.url)
+      expect(await receiver.post(signed(old.body), old.body)).toBe(403)
+      expect(await everythingActedOn()).toEqual([])
+      await old.close()
     })
 
     it('acts on a rejection as such', async () => {
@@ -166,7 +206,7 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
       expect(receiver.acted()).toEqual([])
       expect(await receiver.post(signed(body, { age: 295 }), body)).toBe(200)
       expect(await receiver.post(signed(body, { age: -298, id: `evt_${'1'.repeat(26)}` }), body)).toBe(200)
-      expect(await everythingActedOn()).toHaveLength(2)
+      expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
     })
 
     it('refuses a sandbox receipt of the service, although it knows the secret', async () => {
@@ -174,7 +214,12 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
       const id = await sandbox.createdId({ callback_url, sandbox_auto_decide_seconds: 0 })
       await sandbox.read(id)
       await eventually(() => deliveryOf(id)).toHaveProperty('attempts.0.outcome', 'http_403')
-      const marked = JSON.stringify({ signed_receipt: { canonical_payload: '{"method":"sandbox"}' } })
+      const decision = Object((await sandbox.read(id)).body.decision)
+      const payload = Buffer.from(String(decision.signed_payload), 'base64url').toString()
+      const marked = JSON.stringify({
+        request_id: id,
+        signed_receipt: { ...decision, canonical_payload: payload },
+      })
       expect(await receiver.post(signed(marked), marked)).toBe(403)
       expect(await everythingActedOn()).toEqual([])
     })
@@ -200,7 +245,7 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
 describe('the receivers of the documents', () => {
   it('trust nobody when no secret is set, in TypeScript', async () => {
     const folder = await exampleFolder()
-    const receiver = await startExample(folder, docsBlock('sh', 'receiver.ts'), {})
+    const receiver = await startExample(folder, from(service.url, docsBlock('sh', 'receiver.ts')), {})
     const { body } = genuine
     const headers = { ...signed(body), 'webhook-signature': emptyKeyed(signed(body), body) }
     expect(await receiver.post(headers, body)).toBe(401)
@@ -212,7 +257,8 @@ describe('the receivers of the documents', () => {
   it.skipIf(!hasPython)('remember in Python what they did before a restart', async () => {
     const folder = await exampleFolder()
     const command = docsBlock('sh', 'receiver.py')
-    const run = () => startExample(folder, command, { WEBHOOK_SECRETS: secrets.live })
+    const environment = { WEBHOOK_SECRETS: secrets.live, COUNTERSIGN_URL: service.url }
+    const run = () => startExample(folder, command, environment)
     const first = await run()
     expect(await first.post(genuine.headers, genuine.body)).toBe(200)
     await first.end()
@@ -245,6 +291,33 @@ describe('the receivers of the documents', () => {
     expect(said).toContain(genuine.rid)
   })
 })
+
+/** A command of the documents, for the service at that address. */
+function from(url: string, command: string): string {
+  return command.replaceAll('http://localhost:3000', url)
+}
+
+/** A service of its own key that knows one receipt: that of the last callback, changed. */
+async function serveReceipt(rid: string, changed: object) {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const kid = 'of-the-stub'
+  const payload = { ...JSON.parse(JSON.parse(genuine.body).signed_receipt.canonical_payload), ...changed }
+  const canonical_payload = JSON.stringify(payload)
+  const signature = sign(null, Buffer.from(canonical_payload), privateKey).toString('base64')
+  const keys = [{ ...publicKey.export({ format: 'jwk' }), kid, purpose: 'decision' }]
+  const server = createServer((request, response) => {
+    const verdict = { valid: true, decision: payload.decision, payload }
+    response.end(JSON.stringify(request.url?.endsWith('jwks.json') ? { keys } : verdict))
+  })
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const receipt = { canonical_payload, signature, public_key_id: kid }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    body: JSON.stringify({ request_id: rid, signed_receipt: receipt }),
+    close: () => new Promise((resolve) => server.close(resolve)),
+  }
+}
 
 function without(headers: Record<string, string>, name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name))
