@@ -1,6 +1,6 @@
-import { createHash, createPublicKey, verify as platformVerify } from 'node:crypto'
-import { getPublicKey, hashes, sign, verify } from '@noble/ed25519'
-import { canBeGenuine } from './strict-ed25519.ts'
+import { createHash, createPublicKey, type KeyObject, verify as platformVerify } from 'node:crypto'
+import { getPublicKey, hashes, sign } from '@noble/ed25519'
+import { hasLengths, isReduced, isStrictPoint } from './strict-ed25519.ts'
 
 hashes.sha512 = (message) => new Uint8Array(createHash('sha512').update(message).digest())
 
@@ -18,30 +18,59 @@ export function rawSign(message: Uint8Array, seed: Uint8Array): Uint8Array {
   return sign(message, seed)
 }
 
+/** Keys node:crypto has read, by their bytes: reading one costs as much as verifying a signature. Bounded: passkeys come here too. */
+const known = new Map<string, { key: KeyObject; strict: boolean }>()
+const MOST_KNOWN = 1_000
+
+/**
+ * The key as node:crypto keeps it, and whether it is a strict one; both found out once per key.
+ * @throws when the platform cannot read it: wrong length, or no point of the curve
+ */
+function imported(publicKey: Uint8Array): { key: KeyObject; strict: boolean } {
+  const id = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.length).toString('latin1')
+  const found = known.get(id)
+  if (found !== undefined) return found
+  const der = Buffer.concat([SPKI_PREFIX, publicKey])
+  const read = {
+    key: createPublicKey({ key: der, format: 'der', type: 'spki' }),
+    strict: isStrictPoint(publicKey),
+  }
+  const [oldest] = known.keys()
+  if (known.size >= MOST_KNOWN && oldest !== undefined) known.delete(oldest)
+  known.set(id, read)
+  return read
+}
+
+/** The public key for packages that take node:crypto's. @throws for bytes that are none */
+export function toKeyObject(publicKey: Uint8Array): KeyObject {
+  return imported(publicKey).key
+}
+
 /** Verdict of node:crypto alone. It accepts small-order keys before Node 24; see `verifySignature`. */
 export function platformAccepts(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   try {
-    const key = createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' })
-    return platformVerify(null, message, key, signature)
-  } catch {
-    return false
-  }
-}
-
-/** Verdict of @noble/ed25519 alone, strict: its default (ZIP 215) lets the identity key "sign" every message. */
-export function nobleAccepts(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  try {
-    return verify(signature, message, publicKey, { zip215: false })
+    return platformVerify(null, message, imported(publicKey).key, signature)
   } catch {
     return false
   }
 }
 
 /**
- * Strict Ed25519: exact lengths, no small-order key, and both implementations must accept, so that the verdict does not
- * depend on the verifier (`signatureHolds` gives the same one without node:crypto). The cheap platform check comes first, so forgeries cost a tenth. Never throws.
+ * Strict Ed25519 by node:crypto. Never throws. Its verdict is that of `signatureHolds`, which does without node:crypto, and that of
+ * both implementations asked together, for these reasons:
+ *
+ * - A: node:crypto would take other spellings of a point, and points of small order. Both are properties of the key alone, so
+ *   @noble/ed25519 judges them once per key (`isStrictPoint`).
+ * - S: below L, or one signature had two spellings.
+ * - R: node:crypto computes [S]B - [k]A and compares its one encoding with the bytes of R, so no other spelling of R passes.
+ * - The equation: that is the one without cofactor. What it accepts holds times eight, too, which is what noble checks.
  */
 export function verifySignature(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  if (!canBeGenuine(publicKey, message, signature)) return false
-  return platformAccepts(publicKey, message, signature) && nobleAccepts(publicKey, message, signature)
+  if (!hasLengths(publicKey, message, signature) || !isReduced(signature)) return false
+  try {
+    const { key, strict } = imported(publicKey)
+    return strict && platformVerify(null, message, key, signature)
+  } catch {
+    return false
+  }
 }

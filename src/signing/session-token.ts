@@ -1,6 +1,7 @@
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
 import { toBase64Url } from './base64.ts'
+import { toKeyObject } from './ed25519.ts'
 import type { SigningKey } from './key-record.ts'
 import type { KeyRing } from './keys.ts'
 
@@ -88,14 +89,18 @@ function kidOf(token: string): string | undefined {
 /** The public half of a key of ours that was made for sessions and not revoked. */
 function usable(key: SigningKey | undefined): KeyObject | undefined {
   if (key === undefined || key.purpose !== 'session' || key.revokedAt !== undefined) return undefined
-  return createPublicKey({ key: publicJwk(key), format: 'jwk' })
+  return toKeyObject(key.publicKey)
 }
+
+/** Read once for as long as the ring holds the key: jose, too, remembers what it made of the object. */
+const privateKeys = new WeakMap<SigningKey, KeyObject>()
 
 function privateKeyOf(key: SigningKey): KeyObject {
-  return createPrivateKey({ key: { ...publicJwk(key), d: toBase64Url(key.seed) }, format: 'jwk' })
-}
-
-/** RFC 8037 section 2. */
-function publicJwk(key: Pick<SigningKey, 'publicKey'>) {
-  return { kty: 'OKP', crv: 'Ed25519', x: toBase64Url(key.publicKey) }
+  const known = privateKeys.get(key)
+  if (known !== undefined) return known
+  // RFC 8037 section 2.
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: toBase64Url(key.publicKey), d: toBase64Url(key.seed) }
+  const read = createPrivateKey({ key: jwk, format: 'jwk' })
+  privateKeys.set(key, read)
+  return read
 }

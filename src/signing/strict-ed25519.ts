@@ -1,10 +1,10 @@
 import { etc, hashes, Point, verifyAsync } from '@noble/ed25519'
 import { sameBytes } from './base64.ts'
 
-/** What every verifier here asks before any arithmetic: bytes, exact lengths, no key of small order. */
-export function canBeGenuine(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+/** What every verifier here asks before any arithmetic: bytes, of exact lengths. */
+export function hasLengths(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (![publicKey, message, signature].every((bytes) => bytes instanceof Uint8Array)) return false
-  return publicKey.length === 32 && signature.length === 64 && !isSmallOrder(publicKey)
+  return publicKey.length === 32 && signature.length === 64
 }
 
 /**
@@ -17,7 +17,7 @@ export async function signatureHolds(
   message: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
-  if (!canBeGenuine(publicKey, message, signature)) return false
+  if (!hasLengths(publicKey, message, signature) || isSmallOrder(publicKey)) return false
   try {
     const accepted = await verifyAsync(signature, message, publicKey, { zip215: false })
     return accepted && (await holdsWithoutCofactor(publicKey, message, signature))
@@ -38,6 +38,12 @@ async function holdsWithoutCofactor(
   const k = etc.mod(littleEndian(digest), Point.CURVE().n)
   const A = Point.fromBytes(publicKey, false)
   return sameBytes(Point.BASE.multiply(S, false).subtract(A.multiply(k, false)).toBytes(), R)
+}
+
+/** Is the second half of the signature below the order of the group, so that it has one spelling? */
+export function isReduced(signature: Uint8Array): boolean {
+  const S = signature.subarray(32)
+  return (S[31] ?? 0) < 0x10 || littleEndian(S) < Point.CURVE().n
 }
 
 function littleEndian(bytes: Uint8Array): bigint {
@@ -63,6 +69,18 @@ export function isSmallOrder(publicKey: Uint8Array): boolean {
   const y = Uint8Array.from(publicKey)
   y[31] = (y[31] ?? 0) & 0x7f
   return SMALL_ORDER_Y.has(Array.from(y, (byte) => byte.toString(16).padStart(2, '0')).join(''))
+}
+
+/** Is it a point in its one spelling, and not of small order? A signature may be checked by it; `publicKeyProblem` asks more. */
+export function isStrictPoint(publicKey: Uint8Array): boolean {
+  if (isSmallOrder(publicKey)) return false
+  try {
+    // zip215 = false: refuses a second spelling of the same point.
+    Point.fromBytes(publicKey, false)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Why these bytes are no trustworthy Ed25519 public key, or undefined when they are one. For keys as they are loaded. */

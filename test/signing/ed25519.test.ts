@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { Point } from '@noble/ed25519'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { nobleAccepts, platformAccepts, publicKeyOf } from '../../src/signing/ed25519.ts'
+import { platformAccepts, publicKeyOf } from '../../src/signing/ed25519.ts'
 import { newSigningKey } from '../../src/signing/keys.ts'
 import { signBytes } from '../../src/signing/sign.ts'
 import { verifySignature } from '../../src/signing/verify.ts'
-import { bytes, hex, KEY_START, testKey, vectors } from './fixtures.ts'
+import { bytes, hex, KEY_START, nobleAccepts, testKey, vectors } from './fixtures.ts'
 
 interface EdVectors {
   testGroups: {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { verify } from '@noble/ed25519'
 import type { DecisionIntent } from '../../src/domain/intent.ts'
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { type KeyPurpose, newSigningKey, type SigningKey } from '../../src/signing/keys.ts'
@@ -56,3 +57,12 @@ export function vectorText(path: string): string {
 
 export const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
 export const hex = (data: Uint8Array) => Buffer.from(data).toString('hex')
+
+/** Verdict of @noble/ed25519 alone, strict: its default (ZIP 215) lets the identity key "sign" every message. */
+export function nobleAccepts(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  try {
+    return verify(signature, message, publicKey, { zip215: false })
+  } catch {
+    return false
+  }
+}

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { Point } from '@noble/ed25519'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { nobleAccepts, platformAccepts, rawSign } from '../../src/signing/ed25519.ts'
-import { signatureHolds } from '../../src/signing/strict-ed25519.ts'
+import { platformAccepts, rawSign } from '../../src/signing/ed25519.ts'
+import { isSmallOrder, signatureHolds } from '../../src/signing/strict-ed25519.ts'
 import { verifySignature } from '../../src/signing/verify.ts'
-import { bytes, hex, testKey, vectors } from './fixtures.ts'
+import { size } from '../support/size.ts'
+import { bytes, hex, nobleAccepts, testKey, vectors } from './fixtures.ts'
 
 const L = 2n ** 252n + 27742317777372353535851937790883648493n
 const P = 2n ** 255n - 19n
@@ -13,12 +14,37 @@ const little = (value: bigint) => bytes(value.toString(16).padStart(64, '0')).re
 const number = (data: Uint8Array) => BigInt(`0x${hex(data.toReversed())}`)
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-/** The verdict of the page, after it was found to be the server's. */
+/** The verdict of the page, after it was found to be the server's, and that of both implementations asked together. */
 async function verdict(key: Uint8Array, message: Uint8Array, signature: Uint8Array, about = '') {
   const here = await signatureHolds(key, message, signature)
-  expect(here, about).toBe(verifySignature(key, message, signature))
+  expect(verifySignature(key, message, signature), about).toBe(here)
+  const both = nobleAccepts(key, message, signature) && platformAccepts(key, message, signature)
+  expect(both && !isSmallOrder(key), about).toBe(here)
   return here
 }
+
+interface Case {
+  key: Uint8Array
+  message: Uint8Array
+  signature: Uint8Array
+}
+
+const wycheproof = vectors<{
+  testGroups: {
+    publicKey: { pk: string }
+    tests: { tcId: number; msg: string; sig: string; result: string }[]
+  }[]
+}>('wycheproof/ed25519_test.json').testGroups.flatMap(({ publicKey, tests }) =>
+  tests.map(({ msg, sig, ...test }) => ({
+    ...test,
+    key: bytes(publicKey.pk),
+    message: bytes(msg),
+    signature: bytes(sig),
+  })),
+)
+const rfc8032 = vectors<{ pub: string; msg: string; sig: string }[]>('rfc8032/rfc8032-ed25519.json').map(
+  ({ pub, msg, sig }): Case => ({ key: bytes(pub), message: bytes(msg), signature: bytes(sig) }),
+)
 
 /** All eight points whose order divides eight. */
 const torsion = [Point.ZERO]
@@ -27,21 +53,13 @@ for (let point = generator; !point.is0(); point = point.add(generator)) torsion.
 
 describe('the verifier without node:crypto gives the verdict of the server', () => {
   it('on all 151 Wycheproof cases, and the right one', async () => {
-    const { testGroups } = vectors<{
-      testGroups: {
-        publicKey: { pk: string }
-        tests: { tcId: number; msg: string; sig: string; result: string }[]
-      }[]
-    }>('wycheproof/ed25519_test.json')
-    let seen = 0
-    for (const { publicKey, tests } of testGroups) {
-      for (const { tcId, msg, sig, result } of tests) {
-        const valid = await verdict(bytes(publicKey.pk), bytes(msg), bytes(sig), `tcId ${tcId}`)
-        expect(valid, `tcId ${tcId}`).toBe(result === 'valid')
-        seen += 1
-      }
+    expect(wycheproof).toHaveLength(151)
+    for (const { tcId, key, message, signature, result } of wycheproof) {
+      const valid = await verdict(key, message, signature, `tcId ${tcId}`)
+      expect(valid, `tcId ${tcId}`).toBe(result === 'valid')
     }
-    expect(seen).toBe(151)
+    for (const { key, message, signature } of rfc8032)
+      expect(await verdict(key, message, signature)).toBe(true)
   })
 
   it('T70: on all 196 ZIP 215 spellings of small points, with S = 0: every one refused', async () => {
@@ -135,6 +153,62 @@ describe('the verifier without node:crypto gives the verdict of the server', () 
     )
   })
 
+  it('T70: on published vectors with key, R or S replaced by what an attacker would try', async () => {
+    const high = 2n ** 255n
+    const odd = [...torsion.map((point) => number(point.toBytes())), P, P + 1n, P + 18n, P - 1n, 2n]
+    const points = odd.flatMap((y) => [little(y % high), little((y % high) + high)])
+    const point = fc.constantFrom(...points)
+    const scalar = fc.constantFrom(
+      0n,
+      1n,
+      8n,
+      L - 1n,
+      L,
+      L + 1n,
+      2n * L,
+      2n ** 252n,
+      high - 1n,
+      2n * high - 1n,
+    )
+    const change = fc.oneof(
+      point.map(
+        (key) =>
+          (old: Case): Case => ({ ...old, key }),
+      ),
+      point.map(
+        (R) =>
+          (old: Case): Case =>
+            joined(old, R, old.signature.subarray(32)),
+      ),
+      scalar.map(
+        (S) =>
+          (old: Case): Case =>
+            joined(old, old.signature.subarray(0, 32), little(S)),
+      ),
+      scalar.map((more) => (old: Case): Case => {
+        const S = (number(old.signature.subarray(32, 64)) + more) % (2n * high)
+        return joined(old, old.signature.subarray(0, 32), little(S))
+      }),
+      fc.tuple(point, scalar).map(
+        ([R, S]) =>
+          (old: Case): Case =>
+            joined(old, R, little(S)),
+      ),
+    )
+    const whole = [...rfc8032, ...wycheproof].filter(({ signature }) => signature.length === 64)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...whole),
+        fc.array(change, { maxLength: 2 }),
+        async (old, changes) => {
+          const { key, message, signature } = changes.reduce((now, apply) => apply(now), { ...old })
+          await verdict(key, message, signature)
+        },
+      ),
+      { numRuns: size(300, 5_000) },
+    )
+  })
+
   it('refuses what is no bytes, and does not throw', async () => {
     const { publicKey } = testKey('decision')
     for (const odd of [undefined, null, 'text', 5, {}, []]) {
@@ -149,6 +223,10 @@ function testKeyOf(seed: Uint8Array): Uint8Array {
   digest.writeUInt8(digest.readUInt8(0) & 248, 0)
   digest.writeUInt8((digest.readUInt8(31) & 127) | 64, 31)
   return Point.BASE.multiply(number(new Uint8Array(digest)) % L).toBytes()
+}
+
+function joined(old: Case, R: Uint8Array, S: Uint8Array): Case {
+  return { ...old, signature: new Uint8Array([...R, ...S]) }
 }
 
 function turned(data: Uint8Array, bit: number): Uint8Array {
