@@ -40,6 +40,7 @@ describe('without any variable', () => {
       callbackAllowPrivate: false,
       callbackPorts: [443],
       callbackTimeoutMs: 10_000,
+      maxOpenWaits: 10_000,
       slack: undefined,
       warnings: [],
     })
@@ -196,6 +197,8 @@ describe('each variable', () => {
     ['CALLBACK_TIMEOUT_SECONDS', '31'],
     ['CALLBACK_TIMEOUT_SECONDS', '1.5'],
     ['CALLBACK_TIMEOUT_SECONDS', '10s'],
+    ['MAX_OPEN_WAITS', '0'],
+    ['MAX_OPEN_WAITS', '1e4'],
     ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)} with blanks`],
     ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)}ü`],
   ])('%s refuses %s', (name, value) => {

@@ -9,7 +9,7 @@ import type { FlowDeps } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner } from '../flow/keep-keys.ts'
 import type { ChatPort, Clock, Log, RateLimiter, Vault } from '../flow/ports.ts'
 import { createPushKeyKeeper } from '../flow/push/push-secrets.ts'
-import { createWaitSlots, FILES } from '../flow/wait-for-decision.ts'
+import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
 import { createHttpApp } from '../http/app.ts'
 import type { Mount } from '../http/http-deps.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
@@ -301,12 +301,13 @@ export async function composeHttp(
   mounts: readonly Mount[] = [],
 ): Promise<RequestListener> {
   const token = config.internalServiceToken
+  const waits = { each: WAITS_EACH, process: config.maxOpenWaits }
   return createHttpApp({
     ...deps,
     limiter,
     internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
-    waitSlots: createWaitSlots(),
-    inboxSlots: createWaitSlots(),
+    waitSlots: createWaitSlots(waits),
+    inboxSlots: createWaitSlots(waits),
     exportSlots: createWaitSlots(FILES),
     trustProxy: config.trustProxy,
     pagesDir: packagePath('dist/webauthn-page'),

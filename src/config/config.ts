@@ -42,6 +42,8 @@ export interface Config {
   readonly callbackPorts: readonly number[]
   /** How long one attempt of a callback may take, from name resolution to the status line. */
   readonly callbackTimeoutMs: number
+  /** Waits and streams that one process holds open at once, and as many streams of the dashboard. */
+  readonly maxOpenWaits: number
   /** Undefined: no cards in Slack. */
   readonly slack: SlackSettings | undefined
   /** Undefined: no cards in Teams. */
@@ -107,6 +109,11 @@ const environmentSchema = z.object({
     .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of seconds from 1 to 30')
     .transform(Number)
     .default(10),
+  MAX_OPEN_WAITS: z
+    .string()
+    .regex(/^[1-9]\d{0,5}$/, 'must be a whole number from 1 to 999999')
+    .transform(Number)
+    .default(10_000),
   ...slackVariables,
   ...teamsVariables,
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
@@ -197,6 +204,7 @@ export function readConfig(env: Environment): Config {
     callbackAllowPrivate: values.CALLBACK_ALLOW_PRIVATE === '1',
     callbackPorts: Object.freeze(values.CALLBACK_PORTS),
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
+    maxOpenWaits: values.MAX_OPEN_WAITS,
     slack,
     teams,
     warnings: Object.freeze([...token.warnings, ...openWarnings(values)]),

@@ -134,14 +134,14 @@ export interface WaitSlots {
   take(holder: string): () => void
 }
 
-/** Slots for waits and streams of one process. */
-const WAITS = { each: 10, process: 1_000 }
+/** Waits and streams of one key or person. */
+export const WAITS_EACH = 10
 
 /** Slots for files of one process: each takes far more out of the store than a wait does. */
 export const FILES = { each: 2, process: 50 }
 
 /** Creates the slots of one process. */
-export function createWaitSlots(most: { each: number; process: number } = WAITS): WaitSlots {
+export function createWaitSlots(most: { each: number; process: number }): WaitSlots {
   const open = new Map<string, number>()
   let total = 0
   return {

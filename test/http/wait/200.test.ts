@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
 import { alter, decidedId, makeDue, newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -161,6 +161,34 @@ describe('429', () => {
     gone.abort()
     expect(await Promise.all(open)).toEqual(Array.from({ length: 10 }, () => 'gone'))
     await expect.poll(async () => (await wait(caller, id, 1)).status).toBe(200)
+  })
+})
+
+describe('MAX_OPEN_WAITS', () => {
+  it('T67: bounds the open waits of a process, whichever keys they are of', async () => {
+    const small = await startService({
+      database: service.composition.connection.name,
+      env: { MAX_OPEN_WAITS: '2' },
+    })
+    onTestFinished(() => small.close())
+    const callers = [await newCaller(small), await newCaller(small), await newCaller(small)]
+    const gone = new AbortController()
+    const asked = await Promise.all(
+      callers.map(async ({ token, createdId }) => ({
+        token,
+        path: `/api/v1/approvals/${await createdId()}/wait?timeout=30`,
+      })),
+    )
+    const starts = asked.slice(0, 2).map(
+      ({ path, token }) =>
+        () =>
+          send(small, path, { token, signal: gone.signal }).catch(() => 'gone'),
+    )
+    const open = await startWaits(small, starts)
+    const refused = await send(small, asked[2]?.path ?? '', { token: asked[2]?.token ?? '' })
+    expect(refused).toMatchObject({ status: 429, body: { error: 'too_many_waits', retry_after: 3 } })
+    gone.abort()
+    expect(await Promise.all(open)).toEqual(['gone', 'gone'])
   })
 })
 
