@@ -69,6 +69,8 @@ type RemindDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
  * @returns when the next one is due
  */
 export async function remindAutomatically(deps: RemindDeps): Promise<Date | undefined> {
+  const next = await deps.requests.nextReminder()
+  if (next === undefined || next > deps.clock.now()) return next
   const read = (limit: number) => deps.requests.remindable(deps.clock.now(), limit)
   await inBatches(read, (request) => settleReminder(deps, request))
   return deps.requests.nextReminder()

@@ -77,6 +77,8 @@ async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise
 export async function expireRequests(
   deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
 ): Promise<Date | undefined> {
+  const next = await deps.requests.nextExpiry()
+  if (next === undefined || next > deps.clock.now()) return next
   const read = (limit: number) => deps.requests.lapsed(deps.clock.now(), limit)
   await inBatches(read, (request) => expireLapsed(deps, request))
   return deps.requests.nextExpiry()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Db, MongoJobRepository } from '@agendajs/mongo-backend'
+import { type Db, MongoJobRepository, type ObjectId } from '@agendajs/mongo-backend'
 import { Agenda, type JobParameters, type JobRepositoryOptions } from 'agenda'
 import { warnSeldom } from '../flow/delivery/warn-seldom.ts'
 import type { Clock, Log } from '../flow/ports.ts'
@@ -39,26 +39,50 @@ export function createAgenda(repository: JobRepository, log: Log): Agenda {
 /** A question unanswered for so long counts as lost. */
 const LOST_MS = 10_000
 
+/** A job that another process has taken may be free and due again long before its lock is old: after so long it is looked at. */
+const TAKEN_MS = 2_000
+
 /**
- * Agenda's repository with three differences. Jobs are stored in the database's time, whatever the clocks of the processes
- * say (T75). A job found early is held back until it is due: Agenda's own timer may fire a millisecond too soon, and would
- * then sleep through a whole round. And no failure escapes as an unhandled rejection.
+ * Agenda's repository with four differences. Jobs are stored in the database's time, whatever the clocks of the processes
+ * say (T75). The store is asked for a job only when one may be due: the times of all are known from the last look, and this
+ * process knows what it has done to them since. A job found early is held back until it is due: Agenda's own timer may fire a
+ * millisecond too soon, and would then sleep through a whole round. And no failure escapes as an unhandled rejection.
  */
 export class JobRepository extends MongoJobRepository {
   readonly #clock: Clock
+  readonly #ids: ObjectId[]
+  /** By id, from when on a job may be taken, in the database's time; undefined before the first look. */
+  #due: Map<string, number> | undefined
+  /** Changes made to `#due` by this process. */
+  #changes = 0
   #asking: { since: number; answered: Promise<unknown> } | undefined
   #held = false
   #closed = false
 
-  constructor(db: Db, clock: Clock) {
+  /** @param ids of all jobs there are */
+  constructor(db: Db, clock: Clock, ids: readonly ObjectId[]) {
     super({ mongo: db, db: { collection: 'jobs' }, ensureIndex: false })
     this.#clock = clock
+    this.#ids = [...ids]
   }
 
   /** Hands out no more jobs; resolves when none is running. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#asking?.answered
+  }
+
+  /** All jobs as they stand in the store. The next of them is asked for when it may be due. */
+  async look() {
+    const before = this.#changes
+    const jobs = await this.collection.find({ _id: { $in: this.#ids } }).toArray()
+    const now = this.#clock.now().getTime()
+    const seen = new Map(jobs.map((job) => [String(job._id), takenFrom(job, now)]))
+    // What was changed here meanwhile may have come too late for the look: too early a question costs nothing but itself.
+    const earlier = before === this.#changes ? undefined : this.#due
+    for (const [id, time] of earlier ?? []) seen.set(id, Math.min(time, seen.get(id) ?? time))
+    this.#due = seen
+    return jobs
   }
 
   /**
@@ -72,6 +96,7 @@ export class JobRepository extends MongoJobRepository {
       this.#held = false
       return undefined
     }
+    if (!this.#mayBeDue(question[1])) return undefined
     const answer = this.#nextJob(question)
     const asking = { since: Date.now(), answered: answer.catch(() => undefined) }
     this.#asking = asking
@@ -87,7 +112,11 @@ export class JobRepository extends MongoJobRepository {
     const ahead = this.#ahead()
     const times = [shifted(nextScanAt, ahead), shifted(lockDeadline, ahead), shifted(now, ahead)] as const
     const found = await super.getNextJobToRun(name, ...times, options)
-    if (found === undefined) return undefined
+    if (found === undefined) {
+      await this.look()
+      return undefined
+    }
+    this.#note(found, now.getTime() + ahead + LOCK_MS)
     const job = moved(found, -ahead)
     this.#held = await until(job.nextRunAt?.getTime() ?? 0)
     if (!this.#closed) return job
@@ -95,13 +124,28 @@ export class JobRepository extends MongoJobRepository {
     return undefined
   }
 
+  #mayBeDue(nextScanAt: Date): boolean {
+    const until = nextScanAt.getTime() + this.#ahead()
+    return this.#due === undefined || [...this.#due.values()].some((time) => time <= until)
+  }
+
+  #note({ _id }: JobParameters, takenFrom: number): void {
+    this.#due?.set(String(_id), takenFrom)
+    this.#changes += 1
+  }
+
   override async unlockJob(job: JobParameters): Promise<void> {
     // Agenda does not wait for this; what stays locked is taken up again when the lock is old.
     await super.unlockJob(job).catch(() => undefined)
+    this.#note(job, Number.NEGATIVE_INFINITY)
   }
 
-  override saveJobState(job: JobParameters, options: JobRepositoryOptions | undefined): Promise<void> {
-    return super.saveJobState(moved(job, this.#ahead()), options)
+  /** The start of a job is not written down: its lock says as much, and a process that takes the job over goes by that. */
+  override async saveJobState(job: JobParameters, options: JobRepositoryOptions | undefined): Promise<void> {
+    if (job.lockedAt !== undefined && job.lockedAt !== null) return
+    const saved = moved(job, this.#ahead())
+    await super.saveJobState(saved, options)
+    this.#note(saved, saved.nextRunAt?.getTime() ?? Number.POSITIVE_INFINITY)
   }
 
   override async saveJob<D>(
@@ -116,6 +160,13 @@ export class JobRepository extends MongoJobRepository {
   #ahead(): number {
     return this.#clock.now().getTime() - Date.now()
   }
+}
+
+/** From when on Agenda may take this job, and what looks like never may be otherwise soon: another process has it. */
+function takenFrom(job: { [field in 'disabled' | 'lockedAt' | 'nextRunAt']?: unknown }, now: number): number {
+  if (job.disabled === true) return Number.POSITIVE_INFINITY
+  if (job.lockedAt instanceof Date) return Math.min(job.lockedAt.getTime() + LOCK_MS, now + TAKEN_MS)
+  return job.nextRunAt instanceof Date ? job.nextRunAt.getTime() : Number.POSITIVE_INFINITY
 }
 
 type Question = Parameters<MongoJobRepository['getNextJobToRun']>

@@ -19,7 +19,7 @@ const DRAIN_MS = 5_000
 
 /** @param db of the service's own connection */
 export function createJobs(db: Db, deps: { clock: Clock; log: Log }): Jobs {
-  const repository = new JobRepository(db, deps.clock)
+  const repository = new JobRepository(db, deps.clock, SWEEP_NAMES.map(idOf))
   const agenda = createAgenda(repository, deps.log)
   let stopWatchdog = async (): Promise<void> => undefined
   let stopping = false
@@ -100,18 +100,19 @@ type JobDocuments = JobRepository['collection']
  * @returns a function that stops it and resolves when it rests
  */
 function startWatchdog(
-  { collection }: Pick<JobRepository, 'collection'>,
+  repository: Pick<JobRepository, 'collection' | 'look'>,
   sweeps: Sweeps,
   run: (name: SweepName) => Promise<Date>,
   { clock, log }: { clock: Clock; log: Log },
 ): () => Promise<void> {
   const look = coalesce(async () => {
-    const neglected = await findNeglected(collection, sweeps, clock.now()).catch(() => SWEEP_NAMES)
+    const neglected = await findNeglected(repository, sweeps, clock).catch(() => SWEEP_NAMES)
     const revived = await Promise.allSettled(
-      neglected.map(async (name) => putJob(collection, name, await run(name))),
+      neglected.map(async (name) => putJob(repository.collection, name, await run(name))),
     )
     const failed = revived.find((result) => result.status === 'rejected')
     if (failed !== undefined) log.warn({ error: failed.reason }, 'jobs could not be stored; sweeps run late')
+    if (revived.length > 0) await repository.look().catch(() => undefined)
   })
   let looking = look()
   const timer = setInterval(() => {
@@ -124,8 +125,13 @@ function startWatchdog(
 }
 
 /** The sweeps that nothing will wake: their job is missing, or late. */
-async function findNeglected(collection: JobDocuments, sweeps: Sweeps, now: Date): Promise<SweepName[]> {
-  const jobs = await collection.find({ _id: { $in: SWEEP_NAMES.map(idOf) } }).toArray()
+async function findNeglected(
+  repository: Pick<JobRepository, 'look'>,
+  sweeps: Sweeps,
+  clock: Clock,
+): Promise<SweepName[]> {
+  const now = clock.now()
+  const jobs = await repository.look()
   const byId = new Map(jobs.map((job) => [job._id?.toHexString(), job]))
   return SWEEP_NAMES.filter((name) => {
     const job = byId.get(idOf(name).toHexString())

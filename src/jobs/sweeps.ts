@@ -25,24 +25,27 @@ export type SendLoops = Record<'deliveries' | 'pushes' | 'cards', SendLoop>
 const HOUR_MS = 3_600_000
 
 /** Every sweep of the service. */
-export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'wake'>, loops: SendLoops): Sweeps {
+export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops: SendLoops): Sweeps {
   const platforms = deps.chats.map(({ platform }) => platform)
   return {
     // What a process left behind that died between a write and its relay.
     relay: {
-      run: async () => void relay.wake(),
+      run: async () => void relay.sweep(),
       between: { least: 1_000, most: 10_000 },
     },
     // What is due, and what a process had claimed that died. A retry sooner than the next run the process wakes itself for.
     deliver: {
       async run() {
-        for (const loop of Object.values(loops)) loop.wake()
-        return earliest([
-          await deps.deliveries.nextDue(),
-          await deps.pushes.nextDue(),
+        const next = {
+          deliveries: await deps.deliveries.nextDue(),
+          pushes: await deps.pushes.nextDue(),
           // Without a platform cards cost nothing, not even a look.
-          platforms.length === 0 ? undefined : await deps.cards.nextDue(platforms),
-        ])
+          cards: platforms.length === 0 ? undefined : await deps.cards.nextDue(platforms),
+        }
+        const now = deps.clock.now()
+        for (const kind of ['deliveries', 'pushes', 'cards'] as const)
+          if (isDue(next[kind], now)) loops[kind].wake()
+        return earliest(Object.values(next))
       },
       between: { least: 1_000, most: 10_000 },
     },
@@ -62,6 +65,10 @@ export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'wake'>, loops: 
       between: { least: HOUR_MS, most: HOUR_MS },
     },
   }
+}
+
+function isDue(time: Date | undefined, now: Date): boolean {
+  return time !== undefined && time <= now
 }
 
 function earliest(times: readonly (Date | undefined)[]): Date | undefined {

@@ -172,6 +172,7 @@ function inboxSource(connection: StoreConnection): OutboxSource {
   return {
     ...createOutboxSource(connection, 'AuditInbox'),
     async settle(entries) {
+      if (entries.length === 0) return
       const ids = mongoose.trusted({ $in: entries.map(({ id }) => id) })
       await connection.model<OutboxDocument>('AuditInbox').deleteMany({ _id: ids })
     },

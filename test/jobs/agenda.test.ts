@@ -91,12 +91,12 @@ it('leaves no job locked behind when it stops, so that another process goes on a
 
 it('runs a sweep again that failed, and says so', async () => {
   const worker = await useWorker()
-  const { remindable } = worker.deps.requests
+  const { nextReminder } = worker.deps.requests
   let failures = 2
-  worker.deps.requests.remindable = async (...args) => {
+  worker.deps.requests.nextReminder = async () => {
     failures -= 1
     if (failures >= 0) throw new Error('the store is tired')
-    return remindable(...args)
+    return nextReminder()
   }
   await worker.start()
   await vi.waitFor(() => expect(failures).toBeLessThan(0), 20_000)
@@ -107,24 +107,35 @@ it('runs a sweep again that failed, and says so', async () => {
   ])
 })
 
-it.skipIf(!inject('storeUri').includes('.sock'))('costs little while nothing is due', async () => {
-  const proxy = await startStoreProxy(inject('storeUri'))
-  onTestFinished(() => proxy.close())
-  const owner = await useWorker()
-  const worker = await useWorker({ beside: owner, storeUri: proxy.uri(owner.database) })
-  await worker.start()
-  const count = (pattern: RegExp) =>
-    [...proxy.sent].reduce((sum, [name, times]) => sum + (pattern.test(name) ? times : 0), 0)
-  const asked = () => count(/^findAndModify jobs$/)
-  await vi.waitFor(() => expect(asked()).toBeGreaterThan(10), 30_000)
-  const before = { time: performance.now(), all: count(/./), asked: asked(), updates: count(/^update /) }
-  await vi.waitFor(() => expect(asked()).toBeGreaterThan(before.asked + 50), 60_000)
-  const seconds = (performance.now() - before.time) / 1000
-  const commands = (count(/./) - before.all) / seconds
-  const updates = (count(/^update /) - before.updates) / seconds
-  console.info(
-    `idle, over ${seconds.toFixed(0)} s: ${commands.toFixed(1)} commands/s, of them ${updates.toFixed(2)} updates/s`,
-  )
-  expect(commands).toBeLessThan(12)
-  expect(updates).toBeLessThan(2)
-})
+it.skipIf(!inject('storeUri').includes('.sock'))(
+  'costs two commands a second while nothing is due',
+  async () => {
+    const proxy = await startStoreProxy(inject('storeUri'))
+    onTestFinished(() => proxy.close())
+    const owner = await useWorker()
+    const worker = await useWorker({ beside: owner, storeUri: proxy.uri(owner.database) })
+    await worker.start()
+    const sum = (pattern: RegExp) =>
+      [...proxy.sent].reduce((all, [name, times]) => all + (pattern.test(name) ? times : 0), 0)
+    // By its job, which no other connection is seen to touch: it runs every ten seconds, however slow the machine is.
+    const run = async () =>
+      Number((await owner.stored('jobs').findOne({ 'data.sweep': 'relay' }))?.lastFinishedAt ?? 0)
+    const nextRun = async () => {
+      const last = await run()
+      await vi.waitFor(async () => expect(await run()).toBeGreaterThan(last), {
+        timeout: 30_000,
+        interval: 20,
+      })
+      return { commands: sum(/./), updates: sum(/^update /) }
+    }
+    await nextRun()
+    const before = await nextRun()
+    await nextRun()
+    const after = await nextRun()
+    const commands = after.commands - before.commands
+    const updates = after.updates - before.updates
+    console.info(`idle, in 20 s: ${commands} commands, of them ${updates} updates`)
+    expect(commands).toBeLessThanOrEqual(40)
+    expect(updates).toBeLessThanOrEqual(10)
+  },
+)

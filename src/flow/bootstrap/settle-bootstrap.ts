@@ -26,12 +26,16 @@ export async function settleBootstrap(deps: SettleDeps, bootstrap: Bootstrap): P
  * @returns when the next one is due
  */
 export async function settleBootstraps(deps: SettleDeps): Promise<Date | undefined> {
-  const read = (limit: number) => deps.bootstraps.lapsed(deps.clock.now(), limit)
-  await inBatches(read, (bootstrap) => expireLapsed(deps, bootstrap))
+  const next = await deps.bootstraps.nextExpiry()
+  const lapsed = next !== undefined && next <= deps.clock.now()
+  if (lapsed) {
+    const read = (limit: number) => deps.bootstraps.lapsed(deps.clock.now(), limit)
+    await inBatches(read, (bootstrap) => expireLapsed(deps, bootstrap))
+  }
   const recent = new Date(deps.clock.now().getTime() - NOTED_WITHIN_MS)
   for (const bootstrap of await deps.bootstraps.uncollected(recent, NOTED))
     await noteCollection(deps, bootstrap)
-  return deps.bootstraps.nextExpiry()
+  return lapsed ? deps.bootstraps.nextExpiry() : next
 }
 
 /** No key is made later than that after the time of its bootstrap is up. */

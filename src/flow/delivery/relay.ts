@@ -8,10 +8,8 @@ import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry, OutboxSource } from '../ports.ts'
 import { followPushes } from '../push/follow-pushes.ts'
 import { coalesce } from './coalesce.ts'
+import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
 import { warnSeldom } from './warn-seldom.ts'
-
-/** Documents carried on at a time. */
-const BATCH = 100
 
 type RelayDeps = Pick<FlowDeps, 'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
   Parameters<typeof followCards>[0] &
@@ -26,6 +24,10 @@ export interface Senders {
   pushes(): void
 }
 
+/** A turn of the sweep, and how many there are: whichever process takes it, the time says which it is. */
+const TURN_MS = 10_000
+const TURNS = 4
+
 /** Carries outbox entries on: events to webhooks, callbacks to their delivery, news to cards and browsers, audit to the trail. */
 export interface Relay {
   /**
@@ -33,6 +35,11 @@ export interface Relay {
    * was stored. Never throws, never waits.
    */
   wake(collection?: string, document?: object): void
+  /**
+   * Looks for what a process left that died before its own relay: at the requests, and in turns at the other collections, at
+   * each within 40 s if it is called every 10 s. Never throws, never waits.
+   */
+  sweep(): void
   /** Carries on what is due, in every collection. Resolves when nothing was left. @throws what the store throws */
   run(): Promise<void>
 }
@@ -49,7 +56,10 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const look = coalesce(async () => {
     const failures: unknown[] = []
     for (const { source, given } of wanted.take()) {
-      await relaySource(deps, source, senders, given).catch((error: unknown) => failures.push(error))
+      await relaySource(deps, source, senders, given).catch((error: unknown) => {
+        failures.push(error)
+        wanted.all(source)
+      })
     }
     if (failures.length > 0) throw failures[0]
   })
@@ -58,40 +68,20 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
     for (const source of deps.outbox) wanted.all(source)
     return look()
   }
+  const quietly = (looking: Promise<void>): void => void looking.then(trouble.worked, trouble.failed)
   return {
     run,
     wake(collection, document) {
       const source = deps.outbox.find(({ name }) => name === collection)
       if (source !== undefined) wanted.add(source, document)
-      const looking = source === undefined ? run() : look()
-      looking.then(trouble.worked, trouble.failed)
+      quietly(source === undefined ? run() : look())
     },
-  }
-}
-
-/** What to look at next: of a collection the entries that were handed over, or all that is due. */
-function createWanted(sources: readonly OutboxSource[]) {
-  const entries = new Map<OutboxSource, Map<string, OutboxEntry> | 'all'>()
-  const all = (source: OutboxSource): void => void entries.set(source, 'all')
-  return {
-    all,
-    add(source: OutboxSource, document: object | undefined): void {
-      const known = entries.get(source) ?? new Map<string, OutboxEntry>()
-      const entry = document && source.read(document)
-      if (entry?.token === '') return
-      // Two writes of one document may be told in another order than they were made.
-      if (entry === undefined || known === 'all' || known.size >= BATCH || known.has(entry.id)) all(source)
-      else entries.set(source, known.set(entry.id, entry))
-    },
-    /** In the order of the sources. @returns without `given` where all that is due is wanted */
-    take(): { source: OutboxSource; given?: OutboxEntry[] }[] {
-      const taken = sources.flatMap((source) => {
-        const known = entries.get(source)
-        if (known === undefined) return []
-        return known === 'all' ? [{ source }] : [{ source, given: [...known.values()] }]
-      })
-      entries.clear()
-      return taken
+    sweep() {
+      const turn = Math.floor(deps.clock.now().getTime() / TURN_MS) % TURNS
+      const [requests, ...others] = deps.outbox
+      if (requests !== undefined) wanted.all(requests)
+      for (const [index, source] of others.entries()) if (index % TURNS === turn) wanted.all(source)
+      quietly(look())
     },
   }
 }
@@ -105,13 +95,13 @@ async function relaySource(
 ): Promise<void> {
   const failures: unknown[] = []
   for (let after = ''; ; ) {
-    const entries = given ?? (await source.due(BATCH, after))
+    const entries = given ?? (await source.due(RELAY_BATCH, after))
     const sound = await handOver(deps, source, entries, senders)
     if (failures.length === 0) {
       await record(deps, source, sound).catch((error: unknown) => failures.push(error))
     }
     const last = entries.at(-1)
-    if (given !== undefined || last === undefined || entries.length < BATCH) break
+    if (given !== undefined || last === undefined || entries.length < RELAY_BATCH) break
     after = last.token
   }
   if (failures.length > 0) throw failures[0]

@@ -69,6 +69,41 @@ describe('B2: what cannot be carried on stands in nobody’s way', () => {
     expect(await count('audit_log', { 'entry.type': 'approval.approved' })).toBe(1)
   })
 
+  it('looks again, with whatever is told next, at what it could not carry on', async () => {
+    await decided(1)
+    let full = true
+    const { trail } = service.composition.deps
+    const insert: AuditTrail['insert'] = (records) =>
+      full ? Promise.reject(new Error('full')) : trail.insert(records)
+    const relay = relayWith({ trail: { ...trail, insert } })
+    await expect(relay.run()).rejects.toThrow('full')
+    full = false
+    relay.wake('users', {})
+    await expect.poll(waiting).toBe(0)
+  })
+
+  it('sweeps requests every time, and each other collection in one of four turns', async () => {
+    const looked: string[] = []
+    const { outbox } = service.composition.deps
+    const noting = outbox.map((source) => ({
+      ...source,
+      due: (limit: number, after?: string) => {
+        looked.push(source.name)
+        return source.due(limit, after)
+      },
+    }))
+    let now = Date.now()
+    const relay = relayWith({ outbox: noting, clock: { now: () => new Date(now) } })
+    const [requests = '', ...others] = outbox.map(({ name }) => name)
+    for (let turn = 0; turn < 4; turn += 1) {
+      relay.sweep()
+      await expect.poll(() => looked.filter((name) => name === requests).length).toBe(turn + 1)
+      now += 10_000
+    }
+    const wanted = [requests, requests, requests, requests, ...others].sort()
+    await expect.poll(() => looked.toSorted()).toEqual(wanted)
+  })
+
   it('leaves an outbox entry that makes no sense, tells which, and carries on all others of every collection', async () => {
     const [bad, good] = await decided(2)
     await stored(service, 'requests').updateOne({ _id: String(bad) }, { $unset: { 'audit.0.actor': 1 } })
