@@ -6,6 +6,12 @@ import type { Evidence } from './request.ts'
 
 export type BootstrapStatus = 'pending' | Outcome | 'expired'
 
+/**
+ * Why a bootstrap has no key to give, or none any more. An approval without a key would leave the caller waiting for one that never
+ * comes: it is `expired`, and says why.
+ */
+export type BootstrapEnd = 'not_answered' | 'not_collected' | 'already_collected'
+
 /** What the owner said, with what proves it. Nothing of it is signed by the service: the key itself is the outcome. */
 export interface Consent {
   decision: Outcome
@@ -27,8 +33,6 @@ export interface Bootstrap {
   secret_hash: string
   /** Absent on a decoy: no user has the e-mail address that was named. */
   account_id?: string
-  /** The one of `PENDING_SLOTS` slots of its e-mail address that it holds while it is pending. */
-  slot?: string
   status: BootstrapStatus
   /** The caller's own word. */
   client_name: string
@@ -57,14 +61,14 @@ export const BOOTSTRAP_SCOPES = ['approval:create', 'approval:read'] as const sa
 
 export const BOOTSTRAP_MINUTES = 10
 
-/** How long after consent the key can be collected. */
-export const COLLECT_MINUTES = 10
+/** How long after consent the key can be collected: the ten minutes are the owner's; a caller that slept meanwhile is not late. */
+export const COLLECT_MINUTES = 60
 
-/** Requests for one e-mail address that can wait at a time. */
-export const PENDING_SLOTS = 3
-
-/** Requests for one e-mail address in an hour (interface, "Limits"). */
-export const BOOTSTRAPS_AN_HOUR = 5
+/**
+ * Requests for one e-mail address in any hour (interface, "Limits"). None of them ends another, so that a stranger who names the
+ * address cannot take away what the owner is about to consent to; since each waits ten minutes, more than five never wait.
+ */
+export const BOOTSTRAPS_AN_HOUR = { most: 5, seconds: 3600 }
 
 /** Wrong matching codes that reject the request. */
 export const WRONG_CODES = 3

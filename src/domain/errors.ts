@@ -150,6 +150,8 @@ export interface RefusalDetails {
   detail?: string
   scope?: string
   retry_after?: number
+  /** How much the limit that refuses allows; for the rate-limit headers, not the body. */
+  limit?: number
   status?: string
   /** Of the things that stand in the way. */
   ids?: string[]

@@ -1,4 +1,4 @@
-import { quietSince, quietUntil, secondsUntilRoom } from '../domain/attention.ts'
+import { MOST_PENDING, quietSince, quietUntil, secondsUntilRoom } from '../domain/attention.ts'
 import { refusal } from '../domain/errors.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { FlowDeps } from './deps.ts'
@@ -22,7 +22,7 @@ export async function reserveAttention(deps: ReservationDeps, request: Asking): 
   const full = taken.filter((wait) => wait !== undefined)
   if (full.length === 0) return
   await releaseAttention(deps, request)
-  throw refusal('too_many_pending', { retry_after: Math.max(...full) })
+  throw refusal('too_many_pending', { retry_after: Math.max(...full), limit: MOST_PENDING })
 }
 
 /** Gives them back when the request was not made after all. */

@@ -218,7 +218,7 @@ async function takeQuota(deps: CreateDeps, account: Account, createdAt: Date): P
   const month = monthAt(createdAt)
   if (await deps.quotas.take(account.id, month.name, account.monthly_quota)) return
   const left = month.ends.getTime() - createdAt.getTime()
-  throw refusal('quota_exceeded', { retry_after: Math.ceil(left / 1000) })
+  throw refusal('quota_exceeded', { retry_after: Math.ceil(left / 1000), limit: account.monthly_quota })
 }
 
 async function save(deps: CreateDeps, request: ApprovalRequest): Promise<ApprovalRequest> {

@@ -147,7 +147,8 @@ export function createWaitSlots(most: { each: number; process: number }): WaitSl
   return {
     take(holder) {
       const held = open.get(holder) ?? 0
-      if (held >= most.each || total >= most.process) throw refusal('too_many_waits', { retry_after: 3 })
+      if (held >= most.each || total >= most.process)
+        throw refusal('too_many_waits', { retry_after: 3, limit: most.each })
       open.set(holder, held + 1)
       total += 1
       return () => {

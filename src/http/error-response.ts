@@ -6,8 +6,9 @@ import { loggedPath, requestIdOf } from './middleware/log-requests.ts'
 /** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id, or 503; details go to the log. */
 export function errorResponse({
   log,
+  clock,
   storeIsDown,
-}: Pick<HttpDeps, 'log' | 'storeIsDown'>): ErrorRequestHandler {
+}: Pick<HttpDeps, 'log' | 'clock' | 'storeIsDown'>): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) {
       next(error)
@@ -15,13 +16,13 @@ export function errorResponse({
     }
     const known = error instanceof Refusal ? error : fromLibrary(error)
     if (known !== undefined) {
-      sendRefusal(response, known)
+      sendRefusal(response, known, clock.now())
       return
     }
     const request_id = requestIdOf(response)
     log.error({ error, request_id, method: request.method, path: loggedPath(request.path) }, 'request failed')
     if (storeIsDown(error)) {
-      sendRefusal(response, refusal('unavailable'))
+      sendRefusal(response, refusal('unavailable'), clock.now())
       return
     }
     const bland = refusal('internal_error')
@@ -29,14 +30,21 @@ export function errorResponse({
   }
 }
 
-/** Sends `{error, message, …details}`; `retry_after` also as header. */
-function sendRefusal(response: Response, refused: Refusal): void {
-  const { retry_after } = refused.details
+/**
+ * Sends `{error, message, …details}`; `retry_after` also as header. The rate-limit headers of a 429 then speak of the limit that
+ * refused, not of the other one that had let the request through: whoever goes by them would come back in vain.
+ */
+function sendRefusal(response: Response, refused: Refusal, now: Date): void {
+  const { limit, ...details } = refused.details
+  const { retry_after } = details
+  if (refused.status === 429 && retry_after !== undefined) {
+    if (limit !== undefined) response.setHeader('X-RateLimit-Limit', String(limit))
+    response.setHeader('X-RateLimit-Remaining', '0')
+    response.setHeader('X-RateLimit-Reset', String(Math.ceil(now.getTime() / 1000) + retry_after))
+  }
   if (retry_after !== undefined) response.setHeader('Retry-After', String(retry_after))
   if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer') // RFC 9110 section 15.5.2
-  response
-    .status(refused.status)
-    .json({ error: refused.code, message: refused.publicMessage, ...refused.details })
+  response.status(refused.status).json({ error: refused.code, message: refused.publicMessage, ...details })
 }
 
 /** 404 in the same form for every path that nothing answers. */

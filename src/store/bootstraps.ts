@@ -2,7 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Bootstrap, Consent } from '../domain/bootstrap.ts'
 import type { OutboxEvent } from '../domain/event.ts'
-import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -36,7 +36,6 @@ const bootstrapSchema = new Schema<BootstrapDocument>(
     version: number,
     secret_hash: text,
     account_id: String,
-    slot: String,
     status: text,
     client_name: text,
     code: text,
@@ -60,8 +59,6 @@ const bootstrapSchema = new Schema<BootstrapDocument>(
   STRICT_SCHEMA,
 )
 bootstrapSchema.index({ secret_hash: 1 }, { unique: true })
-// Unique: whatever comes at once, no e-mail address has more requests waiting than slots.
-bootstrapSchema.index({ slot: 1 }, { unique: true, partialFilterExpression: { slot: { $exists: true } } })
 bootstrapSchema.index({ status: 1, expires_at: 1 })
 bootstrapSchema.index(
   { account_id: 1, status: 1 },
@@ -109,8 +106,6 @@ function reads(model: BootstrapModel) {
       if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a hash')
       return toBootstrap(await model.findOne({ secret_hash: hash }).lean<BootstrapDocument>())
     },
-    /** Those that hold these slots, the oldest first. */
-    holders: (slots: readonly string[]) => oldest({ slot: trusted({ $in: [...slots] }) }, 'created_at'),
     /** Pending and unexpired, for this account, the oldest first. */
     waitingFor: (accountId: string) =>
       oldest({ account_id: String(accountId), status: 'pending', $expr: UNEXPIRED }, 'created_at'),
@@ -144,14 +139,9 @@ function writes(model: BootstrapModel, wake: Wake) {
     return changed
   }
   return {
-    /** @returns false when its slot is taken. */
-    async insert({ id, ...rest }: Bootstrap): Promise<boolean> {
-      const inserted = await unlessTaken(
-        () => model.create({ _id: id, ...rest, ...outboxToken(rest) }),
-        'slot',
-      )
-      if (inserted) wake()
-      return inserted
+    async insert({ id, ...rest }: Bootstrap): Promise<void> {
+      await model.create({ _id: id, ...rest, ...outboxToken(rest) })
+      wake()
     },
     /** Pending and unexpired → approved or rejected. */
     settle(id: string, { consent, key_id, collect_by, events, audit }: ConsentChange) {
@@ -175,9 +165,6 @@ function writes(model: BootstrapModel, wake: Wake) {
     /** Pending and past its time → expired. */
     expire: (id: string, audit: AuditEntry) =>
       update({ _id: id, status: 'pending', $expr: EXPIRED }, withOutbox(closing('expired'), [audit])),
-    /** Pending → expired before its time: a newer request takes its slot. */
-    giveUp: (id: string, audit: AuditEntry) =>
-      update({ _id: id, status: 'pending' }, withOutbox(closing('expired'), [audit])),
     /** Takes a poll. @returns false when the last one was later than `before`. */
     async poll(id: string, before: Date, at: Date): Promise<boolean> {
       const rested = [{ polled_at: null }, { polled_at: trusted({ $lte: before }) }]
@@ -201,9 +188,9 @@ function writes(model: BootstrapModel, wake: Wake) {
   }
 }
 
-/** It stops to be pending: its slot is free for the next one. */
+/** It stops to be pending. */
 function closing(status: Bootstrap['status'], more: object = {}) {
-  return { $set: { status, ...more }, $inc: { version: 1 }, $unset: { slot: 1 } }
+  return { $set: { status, ...more }, $inc: { version: 1 } }
 }
 
 function fromDocument({ _id, outbox_token: _token, ...rest }: BootstrapDocument): Bootstrap {

@@ -33,6 +33,8 @@ export async function connectStore(uri: string): Promise<StoreConnection> {
 const RETIRED_INDEXES = [
   // A TTL index: it deleted sessions whose end the audit trail had not heard of.
   { collection: 'sessions', name: 'expires_at_1' },
+  // Held three bootstraps of an e-mail address at a time, at the price of the oldest.
+  { collection: 'bootstraps', name: 'slot_1' },
 ] as const
 
 /** Drops retired indexes and creates every other; the same call on every start is a no-op. Unique indexes carry promises, so no index, no service. */

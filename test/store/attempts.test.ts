@@ -3,32 +3,59 @@ import { usePeopleStores } from '../support/people-stores.ts'
 
 let now = new Date()
 const stores = usePeopleStores(() => now)
-const MINUTES = 15 * 60
+const QUARTER = { most: 3, seconds: 15 * 60 }
 
-it('an attempt goes back into the window it was taken from, and never below none', async () => {
+it('T26: no stretch of that length holds more than are allowed, wherever on the clock it begins', async () => {
   const { attempts } = stores()
-  now = new Date('2100-01-01T00:14:59.000Z')
-  await attempts.take('totp:a', MINUTES)
-  const { ends } = await attempts.take('totp:a', MINUTES)
-  now = new Date('2100-01-01T00:15:00.000Z')
-  await attempts.take('totp:a', MINUTES)
-  await attempts.giveBack('totp:a', MINUTES, ends)
-  await attempts.giveBack('totp:b', MINUTES, ends)
-  expect((await attempts.take('totp:a', MINUTES)).count).toBe(2)
-  now = new Date('2100-01-01T00:14:59.000Z')
-  expect((await attempts.take('totp:a', MINUTES)).count).toBe(2)
-  for (let times = 0; times < 5; times += 1) await attempts.giveBack('totp:a', MINUTES, ends)
-  expect((await attempts.take('totp:a', MINUTES)).count).toBe(1)
+  const take = async (time: string) => {
+    now = new Date(`2100-01-01T${time}Z`)
+    const { allowed, remaining, resetAt, retryAfter } = await attempts.take('totp:192.0.2.2', QUARTER)
+    return [allowed, remaining, resetAt.toISOString().slice(11, 19), retryAfter]
+  }
+  expect(await take('00:10:00')).toEqual([true, 2, '00:25:00', 900])
+  expect(await take('00:14:59')).toEqual([true, 1, '00:25:00', 601])
+  // The next quarter of the hour begins no new window.
+  expect(await take('00:15:00')).toEqual([true, 0, '00:25:00', 600])
+  expect(await take('00:15:01')).toEqual([false, 0, '00:25:00', 599])
+  expect(await take('00:24:59')).toEqual([false, 0, '00:25:00', 1])
+  // What was refused counts for nothing; each that was let through is free again on its own.
+  expect(await take('00:25:00')).toEqual([true, 0, '00:29:59', 299])
+  expect(await take('00:25:01')).toEqual([false, 0, '00:29:59', 298])
+  expect((await attempts.take('totp:192.0.2.3', QUARTER)).remaining).toBe(2)
+})
+
+it('T26: are counted exactly, however many come at once', async () => {
+  const { attempts } = stores()
+  const taken = await Promise.all(
+    Array.from({ length: 40 }, () => attempts.take('totp:192.0.2.1', { most: 25, seconds: 900 })),
+  )
+  const let_through = taken.filter(({ allowed }) => allowed)
+  expect(let_through.map(({ remaining }) => remaining).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: 25 }, (_, left) => left),
+  )
+})
+
+it('one that is taken back is free again, once, and never more than that', async () => {
+  const { attempts } = stores()
+  const take = () => attempts.take('totp:a', QUARTER)
+  const first = await take()
+  await take()
+  await attempts.giveBack('totp:a', first)
+  await attempts.giveBack('totp:a', first)
+  await attempts.giveBack('totp:b', first)
+  expect((await take()).remaining).toBe(1)
+  expect((await take()).remaining).toBe(0)
+  expect((await take()).allowed).toBe(false)
 })
 
 it('attempts taken and given back at once leave exactly the others', async () => {
   const { attempts } = stores()
-  now = new Date('2100-02-01T00:00:00.000Z')
+  const plenty = { most: 100, seconds: 900 }
   await Promise.all(
     Array.from({ length: 30 }, async (_, index) => {
-      const { ends } = await attempts.take('totp:c', MINUTES)
-      if (index % 3 > 0) await attempts.giveBack('totp:c', MINUTES, ends)
+      const taken = await attempts.take('totp:c', plenty)
+      if (index % 3 > 0) await attempts.giveBack('totp:c', taken)
     }),
   )
-  expect((await attempts.take('totp:c', MINUTES)).count).toBe(11)
+  expect((await attempts.take('totp:c', plenty)).remaining).toBe(100 - 11)
 })

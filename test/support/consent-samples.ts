@@ -9,7 +9,6 @@ export function sampleBootstrap(more: Partial<Bootstrap> = {}): Bootstrap {
     version: 1,
     secret_hash: 'a'.repeat(64),
     account_id: 'acc_x',
-    slot: 'x:0',
     status: 'pending',
     client_name: 'Release agent',
     code: 'BDWPHQPK',

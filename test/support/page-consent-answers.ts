@@ -34,6 +34,7 @@ export function sampleConsent(more: Partial<Consent> = {}): Consent {
     tries_left: 3,
     methods: ['passkey', 'totp'],
     consent: undefined,
+    collect_by: undefined,
     collected: undefined,
     ...more,
   }

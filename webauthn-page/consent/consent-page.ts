@@ -223,7 +223,11 @@ function outcomePanel(consent: Consent): HTMLElement {
   )
 }
 
-function outcome({ status, collected, tries_left }: Consent): HTMLElement[] {
+function isTooLate(collectBy: string | undefined): boolean {
+  return collectBy !== undefined && Date.parse(collectBy) <= Date.now()
+}
+
+function outcome({ status, collected, collect_by, tries_left }: Consent): HTMLElement[] {
   if (status === 'approved' && collected !== undefined)
     return [
       p(
@@ -233,13 +237,15 @@ function outcome({ status, collected, tries_left }: Consent): HTMLElement[] {
       ),
       p(link('/keys', 'See or revoke the key', { class: 'button primary' })),
     ]
+  if (status === 'approved' && isTooLate(collect_by))
+    return [p('The agent did not ask for its key within an hour of your consent, so none was made.')]
   if (status === 'approved')
     return [
       p(
-        'The agent gets its key when it asks next, within ten minutes. This page tells when that was, and from where. You can close it.',
+        'The agent gets its key when it asks next, within an hour. This page tells when that was, and from where. You can close it.',
       ),
     ]
-  if (status === 'expired') return [p('It ran out, or gave way to a newer request. No key was given out.')]
+  if (status === 'expired') return [p('It ran out. No key was given out.')]
   return tries_left <= 0
     ? [
         p(

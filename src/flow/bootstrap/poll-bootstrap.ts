@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {
   type Bootstrap,
+  type BootstrapEnd,
   type BootstrapStatus,
   POLL_LEAST_MS,
   POLL_SECONDS,
@@ -27,6 +28,8 @@ export interface PollAnswer {
   status: BootstrapStatus
   /** Only ever in one answer, or in that to a caller that proves to be the one who lost it. */
   api_key?: string
+  /** With `expired`. */
+  reason?: BootstrapEnd
   bootstrap: Bootstrap
 }
 
@@ -43,11 +46,20 @@ export async function pollBootstrap(deps: PollDeps, poll: Poll): Promise<PollAns
     throw refusal('code_verifier_refused')
   const now = deps.clock.now()
   const taken = await deps.bootstraps.poll(found.id, new Date(now.getTime() - POLL_LEAST_MS), now)
-  if (!taken) throw refusal('slow_down', { retry_after: POLL_SECONDS })
+  if (!taken) throw refusal('slow_down', { retry_after: POLL_SECONDS, limit: 1 })
   const bootstrap = await settleBootstrap(deps, found)
   const { status } = bootstrap
-  const api_key = status === 'approved' ? await handOutKey(deps, bootstrap, poll.address) : undefined
-  return { status, ...(api_key === undefined ? {} : { api_key }), bootstrap }
+  if (status === 'expired') return { status, reason: 'not_answered', bootstrap }
+  if (status !== 'approved') return { status, bootstrap }
+  const api_key = await handOutKey(deps, bootstrap, poll.address)
+  if (api_key !== undefined) return { status, api_key, bootstrap }
+  const reason = mayCollect(bootstrap, now) ? 'already_collected' : 'not_collected'
+  return { status: 'expired', reason, bootstrap }
+}
+
+/** Was the key collected, or is there time left in which it could have been? */
+function mayCollect({ collected, collect_by }: Bootstrap, now: Date): boolean {
+  return collected !== undefined || (collect_by !== undefined && now < collect_by)
 }
 
 /** RFC 7636, section 4.6. */

@@ -24,7 +24,7 @@ export async function reviewConsent(
   return { bootstrap, methods: consentMethods(person), serverTime: deps.clock.now() }
 }
 
-/** What waits for this person's consent, the oldest first: `PENDING_SLOTS` at most. */
+/** What waits for this person's consent, the oldest first: as many as an hour lets begin at most. */
 export function waitingConsents(
   { bootstraps }: Pick<FlowDeps, 'bootstraps'>,
   { account_id }: Pick<User, 'account_id'>,

@@ -107,14 +107,12 @@ const LIMITS = {
  * @returns the refusal beyond the limit
  */
 export async function limitSpeaker(
-  { attempts, clock }: Pick<FlowDeps, 'attempts' | 'clock'>,
+  { attempts }: Pick<FlowDeps, 'attempts'>,
   identity: ChatIdentity,
   kind: keyof typeof LIMITS,
 ): Promise<ChatAnswer | undefined> {
-  const { most, seconds } = LIMITS[kind]
-  const { count, ends } = await attempts.take(`chat-${kind}:${identityKey(identity)}`, seconds)
-  if (count <= most) return undefined
-  return notices.tooMany(Math.max(1, Math.ceil((ends.getTime() - clock.now().getTime()) / 60_000)))
+  const { allowed, retryAfter } = await attempts.take(`chat-${kind}:${identityKey(identity)}`, LIMITS[kind])
+  return allowed ? undefined : notices.tooMany(Math.ceil(retryAfter / 60))
 }
 
 /**

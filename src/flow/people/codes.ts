@@ -9,8 +9,7 @@ import { personAudit } from './person.ts'
 type VerifyTotpDeps = Pick<PeopleDeps, 'users' | 'attempts' | 'vault' | 'clock' | 'random' | 'log'>
 
 /** Wrong codes from one network address, for any person: against spraying over accounts. */
-const ADDRESS_LIMIT = 100
-const ADDRESS_WINDOW_SECONDS = 15 * 60
+const ADDRESS_ALLOWANCE = { most: 100, seconds: 15 * 60 }
 
 /** What a person's seed is sealed for: swapped between two people it no longer opens (T28). */
 export function totpAad(userId: string): string {
@@ -45,19 +44,17 @@ export async function verifyTotp(
 }
 
 /**
- * Takes one of the address's tries; the counter never holds less than its wrong codes, so at most `ADDRESS_LIMIT` of them
- * are compared in a window, also in parallel. A try that is refused here is no wrong code and goes back.
+ * Takes one of the address's tries; they never are fewer than its wrong codes, so at most that many of them are compared in
+ * any 15 minutes, also in parallel.
  * @returns what gives the try back after a right code
  * @throws Refusal `totp_locked`
  */
 async function takeAddressTry(deps: VerifyTotpDeps, address?: string): Promise<() => Promise<void>> {
   if (address === undefined) return async () => undefined
   const subject = `totp:${limitSubject(address)}`
-  const { count, ends } = await deps.attempts.take(subject, ADDRESS_WINDOW_SECONDS)
-  const giveBack = () => deps.attempts.giveBack(subject, ADDRESS_WINDOW_SECONDS, ends)
-  if (count <= ADDRESS_LIMIT) return giveBack
-  await giveBack()
-  throw refusal('totp_locked', { retry_after: secondsUntil(ends, deps.clock.now()) })
+  const taken = await deps.attempts.take(subject, ADDRESS_ALLOWANCE)
+  if (!taken.allowed) throw refusal('totp_locked', { retry_after: taken.retryAfter, limit: taken.limit })
+  return () => deps.attempts.giveBack(subject, taken)
 }
 
 async function whyNoTry(deps: VerifyTotpDeps, userId: string, at: Date) {
@@ -99,7 +96,7 @@ export function confirmedTotp(sealedSeed: string, step: number, at: Date): Totp 
 }
 
 /** Whole seconds, at least one. */
-export function secondsUntil(end: Date, now: Date): number {
+function secondsUntil(end: Date, now: Date): number {
   return Math.max(1, Math.ceil((end.getTime() - now.getTime()) / 1000))
 }
 

@@ -7,7 +7,7 @@ import { normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
-import { backupCodeHash, secondsUntil, verifyTotp } from './codes.ts'
+import { backupCodeHash, verifyTotp } from './codes.ts'
 import { personAudit } from './person.ts'
 import { discoverableOptions } from './register-passkey.ts'
 import { type Client, endOneSession, type SessionGrant, startSession } from './sessions.ts'
@@ -66,8 +66,7 @@ interface CodeSignIn {
   device: string | undefined
 }
 
-const BACKUP_LIMIT = 10
-const BACKUP_WINDOW_SECONDS = 15 * 60
+const BACKUP_ALLOWANCE = { most: 10, seconds: 15 * 60 }
 
 /**
  * Signs in with a time-based code, on a browser that was enrolled before.
@@ -93,9 +92,8 @@ export async function signInWithBackupCode(
   client: Client,
 ): Promise<SessionGrant> {
   const user = await personOnThisBrowser(deps, input)
-  const { count, ends } = await deps.attempts.take(`backup-code:${user.id}`, BACKUP_WINDOW_SECONDS)
-  if (count > BACKUP_LIMIT)
-    throw refusal('totp_locked', { retry_after: secondsUntil(ends, deps.clock.now()) })
+  const taken = await deps.attempts.take(`backup-code:${user.id}`, BACKUP_ALLOWANCE)
+  if (!taken.allowed) throw refusal('totp_locked', { retry_after: taken.retryAfter, limit: taken.limit })
   const hash = backupCodeHash(deps, user.id, input.code)
   const entry = personAudit(deps, 'factor.backup_code_used', user, { address: client.address })
   if (hash === undefined || !(await deps.users.takeBackupCode(user.id, hash, entry)))

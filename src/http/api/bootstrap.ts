@@ -1,7 +1,15 @@
 import { z } from 'zod'
-import { BOOTSTRAP_MINUTES, type Bootstrap, POLL_SECONDS, showMatchingCode } from '../../domain/bootstrap.ts'
+import {
+  BOOTSTRAP_MINUTES,
+  type Bootstrap,
+  type BootstrapEnd,
+  COLLECT_MINUTES,
+  POLL_SECONDS,
+  showMatchingCode,
+} from '../../domain/bootstrap.ts'
 import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
 import { normaliseEmail } from '../../domain/user.ts'
+import type { PollAnswer } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { type Answer, statusField, timeField } from './shared/fields.ts'
 import { operations } from './shared/operation.ts'
 
@@ -76,8 +84,16 @@ export const bootstrapStatusAnswer = z
       .optional()
       .meta({
         description:
-          'In the first answer after approval only; keep it. Its scopes are `approval:create` and `approval:read`.',
+          'Always there with `approved`, and in that one answer only; keep it. Its scopes are `approval:create` and `approval:read`.',
       }),
+    reason: z.enum(['not_answered', 'not_collected', 'already_collected']).optional().meta({
+      description:
+        'With `expired`: the owner did not answer in time, or consented and the key was not asked for within an hour, or it was given out before.',
+    }),
+    message: z
+      .string()
+      .optional()
+      .meta({ description: 'With `expired`, for people: what happened, and what to do.' }),
   })
   .meta({ id: 'BootstrapStatus' })
 
@@ -99,15 +115,20 @@ export function presentStarted(
   }
 }
 
-/** The answer to a poll. Which of the others it is — wrong, late, second — is no news for strangers. */
+const ENDS: Readonly<Record<BootstrapEnd, string>> = {
+  not_answered: `The owner did not answer within ${BOOTSTRAP_MINUTES} minutes. Start again.`,
+  not_collected: `The owner consented, but the key was not asked for within ${COLLECT_MINUTES} minutes, so none was made. Start again.`,
+  already_collected:
+    'The key was given out before. If it did not reach you, ask the owner to revoke it, and start again; begun with a code_challenge, a lost key is replaced within a minute.',
+}
+
+/** The answer to a poll: `approved` always brings the key; what cannot bring one any more is `expired`, and says why. */
 export function presentPoll({
   status,
   api_key,
-}: {
-  status: Bootstrap['status']
-  api_key?: string
-}): Answer<typeof bootstrapStatusAnswer> {
-  return { status, api_key }
+  reason,
+}: Pick<PollAnswer, 'status' | 'api_key' | 'reason'>): Answer<typeof bootstrapStatusAnswer> {
+  return { status, api_key, ...(reason === undefined ? {} : { reason, message: ENDS[reason] }) }
 }
 
 /** Request header of polls of a bootstrap (RFC 7636, section 4.5; in a header, since addresses are logged). */
@@ -125,7 +146,7 @@ export const bootstrapOperations = operations('Bootstrap', {
     id: 'startBootstrap',
     summary: 'Ask the owner of an account for an API key',
     description:
-      'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 an hour for one e-mail address, of which 3 wait at a time: a fourth ends the oldest.',
+      'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 in any hour for one e-mail address, whoever asks and whether or not the account exists: the sixth is refused, and none ends another. Also at most 20 a minute from one network address. The rate-limit headers tell the one of the two that has less left.',
     access: publicAccess,
     limited: true,
     body: {
@@ -140,7 +161,7 @@ export const bootstrapOperations = operations('Bootstrap', {
     id: 'getBootstrapStatus',
     summary: 'Has the owner consented?',
     description:
-      'Poll every 3 seconds. The first answer after approval holds the key and makes it; no other one does, but for a caller with a `code_challenge`: within 60 seconds, and while the key was never used, it gets another one, and the first stops working.',
+      'Poll every 3 seconds. The first answer after approval is `approved`, holds the key and makes it; within an hour after consent it is never too late for that. From then on the answer is `expired`, with the `reason`. Only a caller with a `code_challenge` gets another key, within 60 seconds and while the first was never used; the first then stops working.',
     access: publicAccess,
     limited: true,
     parameters: {

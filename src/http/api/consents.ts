@@ -56,6 +56,9 @@ export const consentAnswer = waiting
     consent: z
       .strictObject({ decision: outcomeField, method: z.enum(['passkey', 'totp']), at: timeField })
       .optional(),
+    collect_by: timeField
+      .optional()
+      .meta({ description: 'After consent: a key that is not asked for until then is never made.' }),
     collected: z
       .strictObject({ at: timeField, address: z.string().optional(), key_id: idField('key').optional() })
       .optional()
@@ -131,6 +134,7 @@ export function presentConsent({
       method: consent.method,
       at: consent.at.toISOString(),
     },
+    collect_by: bootstrap.collect_by?.toISOString(),
     collected: collected && {
       at: collected.at.toISOString(),
       address: collected.address,
@@ -158,7 +162,7 @@ export const consentOperations = operations('Bootstrap', {
     id: 'listWaitingConsents',
     summary: 'Who asks for an API key now, oldest first',
     access: SIGNED_IN,
-    answers: { '200': { schema: waitingConsentsAnswer, description: 'At most three.' } },
+    answers: { '200': { schema: waitingConsentsAnswer, description: 'At most five.' } },
   },
   'get /api/v1/account/bootstrap/{id}': {
     id: 'reviewConsent',

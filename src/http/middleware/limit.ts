@@ -34,11 +34,17 @@ export function limitByPerson(deps: LimitDeps, bucket: LimitBucket): RequestHand
   }
 }
 
-/** Tells the state of the limit in headers; `X-RateLimit-Reset` is Unix time in seconds. @throws Refusal `rate limit exceeded` */
+/**
+ * Tells the state of the limit in headers; `X-RateLimit-Reset` is Unix time in seconds. Of two limits on one request they tell
+ * the one that has less left: the one that will refuse first. @throws Refusal `rate limit exceeded`
+ */
 export function applyLimit(response: Response, state: LimitState): void {
+  const earlier = Number(response.getHeader('X-RateLimit-Remaining') ?? Number.POSITIVE_INFINITY)
+  if (state.allowed && earlier < state.remaining) return
   const reset = Math.ceil(state.resetAt.getTime() / 1000)
   response.setHeader('X-RateLimit-Limit', String(state.limit))
   response.setHeader('X-RateLimit-Remaining', String(state.remaining))
   response.setHeader('X-RateLimit-Reset', String(reset))
-  if (!state.allowed) throw refusal('rate limit exceeded', { retry_after: state.retryAfter })
+  if (!state.allowed)
+    throw refusal('rate limit exceeded', { retry_after: state.retryAfter, limit: state.limit })
 }

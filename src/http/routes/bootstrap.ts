@@ -3,7 +3,7 @@ import { type ConsentInput, giveConsent, startConsent } from '../../flow/bootstr
 import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { reviewConsent, waitingConsents } from '../../flow/bootstrap/review-consent.ts'
 import { noteCollection } from '../../flow/bootstrap/settle-bootstrap.ts'
-import { startBootstrap } from '../../flow/bootstrap/start-bootstrap.ts'
+import { countBootstrap, startBootstrap } from '../../flow/bootstrap/start-bootstrap.ts'
 import {
   bootstrapBody,
   type bootstrapStatusAnswer,
@@ -23,7 +23,7 @@ import { type Handler, parseBody, readProof, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByAddress, limitByPerson } from '../middleware/limit.ts'
+import { applyLimit, limitByAddress, limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 
 /** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everyone; a person decides. */
@@ -40,6 +40,7 @@ const USER_AGENT_LENGTH = 200
 function start(deps: HttpDeps): Handler<typeof startedAnswer> {
   return async (request, response) => {
     const { email, client_name, code_challenge } = parseBody(bootstrapBody, request.body)
+    applyLimit(response, await countBootstrap(deps, email))
     const { bootstrap_id, bootstrap } = await startBootstrap(deps, {
       email,
       clientName: client_name,

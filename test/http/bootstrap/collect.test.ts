@@ -52,7 +52,7 @@ describe('collecting the key of a bootstrap', () => {
     expect(first.status).toBe(200)
     expect(first.body).toEqual({ status: 'approved', api_key: expect.stringMatching(/^sa_live_\w{49}$/) })
     expect(first.headers.get('Cache-Control')).toBe('no-store')
-    expect((await nextPoll(begun.secret)).body).toEqual({ status: 'approved' })
+    expect((await nextPoll(begun.secret)).body).toEqual(ended('already_collected'))
     expect((await ask(first.body.api_key)).status).toBe(201)
     expect(await keysOf(owner)).toMatchObject([
       { name: 'Release agent', sandbox: false, scopes: ['approval:create', 'approval:read'] },
@@ -90,7 +90,7 @@ describe('collecting the key of a bootstrap', () => {
     expect((await ask(given[0] ?? '')).status).toBe(201)
     // Nobody noted the collection, as after a crash: the next poll does, and gives nothing out.
     expect((await stored(service, begun.secret)).collected).toBeUndefined()
-    expect((await nextPoll(begun.secret)).body).toEqual({ status: 'approved' })
+    expect((await nextPoll(begun.secret)).body).toEqual(ended('already_collected'))
     expect((await stored(service, begun.secret)).collected?.at).toBeInstanceOf(Date)
   })
 
@@ -120,7 +120,7 @@ describe('collecting the key of a bootstrap', () => {
     expect([refused.status, refused.body.error]).toEqual([401, 'invalid or missing API key'])
     expect((await ask(second)).status).toBe(201)
     await expect.poll(async () => (await keysOf(owner))[0].last_used_at).not.toBeNull()
-    expect((await nextPoll(begun.secret, verifier)).body).toEqual({ status: 'approved' })
+    expect((await nextPoll(begun.secret, verifier)).body).toEqual(ended('already_collected'))
     expect((await ask(second)).status).toBe(201)
     expect(await keysOf(owner)).toHaveLength(1)
   })
@@ -135,7 +135,7 @@ describe('collecting the key of a bootstrap', () => {
     await service.composition.connection
       .collection<{ _id: string }>('api_keys')
       .updateOne({ _id: lateKey }, { $set: { created_at: new Date(Date.now() - 61_000) } })
-    expect((await nextPoll(late.secret, one.verifier)).body).toEqual({ status: 'approved' })
+    expect((await nextPoll(late.secret, one.verifier)).body).toEqual(ended('already_collected'))
     expect((await ask(key)).status).toBe(201)
     const two = codeChallenge()
     const revoked = await begin(service, owner.email, { code_challenge: two.code_challenge })
@@ -143,16 +143,30 @@ describe('collecting the key of a bootstrap', () => {
     const lost = (await nextPoll(revoked.secret, two.verifier)).body.api_key
     const { key_id } = await stored(service, revoked.secret)
     expectStatus(await owner.browser.delete(`/api/v1/account/api-keys/${key_id}`), 200)
-    expect((await nextPoll(revoked.secret, two.verifier)).body).toEqual({ status: 'approved' })
+    expect((await nextPoll(revoked.secret, two.verifier)).body).toEqual(ended('already_collected'))
     expect((await ask(lost)).status).toBe(401)
   })
 
-  it('gives no key for a consent that nobody used for ten minutes', async () => {
+  it('gives the key also to a caller that first asks after the ten minutes of the owner', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    await consent(service, owner, begun)
+    const { collect_by, consent: said } = await stored(service, begun.secret)
+    expect(Number(collect_by) - Number(said?.at)).toBe(3_600_000)
+    await setStored(service, begun.secret, { expires_at: new Date(Date.now() - 1_000) })
+    expect((await nextPoll(begun.secret)).body).toMatchObject({
+      status: 'approved',
+      api_key: expect.stringMatching(/^sa_live_/),
+    })
+  })
+
+  it('says that a consent which was not used for an hour has ended, and makes no key', async () => {
     const owner = await newOwner()
     const begun = await begin(service, owner.email)
     await consent(service, owner, begun)
     await setStored(service, begun.secret, { collect_by: new Date(Date.now() - 1_000) })
-    expect((await nextPoll(begun.secret)).body).toEqual({ status: 'approved' })
+    for (let poll = 0; poll < 2; poll += 1)
+      expect((await nextPoll(begun.secret)).body).toEqual(ended('not_collected'))
     expect(await keysOf(owner)).toEqual([])
   })
 
@@ -182,6 +196,11 @@ describe('collecting the key of a bootstrap', () => {
     })
   })
 })
+
+/** What is answered when there is no key to give, or none any more. */
+function ended(reason: string) {
+  return { status: 'expired', reason, message: expect.stringContaining('tart again') }
+}
 
 /** Every document of every collection as text. */
 async function everything(): Promise<string> {

@@ -90,7 +90,11 @@ describe('GET /api/v1/bootstrap/:id/status', () => {
     expect((await pollOnce(service, rejected.secret)).body).toEqual({ status: 'rejected' })
     const lapsed = await begin(service, 'late@example.com')
     await setStored(service, lapsed.secret, { expires_at: new Date(Date.now() - 1_000) })
-    expect((await pollOnce(service, lapsed.secret)).body).toEqual({ status: 'expired' })
+    expect((await pollOnce(service, lapsed.secret)).body).toEqual({
+      status: 'expired',
+      reason: 'not_answered',
+      message: expect.stringContaining('Start again'),
+    })
     expect((await stored(service, lapsed.secret)).status).toBe('expired')
   })
 

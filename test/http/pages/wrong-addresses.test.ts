@@ -146,7 +146,7 @@ it('a service whose pages were not built answers as for any unknown path', async
     }),
   )
   app.use(unknownPath)
-  app.use(errorResponse({ log: composition.deps.log, storeIsDown: () => false }))
+  app.use(errorResponse({ ...composition.deps, storeIsDown: () => false }))
   const server = createServer(app)
   const origin = await listenLocally(server)
   onTestFinished(() => closeServer(server))

@@ -260,6 +260,7 @@ export const consentShape = object({
   tries_left: count,
   methods: list(oneOf('passkey', 'totp')),
   consent: optional(object({ decision: outcome, method: text, at: moment })),
+  collect_by: optional(moment),
   collected: optional(object({ at: moment, address: optional(text), key_id: optional(text) })),
 })
 export type Consent = ReturnType<typeof consentShape>

@@ -309,9 +309,11 @@ function nameOf(code: string): string {
 
 /** Headers of answers. */
 const HEADERS = {
-  'X-RateLimit-Limit': z
-    .int()
-    .meta({ description: 'Requests allowed in a minute.', example: 60, header: { id: 'X-RateLimit-Limit' } }),
+  'X-RateLimit-Limit': z.int().meta({
+    description: 'Requests allowed in the window; of two limits, the one with less left.',
+    example: 60,
+    header: { id: 'X-RateLimit-Limit' },
+  }),
   'X-RateLimit-Remaining': z.int().meta({
     description: 'Requests left in this window.',
     example: 59,
