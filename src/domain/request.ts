@@ -105,6 +105,8 @@ export interface ApprovalRequest {
   remind_at?: Date
   /** The last reminder of any kind. */
   reminded_at?: Date
+  /** The last one that the caller asked for: only those are counted against the caller. */
+  caller_reminded_at?: Date
   /** Reminders of any kind. */
   reminder_count?: number
   callback?: CallbackOutbox

@@ -1,22 +1,39 @@
 import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
+import type { ListPosition } from '../store/filters.ts'
 import type { ListQuery } from '../store/requests.ts'
 import type { Caller } from './authenticate-caller.ts'
 import type { FlowDeps } from './deps.ts'
-import { expireIfLapsed, settleRequest } from './settle-request.ts'
+import { settleRequest } from './settle-request.ts'
 
 type ReadDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
 
 /**
- * The caller's own request, up to date: reading is what makes a due sandbox decision.
+ * A request that the caller may read, up to date: reading is what makes a due sandbox decision.
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
  */
 export async function readOwnRequest(deps: ReadDeps, caller: Caller, id: string): Promise<ApprovalRequest> {
-  return settleRequest(deps, await findOwnRequest(deps, caller, id))
+  return settleRequest(deps, await findReadableRequest(deps, caller, id))
 }
 
-/** As `readOwnRequest`, without bringing it up to date. */
+/**
+ * What the caller may read and remind of: what its key made; with the internal token, what any key of the named user's
+ * account made (interface, "Authentication", rule 2).
+ * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
+ */
+export async function findReadableRequest(
+  deps: Pick<FlowDeps, 'requests'>,
+  caller: Caller,
+  id: string,
+): Promise<ApprovalRequest> {
+  if (caller.internal_user_id === undefined) return findOwnRequest(deps, caller, id)
+  const request = isId('req', id) ? await deps.requests.find(id) : undefined
+  if (request === undefined || request.account_id !== caller.key.account_id) throw refusal('not_found')
+  return request
+}
+
+/** What the caller's own key made. @throws Refusal as `findReadableRequest` */
 export async function findOwnRequest(
   deps: Pick<FlowDeps, 'requests'>,
   caller: Caller,
@@ -27,14 +44,25 @@ export async function findOwnRequest(
   return request
 }
 
-/** A page of the caller's own requests, newest first, lapsed ones expired; `more` tells whether another page follows. */
+/** Pending dry-runs that are brought up to date before they are looked for by what became of them. */
+const MOST_DUE = 100
+
+/**
+ * A page of the caller's own requests, newest first and up to date, due dry-runs decided; `next`: where the next one begins.
+ * It can hold fewer than `limit` and not be the last one: a request can change while it is read.
+ */
 export async function listOwnRequests(
   deps: ReadDeps,
   caller: Caller,
   query: { status?: RequestStatus; limit: number; before?: NonNullable<ListQuery['before']> },
-): Promise<{ requests: ApprovalRequest[]; more: boolean }> {
-  const found = await deps.requests.list({ ...query, limit: query.limit + 1, api_key_id: caller.key.id })
-  const page = found.slice(0, query.limit)
-  const requests = await Promise.all(page.map((request) => expireIfLapsed(deps, request)))
-  return { requests, more: found.length > query.limit }
+): Promise<{ requests: ApprovalRequest[]; next: ListPosition | undefined }> {
+  const { id: api_key_id, sandbox } = caller.key
+  const settleAll = (found: ApprovalRequest[]) =>
+    Promise.all(found.map((request) => settleRequest(deps, request)))
+  if (sandbox && query.status !== undefined && query.status !== 'pending')
+    await settleAll(await deps.requests.list({ api_key_id, status: 'pending', limit: MOST_DUE }))
+  const found = await deps.requests.list({ ...query, limit: query.limit + 1, api_key_id })
+  const page = await settleAll(found.slice(0, query.limit))
+  const requests = page.filter(({ status }) => query.status === undefined || status === query.status)
+  return { requests, next: found.length > page.length ? page.at(-1) : undefined }
 }

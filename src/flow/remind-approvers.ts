@@ -10,22 +10,27 @@ import { type Caller, callerActor } from './authenticate-caller.ts'
 import { followCards } from './chat/follow-cards.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
-import { followPushes } from './push/follow-pushes.ts'
-import { findOwnRequest } from './read-request.ts'
+import { followPushes, whomToPush } from './push/follow-pushes.ts'
+import { findReadableRequest } from './read-request.ts'
 import { expireIfLapsed, inBatches } from './settle-request.ts'
 
 /** Seconds between two reminders of one request (interface, "Limits"). */
 const GAP_SECONDS = 60
 
-/** What a reminder did. `pushSent`: at least one message to an approver was accepted within three seconds. */
+/**
+ * What a reminder did. `reachable`: an approver it waits for has a browser registered for notifications, or an identity in
+ * chat. `accepted`: at least one message to an approver was accepted within three seconds.
+ */
 export interface Reminder {
   request: ApprovalRequest
-  pushSent: boolean
+  reachable: boolean
+  accepted: boolean
   remindedAt: Date
 }
 
 /**
- * Reminds the approvers of a pending request; request and TTL stay as they are. On sandbox requests a no-op.
+ * Reminds the approvers of a pending request; request and TTL stay as they are. On pending sandbox requests a no-op. One a minute
+ * for a request: the service's own reminders are not the caller's and do not count.
  * @throws Refusal `not_found`, `not_pending`, `remind_rate_limited`
  */
 export async function remindApprovers(
@@ -33,16 +38,20 @@ export async function remindApprovers(
   caller: Caller,
   id: string,
 ): Promise<Reminder> {
-  const found = await findOwnRequest(deps, caller, id)
+  const request = await expireIfLapsed(deps, await findReadableRequest(deps, caller, id))
   const at = deps.clock.now()
-  if (found.sandbox) return { request: found, pushSent: false, remindedAt: at }
-  const request = await expireIfLapsed(deps, found)
+  if (request.sandbox) {
+    if (request.status !== 'pending') throw refusal('not_pending', { status: request.status })
+    return { request, reachable: false, accepted: false, remindedAt: at }
+  }
   const reminder = reminderOf(deps, request, at, callerActor(caller))
   const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, reminder)
   if (reminded === undefined) throw await whyNotReminded(deps, caller, id, at)
+  const accepted = await tellOfReminder(deps, reminded, reminder.event.id)
   return {
     request: reminded,
-    pushSent: await tellOfReminder(deps, reminded, reminder.event.id),
+    reachable: accepted || (await isReachable(deps, reminded)),
+    accepted,
     remindedAt: at,
   }
 }
@@ -53,12 +62,13 @@ async function whyNotReminded(
   id: string,
   at: Date,
 ): Promise<Error> {
-  const request = await findOwnRequest(deps, caller, id)
+  const request = await findReadableRequest(deps, caller, id)
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
   // Never reminded, and yet refused: by the database's clock the time ran out a moment before ours.
-  if (request.reminded_at === undefined) return refusal('not_pending', { status: 'expired' })
-  const left = Math.ceil((GAP_SECONDS * 1000 - (at.getTime() - request.reminded_at.getTime())) / 1000)
-  return refusal('remind_rate_limited', { retry_after: Math.min(GAP_SECONDS, Math.max(1, left)) })
+  const last = request.caller_reminded_at
+  if (last === undefined) return refusal('not_pending', { status: 'expired' })
+  const left = Math.ceil((GAP_SECONDS * 1000 - (at.getTime() - last.getTime())) / 1000)
+  return refusal('remind_rate_limited', { retry_after: Math.min(GAP_SECONDS, Math.max(1, left)), limit: 1 })
 }
 
 type RemindDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
@@ -137,6 +147,17 @@ async function tellOfReminder(
     deps.log.warn({ error, request_id: request.id }, 'whether a reminder was sent is not known')
     return false
   }
+}
+
+/** Does an approver for whom the request waits have anywhere to be told, whatever became of the telling? */
+async function isReachable(deps: ReminderDeps, request: ApprovalRequest): Promise<boolean> {
+  const people = await whomToPush(deps, request, deps.clock.now())
+  if ((await deps.pushDevices.activeOf(people)).length > 0) return true
+  if (deps.chats.length === 0) return false
+  return (await deps.cards.ofRequest(request.id)).some(
+    ({ recipient, state }) =>
+      recipient.kind === 'approver' && people.includes(recipient.user_id) && state !== 'unreachable',
+  )
 }
 
 type State = 'said' | 'open' | 'none'

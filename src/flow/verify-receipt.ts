@@ -1,4 +1,4 @@
-import type { AuditActor } from '../domain/audit.ts'
+import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { drawId, isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
@@ -58,7 +58,25 @@ export function logVerification(
   about: { id: string; account_id?: string },
   result: string,
 ): void {
-  deps.verifications.record({
+  deps.verifications.record(verifiedEntry(deps, asker, about, result))
+}
+
+/** The same for attempts that the rate limit refused, in bulk: the store is not asked whose request it is. */
+export function logRefusedVerification(
+  deps: Pick<VerifyDeps, 'verifications' | 'clock' | 'random'>,
+  asker: Asker,
+  id: string,
+): void {
+  deps.verifications.recordRefused(verifiedEntry(deps, asker, { id }, 'rate_limited'))
+}
+
+function verifiedEntry(
+  deps: Pick<VerifyDeps, 'clock' | 'random'>,
+  asker: Asker,
+  about: { id: string; account_id?: string },
+  result: string,
+): AuditEntry {
+  return {
     eid: drawId(deps, 'evt'),
     type: 'approval.verified',
     at: deps.clock.now(),
@@ -66,7 +84,7 @@ export function logVerification(
     ...(about.account_id === undefined ? {} : { account_id: about.account_id }),
     subject: loggedId(about.id),
     detail: { result },
-  })
+  }
 }
 
 /** A stranger may send any text: what is written down is short, and no character is cut in half. */

@@ -106,6 +106,7 @@ export const requestSchema = new Schema<RequestDocument>(
     reminders: { type: [Number], default: undefined },
     remind_at: Date,
     reminded_at: Date,
+    caller_reminded_at: Date,
     reminder_count: Number,
     callback: callbackFields,
     outbox: { type: [outboxFields], required: true },

@@ -276,13 +276,14 @@ function writes(model: RequestModel, wake: Wake) {
         { _id: id, status: 'approved', consumed_at: null },
         withOutbox({ $set: { consumed_at: at }, $inc: { version: 1 } }, [audit]),
       ),
-    /** Takes the one reminder a minute: only while pending, and not reminded less than `gapSeconds` ago. */
+    /** Takes the caller's one reminder a minute: only while pending, and the one before was not less than `gapSeconds` ago. */
     recordReminder(id: string, gapSeconds: number, { at, event, audit }: Reminder) {
       const before = new Date(at.getTime() - gapSeconds * 1000)
-      const free = [{ reminded_at: null }, { reminded_at: trusted({ $lte: before }) }]
+      const free = [{ caller_reminded_at: null }, { caller_reminded_at: trusted({ $lte: before }) }]
+      const $set = { reminded_at: at, caller_reminded_at: at }
       return update(
         { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },
-        withOutbox({ $set: { reminded_at: at }, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
+        withOutbox({ $set, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
       )
     },
     /**

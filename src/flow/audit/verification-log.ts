@@ -7,6 +7,9 @@ const BATCH = 256
 const PAUSE_MS = 500
 const RETRY_MS = 2_000
 
+/** Attempts that the rate limit refused are told in bulk, one entry for an address and pause: a flood must not flood the trail. */
+const REFUSED_PAUSE_MS = 10_000
+
 export type VerificationLog = ReturnType<typeof createVerificationLog>
 
 /**
@@ -17,7 +20,9 @@ export type VerificationLog = ReturnType<typeof createVerificationLog>
 export function createVerificationLog(audit: AuditLog, log: Log) {
   let batch: AuditEntry[] = []
   const waiting: AuditEntry[] = []
+  const refused = new Map<string, AuditEntry>()
   let timer: NodeJS.Timeout | undefined
+  let refusedTimer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
 
   const writeAll = async (): Promise<void> => {
@@ -29,6 +34,12 @@ export function createVerificationLog(audit: AuditLog, log: Log) {
       await audit.append(...batch)
       batch = []
     }
+  }
+  const tellRefused = (): void => {
+    clearTimeout(refusedTimer)
+    refusedTimer = undefined
+    waiting.push(...refused.values())
+    refused.clear()
   }
   const flush = (): Promise<void> => {
     writing = writing.catch(() => undefined).then(writeAll)
@@ -50,7 +61,24 @@ export function createVerificationLog(audit: AuditLog, log: Log) {
       if (waiting.length % BATCH === 0) flushQuietly()
       else flushAfter(PAUSE_MS)
     },
+    /** As `record`, for an attempt that the rate limit refused: those of one address are counted into its first entry. */
+    recordRefused(entry: AuditEntry): void {
+      const address = 'address' in entry.actor ? (entry.actor.address ?? '') : ''
+      const { detail } = refused.get(address) ?? entry
+      const attempts = 1 + Number(refused.get(address)?.detail?.attempts ?? 0)
+      const counted = { ...detail, attempts, last_at: entry.at.toISOString() }
+      refused.set(address, { ...(refused.get(address) ?? entry), detail: counted })
+      const tell = (): void => {
+        tellRefused()
+        flushQuietly()
+      }
+      if (refused.size >= BATCH) tell()
+      else refusedTimer ??= setTimeout(tell, REFUSED_PAUSE_MS).unref()
+    },
     /** Writes all that wait. */
-    flush,
+    flush(): Promise<void> {
+      tellRefused()
+      return flush()
+    },
   }
 }

@@ -107,7 +107,11 @@ export const reminderAnswer = z
     request_id: idField('req'),
     push_sent: z.boolean().meta({
       description:
-        'True: a chat platform accepted a message of this reminder for at least one approver within three seconds. False: none did yet, or no approver can be reached; approvers can still decide on the web page.',
+        'False: no approver it waits for has a registered device, which is a browser registered for notifications or an identity in chat; they can still decide on the web page.',
+    }),
+    push_accepted: z.boolean().meta({
+      description:
+        'True: a chat platform or a push service accepted a message of this reminder for at least one approver within three seconds. False beside `push_sent: true`: it may still arrive, was refused, or the approver has rejected so much of this key lately that it is silent towards them.',
     }),
     reminded_at: timeField,
     ...mark,
@@ -148,13 +152,15 @@ export function presentRequest(request: ApprovalRequest): Answer<typeof requestA
 /** Remind answer (interface, endpoint 3). */
 export function presentReminder(reminder: {
   request: ApprovalRequest
-  pushSent: boolean
+  reachable: boolean
+  accepted: boolean
   remindedAt: Date
 }): Answer<typeof reminderAnswer> {
   return {
     ok: true,
     request_id: reminder.request.id,
-    push_sent: reminder.pushSent,
+    push_sent: reminder.reachable,
+    push_accepted: reminder.accepted,
     reminded_at: reminder.remindedAt.toISOString(),
     sandbox: reminder.request.sandbox || undefined,
   }
@@ -224,7 +230,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'getApproval',
     summary: 'Read a request',
     description:
-      'Only the key that made the request may read it. Poll every 3 seconds, or use `wait`. Which fields there are depends on the status.',
+      'For the key that made the request, and for the internal token, which reads whatever the keys of the named user’s account made. Poll every 3 seconds, or use `wait`. Which fields there are depends on the status.',
     access: readers,
     limited: true,
     parameters: { path },
@@ -268,7 +274,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'remindApprover',
     summary: 'Remind the approver',
     description:
-      'Notifies the approver again; request and expiry stay as they are. One reminder a minute for a request. In the sandbox it does nothing and says so.',
+      'Notifies the approver again; request and expiry stay as they are. One reminder a minute for a request; those that the service sends by itself do not count. For the key that made the request, and for the internal token in the named user’s account. On a pending sandbox request it does nothing and says so.',
     access: { by: 'key' },
     limited: true,
     parameters: { path },

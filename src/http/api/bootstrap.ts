@@ -9,7 +9,6 @@ import {
 } from '../../domain/bootstrap.ts'
 import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
 import { normaliseEmail } from '../../domain/user.ts'
-import type { PollAnswer } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { type Answer, statusField, timeField } from './shared/fields.ts'
 import { operations } from './shared/operation.ts'
 
@@ -127,7 +126,11 @@ export function presentPoll({
   status,
   api_key,
   reason,
-}: Pick<PollAnswer, 'status' | 'api_key' | 'reason'>): Answer<typeof bootstrapStatusAnswer> {
+}: {
+  status: Bootstrap['status']
+  api_key?: string
+  reason?: BootstrapEnd
+}): Answer<typeof bootstrapStatusAnswer> {
   return { status, api_key, ...(reason === undefined ? {} : { reason, message: ENDS[reason] }) }
 }
 

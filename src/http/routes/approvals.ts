@@ -1,5 +1,5 @@
-import { type RequestHandler, Router } from 'express'
-import { invalidField } from '../../domain/errors.ts'
+import { type ErrorRequestHandler, type RequestHandler, Router } from 'express'
+import { invalidField, Refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { cancelRequest } from '../../flow/cancel-request.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../flow/create-request.ts'
 import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
-import { verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
+import { logRefusedVerification, verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
 import { waitForDecision, watchRequest } from '../../flow/wait-for-decision.ts'
 import { toJwks } from '../../signing/keys.ts'
 import {
@@ -89,16 +89,13 @@ function create(deps: HttpDeps): RequestHandler {
 function list(deps: HttpDeps): Handler<typeof requestListAnswer> {
   return async (request, response) => {
     const { cursor, status, limit } = parseBody(listQuery, request.query)
-    const { requests, more } = await listOwnRequests(deps, callerOf(response), {
+    const { requests, next } = await listOwnRequests(deps, callerOf(response), {
       limit,
       ...(status === undefined ? {} : { status }),
       ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
     })
-    const last = requests.at(-1)
-    response.json({
-      data: requests.map(presentRequest),
-      next_cursor: more && last ? encodeCursor(last) : null,
-    })
+    const next_cursor = next === undefined ? null : encodeCursor(next)
+    response.json({ data: requests.map(presentRequest), next_cursor })
   }
 }
 
@@ -209,9 +206,20 @@ function statusSender(events: EventStream): (request: ApprovalRequest) => Promis
 /** Public: anyone may verify a receipt and fetch the keys. */
 export function verificationRoutes(deps: HttpDeps): Router {
   const router = Router()
-  router.get('/api/v1/approvals/:id/verify', limitByAddress(deps, 'verify'), verify(deps))
+  router.get('/api/v1/approvals/:id/verify', limitByAddress(deps, 'verify'), verify(deps), logRefused(deps))
   router.get('/.well-known/jwks.json', jwks(deps))
   return router
+}
+
+/** Every attempt is logged (interface, endpoint 4), also one that the rate limit refused. */
+function logRefused(deps: HttpDeps): ErrorRequestHandler<WithId> {
+  return (error: unknown, request, _response, next) => {
+    if (error instanceof Refusal && error.code === 'rate limit exceeded') {
+      const asker = { kind: 'public', address: clientAddress(request) } as const
+      logRefusedVerification(deps, asker, request.params.id)
+    }
+    next(error)
+  }
 }
 
 function verify(deps: HttpDeps): Handler<typeof verdictAnswer, WithId> {

@@ -92,7 +92,10 @@ it('tells the channel action, requester and status, and never the context', asyn
 it('reminds under the card instead of posting another, and tells the caller that it did', async () => {
   const id = await asked()
   const answer = await callWithKey(setting.service, setting.key, `/${id}/remind`, {})
-  expect([answer.status, await answer.json()]).toMatchObject([200, { ok: true, push_sent: true }])
+  expect([answer.status, await answer.json()]).toMatchObject([
+    200,
+    { ok: true, push_sent: true, push_accepted: true },
+  ])
   await atRest(setting, id, PEOPLE.length + 1)
   for (const name of PEOPLE) {
     const card = await cardTo(setting, name, id)
@@ -109,7 +112,10 @@ it('tells the caller the truth when the reminder reached nobody', async () => {
   const id = await asked()
   setting.slack.behave(({ method }) => (method === 'chat.postMessage' ? { status: 503 } : undefined))
   const answer = await callWithKey(setting.service, setting.key, `/${id}/remind`, {})
-  expect([answer.status, await answer.json()]).toMatchObject([200, { ok: true, push_sent: false }])
+  expect([answer.status, await answer.json()]).toMatchObject([
+    200,
+    { ok: true, push_sent: true, push_accepted: false },
+  ])
 })
 
 it.each([

@@ -56,19 +56,19 @@ describe('T24: quiet after three rejections', () => {
     expect(log.cards.map(({ approver }) => approver)).toEqual([people[1]?.approver])
   })
 
-  it('lasts 15 minutes, reminders included; push_sent tells what was sent', async () => {
+  it('lasts 15 minutes, reminders included; the caller is told what was accepted', async () => {
     const clock = { ahead: 0 }
     const { setting, browsers } = await rejected(3, clock)
     const { worker, requester, people } = setting
     const policy = { approvers: [people[0]?.id], quorum: 1, passkey_only: false, reminders: [] }
     await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { policy } })
     const id = await requester.request()
-    expect((await remindApprovers(worker.deps, requester.caller, id)).pushSent).toBe(false)
+    expect((await remindApprovers(worker.deps, requester.caller, id)).accepted).toBe(false)
     expect(told(browsers, id)).toEqual([0, 0])
     expect(await worker.deps.cards.ofRequest(id)).toEqual([])
     clock.ahead = 15 * 60_000
     const later = await remindApprovers(worker.deps, requester.caller, id)
-    expect(later.pushSent).toBe(true)
+    expect(later.accepted).toBe(true)
     await waitUntil(async () => {
       expect(await cardsOf(setting, id)).toEqual([true, false])
       expect(told(browsers, id)).toEqual([1, 0])
@@ -86,7 +86,7 @@ describe('T24: quiet after three rejections', () => {
     const [first] = people
     if (first === undefined) throw new Error('nobody')
     await vote(setting, await requester.request(), first, 'rejected')
-    expect((await remindApprovers(worker.deps, requester.caller, id)).pushSent).toBe(true)
+    expect((await remindApprovers(worker.deps, requester.caller, id)).accepted).toBe(true)
     await waitUntil(() => expect(told(browsers, id)).toEqual([1, 2]))
     const replies = (await worker.deps.cards.ofRequest(id)).map(({ recipient, replies: said }) => [
       recipient.kind === 'approver' ? recipient.user_id : '',

@@ -75,7 +75,7 @@ it('brings a card to a delegate who was named after the request was made, with t
   const id = await requester.request()
   await untilAtRest(worker, id, 1)
   await standIn(setting, setting.people[0], delegate, 3_600_000)
-  expect(await remindApprovers(worker.deps, requester.caller, id)).toMatchObject({ pushSent: true })
+  expect(await remindApprovers(worker.deps, requester.caller, id)).toMatchObject({ accepted: true })
   await untilAtRest(worker, id, 2)
   expect(nowShown(chat.one('U9', id))).toMatchObject({ on_behalf_of: 'Person U1' })
 })

@@ -10,7 +10,9 @@ const remind = ({ worker, requester }: CardSetting, id: string) =>
 /** Forgets when the last reminder was, so that the next one need not wait for a minute. */
 async function letMinutePass({ worker }: CardSetting, id: string): Promise<void> {
   const longAgo = new Date(worker.deps.clock.now().getTime() - 61_000)
-  await worker.stored('requests').updateOne({ _id: id }, { $set: { reminded_at: longAgo } })
+  await worker
+    .stored('requests')
+    .updateOne({ _id: id }, { $set: { reminded_at: longAgo, caller_reminded_at: longAgo } })
 }
 
 it('reminds in the thread of the card, once for every reminder, and says that it was sent', async () => {
@@ -19,9 +21,9 @@ it('reminds in the thread of the card, once for every reminder, and says that it
   await worker.start()
   const id = await requester.request()
   await untilAtRest(worker, id, 2)
-  expect((await remind(setting, id)).pushSent).toBe(true)
+  expect((await remind(setting, id)).accepted).toBe(true)
   await letMinutePass(setting, id)
-  expect((await remind(setting, id)).pushSent).toBe(true)
+  expect((await remind(setting, id)).accepted).toBe(true)
   await untilAtRest(worker, id, 2)
   for (const user of ['U1', 'U2']) {
     const { shown, replies } = chat.one(user, id)
@@ -43,7 +45,7 @@ it('counts the card as the message when both come together, and does not remind 
     expect(await worker.deps.requests.find(id)).toMatchObject({ reminder_count: 1 }),
   )
   await worker.start()
-  expect((await reminding).pushSent).toBe(true)
+  expect((await reminding).accepted).toBe(true)
   await untilAtRest(worker, id)
   expect(chat.one('U1', id)).toMatchObject({ shown: [{ version: 2 }], replies: [] })
 })
@@ -57,7 +59,7 @@ it('brings a card to who had no chat when the request was made', async () => {
   await waitUntil(async () => expect(await worker.deps.requests.find(id)).toMatchObject({ outbox: [] }))
   expect(await worker.deps.cards.ofRequest(id)).toEqual([])
   chat.tenants = ['T1']
-  expect((await remind(setting, id)).pushSent).toBe(true)
+  expect((await remind(setting, id)).accepted).toBe(true)
   await untilAtRest(worker, id, 2)
   for (const user of ['U1', 'U2']) expect(chat.one(user, id)).toMatchObject({ shown: [{}], replies: [] })
 })
@@ -82,7 +84,7 @@ it('leaves in peace who has voted already', async () => {
   const id = await requester.request()
   await untilAtRest(worker, id, 2)
   await vote(setting, id, people[0] ?? expect.unreachable(), 'approved', { closes: false })
-  expect((await remind(setting, id)).pushSent).toBe(true)
+  expect((await remind(setting, id)).accepted).toBe(true)
   await untilAtRest(worker, id, 2)
   expect(chat.one('U1', id).replies).toEqual([])
   expect(chat.one('U2', id).replies).toMatchObject([{ kind: 'reminder' }])
@@ -95,7 +97,7 @@ it('is quiet once the request is decided: a reminder that waited is dropped', as
   const id = await requester.request()
   await untilAtRest(worker, id)
   chat.behave(({ what }) => (what === 'reply' ? { outcome: 'failed' } : undefined))
-  expect((await remind(setting, id)).pushSent).toBe(false)
+  expect((await remind(setting, id)).accepted).toBe(false)
   // Not before: until the vote is recorded, the reminder would still be said.
   await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
   chat.behave(() => undefined)
@@ -135,10 +137,10 @@ it('answers at once that nothing was sent when nobody can be reached', async () 
   await worker.start()
   const id = await requester.request()
   await untilAtRest(worker, id)
-  expect((await remind(setting, id)).pushSent).toBe(false)
+  expect((await remind(setting, id)).accepted).toBe(false)
   // A sandbox request has nobody to remind.
   const sandbox = await newRequester(worker, true)
   const dry = await sandbox.request()
-  expect((await remindApprovers(worker.deps, sandbox.caller, dry)).pushSent).toBe(false)
+  expect((await remindApprovers(worker.deps, sandbox.caller, dry)).accepted).toBe(false)
   expect(chat.messages).toEqual([])
 })

@@ -79,18 +79,18 @@ describe('a process that dies', () => {
   })
 })
 
-describe('push_sent of a reminder', () => {
+describe('whether a reminder was accepted', () => {
   it('is true when a push service accepted it, false when it refused, or nobody has a browser', async () => {
     const setting = await usePushSetting()
     const { worker, push, requester } = setting
     const work = await worker.start()
     const id = await requester.request()
     await work.relay.run()
-    expect((await remindApprovers(worker.deps, requester.caller, id)).pushSent).toBe(false)
+    expect((await remindApprovers(worker.deps, requester.caller, id)).accepted).toBe(false)
     const browser = await setting.browserOf(requester.user)
     const again = async () => {
-      await worker.stored('requests').updateOne({ _id: id }, { $set: { reminded_at: new Date(0) } })
-      return (await remindApprovers(worker.deps, requester.caller, id)).pushSent
+      await worker.stored('requests').updateOne({ _id: id }, { $set: { caller_reminded_at: new Date(0) } })
+      return (await remindApprovers(worker.deps, requester.caller, id)).accepted
     }
     expect(await again()).toBe(true)
     expect(browser.messages.map(({ payload }) => payload.title)).toEqual(['Still waiting for your decision'])

@@ -147,17 +147,23 @@ it('no longer calls anybody unreachable once the request is over', async () => {
   expect(review.body).toMatchObject({ status: 'rejected', not_reachable: [] })
 })
 
-it('answers a reminder with push_sent true when a message was accepted, and reminds in the thread', async () => {
+it('answers a reminder with push_accepted true when a message was accepted, and reminds in the thread', async () => {
   const id = await asked()
   const response = await callWithKey(service, setting.key, `/${id}/remind`, {})
-  expect([response.status, await response.json()]).toMatchObject([200, { ok: true, push_sent: true }])
+  expect([response.status, await response.json()]).toMatchObject([
+    200,
+    { ok: true, push_sent: true, push_accepted: true },
+  ])
   await waitUntil(() => expect(chat.one('C1', id).replies).toHaveLength(1))
   expect(chat.one('UOWNER', id).replies).toMatchObject([{ kind: 'reminder', automatic: false }])
 })
 
-it('answers with push_sent false when only the channel took it, or the platform is away', async () => {
+it('answers with push_accepted false, and push_sent true, when only the channel took it, or the platform is away', async () => {
   const id = await asked()
   chat.behave(({ what, to }) => (what === 'reply' && to === 'UOWNER' ? { outcome: 'failed' } : undefined))
   const response = await callWithKey(service, setting.key, `/${id}/remind`, {})
-  expect([response.status, await response.json()]).toMatchObject([200, { push_sent: false }])
+  expect([response.status, await response.json()]).toMatchObject([
+    200,
+    { push_sent: true, push_accepted: false },
+  ])
 })

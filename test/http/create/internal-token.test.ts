@@ -69,7 +69,7 @@ describe('the internal token with X-Approver-Email', () => {
     expect(keys).toHaveLength(1)
   })
 
-  it('T55: reaches nothing of another user, nor what an API key of the same account made', async () => {
+  it('T55: reaches nothing of another user, and a key reaches nothing of what it made', async () => {
     const owner = await newCaller(service)
     await addPerson(service, 'stranger@example.com')
     const mine = String((await create(owner.user.email)).body.id)
@@ -77,7 +77,6 @@ describe('the internal token with X-Approver-Email', () => {
     for (const [email, id] of [
       ['stranger@example.com', mine],
       ['stranger@example.com', keyed],
-      [owner.user.email, keyed],
     ] as const) {
       const answer = await as(email, `/api/v1/approvals/${id}`)
       expect([answer.status, answer.body.error]).toEqual([404, 'not_found'])
@@ -124,6 +123,25 @@ describe('the internal token with X-Approver-Email', () => {
     expect(await stored(service, 'requests').findOne({ _id: id })).toMatchObject({
       audit: [{ type: 'approval.created', actor: { kind: 'internal', address: '127.0.0.1' } }],
     })
+  })
+
+  it('reads, waits for and reminds of what any key of the named account made, and of no other account', async () => {
+    const owner = await newCaller(service, { user: await addPerson(service, 'reached@example.com') })
+    const stranger = await newCaller(service)
+    const [id, foreign] = [await owner.createdId(), await stranger.createdId()]
+    const ask = async (of: string, rest: string, method = 'GET') =>
+      as('reached@example.com', `/api/v1/approvals/${of}${rest}`, { method })
+    expect((await ask(id, '')).body).toEqual((await owner.read(id)).body)
+    expect((await ask(id, '/wait?timeout=1')).status).toBe(200)
+    expect((await ask(id, '/remind', 'POST')).body).toMatchObject({ ok: true, request_id: id })
+    // What it did not make it neither withdraws nor uses up.
+    for (const [of, rest, method] of [
+      [id, '/cancel', 'POST'],
+      [id, '/consume', 'POST'],
+      [foreign, '', 'GET'],
+      [foreign, '/remind', 'POST'],
+    ] as const)
+      expect([rest, (await ask(of, rest, method)).status]).toEqual([rest, 404])
   })
 
   it('can never decide', async () => {

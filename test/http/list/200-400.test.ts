@@ -62,7 +62,7 @@ describe('200', () => {
     expect(idsOf(rest.body.data)).toEqual([old[1], old[0]])
   })
 
-  it('shows each entry as its own read would, and decides nothing', async () => {
+  it('shows each entry as its own read would: a dry-run that is due is decided', async () => {
     const caller = await newCaller(service, { sandbox: true })
     const approved = await decidedId(service, caller, { context: { a: 1 } })
     const rejected = await decidedId(service, caller, { sandbox_decision: 'rejected' })
@@ -70,9 +70,24 @@ describe('200', () => {
     await alter(service, 'requests', due, { 'sandbox_plan.due_at': new Date(0) })
     const { body } = await caller.send(LIST)
     const entries = Array.from(Object(body.data), (one) => Object(one))
-    expect(entries.map((entry) => entry.status)).toEqual(['pending', 'rejected', 'approved'])
+    expect(entries.map((entry) => entry.status)).toEqual(['approved', 'rejected', 'approved'])
+    expect(entries[0]).toEqual((await caller.read(due)).body)
     expect(entries[1]).toEqual((await caller.read(rejected)).body)
     expect(entries[2]).toEqual((await caller.read(approved)).body)
+  })
+
+  it('finds a dry-run that is due by what becomes of it, and no longer as pending', async () => {
+    const caller = await newCaller(service, { sandbox: true })
+    const by = async (status: string) => idsOf((await caller.send(`${LIST}?status=${status}`)).body.data)
+    for (const [first, then] of [
+      ['approved', 'pending'],
+      ['pending', 'approved'],
+    ] as const) {
+      const id = await caller.createdId()
+      await alter(service, 'requests', id, { 'sandbox_plan.due_at': new Date(0) })
+      expect((await by(first)).includes(id)).toBe(first === 'approved')
+      expect((await by(then)).includes(id)).toBe(then === 'approved')
+    }
   })
 
   it('filters by status, and never calls a lapsed request pending', async () => {

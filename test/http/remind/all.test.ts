@@ -21,7 +21,7 @@ const remind = (caller: TestCaller, id: string) =>
   caller.send(`/api/v1/approvals/${id}/remind`, { method: 'POST' })
 
 describe('200', () => {
-  it('answers ok, request_id, push_sent and reminded_at, and changes neither request nor TTL', async () => {
+  it('answers ok, request_id, push_sent, push_accepted and reminded_at, and changes neither request nor TTL', async () => {
     const caller = await newCaller(service)
     const id = await caller.createdId()
     const before = (await caller.read(id)).body
@@ -31,6 +31,7 @@ describe('200', () => {
       ok: true,
       request_id: id,
       push_sent: false,
+      push_accepted: false,
       reminded_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
     })
     expect((await caller.read(id)).body).toEqual(before)
@@ -59,7 +60,7 @@ describe('200', () => {
     expect((await remind(caller, id)).status).toBe(200)
   })
 
-  it('is a no-op on sandbox requests, as often as one likes, decided or not', async () => {
+  it('is a no-op on sandbox requests, as often as one likes', async () => {
     const caller = await newCaller(service, { sandbox: true })
     const id = await caller.createdId()
     for (let time = 0; time < 3; time += 1) {
@@ -68,8 +69,6 @@ describe('200', () => {
       expect(body).toMatchObject({ ok: true, request_id: id, push_sent: false, sandbox: true })
     }
     expect(await stored(service, 'requests').findOne({ _id: id })).toMatchObject({ version: 1 })
-    const decided = await decidedId(service, caller)
-    expect((await remind(caller, decided)).body).toMatchObject({ ok: true, sandbox: true })
   })
 
   it('takes no body, and does not mind one', async () => {
@@ -95,6 +94,10 @@ describe('429 remind_rate_limited', () => {
     expect(Number(refused.body.retry_after)).toBeGreaterThan(50)
     expect(Number(refused.body.retry_after)).toBeLessThanOrEqual(60)
     expect(refused.headers.get('retry-after')).toBe(String(refused.body.retry_after))
+    expect(refused.headers.get('x-ratelimit-limit')).toBe('1')
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0')
+    const wait = Number(refused.headers.get('x-ratelimit-reset')) - Date.now() / 1000
+    expect(Math.abs(wait - Number(refused.body.retry_after))).toBeLessThan(3)
     expect((await remind(caller, await caller.createdId())).status).toBe(200)
   })
 
@@ -103,7 +106,7 @@ describe('429 remind_rate_limited', () => {
     const id = await caller.createdId()
     await remind(caller, id)
     // Half a second beside the whole one: the service's clock may be a few milliseconds off this process's.
-    await alter(service, 'requests', id, { reminded_at: new Date(Date.now() - 45_500) })
+    await alter(service, 'requests', id, { caller_reminded_at: new Date(Date.now() - 45_500) })
     const left = Number((await remind(caller, id)).body.retry_after)
     expect(left).toBeGreaterThanOrEqual(13)
     expect(left).toBeLessThanOrEqual(15)
@@ -113,7 +116,7 @@ describe('429 remind_rate_limited', () => {
     const caller = await newCaller(service)
     const id = await caller.createdId()
     await remind(caller, id)
-    await alter(service, 'requests', id, { reminded_at: new Date(Date.now() - 61_000) })
+    await alter(service, 'requests', id, { caller_reminded_at: new Date(Date.now() - 61_000) })
     expect((await remind(caller, id)).status).toBe(200)
   })
 
@@ -137,6 +140,17 @@ describe('409 not_pending', () => {
     expect(refused.status).toBe(409)
     expect(refused.body).toEqual({ error: 'not_pending', message: expect.any(String), status: 'expired' })
     expect((await remind(caller, id)).body.error).toBe('not_pending')
+  })
+
+  it('refuses a sandbox request that is over as it does a live one', async () => {
+    const caller = await newCaller(service, { sandbox: true })
+    const decided = await remind(caller, await decidedId(service, caller))
+    const error = { error: 'not_pending', message: expect.any(String) }
+    expect([decided.status, decided.body]).toEqual([409, { ...error, status: 'approved' }])
+    const id = await caller.createdId()
+    await lapse(service, id)
+    const lapsed = await remind(caller, id)
+    expect([lapsed.status, lapsed.body]).toEqual([409, { ...error, status: 'expired' }])
   })
 
   it.each(['approved', 'rejected'])(

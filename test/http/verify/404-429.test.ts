@@ -32,7 +32,7 @@ it.each([
   expect([...malformed.headers.keys()].sort()).toEqual([...unknown.headers.keys()].sort())
 })
 
-it('T68, 429: refuses the 301st verification of an address within a minute, and logs the 300', async () => {
+it('T68, 429: refuses the 301st verification of an address within a minute, and logs them all: the refused ones in bulk', async () => {
   const fresh = await startService()
   try {
     const once = () => send(fresh, '/api/v1/approvals/req_00000000000000000000000000/verify')
@@ -48,7 +48,17 @@ it('T68, 429: refuses the 301st verification of an address within a minute, and 
     expect(refused.body).toMatchObject({ error: 'rate limit exceeded', retry_after: expect.any(Number) })
     expect(refused.headers.get('retry-after')).toBe(String(refused.body.retry_after))
     expect(refused.headers.get('x-ratelimit-remaining')).toBe('0')
-    expect(await auditOf(fresh, { type: 'approval.verified' })).toHaveLength(300)
+    for (let more = 0; more < 4; more += 1) expect((await once()).status).toBe(429)
+    await fresh.composition.deps.verifications.flush()
+    const logged = await auditOf(fresh, { type: 'approval.verified' })
+    expect(logged).toHaveLength(301)
+    const results = logged.map(({ detail }) => detail?.result)
+    expect(results.filter((result) => result === 'not_found')).toHaveLength(300)
+    expect(logged.find(({ detail }) => detail?.result === 'rate_limited')).toMatchObject({
+      actor: { kind: 'public', address: '127.0.0.1' },
+      subject: 'req_00000000000000000000000000',
+      detail: { attempts: 5, last_at: expect.stringMatching(/^20\d\d-/) },
+    })
   } finally {
     await fresh.close()
   }
