@@ -1,7 +1,9 @@
 import { visibleString } from '../../src/domain/text.ts'
+import type { newPushDeviceAnswer, pushDevicesAnswer, pushTestAnswer } from '../../src/http/api/push.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
-import { flag, list, moment, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
@@ -13,18 +15,11 @@ import { entry, tag } from '../parts/rows.ts'
 import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import type { Done } from '../shell/page-entry.ts'
 
-const deviceShape = object({
-  id: text,
-  name: text,
-  created_at: moment,
-  last_sent_at: nullable(moment),
-})
-const devicesShape = object({ public_key: text, devices: list(deviceShape) })
-const newDeviceShape = object({ device: deviceShape })
-const testShape = object({ sent: flag })
-
-type Device = ReturnType<typeof deviceShape>
-type PushDevices = ReturnType<typeof devicesShape>
+type PushDevices = Answer<typeof pushDevicesAnswer>
+type Device = PushDevices['devices'][number]
+const devicesShape = answer<PushDevices>()
+const newDeviceShape = answer<Answer<typeof newPushDeviceAnswer>>()
+const testShape = answer<Answer<typeof pushTestAnswer>>()
 
 /** @throws RequestFailure 401 */
 export function loadPushDevices(): Promise<OrFailure<PushDevices>> {

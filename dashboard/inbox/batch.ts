@@ -1,18 +1,11 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
 import type { Outcome } from '../../src/domain/receipt.ts'
+import type { batchAnswer } from '../../src/http/api/batch-decisions.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { factor, type Review, requestOptions } from '../../webauthn-page/kit/api/contract.ts'
 import { post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import {
-  anyObject,
-  isRecord,
-  list,
-  object,
-  optional,
-  type Shape,
-  ShapeError,
-  text,
-} from '../../webauthn-page/kit/api/shape.ts'
+import { answer, anyObject, list, object, optional, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
@@ -146,17 +139,10 @@ interface BatchOptions {
   options: PublicKeyCredentialRequestOptionsJSON | undefined
 }
 
-/** Why one item was lost, in the service's words or by its code. */
-const lost: Shape<string> = (value, path) => {
-  if (typeof value === 'string') return value
-  if (isRecord(value)) return text(value.message ?? value.error, path)
-  throw new ShapeError(path, 'an error')
-}
+const batchAnswerShape = answer<Answer<typeof batchAnswer>>()
 
-const batchItemShape = object({ id: text, status: optional(text), error: optional(lost) })
-export type BatchItem = ReturnType<typeof batchItemShape>
-
-const batchAnswerShape = object({ data: list(batchItemShape) })
+/** What came of one request: decided, or lost to a decision that was faster. */
+export type BatchItem = Answer<typeof batchAnswer>['data'][number]
 
 /** A request in the list of what would be signed. */
 interface ItemRow {
@@ -246,7 +232,7 @@ export function resultRow(review: Review, decision: Outcome, item: BatchItem | u
 
 function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {
   if (item === undefined) return [el('strong', {}, 'Unknown'), ': the service did not say what came of it.']
-  if (item.error !== undefined) return [el('strong', {}, 'Not recorded'), `: ${item.error}`]
+  if ('error' in item) return [el('strong', {}, 'Not recorded'), `: ${item.error.message}`]
   if (item.status === 'pending')
     return [
       el('strong', {}, decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded'),

@@ -160,7 +160,7 @@ export class DecideTogether {
   }
 
   #showResults(items: readonly CheckedReview[], results: readonly BatchItem[]): void {
-    const recorded = results.filter(({ error }) => error === undefined).length
+    const recorded = results.filter((result) => !('error' in result)).length
     this.#show(
       recorded === items.length
         ? `${this.#decision === 'approved' ? 'Approved' : 'Rejected'}: ${counted(recorded)}`

@@ -1,6 +1,4 @@
 import {
-  apiKeysShape,
-  newApiKeyShape,
   okShape,
   type PendingRequest,
   type WaitingConsent,
@@ -14,6 +12,7 @@ import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { keysShape, newKeyShape } from '../keys/key-shapes.ts'
 import { entry } from '../parts/rows.ts'
 import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
@@ -151,7 +150,7 @@ function consentRow(consent: WaitingConsent): HTMLElement {
 
 /** Has the account of this person never had a key? @throws RequestFailure, ShapeError */
 async function neverHadKey(): Promise<boolean> {
-  return (await get('/account/api-keys', apiKeysShape)).data.length === 0
+  return (await get('/account/api-keys', keysShape)).data.length === 0
 }
 
 /** The way from nothing to the first approved request, all of it on the screen. */
@@ -231,7 +230,7 @@ function keyForm(made: (rawKey: string) => void): HTMLElement {
   const create = async (): Promise<void> => {
     const said = filled(name, 'Give the key a name.')
     if (said === undefined) return
-    made((await post('/account/api-keys', { name: said, sandbox: false }, newApiKeyShape)).raw_key)
+    made((await post('/account/api-keys', { name: said, sandbox: false }, newKeyShape)).raw_key)
   }
   return form(
     {},

@@ -124,7 +124,7 @@ export interface WaitingRow {
 function waitingRow(request: PendingRequest): WaitingRow {
   const time = el('p', { class: 'time-left' })
   const { element: quote, textId } = callerQuote(request.action)
-  const box = canDecide(request) ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
+  const box = request.may_decide ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
   box?.setAttribute('aria-describedby', textId)
   const votes = el('p', { class: 'hint' })
   const key = el('div', {})
@@ -169,13 +169,8 @@ function waitingRow(request: PendingRequest): WaitingRow {
   return { request, element, box, renew, tick }
 }
 
-/** A service that does not say takes a decision from every person it names. */
-function canDecide({ may_decide, methods }: PendingRequest): boolean {
-  return may_decide !== false && methods?.length !== 0
-}
-
 function votesSoFar({ quorum }: PendingRequest): string {
-  if (quorum === undefined || quorum.needed === 1) return ''
+  if (quorum.needed === 1) return ''
   return `${quorum.approved} of ${quorum.needed} needed approvals so far.`
 }
 

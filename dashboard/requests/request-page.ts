@@ -14,8 +14,8 @@ import { cardState, deliveryState, outcomeWord, platformName } from '../parts/de
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { type Card, type Delivery, type RequestLog, requestLogShape } from './delivery-shapes.ts'
 import { loadPeople } from './people-names.ts'
+import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
 
 const POLL_MS = 5000
 
@@ -181,7 +181,7 @@ function deliverySection(id: string, log: RequestLog, { href, person }: Writing)
     'Who was notified',
     'The callback of the request, your webhooks, and messages in chat. What a receiver answered is not kept, only its kind.',
   )
-  part.body.append(...(log.quiet ?? []).map((quiet) => quietNote(quiet, person)))
+  part.body.append(...log.quiet.map((quiet) => quietNote(quiet, person)))
   if (log.data.length + log.cards.length === 0) {
     part.body.append(p('Nothing was sent: no callback, no webhook, no chat.'))
     return part.element

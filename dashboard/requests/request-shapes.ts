@@ -1,5 +1,5 @@
 import type { historyAnswer } from '../../src/http/api/account.ts'
-import type { keyListAnswer } from '../../src/http/api/api-keys.ts'
+import type { requestLogAnswer } from '../../src/http/api/deliveries.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
@@ -9,5 +9,12 @@ export const requestPageShape = answer<Answer<typeof historyAnswer>>()
 /** A request as the history lists it. */
 export type RequestRow = Answer<typeof historyAnswer>['data'][number]
 
-/** `GET /account/api-keys`, as far as the filters need it. */
-export const keyNamesShape = answer<Answer<typeof keyListAnswer>>()
+/** `GET /approvals/:id/deliveries`; every page names all cards. */
+export type RequestLog = Answer<typeof requestLogAnswer>
+export const requestLogShape = answer<RequestLog>()
+
+/** One piece of news on its way to the callback or a webhook. */
+export type Delivery = RequestLog['data'][number]
+
+/** A message about the request on a chat platform. */
+export type Card = RequestLog['cards'][number]

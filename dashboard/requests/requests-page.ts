@@ -5,6 +5,7 @@ import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { methodWord, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerName, callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
+import { keysShape } from '../keys/key-shapes.ts'
 import { repeatedNames } from '../keys/key-words.ts'
 import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
 import { filterForm, findPage, foundList } from '../parts/filtered-list.ts'
@@ -12,7 +13,7 @@ import { type Filters, filtersIn, forService, withFilters } from '../parts/filte
 import type { ListPage } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { loadPeople } from './people-names.ts'
-import { keyNamesShape, type RequestRow, requestPageShape } from './request-shapes.ts'
+import { type RequestRow, requestPageShape } from './request-shapes.ts'
 
 /** `/requests`: everything that was ever asked in the account, newest first, as far as the person may see it. */
 export async function requestsPage(context: PageContext): Promise<PageView> {
@@ -64,7 +65,7 @@ function ledeFor({ account }: PageContext): string {
 /** Only the owner may list the keys. */
 async function loadKeys({ account }: PageContext): Promise<KnownKey[] | undefined> {
   if (!account.own || account.role !== 'owner') return undefined
-  return (await get('/account/api-keys?limit=100', keyNamesShape)).data
+  return (await get('/account/api-keys?limit=100', keysShape)).data
 }
 
 function emptyFor({ account }: PageContext): string {

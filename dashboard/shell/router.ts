@@ -1,12 +1,12 @@
-import { okShape, sessionShape, type User } from '../../webauthn-page/kit/api/contract.ts'
+import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure, remove } from '../../webauthn-page/kit/api/request.ts'
-import { isRecord, type Shape } from '../../webauthn-page/kit/api/shape.ts'
+import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { type AccountInvitation, type AccountView, accountsOf, accountsShape } from './account-view.ts'
+import { type AccountInvitation, type AccountView, accountsOf, currentSessionShape } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
 
@@ -337,16 +337,11 @@ export interface Session {
   invitations: readonly AccountInvitation[]
 }
 
-const shape: Shape<Session> = (value, path) => {
-  const { user } = sessionShape(value, path)
-  const { accounts, invitations = [] } = accountsShape(value, path)
-  return { user, accounts: accountsOf(user, accounts), invitations }
-}
-
 /** Undefined when signed out. @throws RequestFailure, ShapeError */
 async function loadSession(): Promise<Session | undefined> {
   try {
-    return await get('/session', shape)
+    const { user, accounts, invitations } = await get('/session', currentSessionShape)
+    return { user, accounts: accountsOf(user, accounts), invitations }
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 401) return undefined
     throw error

@@ -10,7 +10,7 @@ const PATH = `/a/${sampleReview().id}`
 /** Of a window in which a dialog shows all it holds. */
 const TALL = 5200
 
-const LOST = { key_name: 'ops-agent-prod', account_name: 'Example Ltd', key_revoked: true }
+const LOST = { key_name: 'ops-agent-prod', account_name: 'Example Ltd', key_revoked: true } as const
 const PRINCIPAL = { name: 'Bea Costa', approver: 'b1946ac92492d234', delegate: SAMPLE_USER.approver }
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()

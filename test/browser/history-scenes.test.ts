@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Card } from '../../dashboard/requests/request-shapes.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import {
   decidedRow,
@@ -60,7 +61,7 @@ const ENTRIES = [
   }),
 ]
 
-const CARD = {
+const CARD: Card = {
   id: 'crd_1',
   platform: 'slack',
   recipient: 'approver',
@@ -100,7 +101,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
         state: 'due',
         next_attempt_at: '2026-11-20T09:36:00.000Z',
       })
-      area.log = { data: [sampleDelivery(), failed], next_cursor: 'more', cards: [CARD], quiet: undefined }
+      area.log = { data: [sampleDelivery(), failed], next_cursor: 'more', cards: [CARD], quiet: [] }
     },
     path: REQUEST,
     ready: '.receipt',

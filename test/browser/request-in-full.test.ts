@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
+import type { Card } from '../../dashboard/requests/request-shapes.ts'
 import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
 import { historyArea, sampleDecided, sampleDelivery } from '../support/page-history-answers.ts'
@@ -9,7 +10,7 @@ import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const ID = sampleReview().id
-const CARD = {
+const CARD: Card = {
   id: 'crd_1',
   platform: 'teams',
   recipient: 'channel',
@@ -141,7 +142,7 @@ describeInBrowser('one request in full', () => {
   it('writes people whose name the service tells by name, with the reference that is signed', async () => {
     people.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy <b>C</b>', approver: '0011223344556677' }))
     suite.server().state.review = sampleDecided()
-    const card = { ...CARD, recipient: 'approver', approver: 'aa11bb22cc33dd44' }
+    const card: Card = { ...CARD, recipient: 'approver', approver: 'aa11bb22cc33dd44' }
     const quiet = [{ approver: '9f2c4e6a8b0d1f35', until: '2026-11-20T09:45:00.000Z' }]
     area.log = { data: [], next_cursor: null, cards: [card], quiet }
     await open('Approved')

@@ -7,7 +7,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 
 const SENTENCE =
   'Careful: This API key was revoked after it asked. Reject this unless you know that it should still happen.'
-const LOST = { key_name: 'lost-agent', account_name: 'Example Ltd', key_revoked: true }
+const LOST = { key_name: 'lost-agent', account_name: 'Example Ltd', key_revoked: true } as const
 
 const warnings = (within: Page | Locator): Locator => within.locator('.notice.warning', { hasText: SENTENCE })
 

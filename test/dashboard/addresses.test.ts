@@ -38,7 +38,6 @@ describe('the account in an address', () => {
 
   it('is the person’s own where the service names none', () => {
     const only = { id: SAMPLE_USER.account_id, name: SAMPLE_USER.name, role: 'owner', own: true }
-    expect(accountsOf(SAMPLE_USER, undefined)).toEqual([only])
     expect(accountsOf(SAMPLE_USER, [])).toEqual([only])
     expect(accountsOf(SAMPLE_USER, [home, own])).toEqual([home, own])
   })

@@ -1,15 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { Key } from '../../dashboard/keys/key-shapes.ts'
 import type { AccountInvitation, AccountView } from '../../dashboard/shell/account-view.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type {
-  ApiKeyEntry,
-  Factors,
-  PendingRequest,
-  Review,
-  User,
-} from '../../webauthn-page/kit/api/contract.ts'
+import type { Factors, PendingRequest, Review, User } from '../../webauthn-page/kit/api/contract.ts'
 import { type PageArea, type PageCall, routeIn } from './page-area.ts'
 import { chatAnswers, freshChat, type PageChat } from './page-chat-answers.ts'
 import { consentAnswers, freshConsents, type PageConsents } from './page-consent-answers.ts'
@@ -39,15 +34,15 @@ export interface PageState {
   signedIn: boolean
   /** Who that is, also after signing in. */
   user: User
-  /** Where that person may look, the first one first; undefined as a service says it that knows no such thing. */
-  accounts: AccountView[] | undefined
+  /** Where that person may look, the first one first. */
+  accounts: AccountView[]
   invitations: AccountInvitation[]
   review: Review | undefined
   pending: PendingRequest[]
   /** Whether `GET /me/pending/events` is there. */
   events: boolean
   factors: Factors
-  keys: ApiKeyEntry[]
+  keys: Key[]
   invitation: { kind: 'setup' | 'invite'; email: string | null; name: string | null; expires_at: string }
   stepUp: ('passkey' | 'totp')[]
   chat: PageChat
@@ -60,7 +55,7 @@ export function freshState(): PageState {
   return {
     signedIn: true,
     user: SAMPLE_USER,
-    accounts: undefined,
+    accounts: [{ id: SAMPLE_USER.account_id, name: SAMPLE_USER.name, role: 'owner', own: true }],
     invitations: [],
     review: sampleReview(),
     pending: [samplePending()],
@@ -103,7 +98,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
     'GET /session': () => ({
       user: state.user,
       expires_at: '2100-01-01T00:00:00.000Z',
-      ...(state.accounts === undefined ? {} : { accounts: state.accounts }),
+      accounts: state.accounts,
       invitations: state.invitations,
     }),
     'DELETE /session': () => {

@@ -1,5 +1,4 @@
-import type { Delivery, RequestLog } from '../../dashboard/requests/delivery-shapes.ts'
-import type { RequestRow } from '../../dashboard/requests/request-shapes.ts'
+import type { Delivery, RequestLog, RequestRow } from '../../dashboard/requests/request-shapes.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { type PageArea, RawAnswer } from './page-area.ts'
@@ -91,7 +90,7 @@ export function sampleDelivery(changes: Partial<Delivery> = {}): Delivery {
   return {
     id: 'dlv_3V9K2M7Q4R8S1T6W5X0YZABCDE',
     target: 'callback',
-    webhook_id: undefined,
+    event_id: 'evt_3V9K2M7Q4R8S1T6W5X0YZABCDE',
     event_type: 'callback',
     url: 'https://example.com/hook',
     state: 'delivered',
@@ -108,7 +107,7 @@ export function historyArea(): HistoryArea {
     rows: [],
     entries: [],
     names: {},
-    log: { data: [], next_cursor: null, cards: [], quiet: undefined },
+    log: { data: [], next_cursor: null, cards: [], quiet: [] },
     pageSize: 20,
     refuse: undefined,
     broken: false,

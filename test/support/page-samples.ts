@@ -1,12 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { Key } from '../../dashboard/keys/key-shapes.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type {
-  ApiKeyEntry,
-  Factors,
-  PendingRequest,
-  Review,
-  User,
-} from '../../webauthn-page/kit/api/contract.ts'
+import type { Factors, PendingRequest, Review, User } from '../../webauthn-page/kit/api/contract.ts'
 
 export const SAMPLE_USER: User = {
   id: 'usr_3V9K2M7Q4R8S1T6W5X0YZABCDE',
@@ -86,9 +81,9 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
 
 /** That request as the list of waiting ones shows it. */
 export function samplePending(changes: Partial<PendingRequest> = {}): PendingRequest {
-  const { id, action, high_impact, requested_by, created_at, expires_at } = sampleReview()
-  const unsaid = { on_behalf_of: undefined, quorum: undefined, may_decide: undefined, methods: undefined }
-  return { id, action, high_impact, requested_by, created_at, expires_at, ...unsaid, ...changes }
+  const { id, action, high_impact, requested_by, created_at, expires_at, quorum, methods } = sampleReview()
+  const asked = { id, action, high_impact, requested_by, created_at, expires_at }
+  return { ...asked, on_behalf_of: null, quorum, may_decide: true, methods, ...changes }
 }
 
 export const SAMPLE_FACTORS: Factors = {
@@ -114,12 +109,15 @@ export const SAMPLE_FACTORS: Factors = {
   backup_codes_left: 8,
 }
 
-export const SAMPLE_KEYS: ApiKeyEntry[] = [
+export const SAMPLE_KEYS: Key[] = [
   {
     id: 'key_1',
     name: 'ops-agent-prod',
     key_prefix: 'sa_live_4f9Kq2',
     sandbox: false,
+    scopes: ['approval:create', 'approval:read', 'approval:verify'],
+    source_control: false,
+    policy: null,
     created_at: '2026-10-02T08:10:00.000Z',
     last_used_at: '2026-11-20T11:00:00.000Z',
     revoked_at: null,
@@ -129,6 +127,9 @@ export const SAMPLE_KEYS: ApiKeyEntry[] = [
     name: 'try-out',
     key_prefix: 'sa_test_81bZx0',
     sandbox: true,
+    scopes: ['approval:create'],
+    source_control: false,
+    policy: null,
     created_at: '2026-10-04T08:10:00.000Z',
     last_used_at: null,
     revoked_at: '2026-10-05T08:10:00.000Z',

@@ -2,7 +2,15 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
+import type { channelListAnswer, chatLinkAnswer, identitiesAnswer } from '../../../src/http/api/chat.ts'
+import type { waitingConsentsAnswer } from '../../../src/http/api/consents.ts'
+import type { enrollmentAnswer } from '../../../src/http/api/enrollment.ts'
+import type { backupCodesAnswer, factorsAnswer, totpSetUpAnswer } from '../../../src/http/api/factors.ts'
+import type { pendingAnswer } from '../../../src/http/api/inbox.ts'
+import type { userAnswer } from '../../../src/http/api/session.ts'
+import type { Answer, okAnswer } from '../../../src/http/api/shared/fields.ts'
 import {
+  answer,
   anyObject,
   count,
   flag,
@@ -40,132 +48,56 @@ export const requestOptions: Shape<PublicKeyCredentialRequestOptionsJSON> = (val
   return value as PublicKeyCredentialRequestOptionsJSON
 }
 
-const userShape = object({
-  id: text,
-  email: text,
-  name: text,
-  approver: text,
-  account_id: text,
-  role: text,
-  has_passkey: flag,
-  has_totp: flag,
-  default_ttl_seconds: count,
-  delegate: nullable(object({ name: text, email: text, starts_at: moment, ends_at: moment })),
-})
-export type User = ReturnType<typeof userShape>
-
-export const sessionShape = object({ user: userShape })
-export const sessionWithCodesShape = object({ user: userShape, backup_codes: list(text) })
-export const okShape = object({})
+/** The signed-in person. */
+export type User = Answer<typeof userAnswer>
+export const sessionShape = answer<{ user: User }>()
+export const sessionWithCodesShape = answer<{ user: User; backup_codes: string[] }>()
+export const okShape = answer<Answer<typeof okAnswer>>()
 
 export const creationOptionsShape = object({ options: creationOptions })
 export const requestOptionsShape = object({ options: requestOptions })
 
-export const invitationShape = object({
-  kind: oneOf('setup', 'invite'),
-  email: nullable(text),
-  name: nullable(text),
-  expires_at: moment,
-  account_id: optional(text),
-  account_name: optional(text),
-  role: optional(oneOf('approver', 'auditor')),
-  enrolled: optional(flag),
-})
-export type Invitation = ReturnType<typeof invitationShape>
+/** What a one-time link for enrolling is for. */
+export type Invitation = Answer<typeof enrollmentAnswer>
+export const invitationShape = answer<Invitation>()
 
-export const totpSecretShape = object({ secret: text, otpauth_url: text, qr_svg: text })
-export type TotpSecret = ReturnType<typeof totpSecretShape>
+export type TotpSecret = Answer<typeof totpSetUpAnswer>
+export const totpSecretShape = answer<TotpSecret>()
 
-const passkeyShape = object({
-  id: text,
-  name: text,
-  created_at: moment,
-  last_used_at: nullable(moment),
-  synced: flag,
-  suspended: flag,
-})
-export type PasskeyEntry = ReturnType<typeof passkeyShape>
-
-export const factorsShape = object({
-  passkeys: list(passkeyShape),
-  totp: object({ enabled: flag, since: nullable(moment) }),
-  backup_codes_left: count,
-})
-export type Factors = ReturnType<typeof factorsShape>
+export type Factors = Answer<typeof factorsAnswer>
+export type PasskeyEntry = Factors['passkeys'][number]
+export const factorsShape = answer<Factors>()
 
 export const stepUpShape = object({ methods: list(factor), options: optional(requestOptions) })
-export const backupCodesShape = object({ backup_codes: list(text) })
-
-const apiKeyShape = object({
-  id: text,
-  name: text,
-  key_prefix: text,
-  sandbox: flag,
-  created_at: moment,
-  last_used_at: nullable(moment),
-  revoked_at: nullable(moment),
-})
-export type ApiKeyEntry = ReturnType<typeof apiKeyShape>
-export const apiKeysShape = object({ data: list(apiKeyShape), next_cursor: nullable(text) })
-export const newApiKeyShape = object({ raw_key: text, key: apiKeyShape })
-
-const platform = oneOf('slack', 'teams')
-export type Platform = ReturnType<typeof platform>
+export const backupCodesShape = answer<Answer<typeof backupCodesAnswer>>()
 
 /** What a one-time link from chat is about. The names are the platform's and its users' own words. */
-export const chatLinkShape = object({
-  id: text,
-  kind: oneOf('link', 'channel', 'browser'),
-  platform,
-  person: text,
-  workspace: text,
-  channel: optional(text),
-  expires_at: moment,
-})
-export type ChatLink = ReturnType<typeof chatLinkShape>
+export type ChatLink = Answer<typeof chatLinkAnswer>
+export type Platform = ChatLink['platform']
+export const chatLinkShape = answer<ChatLink>()
 
-const identityShape = object({
-  key: text,
-  platform,
-  tenant: text,
-  person: optional(text),
-  workspace: optional(text),
-  linked_at: moment,
-})
-export type ChatIdentity = ReturnType<typeof identityShape>
-export const identitiesShape = object({ identities: list(identityShape) })
+export const identitiesShape = answer<Answer<typeof identitiesAnswer>>()
+export type ChatIdentity = Answer<typeof identitiesAnswer>['identities'][number]
+export const channelsShape = answer<Answer<typeof channelListAnswer>>()
+export type ChatChannel = Answer<typeof channelListAnswer>['data'][number]
 
-const channelShape = object({
-  platform,
-  tenant: text,
-  channel: text,
-  name: optional(text),
-  workspace: optional(text),
-})
-export type ChatChannel = ReturnType<typeof channelShape>
-export const channelsShape = object({ data: list(channelShape), next_cursor: nullable(text) })
+export const pendingShape = answer<Answer<typeof pendingAnswer>>()
+export type PendingRequest = Answer<typeof pendingAnswer>['data'][number]
+
+export const waitingConsentsShape = answer<Answer<typeof waitingConsentsAnswer>>()
+export type WaitingConsent = Answer<typeof waitingConsentsAnswer>['data'][number]
 
 /** A person for whom the signed-in person decides; `delegate` is the person's own reference. */
 const principal = object({ name: text, approver: text, delegate: text })
 export type Principal = ReturnType<typeof principal>
 
-const quorum = object({ needed: count, approved: count })
-const requestedBy = object({ key_name: text, account_name: text, key_revoked: optional(flag) })
+const revoked: Shape<true> = (value, path) => {
+  if (value !== true) throw new ShapeError(path, 'true')
+  return value
+}
 
-const pendingRequestShape = object({
-  id: text,
-  action: text,
-  high_impact: flag,
-  requested_by: requestedBy,
-  created_at: moment,
-  expires_at: moment,
-  on_behalf_of: optional(nullable(principal)),
-  quorum: optional(quorum),
-  may_decide: optional(flag),
-  methods: optional(list(factor)),
-})
-export type PendingRequest = ReturnType<typeof pendingRequestShape>
-export const pendingShape = object({ data: list(pendingRequestShape) })
+const quorum = object({ needed: count, approved: count })
+const requestedBy = object({ key_name: text, account_name: text, key_revoked: optional(revoked) })
 
 const voteShape = object({
   approver: text,
@@ -239,22 +171,14 @@ export type Review = ReturnType<typeof reviewShape>
 export const decisionOptionsShape = object({ intent: anyObject, options: requestOptions })
 export const voteAnswerShape = object({ id: text, status: text })
 
-const waiting = {
+/** One agent's request for a key. The matching code is not in it: the agent shows it. */
+export const consentShape = object({
   id: text,
   client_name: text,
   requester: object({ address: text, user_agent: text }),
-  scopes: list(text),
+  scopes: list(oneOf('approval:create', 'approval:read', 'approval:verify')),
   created_at: moment,
   expires_at: moment,
-}
-
-const waitingShape = object(waiting)
-export type WaitingConsent = ReturnType<typeof waitingShape>
-export const waitingConsentsShape = object({ data: list(waitingShape) })
-
-/** One agent's request for a key. The matching code is not in it: the agent shows it. */
-export const consentShape = object({
-  ...waiting,
   status: oneOf('pending', 'approved', 'rejected', 'expired'),
   server_time: moment,
   tries_left: count,
