@@ -15,7 +15,7 @@ import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, NAME_LENGTH, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
-import { createPasskey, passkeysWork, promptNote } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { createPasskey, passkeysWork } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { choiceField } from '../parts/fields.ts'
@@ -96,9 +96,7 @@ function newPasskeyForm(part: Section, proof: Proof, done: Done, failed: () => v
     if (said === undefined) return
     try {
       const { options } = await post('/me/passkeys/options', { proof }, creationOptionsShape)
-      part.slot.show('info', ...promptNote())
-      const credential = await createPasskey(options)
-      part.slot.clear()
+      const credential = await createPasskey(options, part.slot)
       await post('/me/passkeys', { name: said, credential }, okShape)
       await done('The new passkey is ready.')
     } catch (error) {

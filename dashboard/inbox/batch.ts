@@ -9,7 +9,9 @@ import { answer, anyObject, list, object, optional, text } from '../../webauthn-
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { usePasskey } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { commentOf } from '../../webauthn-page/kit/request/ballot.ts'
 import {
   type CheckedReview,
   checkChallenge,
@@ -25,44 +27,28 @@ import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
 import { callerName, callerQuote, kindOf } from '../../webauthn-page/kit/show/caller-text.ts'
 import { forWhom, inOrder } from './pending.ts'
 
-/** With what the person confirms, and what they say to every caller. */
-export interface BatchBallot {
-  comment: string
-  /** A code instead of the passkey. */
-  totp: string | undefined
-}
-
 /**
  * Gets one fresh proof of presence for exactly the list that is shown, then posts it.
- * `asking` hears when the passkey prompt opens and when it was answered.
+ * @param totp a code instead of the passkey
  * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
  */
 export async function submitBatch(
   shown: ShownBatch,
-  { comment, totp }: BatchBallot,
-  asking: (open: boolean) => void,
+  totp: string | undefined,
+  slot: NoticeSlot,
 ): Promise<BatchItem[]> {
   const items = shown.reviews.map(({ id }) => ({ id, decision: shown.decision }))
   const said = await post('/approvals/decisions/options', { items }, batchOptionsShape)
   await checkBatch(said, shown)
-  const words = comment.trim() === '' ? {} : { comment: comment.trim() }
-  const proof = totp === undefined ? { passkey: await asked(said.options, asking) } : { totp }
-  const body = { batch_id: said.batch_id, ...words, ...proof }
+  const proof = totp === undefined ? await passkeyProof(said.options, slot) : { totp }
+  const body = { batch_id: said.batch_id, ...commentOf(shown), ...proof }
   return (await post('/approvals/decisions', body, batchAnswerShape)).data
 }
 
-async function asked(
-  options: Parameters<typeof usePasskey>[0] | undefined,
-  asking: (open: boolean) => void,
-): ReturnType<typeof usePasskey> {
+async function passkeyProof(options: BatchOptions['options'], slot: NoticeSlot) {
   if (options === undefined)
     throw new RequestFailure(403, 'method_not_enrolled', 'No passkey of yours can confirm these requests.')
-  asking(true)
-  try {
-    return await usePasskey(options)
-  } finally {
-    asking(false)
-  }
+  return { passkey: await usePasskey(options, slot) }
 }
 
 /** At once: more would only queue up in the browser. */
@@ -100,6 +86,8 @@ interface ShownBatch {
   /** Reference of the person who acts. */
   actor: string
   audience: string
+  /** What they say to every caller. */
+  comment: string
 }
 
 /**

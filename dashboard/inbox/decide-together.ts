@@ -3,10 +3,9 @@ import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, el, freshId, p } from '../../webauthn-page/kit/dom/element.ts'
-import { readCode } from '../../webauthn-page/kit/dom/form.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
-import { promptNote, stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
-import { commentField, methodChoice } from '../../webauthn-page/kit/request/ballot-fields.ts'
+import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -100,54 +99,46 @@ export class DecideTogether {
   }
 
   #form(items: readonly CheckedReview[], methods: readonly Factor[]): HTMLElement {
-    const choice = methodChoice(methods)
-    const slot = noticeSlot()
     const comment = commentField(this.#draft, 'The callers read it, and it is kept with each receipt.')
+    const busy = (state: boolean): void => {
+      this.#busy = state
+    }
+    const ballot = createBallot({ methods, busy, fields: { comment } })
     const confirm = button(
       `${this.#verb()} ${counted(items.length)}`,
       this.#decision === 'approved' ? 'approve' : 'reject',
-      async () => {
-        const totp = choice.method() === 'totp' ? readCode(choice.code) : undefined
-        if (choice.method() === 'totp' && totp === undefined) return
+      () => {
         this.#slot.clear()
-        slot.clear()
-        await this.#decide(items, totp, slot).catch((error: unknown) => {
-          choice.code.input.value = ''
-          slot.fail(error, { totp: choice.code, comment })
-        })
+        return ballot.cast(
+          (totp) => this.#decide(items, totp, ballot.slot),
+          (error) => this.#took(error),
+        )
       },
     )
     return el(
       'div',
       { class: 'decision-form' },
       comment.row,
-      choice.element,
-      slot.element,
+      ballot.choice,
+      ballot.slot.element,
       forOthers(items),
       confirm,
-      choice.hint,
+      ballot.hint,
     )
   }
 
-  /** @throws what leaves the form as it is: a closed prompt, a wrong code, no answer */
   async #decide(items: readonly CheckedReview[], totp: string | undefined, slot: NoticeSlot): Promise<void> {
-    this.#busy = true
-    announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
     const reviews = items.map(({ review }) => review)
-    const shown = { reviews, decision: this.#decision, actor: this.#actor, audience: audience() }
-    try {
-      const results = await submitBatch(shown, { comment: this.#draft.comment, totp }, (asking) => {
-        if (asking) slot.show('info', ...promptNote())
-        else slot.clear()
-      })
-      this.#showResults(items, results)
-    } catch (error) {
-      if (error instanceof MismatchError) this.#showMismatch(error)
-      else if (error instanceof RequestFailure && CHANGED.includes(error.code)) await this.#reload(error)
-      else throw error
-    } finally {
-      this.#busy = false
-    }
+    const who = { decision: this.#decision, actor: this.#actor, audience: audience() }
+    this.#showResults(items, await submitBatch({ reviews, ...who, ...this.#draft }, totp, slot))
+  }
+
+  /** What is left leaves the form as it is: a closed prompt, a wrong code, no answer. */
+  async #took(error: unknown): Promise<boolean> {
+    if (error instanceof MismatchError) this.#showMismatch(error)
+    else if (error instanceof RequestFailure && CHANGED.includes(error.code)) await this.#reload(error)
+    else return false
+    return true
   }
 
   async #reload({ ids }: RequestFailure): Promise<void> {

@@ -1,25 +1,15 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
-import {
-  decisionOptionsShape,
-  type PendingRequest,
-  pendingShape,
-  type Review,
-  sessionShape,
-  voteAnswerShape,
-} from '../kit/api/contract.ts'
-import { get, post, RequestFailure } from '../kit/api/request.ts'
+import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
+import { get, RequestFailure } from '../kit/api/request.ts'
 import { type ButtonLook, button } from '../kit/dom/button.ts'
 import { announce, type Child, el, link } from '../kit/dom/element.ts'
-import { readCode } from '../kit/dom/form.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
-import { notice, noticeSlot } from '../kit/dom/notice.ts'
+import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
-import { promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
-import { commentField, methodChoice } from '../kit/request/ballot-fields.ts'
+import { commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import {
   assertSameRequest,
   type CheckedReview,
-  checkIntent,
   loadReview,
   MismatchError,
   shownIntent,
@@ -250,44 +240,30 @@ interface DecisionFormOptions {
 
 /** Comment, way of confirming, and the two decisions side by side. */
 function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
-  const choice = methodChoice(review.methods)
-  const slot = noticeSlot()
   const comment = commentField(options.draft, 'The caller reads it, and it is kept with the receipt.')
-  let running = false
-  const decide = async (decision: Outcome): Promise<void> => {
-    const totp = choice.method() === 'totp' ? readCode(choice.code) : undefined
-    if (running) return announce('Still waiting for the first press. Nothing more was started.')
-    if (choice.method() === 'totp' && totp === undefined) return
-    running = true
-    options.busy(true)
-    slot.clear()
-    announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
-    try {
-      const ballot = { decision, comment: options.draft.comment, ...(totp === undefined ? {} : { totp }) }
-      await submitDecision(review, ballot, (asking) => {
-        if (asking) slot.show('info', ...promptNote())
-        else slot.clear()
-      })
-      await options.recorded(decision)
-    } catch (error) {
-      choice.code.input.value = ''
-      if (error instanceof MismatchError) options.mismatch(error)
-      else if (isStale(error)) await options.stale(error)
-      else slot.fail(error, { totp: choice.code, comment })
-    } finally {
-      running = false
-      options.busy(false)
-    }
+  const ballot = createBallot({ methods: review.methods, busy: options.busy, fields: { comment } })
+  const took = async (error: unknown): Promise<boolean> => {
+    if (error instanceof MismatchError) options.mismatch(error)
+    else if (isStale(error)) await options.stale(error)
+    else return false
+    return true
   }
+  const decide = (decision: Outcome): Promise<void> =>
+    ballot.cast(async (totp) => {
+      const path = `/approvals/${review.id}/decision`
+      const shown = shownIntent(review, decision, audience())
+      await postWord({ path, said: { decision }, comment: options.draft.comment, shown }, totp, ballot.slot)
+      await options.recorded(decision)
+    }, took)
   return el(
     'div',
     { class: 'decision-form' },
     comment.row,
-    choice.element,
-    slot.element,
+    ballot.choice,
+    ballot.slot.element,
     decidingFor(review),
     decisionButtons(options.wanted, decide),
-    choice.hint,
+    ballot.hint,
   )
 }
 
@@ -320,35 +296,4 @@ function isStale(error: unknown): error is RequestFailure {
     error instanceof RequestFailure &&
     ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
   )
-}
-
-interface Ballot {
-  decision: Outcome
-  comment: string
-  /** A code instead of the passkey. */
-  totp?: string
-}
-
-/**
- * Gets a fresh proof of presence for exactly what is shown, then posts the decision.
- * `asking` hears when the passkey prompt opens and when it was answered.
- * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
- */
-async function submitDecision(
-  review: Review,
-  { decision, comment, totp }: Ballot,
-  asking: (open: boolean) => void,
-): Promise<void> {
-  const path = `/approvals/${review.id}/decision`
-  const words = comment.trim() === '' ? {} : { comment: comment.trim() }
-  if (totp !== undefined) {
-    await post(path, { decision, ...words, totp }, voteAnswerShape)
-    return
-  }
-  const { intent, options } = await post(`${path}/options`, { decision }, decisionOptionsShape)
-  await checkIntent(intent, options, shownIntent(review, decision, audience()))
-  asking(true)
-  const passkey = await usePasskey(options)
-  asking(false)
-  await post(path, { decision, ...words, passkey }, voteAnswerShape)
 }

@@ -16,7 +16,7 @@ import { EMAIL_LENGTH, type Field, field, filled, NAME_LENGTH, wrong } from '../
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
-import { createPasskey, passkeysWork, promptNote, stopPrompt } from '../kit/passkey/ceremony.ts'
+import { createPasskey, passkeysWork, stopPrompt } from '../kit/passkey/ceremony.ts'
 import { callerName, callerText } from '../kit/show/caller-text.ts'
 import { signInPanel, whoIsSignedIn } from '../sign-in/sign-in.ts'
 
@@ -241,9 +241,7 @@ async function enrolPasskey({ token, slot, person, fields }: Enrolment, name: Fi
     const passkeyName = who && filled(name, 'Give the passkey a name.')
     if (passkeyName === undefined) return
     const { options } = await post('/enrollment/passkey/options', { token, ...who }, creationOptionsShape)
-    slot.show('info', ...promptNote())
-    const credential = await createPasskey(options)
-    slot.clear()
+    const credential = await createPasskey(options, slot)
     await post('/enrollment/passkey', { token, passkey_name: passkeyName, credential }, sessionShape)
     location.replace('/')
   }

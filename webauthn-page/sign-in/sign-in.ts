@@ -5,7 +5,7 @@ import { el, lede, link, p } from '../kit/dom/element.ts'
 import { EMAIL_LENGTH, field, form, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
-import { insteadOfPrompt, passkeysWork, promptNote, usePasskey } from '../kit/passkey/ceremony.ts'
+import { insteadOfPrompt, passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
 import { nextPath } from './next-path.ts'
 
 /** `/signin?next=<path>`: a person who is signed in already goes on at once. */
@@ -46,9 +46,7 @@ export function signInPanel(signedIn: (user: User) => void, codesOpen = false): 
     slot.clear()
     try {
       const { options } = await post('/session/passkey/options', {}, requestOptionsShape)
-      slot.show('info', ...promptNote())
-      const credential = await usePasskey(options)
-      slot.clear()
+      const credential = await usePasskey(options, slot)
       const { user } = await post('/session/passkey', { credential }, sessionShape)
       signedIn(user)
     } catch (error) {

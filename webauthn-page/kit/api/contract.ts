@@ -169,7 +169,6 @@ export type Review = ReturnType<typeof reviewShape>
 
 /** For a decision on a request or a key. The intent stays untyped: `checkIntent` compares every field, unknown ones, too. */
 export const decisionOptionsShape = object({ intent: anyObject, options: requestOptions })
-export const voteAnswerShape = object({ id: text, status: text })
 
 /** One agent's request for a key. The matching code is not in it: the agent shows it. */
 export const consentShape = object({

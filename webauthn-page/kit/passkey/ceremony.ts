@@ -9,7 +9,8 @@ import {
   WebAuthnAbortService,
 } from '@simplewebauthn/browser'
 import { button } from '../dom/button.ts'
-import { type Child, el } from '../dom/element.ts'
+import { el } from '../dom/element.ts'
+import type { NoticeSlot } from '../dom/notice.ts'
 
 /** The passkey prompt ended without a result; the message says what to do next. */
 class CeremonyError extends Error {
@@ -19,25 +20,37 @@ class CeremonyError extends Error {
 /** Can this browser, in this context (HTTPS or localhost), use passkeys at all? */
 export const passkeysWork = browserSupportsWebAuthn
 
-/** Asks for a passkey. @throws CeremonyError */
-export async function usePasskey(
+/** Asks for a passkey, and says in the slot that it waits for it. @throws CeremonyError */
+export function usePasskey(
   options: PublicKeyCredentialRequestOptionsJSON,
+  slot: NoticeSlot,
 ): Promise<AuthenticationResponseJSON> {
-  try {
-    return await limited(options.timeout, () => startAuthentication({ optionsJSON: options }))
-  } catch (error) {
-    throw new CeremonyError(advice(error, 'Nothing was sent.'))
-  }
+  const prompt = () => limited(options.timeout, () => startAuthentication({ optionsJSON: options }))
+  return announced(slot, prompt, 'Nothing was sent.')
 }
 
-/** Creates a passkey. @throws CeremonyError */
-export async function createPasskey(
+/** Creates a passkey, likewise. @throws CeremonyError */
+export function createPasskey(
   options: PublicKeyCredentialCreationOptionsJSON,
+  slot: NoticeSlot,
 ): Promise<RegistrationResponseJSON> {
+  const prompt = () => limited(options.timeout, () => startRegistration({ optionsJSON: options }))
+  return announced(slot, prompt, 'No passkey was created.')
+}
+
+/** While the browser's own prompt is open, says what is waited for and how to get out of it. */
+async function announced<T>(slot: NoticeSlot, prompt: () => Promise<T>, outcome: string): Promise<T> {
+  slot.show(
+    'info',
+    'your browser asks for your passkey now. Close its prompt to do something else here. ',
+    el('span', { class: 'note-button' }, button('Stop waiting', 'quiet', stopPrompt)),
+  )
   try {
-    return await limited(options.timeout, () => startRegistration({ optionsJSON: options }))
+    return await prompt()
   } catch (error) {
-    throw new CeremonyError(advice(error, 'No passkey was created.'))
+    throw new CeremonyError(advice(error, outcome))
+  } finally {
+    slot.clear()
   }
 }
 
@@ -96,14 +109,6 @@ function advice(error: unknown, outcome: string): string {
     return `The passkey prompt was closed or timed out, or no passkey of yours is on this device. ${outcome} Try again.`
   }
   return `The passkey did not work. ${outcome} Try again, or use another way.`
-}
-
-/** Says, while the browser's own prompt is open, what is being waited for and how to get out of it. */
-export function promptNote(): Child[] {
-  return [
-    'your browser asks for your passkey now. Close its prompt to do something else here. ',
-    el('span', { class: 'note-button' }, button('Stop waiting', 'quiet', stopPrompt)),
-  ]
 }
 
 /** Turning to another way takes the prompt back: two ways at once would leave the person waiting for the wrong one. */

@@ -6,7 +6,7 @@ import { openDialog } from '../dom/dialog.ts'
 import { type Child, el, p } from '../dom/element.ts'
 import { codeField, form, readCode } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
-import { insteadOfPrompt, promptNote, stopPrompt, usePasskey } from './ceremony.ts'
+import { insteadOfPrompt, stopPrompt, usePasskey } from './ceremony.ts'
 
 export type Operation =
   | 'passkey.add'
@@ -53,9 +53,8 @@ function passkeyProof(
 ): HTMLElement {
   const slot = noticeSlot()
   const confirm = button('Confirm with a passkey', 'primary', async () => {
-    slot.show('info', ...promptNote())
     try {
-      finish({ passkey: await usePasskey(options) })
+      finish({ passkey: await usePasskey(options, slot) })
     } catch (error) {
       slot.fail(error)
     }

@@ -1,0 +1,165 @@
+import type { ConsentIntent, DecisionIntent } from '../../../src/domain/intent.ts'
+import type { Outcome } from '../../../src/domain/receipt.ts'
+import { decisionOptionsShape, type Factor } from '../api/contract.ts'
+import { post } from '../api/request.ts'
+import { anyObject } from '../api/shape.ts'
+import { announce, el } from '../dom/element.ts'
+import { codeField, type Field, field, readCode, tick } from '../dom/form.ts'
+import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
+import { passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
+import { checkIntent } from './checked-review.ts'
+
+/** With what the person confirms, and what comes of it: the part that every form for a decision has. */
+export interface Ballot {
+  choice: HTMLElement
+  slot: NoticeSlot
+  /** What pressing the button does, with the way that is chosen. */
+  hint: HTMLElement
+  /**
+   * Runs `work` with the code that was typed, undefined when a passkey is to confirm. What it throws is shown beside the
+   * buttons, unless `took` says that it is dealt with.
+   */
+  cast(work: (totp: string | undefined) => Promise<void>, took: Took): Promise<void>
+}
+
+type Took = (error: unknown) => boolean | Promise<boolean>
+
+interface BallotOptions {
+  /** What this person may use for this request. */
+  methods: readonly Factor[]
+  /** True while a decision is under way. */
+  busy(state: boolean): void
+  /** Fields at which the service's refusals are shown. */
+  fields?: Record<string, Field>
+}
+
+/** One decision at a time, whichever button it was. */
+export function createBallot({ methods, busy, fields = {} }: BallotOptions): Ballot {
+  const { element, code, hint, method } = methodChoice(methods)
+  const slot = noticeSlot()
+  let running = false
+  return {
+    choice: element,
+    slot,
+    hint,
+    async cast(work, took) {
+      if (running) return announce('Still waiting for the first press. Nothing more was started.')
+      const totp = method() === 'totp' ? readCode(code) : undefined
+      if (method() === 'totp' && totp === undefined) return
+      running = true
+      busy(true)
+      slot.clear()
+      announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
+      try {
+        await work(totp)
+      } catch (error) {
+        code.input.value = ''
+        if (!(await took(error))) slot.fail(error, { totp: code, ...fields })
+      } finally {
+        running = false
+        busy(false)
+      }
+    },
+  }
+}
+
+/** What the person says and what it must mean. */
+interface Word {
+  /** Where it is posted; `…/options` gives what a passkey signs. */
+  path: string
+  said: { decision: Outcome; code?: string }
+  /** What else goes with it, unsigned. */
+  comment?: string
+  /** What is on the screen and the button that was pressed: the only statement the passkey may sign. */
+  shown: Omit<DecisionIntent | ConsentIntent, 'salt'>
+}
+
+/**
+ * Gets a fresh proof of presence for exactly what is shown, then posts the word with it.
+ * @param totp a code instead of the passkey
+ * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
+ */
+export async function postWord(word: Word, totp: string | undefined, slot: NoticeSlot): Promise<void> {
+  const { path, said, shown } = word
+  const body = { ...said, ...commentOf(word) }
+  if (totp !== undefined) {
+    await post(path, { ...body, totp }, anyObject)
+    return
+  }
+  const { intent, options } = await post(`${path}/options`, said, decisionOptionsShape)
+  await checkIntent(intent, options, shown)
+  const passkey = await usePasskey(options, slot)
+  await post(path, { ...body, passkey }, anyObject)
+}
+
+/** Only what says something is sent. */
+export function commentOf({ comment = '' }: { comment?: string }): { comment?: string } {
+  return comment.trim() === '' ? {} : { comment: comment.trim() }
+}
+
+interface MethodChoice {
+  element: HTMLElement
+  code: Field
+  hint: HTMLElement
+  method(): Factor
+}
+
+/** Offers only what this person may use for this request, and only what this browser can do. */
+function methodChoice(allowed: readonly Factor[]): MethodChoice {
+  const usable = allowed.filter((method) => method !== 'passkey' || passkeysWork())
+  let chosen: Factor = usable[0] ?? 'passkey'
+  const code = codeField('The 6 digits it shows now. Each code works once.')
+  const hint = el('p', { class: 'hint' })
+  const update = (): void => {
+    hint.textContent =
+      chosen === 'totp'
+        ? 'Pressing the button decides, with the code you typed.'
+        : 'Nothing is decided until you confirm with your passkey.'
+    code.row.hidden = chosen !== 'totp'
+  }
+  const element = el('div', { class: 'method-choice' })
+  if (usable.length > 1) {
+    const options = usable.map((method) =>
+      option(method, method === chosen, () => {
+        chosen = method
+        update()
+        // The prompt of the other way would otherwise stay open, and the form deaf until it is answered.
+        stopPrompt()
+      }),
+    )
+    element.append(el('fieldset', {}, el('legend', {}, 'Confirm with'), ...options))
+  }
+  if (usable.includes('totp')) element.append(code.row)
+  update()
+  return { element, code, hint, method: () => chosen }
+}
+
+function option(method: Factor, checked: boolean, choose: () => void): HTMLElement {
+  const label = method === 'passkey' ? 'Passkey' : 'Code from an authenticator app'
+  const { row, input } = tick('radio', label, { name: 'method', value: method, checked })
+  input.addEventListener('change', choose)
+  return row
+}
+
+const COMMENT_LIMIT = 1000
+
+/** What the person says to the caller; kept in `draft` while they write. */
+export function commentField(draft: { comment: string }, hint: string): Field {
+  const comment = field({
+    label: 'Comment (optional)',
+    name: 'comment',
+    hint,
+    multiline: true,
+    attributes: { maxlength: COMMENT_LIMIT, spellcheck: 'true' },
+  })
+  const counter = el('p', { class: 'counter' })
+  const update = (): void => {
+    draft.comment = comment.input.value
+    counter.textContent = `${comment.input.value.length} of ${COMMENT_LIMIT} characters`
+  }
+  comment.input.value = draft.comment
+  comment.input.addEventListener('input', update)
+  comment.row.append(counter)
+  update()
+  return comment
+}
