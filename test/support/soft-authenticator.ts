@@ -38,6 +38,8 @@ interface Ceremony {
   /** Credential id in the response. */
   id?: string
   rawId?: string
+  /** Rewrites the client data before it is signed. */
+  clientData?: (json: string) => string
   /** Changes the signature after it was made. */
   tamper?: (signature: Uint8Array) => Uint8Array
 }
@@ -191,15 +193,14 @@ function assertion(
 }
 
 function clientDataOf(type: string, challenge: string, ceremony: Ceremony): Buffer {
-  return Buffer.from(
-    JSON.stringify({
-      type: ceremony.type ?? type,
-      challenge: ceremony.challenge ?? challenge,
-      origin: ceremony.origin,
-      crossOrigin: ceremony.crossOrigin ?? false,
-      ...(ceremony.topOrigin === undefined ? {} : { topOrigin: ceremony.topOrigin }),
-    }),
-  )
+  const json = JSON.stringify({
+    type: ceremony.type ?? type,
+    challenge: ceremony.challenge ?? challenge,
+    origin: ceremony.origin,
+    crossOrigin: ceremony.crossOrigin ?? false,
+    ...(ceremony.topOrigin === undefined ? {} : { topOrigin: ceremony.topOrigin }),
+  })
+  return Buffer.from(ceremony.clientData?.(json) ?? json)
 }
 
 /** rpIdHash, flags and counter: 37 bytes. */

@@ -20,12 +20,13 @@ export function challengeId(challenge: Uint8Array): string {
 }
 
 /**
- * The challenge a response claims to answer, to look it up with. Nothing is verified yet.
+ * The challenge a response claims to answer, to look it up with. Nothing is verified yet, and the
+ * reading is lenient: what is refused later has used its challenge up.
  * @returns undefined when the client data cannot be read.
  */
 export function claimedChallenge(response: { response: { clientDataJSON: string } }): Uint8Array | undefined {
   try {
-    const { challenge } = parseClientData(response.response.clientDataJSON)
+    const { challenge } = parseClientData(textOf(response.response.clientDataJSON).replace(/^\ufeff/, ''))
     return typeof challenge === 'string' ? fromBase64Url(challenge) : undefined
   } catch {
     return undefined
@@ -34,14 +35,23 @@ export function claimedChallenge(response: { response: { clientDataJSON: string 
 
 /**
  * Checks the client data as WebAuthn L3 §7.1/§7.2 ask, and stricter: our page is never framed, so `crossOrigin: true` and
- * any `topOrigin` are refused (T21); the library lets the former pass when `topOrigin` is missing.
+ * any `topOrigin` are refused (T21); the library lets the former pass when `topOrigin` is missing. It is kept as evidence, so
+ * every reader of JSON must find the same members in it. Unknown ones pass: browsers add them on purpose (§5.8.1).
  * @throws CeremonyError
  */
 export function checkClientData(
   clientDataJSON: string,
   expected: { type: 'webauthn.create' | 'webauthn.get'; challenge: Uint8Array; origin: string },
 ): void {
-  const data = parseClientData(clientDataJSON)
+  const text = textOf(clientDataJSON)
+  const data = parseClientData(text)
+  if (hasTwins(text)) throw new CeremonyError('client data names a member twice')
+  if (
+    Object.keys(data).some(
+      (name) => MEMBERS.get(fold(name)) !== undefined && MEMBERS.get(fold(name)) !== name,
+    )
+  )
+    throw new CeremonyError('client data spells a member in another way')
   if (data.type !== expected.type) throw new CeremonyError('client data has another type')
   if (data.challenge !== toBase64Url(expected.challenge))
     throw new CeremonyError('client data has another challenge')
@@ -51,15 +61,48 @@ export function checkClientData(
   if (data.topOrigin !== undefined) throw new CeremonyError('client data has a top origin')
 }
 
-function parseClientData(clientDataJSON: string): Record<string, unknown> {
+function textOf(clientDataJSON: string): string {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(fromBase64Url(clientDataJSON))
+    // ignoreBOM keeps a leading U+FEFF in the text, where it fails; other readers would not swallow it.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fromBase64Url(clientDataJSON))
+  } catch (cause) {
+    throw new CeremonyError('client data cannot be read', { cause })
+  }
+}
+
+function parseClientData(text: string): Record<string, unknown> {
+  try {
     const data: unknown = JSON.parse(text)
     if (data !== null && typeof data === 'object' && !Array.isArray(data)) return { ...data }
   } catch (cause) {
     throw new CeremonyError('client data cannot be read', { cause })
   }
   throw new CeremonyError('client data is not an object')
+}
+
+/** As readers compare names that do not mind case; `ſ` and the Kelvin sign fold, too. */
+function fold(name: string): string {
+  return name.toUpperCase().toLowerCase()
+}
+
+const MEMBERS = new Map(
+  ['type', 'challenge', 'origin', 'crossOrigin', 'topOrigin'].map((name) => [fold(name), name]),
+)
+
+/** Does any object in this JSON name a member twice? JSON.parse keeps the last, other readers the first, or either in any case. */
+function hasTwins(json: string): boolean {
+  const open: Set<string>[] = []
+  for (const [token, name] of json.matchAll(/[{}]|("(?:[^"\\]|\\.)*")(?:\s*:)?/g)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '}') open.pop()
+    else if (name !== undefined && token.endsWith(':')) {
+      const names = open.at(-1)
+      const folded = fold(String(JSON.parse(name)))
+      if (names?.has(folded)) return true
+      names?.add(folded)
+    }
+  }
+  return false
 }
 
 /** What a new challenge is bound to. */

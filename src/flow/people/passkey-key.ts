@@ -1,4 +1,8 @@
+import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
+import { verifyEcdsa } from '../../signing/ecdsa.ts'
+import { verifySignature } from '../../signing/ed25519.ts'
+import { toBase64Url } from '../../signing/encoding.ts'
 import { publicKeyProblem } from '../../signing/strict-ed25519.ts'
 import { CeremonyError } from './ceremony.ts'
 
@@ -10,6 +14,7 @@ const KTY = 1
 const ALG = 3
 const CRV = -1
 const X = -2
+const Y = -3
 const N = -1
 const E = -2
 
@@ -18,26 +23,33 @@ const MIN_RSA_BYTES = 256
 /** What is known of a passkey's public key. */
 export interface PasskeyKey {
   algorithm: (typeof ALLOWED_ALGORITHMS)[number]
-  /** The raw 32 bytes, for Ed25519 only. */
-  ed25519?: Uint8Array
+  /** Strict: a signature in any other spelling than the one its standard names does not hold. */
+  verifies(message: Uint8Array, signature: Uint8Array): boolean
 }
 
 /**
- * Reads a COSE key. Key type and curve must fit the algorithm, an Ed25519 key must be a point that only its owner can sign
- * for, and an RSA key must be long enough.
+ * Reads a COSE key. Key type and curve must fit the algorithm, an elliptic key must be a point (an Ed25519 one such that only its
+ * owner can sign for it), and an RSA key must be long enough.
  * @throws CeremonyError
  */
 export function readPasskeyKey(cose: Uint8Array): PasskeyKey {
   const key = decode(cose)
   switch (key.get(ALG)) {
-    case -7:
-      if (key.get(KTY) !== 2 || key.get(CRV) !== 1) throw new CeremonyError('an ES256 key must be on P-256')
-      return { algorithm: -7 }
-    case -8:
-      return { algorithm: -8, ed25519: ed25519Of(key) }
-    case -257:
-      checkRsa(key)
-      return { algorithm: -257 }
+    case -7: {
+      const point = p256Of(key)
+      return { algorithm: -7, verifies: (message, signature) => verifyEcdsa(point, message, signature) }
+    }
+    case -8: {
+      const point = ed25519Of(key)
+      return { algorithm: -8, verifies: (message, signature) => verifySignature(point, message, signature) }
+    }
+    case -257: {
+      const modulus = rsaOf(key)
+      return {
+        algorithm: -257,
+        verifies: (message, signature) => verify('sha256', message, modulus, signature),
+      }
+    }
     default:
       throw new CeremonyError('the key has an algorithm that is not allowed')
   }
@@ -63,10 +75,33 @@ function ed25519Of(key: Map<unknown, unknown>): Uint8Array {
   return x
 }
 
-function checkRsa(key: Map<unknown, unknown>): void {
+function p256Of(key: Map<unknown, unknown>): KeyObject {
+  const [x, y] = [key.get(X), key.get(Y)]
+  const sized = x instanceof Uint8Array && y instanceof Uint8Array && x.length === 32 && y.length === 32
+  if (key.get(KTY) !== 2 || key.get(CRV) !== 1 || !sized)
+    throw new CeremonyError('an ES256 key must be on P-256')
+  return platformKey({ kty: 'EC', crv: 'P-256', x: toBase64Url(x), y: toBase64Url(y) })
+}
+
+/** RFC 8230 §4: without leading zeros, which would make a short modulus look long. */
+function rsaOf(key: Map<unknown, unknown>): KeyObject {
   const n = key.get(N)
   const e = key.get(E)
   const usual = e instanceof Uint8Array && Buffer.from(e).equals(Buffer.from([1, 0, 1]))
-  if (key.get(KTY) !== 3 || !(n instanceof Uint8Array) || n.length < MIN_RSA_BYTES || !usual)
+  if (key.get(KTY) !== 3 || !(n instanceof Uint8Array) || !isLong(n) || !usual)
     throw new CeremonyError('an RS256 key must have 2048 bits and the exponent 65537')
+  return platformKey({ kty: 'RSA', n: toBase64Url(n), e: toBase64Url(e) })
+}
+
+function isLong(modulus: Uint8Array): boolean {
+  const [first = 0] = modulus
+  return modulus.length === MIN_RSA_BYTES ? first >= 0x80 : modulus.length > MIN_RSA_BYTES && first > 0
+}
+
+function platformKey(key: JsonWebKey): KeyObject {
+  try {
+    return createPublicKey({ key, format: 'jwk' })
+  } catch (cause) {
+    throw new CeremonyError('the public key is none', { cause })
+  }
 }

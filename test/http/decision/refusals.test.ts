@@ -21,6 +21,7 @@ import {
   setUpOwner,
 } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
+import type { AssertionCeremony } from '../../support/soft-authenticator.ts'
 
 let service: TestService
 let setting: LiveSetting
@@ -185,6 +186,53 @@ describe('what the proof was given for', () => {
       expectRefusal(await post(id, { decision: 'approved', passkey }), 'passkey_refused')
       await stillPending(id)
     }
+  })
+})
+
+describe('T35: evidence that another verifier would refuse', () => {
+  const der = (change: (made: Uint8Array) => (number | Uint8Array)[]) => ({
+    tamper: (made: Uint8Array) =>
+      Buffer.concat(change(made).map((part) => (typeof part === 'number' ? Buffer.from([part]) : part))),
+  })
+  const client = (change: (json: string) => string) => ({ clientData: change })
+  const leading = (member: string) => client((json) => json.replace('{', `{${member},`))
+
+  it.each<[string, Partial<AssertionCeremony>]>([
+    ['a length in its long form', der((made) => [0x30, 0x81, made.subarray(1)])],
+    ['a length of two bytes', der((made) => [0x30, 0x82, 0, made.subarray(1)])],
+    ['bytes behind the signature', der((made) => [made, 5, 0])],
+    ['a third element', der((made) => [0x30, (made[1] ?? 0) + 2, made.subarray(2), 5, 0])],
+    [
+      'a padded integer',
+      der((made) => [0x30, (made[1] ?? 0) + 1, 2, (made[3] ?? 0) + 1, 0, made.subarray(4)]),
+    ],
+    ['another origin first', leading('"origin":"https://evil.example"')],
+    ['another type first, escaped', leading('"\\u0074ype":"webauthn.create"')],
+    ['another challenge first', leading('"challenge":"AAAA"')],
+    ['another origin in capitals', leading('"ORIGIN":"https://evil.example"')],
+    ['a frame in another spelling', leading('"cro\\u017f\\u017fOrigin":true')],
+    ['twins inside a member', leading('"more":[{"a":{"b":1},"a":2}]')],
+    ['a byte order mark', client((json) => `\ufeff${json}`)],
+  ])('is no vote: %s', async (_name, trick) => {
+    const id = await ask(setting)
+    const passkey = await proofFor(setting, id, 'approved', trick)
+    expectRefusal(await post(id, { decision: 'approved', passkey }), 'passkey_refused')
+    await stillPending(id)
+  })
+
+  it.each<[string, Partial<AssertionCeremony>]>([
+    [
+      'members that browsers add',
+      leading('"other_keys_can_be_added_here":"{\\"type\\": [}","more":{"type":1}'),
+    ],
+    [
+      'blanks and escapes that JSON allows',
+      client((json) => json.replace('{', ' { ').replaceAll('/', '\\/')),
+    ],
+  ])('is a vote in spite of %s', async (_name, ceremony) => {
+    const id = await ask(setting)
+    const passkey = await proofFor(setting, id, 'approved', ceremony)
+    expect((await post(id, { decision: 'approved', passkey })).status).toBe(200)
   })
 })
 
