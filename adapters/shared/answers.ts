@@ -24,6 +24,7 @@ const SIGNS: Record<VerdictView['kind'], string> = {
   approved: '✅',
   rejected: '❌',
   sandbox: '🧪',
+  unproven: '❓',
   invalid: '⛔',
   pending: '⏳',
   expired: '⌛',
@@ -36,6 +37,7 @@ const TONES: Partial<Record<VerdictView['kind'], Tone>> = {
   rejected: 'attention',
   invalid: 'attention',
   sandbox: 'warning',
+  unproven: 'warning',
 }
 
 /** The answer to `verify`. Holds nothing that a caller wrote, so a whole channel may see it. */

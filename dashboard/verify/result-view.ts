@@ -81,6 +81,7 @@ const LABELS: Record<Verdict['kind'], string> = {
   approved: 'Valid receipt',
   rejected: 'Valid receipt of a rejection',
   sandbox: 'Dry-run · Sandbox · No person decided',
+  unproven: 'Content not proven',
   invalid: 'Not valid',
 }
 
@@ -268,7 +269,7 @@ function unsignedView({ approver }: UnsignedVote): HTMLElement {
 
 function voteView(vote: Examination, place: number): HTMLElement {
   const { result } = vote
-  const look = result.valid ? result.payload.decision : 'rejected'
+  const look = result.valid && !result.unproven ? result.payload.decision : 'rejected'
   return el(
     'li',
     { class: `vote ${look}` },
@@ -283,7 +284,7 @@ function headline(vote: Examination): (HTMLElement | string)[] {
   const { payload } = result
   const iso = new Date(payload.ts * 1000).toISOString()
   return [
-    el('strong', {}, `Valid: ${payload.decision}`),
+    el('strong', {}, `${result.unproven ? 'Valid, content not proven' : 'Valid'}: ${payload.decision}`),
     ' by ',
     el('span', { class: 'mono' }, whoActed(vote, payload)),
     ', ',

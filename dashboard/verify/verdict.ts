@@ -5,7 +5,7 @@ import { type Report, whoActed } from './check-receipts.ts'
 
 /** The first thing the page says. */
 export interface Verdict {
-  kind: 'approved' | 'rejected' | 'sandbox' | 'invalid'
+  kind: 'approved' | 'rejected' | 'sandbox' | 'unproven' | 'invalid'
   heading: string
   /** Stands behind the heading: when it was decided, milliseconds. */
   at?: number
@@ -28,6 +28,16 @@ export function verdictOf(report: Report): Verdict {
       at,
       sentence:
         'The signature is genuine, but it was made in the sandbox. No person was asked. Do not act on it.',
+      cautions: cautionsOf(report),
+    }
+  }
+  if ([main, ...report.votes].some(({ result }) => result.valid && result.unproven)) {
+    return {
+      kind: 'unproven',
+      heading: `Receipt valid, content not proven: ${payload.decision} by ${whoDecided(report, payload)}`,
+      at,
+      sentence:
+        'A person decided this request, but nothing proves that it was about the action and details next to the receipt. Do not act on them.',
       cautions: cautionsOf(report),
     }
   }

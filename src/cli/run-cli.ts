@@ -35,7 +35,7 @@ const load = {
 
 /**
  * Runs one command, on the process's own environment and streams unless it is given others. Never throws.
- * @returns the exit code: 0 = it worked, 1 = it did not, 2 = it was called wrongly
+ * @returns the exit code: 0 = it worked, 1 = it did not, 2 = it was called wrongly, 3 = a receipt holds that does not prove its content
  */
 export function runCli(arguments_: readonly string[], on?: Terminal): Promise<number> {
   const json = arguments_.includes('--json')
@@ -225,6 +225,12 @@ function addVerifyCommand(program: Command): void {
       .command('verify <receipt>')
       .description('check a receipt (a file, or - for stdin) against a key set, without any store')
       .requiredOption('--jwks <source>', 'the pinned key set: a file, or the https: address of the service')
+      .option('--expect-request <req_id>', 'refuse the receipt of any other request')
+      .option('--expect-action <text>', 'refuse it unless exactly this action was decided on')
+      .option(
+        '--expect-context <json>',
+        'and exactly this context: JSON, or @ and the name of a file with it',
+      )
       .option('--allow-sandbox', 'accept receipts of the sandbox, for tests'),
     async (options, receipt) => (await load.verify()).runVerifyReceipt(receipt, options),
   )

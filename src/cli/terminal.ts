@@ -57,6 +57,8 @@ export interface CommandResult {
   text: string
   /** The command worked, and its answer is no: exit code 1. */
   failure?: { error: string; message: string }
+  /** Of a failure, where it is another than 1. */
+  exitCode?: number
 }
 
 /**
@@ -67,7 +69,7 @@ export function tell(result: CommandResult, json: boolean | undefined): void {
   terminal().stdout.write(json ? jsonText(result) : `${result.text}\n`)
   if (result.failure === undefined) return
   if (json) terminal().stderr.write(`${JSON.stringify(result.failure)}\n`)
-  setExitCode(EXIT.failed)
+  setExitCode(result.exitCode ?? EXIT.failed)
 }
 
 function jsonText({ value, rows }: CommandResult): string {
@@ -95,7 +97,7 @@ export function oneLine(text: string): string {
 }
 
 /** Exit codes: it worked, it did not, it was called wrongly. */
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const
+export const EXIT = { ok: 0, failed: 1, usage: 2, unproven: 3 } as const
 
 /** A failure of a command, told in words that say what to do. `code` is stable, for scripts. */
 export class CliError extends Error {

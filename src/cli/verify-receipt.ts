@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import type { ReceiptPayload } from '../domain/receipt.ts'
+import { canonicalize } from '../signing/canonical.ts'
 import { JwksError, parseJwks, type VerificationKey } from '../signing/keys.ts'
 import {
   RECEIPT_ERRORS,
@@ -9,10 +10,13 @@ import {
   verifyReceiptJson,
 } from '../signing/verify.ts'
 import { MAX_VOTES, problemOfVotes, type Receipts, splitVotes, type UnsignedVote } from '../signing/votes.ts'
-import { type CommandResult, oneLine, terminal, usageError } from './terminal.ts'
+import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
 
 export interface VerifyOptions {
   jwks: string
+  expectRequest?: string
+  expectAction?: string
+  expectContext?: string
   allowSandbox?: boolean
   json?: boolean
 }
@@ -25,8 +29,12 @@ export interface VerifyOptions {
 export async function runVerifyReceipt(path: string, options: VerifyOptions): Promise<CommandResult> {
   const keys = await readKeys(options.jwks)
   const receipt = parseJson(await readInput(path))
-  const check = (json: unknown): VerifyResult =>
-    verifyReceiptJson(json, keys, { allowSandbox: options.allowSandbox ?? false, now: new Date() })
+  const asked = {
+    allowSandbox: options.allowSandbox ?? false,
+    now: new Date(),
+    ...(await expectation(options)),
+  }
+  const check = (json: unknown): VerifyResult => verifyReceiptJson(json, keys, asked)
   const result = check(receipt)
   if (!result.valid) return refused(result)
   const { votes, unsigned } = votesIn(receipt)
@@ -40,6 +48,22 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
     checked.filter((vote) => vote.valid),
     unsigned,
   )
+}
+
+/** What the caller knows that must have been decided on; every vote is held to it, too. */
+async function expectation({ expectRequest, expectAction, expectContext }: VerifyOptions) {
+  const json = expectContext?.startsWith('@') ? await readInput(expectContext.slice(1)) : expectContext
+  return {
+    ...(expectRequest === undefined ? {} : { expected: { rid: expectRequest } }),
+    expectedContent: { action: expectAction, context: json === undefined ? undefined : contextText(json) },
+  }
+}
+
+function contextText(json: string): string {
+  const context = parseJson(json)
+  if (typeof context !== 'object' || context === null || Array.isArray(context))
+    throw usageError('--expect-context takes a JSON object, or @ and the name of a file with one.')
+  return canonicalize(context)
 }
 
 function votesIn(receipt: unknown): Receipts {
@@ -67,9 +91,11 @@ function confirmed(
     checked: vote.checked,
     ...acted(vote.delegate),
   }))
+  const unproven = [result, ...votes].some((one) => one.unproven === true)
   return {
+    ...(unproven ? UNPROVEN : {}),
     value: {
-      valid: true,
+      ...(unproven ? { valid: false, receipt_valid: true, ...UNPROVEN.failure } : { valid: true }),
       sandbox,
       kid,
       payload,
@@ -79,8 +105,13 @@ function confirmed(
       ...(of.length > 0 ? { votes: of } : {}),
       ...(unsigned.length > 0 ? { unsigned_votes: unsigned } : {}),
     },
-    text: describeReceipt(result, receipt, votes, unsigned),
+    text: describeReceipt(unproven ? { ...result, unproven } : result, receipt, votes, unsigned),
   }
+}
+
+const UNPROVEN = {
+  failure: { error: 'receipt_content_unproven', message: RECEIPT_ERRORS.receipt_content_unproven },
+  exitCode: EXIT.unproven,
 }
 
 function refused({ code, message, field }: ReceiptRefusal): CommandResult {
@@ -210,7 +241,7 @@ function describeReceipt(
     ['Signed by key', kid],
   ]
   return [
-    headline(payload),
+    headline(result),
     ...lines.map(([name, value]) => `  ${name.padEnd(13)}  ${value}`),
     ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
     'Signed is what stands above. A comment next to a receipt is not part of it.',
@@ -240,7 +271,8 @@ const METHODS: Record<ReceiptPayload['method'], string> = {
   sandbox: 'by the sandbox; no person decided',
 }
 
-function headline(payload: ReceiptPayload): string {
+function headline({ payload, unproven }: VerifiedReceipt): string {
+  if (unproven) return `RECEIPT VALID, CONTENT NOT PROVEN: ${RECEIPT_ERRORS.receipt_content_unproven}`
   if (payload.sandbox) return `VALID SANDBOX RECEIPT: a test ${payload.decision} this; no person was asked.`
   return `VALID: a person ${payload.decision} this.`
 }

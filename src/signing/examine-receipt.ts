@@ -39,7 +39,7 @@ export async function examineInput(
   const found = locateKey(input, keys)
   if (!('located' in found)) return stopped(found)
   const genuine = await signatureHolds(found.key.publicKey, input.payload, input.signature)
-  const texts = hashedTexts(input)
+  const texts = hashedTexts(input, options)
   const digests = await Promise.all(texts.map(sha256Hex))
   const hashed = new Map(texts.map((text, index) => [text, digests[index] ?? '']))
   return judgeReceipt(found, genuine, (text) => hashed.get(text) ?? '', options)

@@ -13,6 +13,8 @@ export interface VerifyOptions {
   now?: Date | undefined
   /** What this receipt must say, for a caller that knows what was asked. */
   expected?: ExpectedPayload | undefined
+  /** What must have been decided on: the whole action, and the RFC 8785 text of the context. Takes the intent to prove. */
+  expectedContent?: { action?: string | undefined; context?: string | undefined } | undefined
 }
 
 /** Every check of a receipt, in the order in which they are made; the first that fails ends it. */
@@ -124,8 +126,10 @@ function checkActionHash({ payload, input, sha256Hex }: CheckSubject): CheckOutc
   return claims.length === 0 ? 'absent' : 'passed'
 }
 
-function checkExpected({ payload, options }: CheckSubject): CheckOutcome | ReceiptRefusal {
-  const expected = Object.entries(options.expected ?? {})
+function checkExpected({ payload, options, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const action = options.expectedContent?.action
+  const hash = action === undefined ? {} : { action: sha256Hex(action).slice(0, 16) }
+  const expected = Object.entries({ ...options.expected, ...hash })
   const signed = new Map<string, unknown>(Object.entries(payload))
   const other = expected.find(([name, value]) => signed.get(name) !== value)
   if (other !== undefined) return refuse('receipt_unexpected', other[0])
@@ -144,19 +148,32 @@ function checkIntent({ payload, input: { intent }, sha256Hex }: CheckSubject): C
   return opened === undefined ? refuse('receipt_intent_mismatch', 'intent') : 'passed'
 }
 
-function checkAction({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
-  const action = input.claims.find(({ field }) => field === 'action')
-  if (action === undefined || input.intent === undefined) return 'absent'
-  const said = openStatement(payload, input.intent, sha256Hex)
-  return action.value === said?.action ? 'passed' : refuse('receipt_contradicts_payload', action.name)
+function checkAction(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const { input, options } = subject
+  const next = input.claims.find(({ field }) => field === 'action')
+  return checkContent(subject, 'action', next, options.expectedContent?.action)
 }
 
-function checkContext({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
-  if (input.context === undefined || input.intent === undefined) return 'absent'
-  const said = openStatement(payload, input.intent, sha256Hex)
-  return sha256Hex(input.context) === said?.context_sha256
-    ? 'passed'
-    : refuse('receipt_contradicts_payload', 'context')
+function checkContext(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
+  const { input, options, sha256Hex } = subject
+  const hashed = (text: string | undefined) => (text === undefined ? undefined : sha256Hex(text))
+  const value = hashed(input.context)
+  const next = value === undefined ? undefined : { name: 'context', value }
+  return checkContent(subject, 'context_sha256', next, hashed(options.expectedContent?.context))
+}
+
+/** Is what stands next to the receipt, and what the caller expects, what the intent says? */
+function checkContent(
+  { payload, input, sha256Hex }: CheckSubject,
+  field: 'action' | 'context_sha256',
+  next: { name: string; value: unknown } | undefined,
+  expected: string | undefined,
+): CheckOutcome | ReceiptRefusal {
+  if (input.intent === undefined || (next === undefined && expected === undefined)) return 'absent'
+  const said = openStatement(payload, input.intent, sha256Hex)?.[field]
+  if (next !== undefined && next.value !== said) return refuse('receipt_contradicts_payload', next.name)
+  const other = expected !== undefined && expected !== said
+  return other ? refuse('receipt_unexpected', field === 'action' ? 'action' : 'context') : 'passed'
 }
 
 function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolean {

@@ -28,6 +28,8 @@ export const RECEIPT_ERRORS = {
     'This is a sandbox receipt: no person decided; allow sandbox receipts only in tests.',
   receipt_intent_mismatch:
     'The intent next to the receipt is not the one its nonce commits to; what it says of action and context is not signed.',
+  receipt_content_unproven:
+    'The receipt is genuine, but no intent comes with it, so nothing proves that the action and context next to it, or expected, are those decided on; pass the answer of GET /api/v1/approvals/:id as it was received.',
   receipt_contradicts_payload: 'The object around the receipt says something else than the signed payload.',
   receipt_votes_disagree: 'The votes next to the receipt do not hold, or do not belong together.',
   receipt_unexpected: 'The receipt is genuine but is not the one expected here.',

@@ -25,6 +25,8 @@ export interface ReceiptInput {
   intent?: string
   /** RFC 8785 text of the context shown next to the decision. */
   context?: string
+  /** An action or a context stands next to the receipt, in a form of it that binds them or not. */
+  namesContent?: true
 }
 
 type Fields = ReadonlyMap<string, unknown>
@@ -72,6 +74,12 @@ const MAX_PAYLOAD_BYTES = 4096
 export function parseReceiptInput(json: unknown): ReceiptInput {
   const outer = fieldsOf(json)
   if (outer === undefined) throw new ReceiptError('receipt_unreadable')
+  const parts = [outer, fieldsOf(outer.get('signed_receipt')), fieldsOf(outer.get('decision'))]
+  const named = parts.some((part) => part?.has('action') || part?.has('context'))
+  return { ...readForm(outer), ...(named ? { namesContent: true } : {}) }
+}
+
+function readForm(outer: Fields): ReceiptInput {
   const receipt = fieldsOf(outer.get('signed_receipt'))
   const decision = fieldsOf(outer.get('decision'))
   const answer = fieldsOf(outer.get('payload'))

@@ -26,6 +26,11 @@ export interface VerifiedReceipt {
    * `hash` by the payload's 64 bits alone, `none` when they were not there or there was no intent to check them by.
    */
   checked: { action: 'full' | 'hash' | 'none'; context: 'full' | 'none' }
+  /**
+   * An action or a context stands next to the receipt, or is expected, and no intent proves it: the receipt holds, and says nothing
+   * of them. Never to be called valid without that.
+   */
+  unproven?: true
   /** Reference of who acted for the approver, where the intent that the nonce commits to names one. */
   delegate?: string
   /** The key was revoked later. `ts` is the signer's own word, so a thief could have back-dated it: look for other evidence. */
@@ -99,13 +104,20 @@ export function judgeReceipt(
     outcomes.set(name, outcome)
   }
   const statement = input.intent === undefined ? undefined : openStatement(payload, input.intent, sha256Hex)
-  return { result: verified(payload, key, outcomes, statement), outcomes }
+  const expected = Object.values(options.expectedContent ?? {}).some((text) => text !== undefined)
+  const unproven = input.intent === undefined && (input.namesContent === true || expected)
+  const result = verified(payload, key, outcomes, statement)
+  return { result: unproven ? { ...result, unproven } : result, outcomes }
 }
 
 /** Every text whose hash `judgeReceipt` asks for: a platform that can only hash asynchronously hashes these before. */
-export function hashedTexts({ intent, context, claims }: ReceiptInput): string[] {
+export function hashedTexts(
+  { intent, context, claims }: ReceiptInput,
+  { expectedContent }: VerifyOptions = {},
+): string[] {
   const actions = claims.filter(({ field }) => field === 'action').map(({ value }) => value)
-  return [intent, context, ...actions].filter((text) => typeof text === 'string')
+  const expected = Object.values(expectedContent ?? {})
+  return [intent, context, ...actions, ...expected].filter((text) => typeof text === 'string')
 }
 
 function verified(

@@ -101,7 +101,58 @@ describe('countersign verify', () => {
     ])
     const { intent: _gone, ...decision } = live.decision
     const bare = await verify(file('bare.json', { ...other, decision }))
-    expect([bare.code, bare.stdout]).toEqual([0, expect.stringContaining('Context        NOT CHECKED: ')])
+    expect([bare.code, bare.stdout]).toEqual([3, expect.stringContaining('Context        NOT CHECKED: ')])
+  })
+
+  it('calls nothing valid whose action or context it could not check', async () => {
+    const { intent: _gone, ...decision } = live.decision
+    const { action: _action, context, ...nameless } = live
+    const forms = [
+      { ...live, decision },
+      { ...live, context: { other: 1 }, decision },
+      { ...nameless, context, decision },
+      { ...callback, action: 'Something else' },
+      { ...callback, context },
+      { ...live.decision, intent: undefined, action: ACTION },
+    ]
+    for (const [index, form] of forms.entries()) {
+      const path = file(`unproven-${index}.json`, form)
+      const run = await verify(path, ['--json'])
+      expect([index, run.code, run.error()]).toMatchObject([index, 3, { error: 'receipt_content_unproven' }])
+      expect(run.json()).toMatchObject({
+        valid: false,
+        receipt_valid: true,
+        error: 'receipt_content_unproven',
+        payload: verdict.payload,
+        checked: { context: 'none' },
+      })
+      expect((await verify(path)).stdout).toMatch(/^RECEIPT VALID, CONTENT NOT PROVEN: /)
+    }
+  })
+
+  it('holds a receipt to the request, action and context that its reader expects', async () => {
+    const [whole, bare] = [file('whole.json', live), file('receipt.json', callback)]
+    const context = JSON.stringify(live.context)
+    const good: [path: string, code: number, options: string[]][] = [
+      [whole, 0, ['--expect-request', live.id, '--expect-action', ACTION, '--expect-context', context]],
+      [whole, 0, ['--expect-context', `@${file('context.json', live.context)}`]],
+      [bare, 0, ['--expect-request', live.id]],
+      [bare, 3, ['--expect-action', ACTION]],
+      [bare, 3, ['--expect-context', context]],
+      [whole, 2, ['--expect-context', '[1]']],
+      [whole, 2, ['--expect-context', 'no JSON']],
+    ]
+    for (const [path, code, options] of good)
+      expect([options, (await verify(path, options)).code]).toEqual([options, code])
+    for (const [path, options, field] of [
+      [whole, ['--expect-request', `req_${'0'.repeat(26)}`], 'rid'],
+      [whole, ['--expect-action', `${ACTION} `], 'action'],
+      [bare, ['--expect-action', `${ACTION} `], 'action'],
+      [whole, ['--expect-context', '{"other":1}'], 'context'],
+    ] as const) {
+      const run = await verify(path, [...options, '--json'])
+      expect([run.code, run.json()]).toMatchObject([1, { valid: false, error: 'receipt_unexpected', field }])
+    }
   })
 
   it('says that nothing is decided yet', async () => {

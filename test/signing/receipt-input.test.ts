@@ -83,6 +83,8 @@ describe('parseReceiptInput', () => {
       kid: live.kid,
       sandbox: false,
       checked: { action: actionCheck, context: 'none' },
+      // The others name no action and no context, so there is nothing that an intent would have to prove.
+      ...(actionCheck === 'hash' ? { unproven: true } : {}),
     })
   })
 

@@ -81,7 +81,13 @@ describe('the verdict', () => {
 
   it('T69: says how weak the short hash is, where there is nothing better', async () => {
     const { intent: _gone, ...bare } = first
-    expect((await verdict(answerWith(bare))).cautions).toEqual([
+    const said = await verdict(answerWith(bare))
+    expect(said).toMatchObject({
+      kind: 'unproven',
+      heading: `Receipt valid, content not proven: approved by ${ana}`,
+    })
+    expect((await verdict(answerWith({ ...second, votes: [bare, second] }))).kind).toBe('unproven')
+    expect(said.cautions).toEqual([
       WEAK_HASH,
       expect.stringContaining('details (context) next to the receipt are not covered'),
     ])

@@ -21,7 +21,16 @@ export interface ReceiptFactsView {
 
 /** The answer to `/verify`, for every platform. */
 export interface VerdictView {
-  kind: 'approved' | 'rejected' | 'sandbox' | 'invalid' | 'pending' | 'expired' | 'withdrawn' | 'unknown'
+  kind:
+    | 'approved'
+    | 'rejected'
+    | 'sandbox'
+    | 'unproven'
+    | 'invalid'
+    | 'pending'
+    | 'expired'
+    | 'withdrawn'
+    | 'unknown'
   /** What was asked about: an id, or words for a pasted receipt. Visible form of what the person typed. */
   asked: string
   /** Our words: the verdict, then what to do with it. */
@@ -52,7 +61,7 @@ export function viewPastedReceipt(asked: string, result: VerifyResult, baseUrl: 
   const { payload, kid, checked, keyRevokedAt } = result
   return {
     ...head,
-    ...proven(payload, result.sandbox),
+    ...(result.unproven && !result.sandbox ? UNPROVEN : proven(payload, result.sandbox)),
     facts: factsOf(payload, kid, pastedCheck(checked), baseUrl),
     ...(keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt }),
   }
@@ -74,6 +83,13 @@ function proven({ decision }: Payload, sandbox: boolean): Words {
     }
   }
   return { kind: 'rejected', heading: 'Rejected', sentence: 'The receipt is valid: a person rejected this.' }
+}
+
+const UNPROVEN: Words = {
+  kind: 'unproven',
+  heading: 'Receipt valid, content not proven',
+  sentence:
+    'A person decided this request, but nothing in what was pasted proves that it was about the action and context in it. Do not act on them.',
 }
 
 /** The sentences of the public verification for what holds no receipt. */

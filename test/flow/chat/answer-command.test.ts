@@ -114,6 +114,13 @@ describe('verify', () => {
     expect(logged.at(-1)?.detail?.result).toMatch(/^receipt_/)
   })
 
+  it('calls no receipt valid whose action and context nothing proves', async () => {
+    const { body } = await approved()
+    const { intent: _gone, ...decision } = Object(body.decision)
+    const { view } = await verdict(`verify ${JSON.stringify({ ...body, context: { other: 1 }, decision })}`)
+    expect(view).toMatchObject({ kind: 'unproven', heading: 'Receipt valid, content not proven' })
+  })
+
   it('finds a receipt invalid that another service signed', async () => {
     const { body } = await approved()
     const other = { ...Object(body.decision), public_key_id: 'A'.repeat(43), public_key: undefined }
