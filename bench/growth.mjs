@@ -212,7 +212,7 @@ async function measureSize(dataDir, size) {
   const stores = {
     connection,
     requests: createRequestStore(connection),
-    history: createRequestHistory(connection),
+    history: createRequestHistory(connection, { now: () => new Date() }),
     trail: createAuditTrail(connection),
   }
   const results = {}

@@ -51,6 +51,17 @@ export function decodeFields(bytes: Uint8Array, names: ReadonlySet<string>): Bso
   return new BsonReader(buffer, 0, buffer.length).fields(names)
 }
 
+/** As {@link decodeFields}, the document of them as BSON. */
+export function pickFields(bytes: Uint8Array, names: ReadonlySet<string>): Buffer {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const parts = new BsonReader(buffer, 0, buffer.length).parts(names)
+  const picked = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 5))
+  let end = picked.writeInt32LE(picked.length)
+  for (const part of parts) end += part.copy(picked, end)
+  picked[end] = 0
+  return picked
+}
+
 /**
  * Reads the document that starts at `offset` and may not reach past `end`.
  * @throws MongoError 22 InvalidBSON for anything that is not strictly valid BSON (bsonspec.org 1.1).
@@ -110,6 +121,20 @@ class BsonReader {
       else this.#skip(type)
     }
     return document
+  }
+
+  /** The elements of these fields as they lie there. */
+  parts(names: ReadonlySet<string>): Buffer[] {
+    const parts: Buffer[] = []
+    const stop = this.#int32() - 1
+    while (this.offset < stop && parts.length < names.size) {
+      const start = this.offset
+      const type = this.#byte()
+      const isWanted = names.has(this.#name())
+      this.#skip(type)
+      if (isWanted) parts.push(this.#bytes.subarray(start, this.offset))
+    }
+    return parts
   }
 
   /** Moves over a value. */

@@ -6,18 +6,24 @@ import type { BsonDocument, BsonUndefined, BsonValue, JavaScriptCode } from './s
 /** The scratch buffer is kept between calls up to this size, so one huge document does not pin its memory. */
 const KEPT_BYTES = 1 << 20
 
+const TWO_32 = 2 ** 32
+
 let scratch: Buffer = Buffer.allocUnsafe(1 << 16)
+
+/** What can be written: values, and documents that are BSON already, which go in as they are. */
+export type Encodable = BsonValue | Uint8Array | Encodable[] | EncodableDocument
+export type EncodableDocument = Map<string, Encodable>
 
 /**
  * Writes a document so that {@link decodeBson} gives the same values of the same types back.
+ * @param allocate from Node's pool, unless the bytes live long: one document would keep 8 KiB of others alive
  * @throws MongoError 15 Overflow when it is nested deeper than the store allows.
  */
-export function encodeBson(document: BsonDocument): Buffer {
+export function encodeBson(document: EncodableDocument, allocate = Buffer.allocUnsafe): Buffer {
   const writer = new BsonWriter(scratch)
   writer.document(document, 1)
   if (writer.buffer.length <= KEPT_BYTES) scratch = writer.buffer
-  // Not from Node's pool: stored documents live long, and one of them would keep 8 KiB of others alive.
-  const bytes = Buffer.allocUnsafeSlow(writer.length)
+  const bytes = allocate(writer.length)
   writer.buffer.copy(bytes, 0, 0, writer.length)
   return bytes
 }
@@ -33,13 +39,13 @@ class BsonWriter {
     this.buffer = buffer
   }
 
-  document(document: BsonDocument, depth: number): void {
+  document(document: EncodableDocument, depth: number): void {
     const start = this.#open(depth)
     for (const [name, value] of document) this.#element(name, value, depth)
     this.#close(start)
   }
 
-  #array(values: readonly BsonValue[], depth: number): void {
+  #array(values: readonly Encodable[], depth: number): void {
     const start = this.#open(depth)
     for (const [index, value] of values.entries()) this.#element(String(index), value, depth)
     this.#close(start)
@@ -56,14 +62,14 @@ class BsonWriter {
   }
 
   /** The type byte is written last, when the value has told what it is. */
-  #element(name: string, value: BsonValue, depth: number): void {
+  #element(name: string, value: Encodable, depth: number): void {
     const at = this.#room(1)
     this.#cstring(name)
     const type = this.#value(value, depth)
     this.buffer[at] = type
   }
 
-  #value(value: BsonValue, depth: number): number {
+  #value(value: Encodable, depth: number): number {
     if (typeof value === 'string') {
       this.#string(value)
       return 0x02
@@ -83,8 +89,15 @@ class BsonWriter {
     }
     if (value instanceof Date) {
       const at = this.#room(8)
-      this.buffer.writeBigInt64LE(BigInt(value.getTime()), at)
+      const time = value.getTime()
+      const high = Math.floor(time / TWO_32)
+      this.buffer.writeUInt32LE(time - high * TWO_32, at)
+      this.buffer.writeInt32LE(high, at + 4)
       return 0x09
+    }
+    if (value instanceof Uint8Array) {
+      this.#bytes(value)
+      return 0x03
     }
     return this.#taggedValue(value, depth)
   }

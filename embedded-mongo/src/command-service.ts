@@ -10,7 +10,7 @@ import {
   listDatabases,
   listIndexes,
 } from './commands/catalog-commands.ts'
-import { type Command, CursorReply, type Reply } from './commands/command.ts'
+import type { Command, Reply } from './commands/command.ts'
 import { CommandFields } from './commands/command-fields.ts'
 import { readGenericArguments } from './commands/generic-arguments.ts'
 import {
@@ -67,7 +67,7 @@ export class SlicedCommandService implements CommandService {
     engine.slice.start()
     this.#guard(reply, () => {
       const result = runCommand(body, { engine, connectionId, now: new Date() })
-      if (isReply(result)) this.#afterCommit(encodeReply(result), reply)
+      if (result instanceof Map) this.#afterCommit(encodeReply(result), reply)
       else this.#advance({ steps: result, reply, epoch: engine.epoch })
     })
   }
@@ -235,24 +235,15 @@ function runCommand(body: BsonDocument, context: CommandContext): Reply | Steps<
   return command.run({
     ...context,
     command: name,
-    fields: new CommandFields(
-      name,
-      body,
-      command.fields === 'any' ? new Set(body.keys()) : command.fields,
-      true,
-    ),
+    fields: new CommandFields(name, body, command.fields === 'any' ? undefined : command.fields, true),
     database: generic.database,
     session: generic.session,
     deadline: generic.maxTimeMs === undefined ? undefined : performance.now() + generic.maxTimeMs,
   })
 }
 
-function isReply(result: Reply | Steps<Reply>): result is Reply {
-  return result instanceof Map || result instanceof CursorReply
-}
-
 function encodeReply(reply: Reply): Uint8Array {
-  return reply instanceof CursorReply ? reply.encode() : encodeBson(reply.set('ok', new Double(1)))
+  return encodeBson(reply.set('ok', new Double(1)))
 }
 
 /** The reply of a failed command: `ok: 0`, message, code, code name and any extra fields. */

@@ -105,7 +105,7 @@ describe('what is not as it was written', () => {
       { after: undefined, limit: 2, backwards: false },
     )
     damaged.deleteEntry(tree, first?.key.toString('latin1') ?? '', first?.number ?? 0, true)
-    damaged.insertEntry(tree, second?.key.toString('latin1') ?? '', first?.number ?? 0)
+    damaged.insertEntries(first?.number ?? 0, [{ tree, key: second?.key.toString('latin1') ?? '' }])
     damaged.commit()
     damaged.close()
     await reopened(async (store) => {

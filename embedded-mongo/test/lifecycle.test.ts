@@ -254,7 +254,7 @@ describe('a defect of the store', () => {
     const { file } = engine
     // The document is in the collection, but in no index: just the kind of state to be rid of.
     Object.assign(file, {
-      insertEntry: () => {
+      insertEntries: () => {
         throw new TypeError('secret detail')
       },
     })
@@ -263,7 +263,7 @@ describe('a defect of the store', () => {
       codeName: 'InternalError',
       errmsg: 'internal error (TypeError)',
     })
-    Reflect.deleteProperty(file, 'insertEntry')
+    Reflect.deleteProperty(file, 'insertEntries')
     expect(engine.collection('test.items')).not.toBe(collection)
     await items.insertOne({ _id: 4 })
     expect((await items.find().toArray()).map(({ _id }) => _id)).toEqual([1, 2, 4])

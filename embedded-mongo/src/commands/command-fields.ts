@@ -29,10 +29,11 @@ export class CommandFields {
   readonly #name: string
   readonly #body: BsonDocument
 
-  /** @throws MongoError 40415 for a field that is not in `allowed`. */
-  constructor(name: string, body: BsonDocument, allowed: ReadonlySet<string>, generic = false) {
+  /** @throws MongoError 40415 for a field that is not in `allowed`, if that is given. */
+  constructor(name: string, body: BsonDocument, allowed?: ReadonlySet<string>, generic = false) {
     this.#name = name
     this.#body = body
+    if (allowed === undefined) return
     for (const field of body.keys()) {
       if (allowed.has(field) || (generic && GENERIC.has(field))) continue
       throw new MongoError(40415, `BSON field '${name}.${field}' is an unknown field.`)

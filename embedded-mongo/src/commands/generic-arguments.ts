@@ -3,6 +3,10 @@ import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import { CommandFields, integerOf, STABLE_API } from './command-fields.ts'
 
+const ID = new Set(['id'])
+const LEVEL = new Set(['level'])
+const MODE = new Set(['mode'])
+const WRITE_CONCERN = new Set(['w', 'j', 'wtimeout', 'fsync'])
 const READ_CONCERNS = new Set(['local', 'available', 'majority'])
 const READ_PREFERENCES = new Set([
   'primary',
@@ -30,37 +34,32 @@ export interface GenericArguments {
 export function readGenericArguments(name: string, body: BsonDocument): GenericArguments {
   refuseTransactions(body)
   refuseStableApi(body)
-  checkReadConcern(body)
-  checkWriteConcern(body)
-  checkReadPreference(body)
-  const fields = new CommandFields(name, body, new Set(body.keys()))
+  const fields = new CommandFields(name, body)
+  checkReadConcern(fields.document('readConcern'))
+  checkWriteConcern(fields.document('writeConcern'))
+  checkReadPreference(fields.document('$readPreference'))
   const database = fields.text('$db')
   if (database === undefined) {
     throw new MongoError(40571, 'OP_MSG requests require a $db argument')
   }
   checkDatabaseName(database)
-  const session = readSession(body)
+  const lsid = fields.document('lsid')
   const maxTimeMs = fields.count('maxTimeMS')
   return {
     database,
-    ...(session === undefined ? {} : { session }),
+    ...(lsid === undefined ? {} : { session: sessionId(lsid) }),
     ...(maxTimeMs === undefined || maxTimeMs === 0 ? {} : { maxTimeMs }),
   }
 }
 
 /** The hexadecimal id of a logical session document. @throws MongoError 14, 40414 or 40415 */
 export function sessionId(lsid: BsonDocument): string {
-  const fields = new CommandFields('lsid', lsid, new Set(['id']))
+  const fields = new CommandFields('lsid', lsid, ID)
   const id = fields.required('id', fields.raw('id'))
   if (!(id instanceof Binary) || id.sub_type !== Binary.SUBTYPE_UUID || id.position !== 16) {
     throw new MongoError(14, "BSON field 'lsid.id' is the wrong type, expected type 'uuid'")
   }
   return Buffer.from(id.value()).toString('hex')
-}
-
-function readSession(body: BsonDocument): string | undefined {
-  const lsid = new CommandFields('command', body, new Set(body.keys())).document('lsid')
-  return lsid === undefined ? undefined : sessionId(lsid)
 }
 
 function refuseTransactions(body: BsonDocument): void {
@@ -77,18 +76,16 @@ function refuseStableApi(body: BsonDocument): void {
   )
 }
 
-function checkReadConcern(body: BsonDocument): void {
-  const concern = new CommandFields('command', body, new Set(body.keys())).document('readConcern')
+function checkReadConcern(concern: BsonDocument | undefined): void {
   if (concern === undefined) return
-  const level = new CommandFields('readConcern', concern, new Set(['level'])).text('level')
+  const level = new CommandFields('readConcern', concern, LEVEL).text('level')
   if (level === undefined || READ_CONCERNS.has(level)) return
   throw new MongoError(72, `read concern level '${level}' is not supported by the embedded store`)
 }
 
-function checkWriteConcern(body: BsonDocument): void {
-  const concern = new CommandFields('command', body, new Set(body.keys())).document('writeConcern')
+function checkWriteConcern(concern: BsonDocument | undefined): void {
   if (concern === undefined) return
-  const fields = new CommandFields('writeConcern', concern, new Set(['w', 'j', 'wtimeout', 'fsync']))
+  const fields = new CommandFields('writeConcern', concern, WRITE_CONCERN)
   fields.flag('j')
   fields.flag('fsync')
   fields.count('wtimeout')
@@ -102,10 +99,9 @@ function checkWriteConcern(body: BsonDocument): void {
   throw new MongoError(79, 'No write concern mode with that name is known')
 }
 
-function checkReadPreference(body: BsonDocument): void {
-  const preference = new CommandFields('command', body, new Set(body.keys())).document('$readPreference')
+function checkReadPreference(preference: BsonDocument | undefined): void {
   if (preference === undefined) return
-  const mode = new CommandFields('$readPreference', preference, new Set(['mode'])).text('mode')
+  const mode = new CommandFields('$readPreference', preference, MODE).text('mode')
   if (mode !== undefined && READ_PREFERENCES.has(mode)) return
   throw new MongoError(9, `Could not parse $readPreference mode '${mode ?? ''}'`)
 }

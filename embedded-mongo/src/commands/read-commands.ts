@@ -1,4 +1,5 @@
 import { Int32, Long } from 'bson'
+import { pickFields } from '../bson-reader.ts'
 import { encodeBson } from '../bson-writer.ts'
 import type { Steps } from '../engine/slice.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
@@ -7,13 +8,13 @@ import { encodeValue } from '../semantics/key-encoding.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { countValue } from '../semantics/numbers.ts'
 import { compilePipeline } from '../semantics/pipeline.ts'
-import { compileProjection } from '../semantics/projection.ts'
+import { compileProjection, type Project } from '../semantics/projection.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
 import {
   type Command,
   type CommandCall,
-  CursorReply,
   cursorBatchSize,
+  cursorReply,
   namespaceOf,
   openCursor,
 } from './command.ts'
@@ -65,7 +66,7 @@ export const find: Command = {
     const project =
       projection === undefined || projection.size === 0
         ? undefined
-        : compileProjection(projection, call.fields.document('filter'), call.now)
+        : compileProjection(projection, selection.filter, call.now)
     const batchSize = call.fields.count('batchSize')
     const singleBatch = call.fields.flag('singleBatch')
     const found = collection === undefined ? [] : selectRecords(collection, selection, call)
@@ -75,10 +76,12 @@ export const find: Command = {
 
 function* shown(
   found: Iterable<StoreRecord | undefined>,
-  project: ((document: BsonDocument) => BsonDocument) | undefined,
+  project: Project | undefined,
 ): Generator<Uint8Array | undefined> {
   for (const record of found) {
-    yield project === undefined || record === undefined ? record?.body : encodeBson(project(record.document))
+    if (project === undefined || record === undefined) yield record?.body
+    else if (project.fields !== undefined) yield pickFields(record.body, project.fields)
+    else yield encodeBson(project(record.document))
   }
 }
 
@@ -91,7 +94,7 @@ export const getMore: Command = {
       session: call.session,
       batchSize: call.fields.count('batchSize'),
     }
-    return new CursorReply(yield* call.engine.cursors.getMore(id, request, call.now.getTime()))
+    return cursorReply(yield* call.engine.cursors.getMore(id, request, call.now.getTime()))
   },
 }
 
@@ -195,7 +198,11 @@ export const aggregate: Command = {
       throw new MongoError(72, "'aggregate.collation' is not supported by the embedded store")
     }
     const results = yield* runPipeline(call, namespace, stages)
-    return yield* openCursor(call, results.map(encodeBson), { namespace, batchSize })
+    return yield* openCursor(
+      call,
+      results.map((document) => encodeBson(document)),
+      { namespace, batchSize },
+    )
   },
 }
 

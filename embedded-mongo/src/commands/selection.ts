@@ -21,6 +21,9 @@ export interface Selection extends Question {
   fields: ReadonlySet<string> | undefined
 }
 
+/** What finding asks of the call it is for. */
+type Call = Pick<CommandCall, 'command' | 'engine' | 'now' | 'deadline'>
+
 /**
  * Reads filter, sort, collation and hint of a command; everything is validated even if the collection
  * does not exist.
@@ -35,12 +38,11 @@ export function readSelection(
   const collation = compileCollation(fields.document('collation'))
   const asked = fields.document(filterField) ?? new Map()
   const filter = compileFilter(asked, { collation })
-  const sort = fields.document('sort')
-  if (sort !== undefined) parseSort(sort)
+  const sort = parseSort(fields.document('sort') ?? new Map())
   return {
     filter,
     fields: rootsOf(asked),
-    sort: sort === undefined || sort.size === 0 ? undefined : sort,
+    sort: sort.length === 0 ? undefined : sort,
     skip: window.skip ?? 0,
     limit: window.limit ?? 0,
     hint: readHint(fields, collection),
@@ -54,7 +56,7 @@ export function readSelection(
 export function* selectRecords(
   collection: Collection,
   selection: Selection,
-  call: CommandCall,
+  call: Call,
 ): Generator<StoreRecord | undefined> {
   const plan = choosePlan(collection, selection)
   const matching = matches(collection, plan, selection, call)
@@ -72,11 +74,7 @@ export function* selectRecords(
 }
 
 /** How many records a selection means; the documents are not read where an index is enough to tell. */
-export function* countRecords(
-  collection: Collection,
-  selection: Selection,
-  call: CommandCall,
-): Steps<number> {
+export function* countRecords(collection: Collection, selection: Selection, call: Call): Steps<number> {
   const plan = choosePlan(collection, { ...selection, sort: undefined })
   const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
   let found = 0
@@ -103,7 +101,7 @@ export function* countRecords(
 export function* selectOne(
   collection: Collection,
   selection: Selection,
-  call: CommandCall,
+  call: Call,
   { none }: { none: boolean },
 ): Steps<StoreRecord | undefined> {
   for (let tries = 1; tries < MAX_TRIES; tries += 1) {
@@ -136,7 +134,7 @@ function* matches(
   collection: Collection,
   plan: Plan,
   selection: Selection,
-  call: CommandCall,
+  call: Call,
 ): Generator<StoreRecord | undefined> {
   const { filter, fields } = selection
   const first =
@@ -152,7 +150,7 @@ function* watched<T>(
   plan: Plan,
   collection: Collection,
   { filter }: Selection,
-  { engine, deadline, command }: CommandCall,
+  { engine, deadline, command }: Call,
 ): Generator<T | undefined> {
   let examined = 0
   try {
@@ -194,8 +192,8 @@ function* sorted(
   records: Iterable<StoreRecord | undefined>,
   { sort, filter, skip, limit }: Selection,
 ): Generator<StoreRecord | undefined> {
-  const { keyOf, compareKeys } = compileSortKeys(sort ?? new Map(), { collation: filter.collation })
-  const roots = new Set([...(sort?.keys() ?? [])].map(rootOf))
+  const { keyOf, compareKeys } = compileSortKeys(sort ?? [], { collation: filter.collation })
+  const roots = new Set(sort?.map(({ path }) => rootOf(path)))
   const compare = (left: Keyed, right: Keyed) => compareKeys(left.key, right.key)
   const wanted = limit > 0 ? skip + limit : Number.POSITIVE_INFINITY
   let found: Keyed[] = []

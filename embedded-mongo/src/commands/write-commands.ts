@@ -1,4 +1,5 @@
 import { Int32 } from 'bson'
+import type { Encodable } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
 import type { Steps } from '../engine/slice.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
@@ -7,11 +8,11 @@ import { compileCollation } from '../semantics/collation.ts'
 import type { CompiledFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { checkInsertedId, stamped, withId } from '../semantics/new-document.ts'
-import { compileProjection } from '../semantics/projection.ts'
+import { compileProjection, type Project } from '../semantics/projection.ts'
 import { compileUpdate } from '../semantics/update.ts'
 import { seedFromFilter } from '../semantics/upsert-seed.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
-import { type Command, type CommandCall, namespaceOf } from './command.ts'
+import { type Command, type CommandCall, namespaceOf, type Reply } from './command.ts'
 import { CommandFields } from './command-fields.ts'
 import { readSelection, type Selection, selectOne, selectRecords } from './selection.ts'
 import { MAX_WRITE_BATCH } from './server-commands.ts'
@@ -100,7 +101,7 @@ function* updateMatching(
   tally.matched += matched
   tally.modified += modified
   if (matched > 0 || !upsert) return
-  const document = change.insertInto(call.engine.ensureCollection(namespace), call.now)
+  const { document } = change.insertInto(call.engine.ensureCollection(namespace), call.now)
   tally.upserted.push(
     new Map<string, BsonValue>([
       ['index', new Int32(index)],
@@ -239,8 +240,8 @@ interface Change {
     filter: CompiledFilter,
     now: Date,
   ): StoreRecord | undefined
-  /** Inserts what the upsert makes of the filter; returns the document. @throws MongoError */
-  insertInto(collection: Collection, now: Date): BsonDocument
+  /** Inserts what the upsert makes of the filter. @throws MongoError */
+  insertInto(collection: Collection, now: Date): StoreRecord
 }
 
 /**
@@ -263,15 +264,14 @@ function readChange(fields: CommandFields, field: string, filter: BsonDocument):
     },
     insertInto(collection, now) {
       const { doc } = compiled.apply(seedFromFilter(filter, compiled.replacement), { now, insert: true })
-      const document = withId(doc)
-      collection.insert(document)
-      return document
+      return collection.insert(withId(doc))
     },
   }
 }
 
 interface Outcome {
-  value: BsonDocument | null
+  /** What is shown: a document as it was or as it is now. */
+  value: StoreRecord | undefined
   updatedExisting?: boolean
   upserted?: BsonValue
   count: number
@@ -305,12 +305,11 @@ export const findAndModify: Command = {
     const selection = readSelection(call.fields, 'query', collection, { limit: 1 })
     const none = call.fields.flag('upsert')
     const record = collection && (yield* selectOne(collection, selection, call, { none }))
-    const project = projectionOf(call)
+    const project = projectionOf(call, selection.filter)
     const outcome = call.fields.flag('remove')
       ? removeRecord(collection, record)
       : modify(call, namespace, selection, record)
-    const value = outcome.value === null || project === undefined ? outcome.value : project(outcome.value)
-    return reply({ ...outcome, value })
+    return reply(outcome, project)
   },
 }
 
@@ -331,16 +330,16 @@ function checkCombination({ fields }: CommandCall): void {
   }
 }
 
-function projectionOf({ fields, now }: CommandCall): ((document: BsonDocument) => BsonDocument) | undefined {
+function projectionOf({ fields, now }: CommandCall, filter: CompiledFilter): Project | undefined {
   const projection = fields.document('fields')
   if (projection === undefined || projection.size === 0) return undefined
-  return compileProjection(projection, fields.document('query'), now)
+  return compileProjection(projection, filter, now)
 }
 
 function removeRecord(collection: Collection | undefined, record: StoreRecord | undefined): Outcome {
-  if (collection === undefined || record === undefined) return { value: null, count: 0 }
+  if (collection === undefined || record === undefined) return { value: undefined, count: 0 }
   collection.remove(record)
-  return { value: record.document, count: 1 }
+  return { value: record, count: 1 }
 }
 
 function modify(
@@ -355,24 +354,25 @@ function modify(
   const collection = call.engine.collection(namespace)
   if (record !== undefined && collection !== undefined) {
     const after = change.applyTo(collection, record, selection.filter, call.now) ?? record
-    return { value: wantNew ? after.document : record.document, updatedExisting: true, count: 1 }
+    return { value: wantNew ? after : record, updatedExisting: true, count: 1 }
   }
-  if (!call.fields.flag('upsert')) return { value: null, updatedExisting: false, count: 0 }
+  if (!call.fields.flag('upsert')) return { value: undefined, updatedExisting: false, count: 0 }
   const inserted = change.insertInto(call.engine.ensureCollection(namespace), call.now)
   return {
-    value: wantNew ? inserted : null,
+    value: wantNew ? inserted : undefined,
     updatedExisting: false,
-    upserted: inserted.get('_id') ?? null,
+    upserted: inserted.document.get('_id') ?? null,
     count: 1,
   }
 }
 
-function reply(outcome: Outcome): BsonDocument {
-  const last = new Map<string, BsonValue>([['n', new Int32(outcome.count)]])
-  if (outcome.updatedExisting !== undefined) last.set('updatedExisting', outcome.updatedExisting)
-  if (outcome.upserted !== undefined) last.set('upserted', outcome.upserted)
-  return new Map<string, BsonValue>([
+function reply({ value, count, updatedExisting, upserted }: Outcome, project: Project | undefined): Reply {
+  const last = new Map<string, BsonValue>([['n', new Int32(count)]])
+  if (updatedExisting !== undefined) last.set('updatedExisting', updatedExisting)
+  if (upserted !== undefined) last.set('upserted', upserted)
+  const shown = value && (project === undefined ? value.body : project(value.document))
+  return new Map<string, Encodable>([
     ['lastErrorObject', last],
-    ['value', outcome.value],
+    ['value', shown ?? null],
   ])
 }

@@ -113,14 +113,12 @@ export class Collection {
   /** @throws MongoError 11000, or 10334 for a document over 16 MiB */
   insert(document: BsonDocument): StoreRecord {
     const body = encodeSized(document)
-    const keys = this.indexes.map((index) => index.keysOf(document))
-    for (const [position, index] of this.indexes.entries())
-      this.#checkUnique(index, document, keys[position] ?? [])
+    const moves = this.indexes.map((index) => ({ index, from: [], to: index.keysOf(document) }))
+    for (const move of moves) this.#checkUnique(move, document)
     const record = new StoreRecord(this.#last + 1, body, document)
     this.#change(() => {
       this.host.file.insertDocument(this.id, record.number, body)
-      for (const [position, index] of this.indexes.entries())
-        this.#exchange(index, record, [], keys[position] ?? [])
+      this.#exchange(record, moves)
       this.#last = record.number
       this.#size += 1
     })
@@ -135,21 +133,24 @@ export class Collection {
     const moves = this.indexes
       .filter((index) => index.touchedBy(before, document))
       .map((index) => ({ index, from: index.keysOf(before), to: index.keysOf(document) }))
-    for (const { index, from, to } of moves) this.#checkUnique(index, document, missingIn(to, from), record)
+    for (const move of moves) this.#checkUnique(move, document, record)
     const next = new StoreRecord(record.number, body, document)
     this.#change(() => {
       this.host.file.updateDocument(this.id, record.number, body)
-      for (const { index, from, to } of moves) this.#exchange(index, record, from, to)
+      this.#exchange(record, moves)
     })
     this.host.cache.set(this.id, next)
     return next
   }
 
   remove(record: StoreRecord): void {
-    const document = record.document
+    const { document } = record
     this.#change(() => {
       this.host.file.deleteDocument(this.id, record.number)
-      for (const index of this.indexes) this.#exchange(index, record, index.keysOf(document), [])
+      this.#exchange(
+        record,
+        this.indexes.map((index) => ({ index, from: index.keysOf(document), to: [] })),
+      )
       this.#size -= 1
     })
     this.host.cache.delete(this.id, record.number)
@@ -178,9 +179,9 @@ export class Collection {
           continue
         }
         const document = record.document
-        const keys = index.keysOf(document)
-        this.#checkUnique(index, document, keys, record)
-        this.host.change(() => this.#exchange(index, record, [], keys))
+        const move = { index, from: [], to: index.keysOf(document) }
+        this.#checkUnique(move, document, record)
+        this.host.change(() => this.#exchange(record, [move]))
       }
     } catch (error) {
       if (!this.dropped && this.indexes.includes(index)) this.dropIndex(index)
@@ -215,34 +216,35 @@ export class Collection {
     this.version += 1
   }
 
-  #checkUnique(
-    index: CollectionIndex,
-    document: BsonDocument,
-    keys: readonly string[],
-    self?: StoreRecord,
-  ): void {
+  #checkUnique({ index, from, to }: Move, document: BsonDocument, self?: StoreRecord): void {
     if (!index.unique) return
-    for (const key of keys) {
+    for (const key of missingIn(to, from)) {
       const holder = this.host.file.holder(index.tree, key)
       if (holder !== undefined && holder !== self?.number)
         throw index.duplicate(this.namespace, document, key)
     }
   }
 
-  /** Exchanges a document's keys, touching only those that differ. */
-  #exchange(
-    index: CollectionIndex,
-    { number }: StoreRecord,
-    from: readonly string[],
-    to: readonly string[],
-  ): void {
+  /** Touches only the keys that differ. */
+  #exchange({ number }: StoreRecord, moves: readonly Move[]): void {
     const { file } = this.host
-    for (const key of missingIn(from, to)) file.deleteEntry(index.tree, key, number, !index.building)
-    for (const key of missingIn(to, from)) file.insertEntry(index.tree, key, number)
-    if (to.length <= 1 || index.multikey) return
-    index.multikey = true
-    this.#persistDefinition()
+    const added: { tree: number; key: string }[] = []
+    for (const { index, from, to } of moves) {
+      for (const key of missingIn(from, to)) file.deleteEntry(index.tree, key, number, !index.building)
+      for (const key of missingIn(to, from)) added.push({ tree: index.tree, key })
+    }
+    file.insertEntries(number, added)
+    const opened = moves.filter(({ index, to }) => to.length > 1 && !index.multikey)
+    for (const { index } of opened) index.multikey = true
+    if (opened.length > 0) this.#persistDefinition()
   }
+}
+
+/** The keys of a document in an index before and after a change. */
+interface Move {
+  index: CollectionIndex
+  from: readonly string[]
+  to: readonly string[]
 }
 
 function missingIn(keys: readonly string[], others: readonly string[]): readonly string[] {

@@ -8,6 +8,11 @@ const NUMBERS = 2 ** 38
 /** @see NUMBERS */
 export const MAX_COLLECTIONS = 2 ** 15 - 1
 
+/** The row of a document in the file. */
+export function rowOf(collection: number, number: number): number {
+  return collection * NUMBERS + number
+}
+
 /** A collection as stored: `definition` is the BSON of its indexes, `documents` their number. */
 export interface StoredCollection {
   id: number
@@ -36,6 +41,7 @@ export class DurableFile {
   readonly path: string
   readonly #db: Database.Database
   readonly #statements: ReturnType<typeof prepareAll>
+  readonly #insertions: Database.Statement[] = []
   #changing = false
 
   /** @throws as {@link openFile} */
@@ -102,7 +108,7 @@ export class DurableFile {
   }
 
   document(collection: number, number: number): Uint8Array | undefined {
-    const id = collection * NUMBERS + number
+    const id = rowOf(collection, number)
     const row = this.#statements.document.get([id])
     return row === undefined ? undefined : this.#checkedBody(id, columns(row))
   }
@@ -121,19 +127,19 @@ export class DurableFile {
   insertDocument(collection: number, number: number, body: Uint8Array): void {
     if (number >= NUMBERS) throw new Error('the collection has run out of document numbers')
     this.#begin()
-    const id = collection * NUMBERS + number
+    const id = rowOf(collection, number)
     this.#statements.insertDocument.run([id, bodySum(id, body), body])
   }
 
   updateDocument(collection: number, number: number, body: Uint8Array): void {
     this.#begin()
-    const id = collection * NUMBERS + number
+    const id = rowOf(collection, number)
     this.#expectOne(this.#statements.updateDocument.run([bodySum(id, body), body, id]))
   }
 
   deleteDocument(collection: number, number: number): void {
     this.#begin()
-    this.#expectOne(this.#statements.deleteDocument.run([collection * NUMBERS + number]))
+    this.#expectOne(this.#statements.deleteDocument.run([rowOf(collection, number)]))
   }
 
   /**
@@ -174,10 +180,17 @@ export class DurableFile {
     return typeof count === 'number' ? count : 0
   }
 
-  insertEntry(tree: number, key: string, number: number): void {
-    this.#begin()
-    const bytes = bytesOf(key)
-    this.#statements.insertEntry.run([tree, bytes, number, entrySum(tree, bytes, number)])
+  /** Those of one document that are not there yet. */
+  insertEntries(number: number, entries: readonly { tree: number; key: string }[]): void {
+    for (let at = 0; at < entries.length; at += ENTRIES_AT_ONCE) {
+      const chunk = entries.slice(at, at + ENTRIES_AT_ONCE)
+      this.#begin()
+      const rows = chunk.flatMap(({ tree, key }) => {
+        const bytes = bytesOf(key)
+        return [tree, bytes, number, entrySum(tree, bytes, number)]
+      })
+      this.#insertion(chunk.length).run(rows)
+    }
   }
 
   /** `whole`: the entry must be there; an index that is being built may not have it yet. */
@@ -243,6 +256,13 @@ export class DurableFile {
     return new StoreDamageError(this.path, what)
   }
 
+  /** The statement for so many entries: one of its own for each costs twice as much. */
+  #insertion(count: number): Database.Statement {
+    const rows = Array.from({ length: count }, () => '(?, ?, ?, ?)').join()
+    this.#insertions[count] ??= this.#db.prepare(`INSERT OR IGNORE INTO entries VALUES ${rows}`)
+    return this.#insertions[count]
+  }
+
   #begin(): void {
     if (this.#changing) return
     this.#statements.begin.run([])
@@ -268,6 +288,9 @@ export class DurableFile {
     throw this.damage('an entry of an index does not match its checksum')
   }
 }
+
+/** Entries that are written by one statement at most. */
+const ENTRIES_AT_ONCE = 32
 
 /** All entries come in one text: a row of its own costs several times as much as an entry does. */
 const ENTRY = "group_concat(hex(key) || ':' || number || ':' || sum, ' ')"
@@ -304,7 +327,6 @@ function prepareAll(db: Database.Database) {
     count: read(
       'SELECT count(*) FROM (SELECT 1 FROM entries WHERE tree = ? AND key >= ? AND key < ? LIMIT ?)',
     ),
-    insertEntry: write('INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)'),
     deleteEntry: write('DELETE FROM entries WHERE tree = ? AND key = ? AND number = ?'),
     garbage: read('SELECT kind, id FROM garbage ORDER BY kind, id'),
     addGarbage: write('INSERT OR IGNORE INTO garbage VALUES (?, ?)'),

@@ -1,16 +1,14 @@
 import type { CompiledFilter } from '../semantics/filter.ts'
-import { conjuncts } from '../semantics/filter-tree.ts'
 import { EVERY_KEY, impliesPartial, indexRanges, type KeyRange } from '../semantics/index-ranges.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { parseSort } from '../semantics/sort.ts'
-import type { BsonDocument } from '../semantics/values.ts'
+import type { SortField } from '../semantics/sort.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 
 /** What is to be found. `hint` restricts the choice to one index. */
 export interface Question {
   filter: CompiledFilter
-  sort: BsonDocument | undefined
+  sort: readonly SortField[] | undefined
   skip: number
   limit: number
   hint: CollectionIndex | undefined
@@ -54,7 +52,10 @@ export function choosePlan(collection: Collection, question: Question): Plan {
   }
   // What pins most fields is most likely to be the one.
   plans.sort((left, right) => right.pinned - left.pinned)
-  return plans.length > 1 ? cheapest(collection, plans, question) : (plans[0] ?? scan(question))
+  // Where only matches are read, and in order, no other index reads less.
+  const best = plans.length > 1 ? plans.find(({ exact, sorted }) => exact && sorted) : plans[0]
+  if (best !== undefined) return best
+  return plans.length > 1 ? cheapest(collection, plans, question) : scan(question)
 }
 
 function scan({ filter, sort }: Question): Plan {
@@ -63,7 +64,7 @@ function scan({ filter, sort }: Question): Plan {
 }
 
 function matchesAll(filter: CompiledFilter): boolean {
-  return conjuncts(filter.tree).length === 0
+  return filter.conditions.length === 0
 }
 
 /** A hint at a sparse index means the documents that it holds, as in MongoDB (manual, "Sparse Indexes"). */
@@ -190,7 +191,7 @@ function sortOrder(
   const fixed = new Set(fields.slice(0, pinned).map(({ path }) => path))
   let position = pinned
   let turn = 0
-  for (const { path, direction } of parseSort(sort)) {
+  for (const { path, direction } of sort) {
     if (fixed.has(path)) continue
     const field = fields[position]
     position += 1

@@ -3,6 +3,7 @@ import { encodeBson } from '../bson-writer.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
 import type { CollectionIndex } from './collection-index.ts'
+import { rowOf } from './durable-file.ts'
 
 /** `maxBsonObjectSize` of `hello`. */
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
@@ -45,48 +46,52 @@ export class StoreRecord {
   }
 }
 
-/** The current versions of the documents that were used last, by collection and number. */
+/**
+ * The current versions of the documents that were used last, by collection and number. Of two generations the older one
+ * goes when the younger is full; what is used moves into the younger.
+ */
 export class RecordCache {
-  readonly #records = new Map<string, StoreRecord>()
-  #bytes = 0
+  #young = new Map<number, StoreRecord>()
+  #old = new Map<number, StoreRecord>()
+  #youngBytes = 0
 
   get(collection: number, number: number): StoreRecord | undefined {
-    const key = `${collection}/${number}`
-    const record = this.#records.get(key)
-    if (record === undefined) return undefined
-    this.#records.delete(key)
-    this.#records.set(key, record)
-    return record
+    const row = rowOf(collection, number)
+    const young = this.#young.get(row)
+    if (young !== undefined) return young
+    const old = this.#old.get(row)
+    if (old !== undefined) this.set(collection, old)
+    return old
   }
 
   set(collection: number, record: StoreRecord): void {
     this.delete(collection, record.number)
-    this.#records.set(`${collection}/${record.number}`, record)
-    this.#bytes += record.body.length
-    for (const [key, oldest] of this.#records) {
-      if (this.#bytes <= KEPT_BYTES) return
-      this.#records.delete(key)
-      this.#bytes -= oldest.body.length
+    if (this.#youngBytes + record.body.length > KEPT_BYTES / 2) {
+      this.#old = this.#young
+      this.#young = new Map()
+      this.#youngBytes = 0
     }
+    this.#young.set(rowOf(collection, record.number), record)
+    this.#youngBytes += record.body.length
   }
 
   delete(collection: number, number: number): void {
-    const key = `${collection}/${number}`
-    const record = this.#records.get(key)
-    if (record === undefined) return
-    this.#records.delete(key)
-    this.#bytes -= record.body.length
+    const row = rowOf(collection, number)
+    this.#youngBytes -= this.#young.get(row)?.body.length ?? 0
+    this.#young.delete(row)
+    this.#old.delete(row)
   }
 
   clear(): void {
-    this.#records.clear()
-    this.#bytes = 0
+    this.#young.clear()
+    this.#old.clear()
+    this.#youngBytes = 0
   }
 }
 
 /** @throws MongoError 10334 for a document over 16 MiB */
 export function encodeSized(document: BsonDocument): Buffer {
-  const body = encodeBson(document)
+  const body = encodeBson(document, Buffer.allocUnsafeSlow)
   if (body.length <= MAX_DOCUMENT_BYTES) return body
   throw new MongoError(
     10334,

@@ -9,7 +9,7 @@ import {
   type NodeCompilers,
   type ValueTest,
 } from './filter-tests.ts'
-import type { FilterNode } from './filter-tree.ts'
+import { conjuncts, type FilterNode } from './filter-tree.ts'
 import { mongoError } from './mongo-error.ts'
 import { parseFilter } from './parse-filter.ts'
 import type { BsonDocument } from './values.ts'
@@ -27,6 +27,8 @@ export interface CompiledFilter {
   matchDetail(document: BsonDocument, now: Date): { matched: boolean; arrayIndex?: number }
   /** The parsed filter, for the planner (`index-ranges.ts`), upserts and partial indexes. */
   readonly tree: FilterNode
+  /** What must hold all together. */
+  readonly conditions: readonly FilterNode[]
   readonly collation: Collation | undefined
 }
 
@@ -39,6 +41,7 @@ export function compileFilter(filter: BsonDocument, options: FilterOptions = {})
   const test = compileNode(tree, options.collation?.order)
   return {
     tree,
+    conditions: conjuncts(tree),
     collation: options.collation,
     matches: (document, now) => test(document, { now, arrayIndex: -1 }),
     matchDetail: (document, now) => {

@@ -26,34 +26,48 @@ const anyTime = new Date(0)
  * index's order, directions included. No keys: the document is not in the sparse or partial index.
  * Throws MongoError 171 for parallel arrays.
  */
+export function indexKeys(document: BsonDocument, shape: IndexShape): string[] {
+  const keys = heldTuples(document, shape).map((tuple) => encodeBound(tuple, shape))
+  return keys.length > 1 ? [...new Set(keys)] : keys
+}
+
+/** As `indexKeys`, with the values that each stands for. */
 export function indexEntries(document: BsonDocument, shape: IndexShape): IndexEntry[] {
-  if (shape.partial && !shape.partial.matches(document, anyTime)) return []
-  const paths = shape.fields.map(({ path }) => path.split('.'))
-  const names = shape.fields.map(({ path }) => `[${path}]`).join(' ')
-  const tuples = keyTuples(document, paths, () =>
-    mongoError('CannotIndexParallelArrays', `cannot index parallel arrays ${names}`),
-  )
   const entries = new Map<string, IndexEntry>()
-  for (const tuple of tuples) {
-    if (shape.sparse && tuple.every((value) => value === undefined)) continue
-    const values = tuple.map((value) => value ?? null)
-    const key = encodeBound(values, shape)
-    if (!entries.has(key)) entries.set(key, { key, values })
+  for (const tuple of heldTuples(document, shape)) {
+    const key = encodeBound(tuple, shape)
+    if (!entries.has(key)) entries.set(key, { key, values: tuple.map((value) => value ?? null) })
   }
   return [...entries.values()]
 }
 
-/** The encoded keys alone; see `indexEntries`. */
-export function indexKeys(document: BsonDocument, shape: IndexShape): string[] {
-  return indexEntries(document, shape).map(({ key }) => key)
+function heldTuples(document: BsonDocument, { fields, sparse, partial }: IndexShape): KeyTuple[] {
+  if (partial && !partial.matches(document, anyTime)) return []
+  const tuples = keyTuples(document, splitPaths(fields), () => {
+    const names = fields.map(({ path }) => `[${path}]`).join(' ')
+    return mongoError('CannotIndexParallelArrays', `cannot index parallel arrays ${names}`)
+  })
+  return sparse ? tuples.filter((tuple) => tuple.some((value) => value !== undefined)) : tuples
+}
+
+const splitBefore = new WeakMap<IndexShape['fields'], string[][]>()
+
+/** An index asks this of every document. */
+function splitPaths(fields: IndexShape['fields']): string[][] {
+  const paths = splitBefore.get(fields) ?? fields.map(({ path }) => path.split('.'))
+  splitBefore.set(fields, paths)
+  return paths
 }
 
 /**
  * Encodes values for the first fields of an index: a whole key, or a prefix P of keys. The keys that begin
  * with P are those from P up to, not including, P + '\xff'.
  */
-export function encodeBound(values: readonly BsonValue[], shape: Pick<IndexShape, 'fields'>): string {
-  return values.map((value, index) => encodeField(value, shape.fields[index]?.direction ?? 1)).join('')
+export function encodeBound(values: KeyTuple, { fields }: Pick<IndexShape, 'fields'>): string {
+  let key = ''
+  for (const [index, value] of values.entries())
+    key += encodeField(value ?? null, fields[index]?.direction ?? 1)
+  return key
 }
 
 /** Encodes one field of a key in the field's direction. */
@@ -78,10 +92,29 @@ export function keyTuples(
   paths: readonly (readonly string[])[],
   onParallelArrays: () => MongoError,
 ): KeyTuple[] {
+  const plain = plainTuple(document, paths)
+  if (plain !== undefined) return [plain]
   const tuples: KeyTuple[] = []
   const slots = paths.map((): Slot => ({ done: false, base: document, depth: 0 }))
   new TupleCollector(paths, onParallelArrays, tuples).collect(slots)
   return tuples
+}
+
+/** The one tuple of a document without an array on these paths. */
+function plainTuple(
+  document: BsonDocument,
+  paths: readonly (readonly string[])[],
+): (BsonValue | undefined)[] | undefined {
+  const tuple: (BsonValue | undefined)[] = []
+  for (const path of paths) {
+    let value: BsonValue | undefined = document
+    for (const name of path) {
+      value = isDocument(value) ? value.get(name) : undefined
+      if (Array.isArray(value)) return undefined
+    }
+    tuple.push(value)
+  }
+  return tuple
 }
 
 class TupleCollector {

@@ -3,7 +3,7 @@ import type { BsonTypeName } from './describe-value.ts'
 import { isIndexComponent } from './field-paths.ts'
 import type { CompiledFilter } from './filter.ts'
 import { compileTest } from './filter-tests.ts'
-import { conjuncts, type FieldTest, type FilterNode } from './filter-tree.ts'
+import type { FieldTest, FilterNode } from './filter-tree.ts'
 import { encodeField, type IndexShape } from './index-keys.ts'
 import { encodeValue, invertKey } from './key-encoding.ts'
 import { exactNumber } from './numbers.ts'
@@ -49,9 +49,9 @@ export function indexRanges(
 ): IndexPlan | undefined {
   // A collation makes different keys equal, so keys ordered by code point say nothing.
   if (filter.collation) return undefined
-  const conditions = conjuncts(filter.tree)
+  const { conditions } = filter
+  const partial = shape.partial?.conditions ?? []
   const nodes = conditions.filter((node) => node.kind === 'field')
-  const partial = shape.partial ? conjuncts(shape.partial.tree) : []
   if (!implies(nodes, partial)) return undefined
   // Without conditions on its fields a partial index still holds all matches, and less than the collection.
   const plan = buildPlan(nodes, shape, multikey) ?? (shape.partial && WHOLE)
@@ -65,8 +65,8 @@ export function indexRanges(
 /** True if every match of a filter is in an index with this partial filter. Conservative. */
 export function impliesPartial(filter: CompiledFilter, partial: CompiledFilter): boolean {
   if (filter.collation) return false
-  const nodes = conjuncts(filter.tree).filter((node) => node.kind === 'field')
-  return implies(nodes, conjuncts(partial.tree))
+  const nodes = filter.conditions.filter((node) => node.kind === 'field')
+  return implies(nodes, partial.conditions)
 }
 
 /** Every key: none begins with FF. */
@@ -153,11 +153,12 @@ function inverted(cut: Cut): Cut {
 }
 
 function boundsFor(nodes: readonly FieldNode[], path: string, multikey: boolean): Bounds | undefined {
+  const asked = nodes.filter((candidate) => candidate.path === path)
   // A numeric component is a position or a name, and index keys and queries read arrays in arrays differently.
-  if (path.split('.').some(isIndexComponent)) return undefined
+  if (asked.length === 0 || path.split('.').some(isIndexComponent)) return undefined
   let span: Span | undefined
   const answered: FieldNode[] = []
-  for (const node of nodes.filter((candidate) => candidate.path === path)) {
+  for (const node of asked) {
     const points = pointsOf(node.test)
     if (points) return { points, span: undefined, answered: points.every(isWholeKey) ? [node] : [] }
     const next = spanOf(node.test)

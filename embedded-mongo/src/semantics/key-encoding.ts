@@ -7,6 +7,7 @@ import type { BsonDocument, BsonNumber, BsonValue } from './values.ts'
 // bytes and SQLite's BLOB order agree. No encoding is a prefix of another, so keys may be joined field after field.
 
 const end = '\x00'
+const TWO_32 = 2 ** 32
 
 /**
  * Encodes a value so that the byte order of encodings is `compareValues` order and equal values encode alike.
@@ -28,7 +29,7 @@ function encodeBody(value: BsonValue): string {
   if (value === null) return ''
   if (typeof value === 'string') return encodeText(value)
   if (typeof value === 'boolean') return value ? '\x01' : '\x00'
-  if (value instanceof Date) return encodeInt64(BigInt(value.getTime()))
+  if (value instanceof Date) return encodeTime(value.getTime())
   if (value instanceof Map) return encodeDocument(value)
   if (Array.isArray(value)) return value.map(encodeValue).join('') + end
   return encodeTagged(value)
@@ -92,9 +93,10 @@ function encodeUint32(value: number): string {
   return String.fromCharCode(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255)
 }
 
-function encodeInt64(value: bigint): string {
-  const shifted = BigInt.asUintN(64, value) ^ (1n << 63n)
-  return encodeUint32(Number(shifted >> 32n)) + encodeUint32(Number(shifted & 0xffffffffn))
+/** 64 bits, the sign turned around. */
+function encodeTime(milliseconds: number): string {
+  const high = Math.floor(milliseconds / TWO_32)
+  return encodeUint32(high ^ 0x80000000) + encodeUint32(milliseconds - high * TWO_32)
 }
 
 const nanKey = '\x01'

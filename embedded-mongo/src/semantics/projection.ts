@@ -1,11 +1,15 @@
-import { type CompiledFilter, compileFilter } from './filter.ts'
+import type { CompiledFilter } from './filter.ts'
 import { MongoError } from './mongo-error.ts'
 import type { ProjectionBranch, ProjectionNode } from './parse-projection.ts'
-import { type ProjectionKind, parseProjection } from './parse-projection.ts'
+import { parseProjection } from './parse-projection.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 
 /** Projects one document into a new one. */
-export type Project = (document: BsonDocument) => BsonDocument
+export interface Project {
+  (document: BsonDocument): BsonDocument
+  /** If the result is just these fields of the document, as they are. */
+  fields?: ReadonlySet<string>
+}
 
 /**
  * Compiles a `find` projection: inclusion or exclusion, nested paths, $slice, $elemMatch, `path.$` and computed
@@ -15,11 +19,20 @@ export type Project = (document: BsonDocument) => BsonDocument
  */
 export function compileProjection(
   projection: BsonDocument,
-  filter?: BsonDocument,
+  filter?: CompiledFilter,
   now: Date = new Date(),
 ): Project {
-  const compiled = filter && compileFilter(filter)
-  return compile(projection, 'find', compiled, now)
+  const { isInclusion, root, positional } = parseProjection(projection, 'find', filter)
+  const project: Project = (document) => {
+    const projected = new Projector(document, now, isInclusion).project(document, root)
+    return positional && filter ? keepMatched(projected, positional, document, filter, now) : projected
+  }
+  const kinds = [...root.children].map(([, { kind }]) => kind)
+  if (isInclusion && !positional && kinds.every((kind) => kind === 'include' || kind === 'exclude')) {
+    const included = [...root.children].filter(([, { kind }]) => kind === 'include')
+    project.fields = new Set(included.map(([name]) => name))
+  }
+  return project
 }
 
 /** Compiles a `$project` stage. Throws MongoError 51272 if it is empty, else as `compileProjection`. */
@@ -34,20 +47,6 @@ export function compileStageProjection(
   }
   const { isInclusion, root } = parseProjection(projection, 'stage', undefined)
   return (document, now) => new Projector(document, now, isInclusion).project(document, root)
-}
-
-function compile(
-  projection: BsonDocument,
-  kind: ProjectionKind,
-  filter: CompiledFilter | undefined,
-  now: Date,
-): Project {
-  if (projection.size === 0) return (document) => document
-  const { isInclusion, root, positional } = parseProjection(projection, kind, filter)
-  return (document) => {
-    const projected = new Projector(document, now, isInclusion).project(document, root)
-    return positional && filter ? keepMatched(projected, positional, document, filter, now) : projected
-  }
 }
 
 class Projector {

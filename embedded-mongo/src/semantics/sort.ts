@@ -44,13 +44,13 @@ function direction(value: BsonValue): 1 | -1 {
   throw new MongoError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)')
 }
 
-/** Sorts into a new array; equal documents keep their order. Errors as `compileSortKeys`. */
+/** Sorts into a new array; equal documents keep their order. Throws as `parseSort` and `compileSortKeys`. */
 export function sortDocuments(
   documents: Iterable<BsonDocument>,
   sort: BsonDocument,
   options: SortOptions = {},
 ): BsonDocument[] {
-  const { keyOf, compareKeys } = compileSortKeys(sort, options)
+  const { keyOf, compareKeys } = compileSortKeys(parseSort(sort), options)
   const keyed = Array.from(documents, (document) => ({ document, key: keyOf(document) }))
   keyed.sort((left, right) => compareKeys(left.key, right.key))
   return keyed.map(({ document }) => document)
@@ -64,10 +64,9 @@ export interface SortKeys {
 
 /**
  * Compiles a sort, in full BSON order. An array sorts by its smallest element when ascending and its largest when
- * descending, a missing field as null. Throws as `parseSort`; `keyOf` throws MongoError 2 for parallel arrays.
+ * descending, a missing field as null. `keyOf` throws MongoError 2 for parallel arrays.
  */
-export function compileSortKeys(sort: BsonDocument, options: SortOptions = {}): SortKeys {
-  const fields = parseSort(sort)
+export function compileSortKeys(fields: readonly SortField[], options: SortOptions = {}): SortKeys {
   const paths = fields.map(({ path }) => path.split('.'))
   const order = options.collation?.order
   const compareKeys = (left: KeyTuple, right: KeyTuple): number => compareTuples(left, right, fields, order)

@@ -4,10 +4,10 @@ import type { BsonDocument } from '../semantics/values.ts'
 import { type Frame, FrameLengthError, FrameReader } from './frame-reader.ts'
 import {
   expectsNoReply,
-  formatOpMsg,
-  formatOpReply,
   OP_MSG,
   OP_QUERY,
+  opMsgHead,
+  opReplyHead,
   parseOpMsg,
   parseOpQuery,
 } from './messages.ts'
@@ -16,6 +16,9 @@ import {
 const BURST = 32
 /** Bytes a client may send ahead of the answer it waits for before its socket is paused. */
 const READ_AHEAD = 1 << 16
+
+/** A reply that is sent beside its header: copying it would cost more. */
+const LARGE = 1 << 14
 
 /** How long a client that broke the protocol may take to read why. */
 const LINGER_MS = 1000
@@ -136,13 +139,20 @@ export class Connection {
   #send(frame: Frame, reply: Uint8Array): boolean {
     if (this.#ended || this.#socket.destroyed) return true
     this.#replies = (this.#replies + 1) & 0x7fffffff
-    const format = frame.opCode === OP_QUERY ? formatOpReply : formatOpMsg
-    return this.#socket.write(format(reply, this.#replies, frame.requestId))
+    const headOf = frame.opCode === OP_QUERY ? opReplyHead : opMsgHead
+    const head = headOf(reply.length, this.#replies, frame.requestId)
+    if (reply.length < LARGE) return this.#socket.write(Buffer.concat([head, reply]))
+    this.#socket.cork()
+    this.#socket.write(head)
+    const flowing = this.#socket.write(reply)
+    this.#socket.uncork()
+    return flowing
   }
 
   #hangUp(requestId: number, error: MongoError): void {
     this.#ended = true
-    this.#socket.end(formatOpMsg(this.#service.failure(error), 0, requestId))
+    const reply = this.#service.failure(error)
+    this.#socket.end(Buffer.concat([opMsgHead(reply.length, 0, requestId), reply]))
     // Closing at once, with bytes unread, would take the reply away from the client.
     setTimeout(() => this.#socket.destroy(), LINGER_MS).unref()
   }

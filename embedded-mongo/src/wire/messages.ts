@@ -30,18 +30,19 @@ export function parseOpMsg(bytes: Buffer): BsonDocument {
   return readSections(bytes, HEADER_BYTES + 4, end)
 }
 
-/** Builds the OP_MSG that answers `responseTo`: no flags, one kind-0 section. */
-export function formatOpMsg(document: Uint8Array, requestId: number, responseTo: number): Buffer {
-  const length = HEADER_BYTES + 5 + document.length
-  const bytes = Buffer.allocUnsafe(length)
-  bytes.writeInt32LE(length, 0)
-  bytes.writeInt32LE(requestId, 4)
-  bytes.writeInt32LE(responseTo, 8)
-  bytes.writeInt32LE(OP_MSG, 12)
-  bytes.writeUInt32LE(0, 16)
-  bytes.writeUInt8(0, 20)
-  bytes.set(document, 21)
-  return bytes
+/** What comes before a document of `size` bytes in the OP_MSG that answers `responseTo`: no flags, one kind-0 section. */
+export function opMsgHead(size: number, requestId: number, responseTo: number): Buffer {
+  return headOf(OP_MSG, Buffer.alloc(5), size, requestId, responseTo)
+}
+
+function headOf(opCode: number, rest: Buffer, size: number, requestId: number, responseTo: number): Buffer {
+  const head = Buffer.allocUnsafe(HEADER_BYTES + rest.length)
+  head.writeInt32LE(head.length + size, 0)
+  head.writeInt32LE(requestId, 4)
+  head.writeInt32LE(responseTo, 8)
+  head.writeInt32LE(opCode, 12)
+  head.set(rest, HEADER_BYTES)
+  return head
 }
 
 function checkedEnd(bytes: Buffer): number {
@@ -134,19 +135,13 @@ export function parseOpQuery(bytes: Buffer): BsonDocument {
   return document
 }
 
-/** Builds the OP_REPLY holding one document. */
-export function formatOpReply(document: Uint8Array, requestId: number, responseTo: number): Buffer {
-  const length = HEADER_BYTES + 20 + document.length
-  const bytes = Buffer.alloc(length)
-  bytes.writeInt32LE(length, 0)
-  bytes.writeInt32LE(requestId, 4)
-  bytes.writeInt32LE(responseTo, 8)
-  bytes.writeInt32LE(OP_REPLY, 12)
+/** As {@link opMsgHead}, in the OP_REPLY that answers an OP_QUERY. */
+export function opReplyHead(size: number, requestId: number, responseTo: number): Buffer {
+  const rest = Buffer.alloc(20)
   // AwaitCapable, as every server since 1.6 sets it.
-  bytes.writeInt32LE(8, 16)
-  bytes.writeInt32LE(1, 32)
-  bytes.set(document, 36)
-  return bytes
+  rest.writeInt32LE(8, 0)
+  rest.writeInt32LE(1, 16)
+  return headOf(OP_REPLY, rest, size, requestId, responseTo)
 }
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {

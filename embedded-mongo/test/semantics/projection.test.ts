@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { compileFilter } from '../../src/semantics/filter.ts'
 import { compileProjection } from '../../src/semantics/projection.ts'
 import { bson, doc, shown } from './bson-literals.ts'
 
 const now = new Date('2026-01-01T00:00:00Z')
 
 function project(document: object, projection: object, filter?: object): unknown {
-  return shown(compileProjection(doc(projection), filter && doc(filter), now)(doc(document)))
+  return shown(compileProjection(doc(projection), filter && compileFilter(doc(filter)), now)(doc(document)))
 }
 
 const nested = { _id: 1, a: [{ b: 1, c: 2 }, 5, [{ b: 3, c: 4 }], { c: 6 }], d: { e: 7, f: 8 } }
@@ -155,11 +156,13 @@ describe('compileProjection', () => {
     [{ 'a.$.b': 1 }, { a: 1 }, 31394],
     [{ b: { $elemMatch: { $gt: 1 } }, 'a.$': 1 }, { a: 1 }, 31256],
   ])('refuses the positions %j for the query %j with code %i', (projection, filter, code) => {
-    expect(() => compileProjection(doc(projection), doc(filter))).toThrow(expect.objectContaining({ code }))
+    expect(() => compileProjection(doc(projection), compileFilter(doc(filter)))).toThrow(
+      expect.objectContaining({ code }),
+    )
   })
 
   it('refuses a position the matched element does not have in the projected array', () => {
-    const run = compileProjection(doc({ 'a.$': 1 }), doc({ a: 1, b: 2 }), now)
+    const run = compileProjection(doc({ 'a.$': 1 }), compileFilter(doc({ a: 1, b: 2 })), now)
     expect(() => run(doc({ a: [1], b: [1, 2] }))).toThrow(
       expect.objectContaining({ code: 51247, message: expect.stringContaining('element mismatch') }),
     )

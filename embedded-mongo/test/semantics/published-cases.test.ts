@@ -75,7 +75,7 @@ describe('the published MongoDB cases', () => {
 
   it.each(cases.project)('project: $name', ({ filter, doc: document, projection = {}, expected }) => {
     assertOutcome(
-      () => compileProjection(doc(projection), filter && doc(filter), now)(doc(document)),
+      () => compileProjection(doc(projection), filter && compileFilter(doc(filter)), now)(doc(document)),
       expected,
     )
   })
