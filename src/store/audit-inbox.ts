@@ -1,8 +1,9 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
-import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
+import { createInserter } from './shared-trips.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & OutboxToken
 
@@ -19,14 +20,15 @@ export type AuditLog = ReturnType<typeof createAuditInbox>
  * are in the trail, then they are gone.
  */
 export function createAuditInbox(connection: StoreConnection, wake: Wake = noWake) {
-  const model = connection.model<InboxDocument>('AuditInbox', inboxSchema, 'audit_inbox')
+  connection.model('AuditInbox', inboxSchema, 'audit_inbox')
+  const insert = createInserter<InboxDocument>(connection, 'audit_inbox')
   return {
     /** One call is one write; calling again with the same entries writes nothing twice. */
     async append(...audit: AuditEntry[]): Promise<void> {
       const [first] = audit
       if (first === undefined) return
       // Taken: the same batch, written by an attempt that did not hear back.
-      await unlessTaken(() => model.create({ _id: first.eid, audit, ...outboxToken({ audit }) }))
+      await insert({ _id: first.eid, audit, ...outboxToken({ audit }) })
       wake()
     },
   }
