@@ -1,8 +1,7 @@
 import { createLog } from './compose/log.ts'
-import { DataDirInUseError } from './compose/open-store.ts'
+import { DataDirInUseError, openStore } from './compose/open-store.ts'
 import { ConfigError, loadConfig } from './config/config.ts'
 import { WrongSealingKeyError } from './flow/keep-keys.ts'
-import { serve } from './serve.ts'
 
 /**
  * Starts the service, tells where it is, and stops cleanly on SIGINT or SIGTERM. Exit code 1: it could not start.
@@ -12,7 +11,11 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   const config = loadConfig()
   const json = options.json ?? false
   const log = createLog({ production: config.production || json, logLevel: config.logLevel })
-  const service = await serve(config, { log })
+  // The store opens in a thread of its own while this one loads the rest.
+  const store = openStore(config, false)
+  store.catch(() => undefined)
+  const { serve } = await import('./serve.ts')
+  const service = await serve(config, { log, store })
   const stop = (signal: string): void => {
     log.info({ signal }, 'stopping')
     service.close().then(

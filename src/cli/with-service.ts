@@ -1,8 +1,9 @@
-import { compose } from '../compose/compose.ts'
-import { hasStore } from '../compose/open-store.ts'
+import type { Composition } from '../compose/compose.ts'
+import { hasStore, openStore } from '../compose/open-store.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { checkCallerText, codePointLength } from '../domain/text.ts'
 import { normaliseEmail, type User } from '../domain/user.ts'
+import { createRelay } from '../flow/delivery/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { CliError, commandLog, usageError } from './terminal.ts'
 
@@ -16,14 +17,35 @@ export async function withService<Result>(
   work: (deps: FlowDeps) => Promise<Result>,
   { fresh = false }: { fresh?: boolean } = {},
 ): Promise<Result> {
-  const composition = await compose(fresh ? loadConfig() : loadForStore(), {
-    log: commandLog(json),
-    shareStore: true,
-  })
+  const config = fresh ? loadConfig() : loadForStore()
+  // The store opens in a thread of its own while this one loads the rest.
+  const store = openStore(config, true)
+  store.catch(() => undefined)
+  const { compose } = await import('../compose/compose.ts')
+  const composition = await compose(config, { log: commandLog(json), store })
+  const carryOn = relayWrites(composition)
   try {
     return await work(composition.deps)
   } finally {
+    // A store of its own is one whose service is stopped, which carries on at its start.
+    if (!(await store).own) await carryOn()
     await composition.close()
+  }
+}
+
+/**
+ * Carries on what the command writes, as a service does: the trail has it when the command returns, and what is to be sent a
+ * service finds due. @returns a function that does so, and leaves to a service what does not work
+ */
+function relayWrites({ deps, onOutbox }: Pick<Composition, 'deps' | 'onOutbox'>): () => Promise<void> {
+  const ignore = (): void => undefined
+  const relay = createRelay(deps, { deliveries: ignore, cards: ignore, pushes: ignore })
+  let wrote = false
+  onOutbox(() => {
+    wrote = true
+  })
+  return async () => {
+    if (wrote) await relay.run().catch(ignore)
   }
 }
 

@@ -1,17 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import type { RequestListener } from 'node:http'
 import type { Config } from '../config/config.ts'
-import { packagePath, packageVersion } from '../config/package-path.ts'
+import { packageVersion } from '../config/package-path.ts'
 import { loadSecrets } from '../config/secrets.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner } from '../flow/keep-keys.ts'
 import type { ChatPort, Clock, Log, RateLimiter, Vault } from '../flow/ports.ts'
 import { createPushKeyKeeper } from '../flow/push/push-secrets.ts'
-import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
-import { createHttpApp } from '../http/app.ts'
-import type { Mount } from '../http/http-deps.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
 import { createTargetUrls } from '../outbound/target-url.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
@@ -26,7 +21,7 @@ import { createCardStore } from '../store/cards.ts'
 import { createChallengeStore } from '../store/challenges.ts'
 import { createChangeSignal } from '../store/change-signal.ts'
 import { createStoreClock } from '../store/clock.ts'
-import { connectStore, ensureIndexes, isUnreachable, type StoreConnection } from '../store/connect.ts'
+import { connectStore, ensureIndexes, type StoreConnection } from '../store/connect.ts'
 import { createDeliveryStore } from '../store/deliveries.ts'
 import { createEnrollmentStore } from '../store/enrollments.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
@@ -68,6 +63,8 @@ export interface ComposeOptions {
   log: Log
   /** A command may use the store of a running service. */
   shareStore?: boolean
+  /** The store where it is being opened already, by `openStore`: that takes as long as loading the service does. */
+  store?: Promise<OpenStore>
   /** Milliseconds of the local clock; tests set it wrong. */
   localTime?: () => number
   /** More chat platforms to send cards to than the configuration names. */
@@ -88,11 +85,11 @@ const KEY_RELOAD_MS = 30_000
  * @throws ConfigError, DataDirInUseError
  */
 export async function compose(config: Config, options: ComposeOptions): Promise<Composition> {
-  const vault = createVault(await loadSecrets(config))
-  const store = await openStore(config, options.shareStore ?? false)
+  const store = await (options.store ?? openStore(config, options.shareStore ?? false))
   const opened: (() => Promise<void>)[] = [() => store.close()]
   const close = () => undoAll(opened.splice(0).reverse())
   try {
+    const vault = createVault(await loadSecrets(config))
     const connection = await connectStore(store.uri)
     opened.push(() => connection.close())
     return await assemble(config, options, { vault, connection, store, opened, close })
@@ -292,32 +289,4 @@ function composeDelivery(config: Config, connection: StoreConnection, { wakeFor,
 function contactOf(baseUrl: string): string {
   const { protocol, hostname } = new URL(baseUrl)
   return protocol === 'https:' && hostname !== 'localhost' ? baseUrl : 'mailto:countersign@example.com'
-}
-
-/** The HTTP surface over a composition; `mounts` are the chat platforms' own routes. */
-export async function composeHttp(
-  config: Config,
-  { deps, limiter, connection }: Composition,
-  mounts: readonly Mount[] = [],
-): Promise<RequestListener> {
-  const token = config.internalServiceToken
-  const waits = { each: WAITS_EACH, process: config.maxOpenWaits }
-  return createHttpApp({
-    ...deps,
-    limiter,
-    internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
-    waitSlots: createWaitSlots(waits),
-    inboxSlots: createWaitSlots(waits),
-    exportSlots: createWaitSlots(FILES),
-    trustProxy: config.trustProxy,
-    pagesDir: packagePath('dist/webauthn-page'),
-    dashboardDir: packagePath('dist/dashboard'),
-    workerDir: packagePath('dist/service-worker'),
-    mounts,
-    openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
-    ping: async () => {
-      await connection.db?.admin().command({ ping: 1 })
-    },
-    storeIsDown: isUnreachable,
-  })
 }

@@ -1,5 +1,11 @@
-import { createHash, createPublicKey, type KeyObject, verify as platformVerify } from 'node:crypto'
-import { getPublicKey, hashes, sign } from '@noble/ed25519'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  verify as platformVerify,
+} from 'node:crypto'
+import { hashes, sign } from '@noble/ed25519'
 import { hasLengths, isReduced, isStrictPoint } from './strict-ed25519.ts'
 
 hashes.sha512 = (message) => new Uint8Array(createHash('sha512').update(message).digest())
@@ -7,10 +13,15 @@ hashes.sha512 = (message) => new Uint8Array(createHash('sha512').update(message)
 /** DER prefix that makes 32 raw bytes an Ed25519 SubjectPublicKeyInfo (RFC 8410 section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
+/** DER prefix that makes a 32-byte seed a private key in PKCS #8 (RFC 8410 section 7). */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
+
 /** The 32-byte public key of a 32-byte seed (RFC 8032 section 5.1.5). @throws RangeError for another length. */
 export function publicKeyOf(seed: Uint8Array): Uint8Array {
   if (seed.length !== 32) throw new RangeError('an Ed25519 seed has 32 bytes')
-  return getPublicKey(seed)
+  const der = Buffer.concat([PKCS8_PREFIX, seed])
+  const key = createPublicKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }))
+  return Uint8Array.from(key.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length))
 }
 
 /** Plain RFC 8032 signature, unchecked: callers outside `sign.ts` want `signBytes`. */

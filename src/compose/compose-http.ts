@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
+import type { Config } from '../config/config.ts'
+import { packagePath } from '../config/package-path.ts'
+import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
+import { createHttpApp } from '../http/app.ts'
+import type { Mount } from '../http/http-deps.ts'
+import { isUnreachable } from '../store/connect.ts'
+import type { Composition } from './compose.ts'
+
+/** The HTTP surface over a composition, which commands do without; `mounts` are the chat platforms' own routes. */
+export async function composeHttp(
+  config: Config,
+  { deps, limiter, connection }: Composition,
+  mounts: readonly Mount[] = [],
+): Promise<RequestListener> {
+  const token = config.internalServiceToken
+  const waits = { each: WAITS_EACH, process: config.maxOpenWaits }
+  return createHttpApp({
+    ...deps,
+    limiter,
+    internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
+    waitSlots: createWaitSlots(waits),
+    inboxSlots: createWaitSlots(waits),
+    exportSlots: createWaitSlots(FILES),
+    trustProxy: config.trustProxy,
+    pagesDir: packagePath('dist/webauthn-page'),
+    dashboardDir: packagePath('dist/dashboard'),
+    workerDir: packagePath('dist/service-worker'),
+    mounts,
+    openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
+    ping: async () => {
+      await connection.db?.admin().command({ ping: 1 })
+    },
+    storeIsDown: isUnreachable,
+  })
+}
