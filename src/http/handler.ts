@@ -5,12 +5,18 @@ import { type IdPrefix, isId } from '../domain/identifier.ts'
 import type { PresenceProof } from '../flow/prove-presence.ts'
 import type { Answer } from './api/shared/fields.ts'
 import { eitherProof } from './api/shared/proofs.ts'
+import type { HttpDeps } from './http-deps.ts'
 
 /** Answers what the schema lists, and nothing else compiles. */
 export type Handler<Schema extends z.ZodType, Params = Record<string, string>> = RequestHandler<
   Params,
   Answer<Schema>
 >
+
+/** The last step of an endpoint. */
+export type Endpoint<Schema extends z.ZodType = z.ZodType, Params = Record<string, string>> = (
+  deps: HttpDeps,
+) => Handler<Schema, Params>
 
 /** The parameters of a path with an id in it. */
 export type WithId = { id: string }

@@ -38,7 +38,7 @@ import {
 import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
-import { decodeCursor, encodeCursor, given, type Handler, parseBody, type WithId } from '../handler.ts'
+import { decodeCursor, type Endpoint, encodeCursor, given, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -56,32 +56,26 @@ export function accountViewRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function view(deps: HttpDeps): Handler<typeof accountAnswer> {
-  return async (request, response) => {
-    const { account } = parseBody(accountQuery, request.query)
-    response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account)))
-  }
+const view: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
+  const { account } = parseBody(accountQuery, request.query)
+  response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account)))
 }
 
-function rename(deps: HttpDeps): Handler<typeof accountAnswer> {
-  return async (request, response) => {
-    const { name } = parseBody(accountNameBody, request.body)
-    const { user } = sessionOf(response)
-    response.json(presentAccount(await renameAccount(deps, user, name, clientAddress(request))))
-  }
+const rename: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
+  const { name } = parseBody(accountNameBody, request.body)
+  const { user } = sessionOf(response)
+  response.json(presentAccount(await renameAccount(deps, user, name, clientAddress(request))))
 }
 
-function history(deps: HttpDeps): Handler<typeof historyAnswer> {
-  return async (request, response) => {
-    const { cursor, limit, key, ...filter } = parseBody(historyQuery, request.query)
-    const before = cursor === undefined ? undefined : decodeCursor(cursor)
-    const query = { ...given(filter), ...given({ before, api_key_id: key }), limit }
-    const { requests, next } = await readHistory(deps, sessionOf(response).user, query)
-    response.json({
-      data: requests.map(presentHistoryRow),
-      next_cursor: next === undefined ? null : encodeCursor(next),
-    })
-  }
+const history: Endpoint<typeof historyAnswer> = (deps) => async (request, response) => {
+  const { cursor, limit, key, ...filter } = parseBody(historyQuery, request.query)
+  const before = cursor === undefined ? undefined : decodeCursor(cursor)
+  const query = { ...given(filter), ...given({ before, api_key_id: key }), limit }
+  const { requests, next } = await readHistory(deps, sessionOf(response).user, query)
+  response.json({
+    data: requests.map(presentHistoryRow),
+    next_cursor: next === undefined ? null : encodeCursor(next),
+  })
 }
 
 /** An owner's API keys: list, create, change, revoke. Sessions only, never an API key: a key must not make keys. */
@@ -96,47 +90,39 @@ export function apiKeyRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): Handler<typeof keyListAnswer> {
-  return async (_request, response) => {
-    const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
-    response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
-  }
+const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response) => {
+  const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
+  response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
 }
 
-function create(deps: HttpDeps): Handler<typeof createdKeyAnswer> {
-  return async (request, response) => {
-    const { user } = sessionOf(response)
-    const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
-    if (name === '') throw fieldRequired('name')
-    const wanted = {
-      accountId: user.account_id,
-      name,
-      sandbox,
-      source_control,
-      ...(scopes === undefined ? {} : { scopes: [...new Set(scopes)] }),
-    }
-    const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
-    const { raw_key, key } = await createApiKey(deps, wanted, actor)
-    response.status(201).json({ raw_key, key: presentKey(key) })
+const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
+  const { user } = sessionOf(response)
+  const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
+  if (name === '') throw fieldRequired('name')
+  const wanted = {
+    accountId: user.account_id,
+    name,
+    sandbox,
+    source_control,
+    ...(scopes === undefined ? {} : { scopes: [...new Set(scopes)] }),
   }
+  const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
+  const { raw_key, key } = await createApiKey(deps, wanted, actor)
+  response.status(201).json({ raw_key, key: presentKey(key) })
 }
 
-function change(deps: HttpDeps): Handler<typeof changedKeyAnswer, WithId> {
-  return async (request, response) => {
-    const { proof, ...change } = parseBody(changeKeyBody, request.body)
-    const asked = { id: request.params.id, change, proof }
-    const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
-    response.json({ key: presentKey(key) })
-  }
+const change: Endpoint<typeof changedKeyAnswer, WithId> = (deps) => async (request, response) => {
+  const { proof, ...change } = parseBody(changeKeyBody, request.body)
+  const asked = { id: request.params.id, change, proof }
+  const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
+  response.json({ key: presentKey(key) })
 }
 
-function revoke(deps: HttpDeps): Handler<typeof revokedKeyAnswer, WithId> {
-  return async (request, response) => {
-    const { user } = sessionOf(response)
-    const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
-    const key = await revokeApiKey(deps, request.params.id, user.account_id, actor)
-    response.json({ ok: true, key: presentKey(key) })
-  }
+const revoke: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (request, response) => {
+  const { user } = sessionOf(response)
+  const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
+  const key = await revokeApiKey(deps, request.params.id, user.account_id, actor)
+  response.json({ ok: true, key: presentKey(key) })
 }
 
 /** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
@@ -149,27 +135,23 @@ export function webhookSecretRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function secretOfKey(deps: HttpDeps): Handler<typeof webhookSecretAnswer> {
-  return (_request, response) => {
-    const { key } = callerOf(response)
-    const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
-    response.json({ webhook_signing_secret })
-  }
+const secretOfKey: Endpoint<typeof webhookSecretAnswer> = (deps) => (_request, response) => {
+  const { key } = callerOf(response)
+  const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
+  response.json({ webhook_signing_secret })
 }
 
-function secretsOfAccount(deps: HttpDeps): Handler<typeof webhookSecretAnswer> {
-  return async (_request, response) => {
-    const live = (await deps.apiKeys.list(sessionOf(response).user.account_id)).filter(
-      (key) => key.revoked_at === null,
-    )
-    const keys = live.map((key) => ({
-      id: key.id,
-      name: key.name,
-      key_prefix: key.key_prefix,
-      webhook_signing_secret: deps.vault.webhookSecret(key.id, key.secret_version),
-    }))
-    response.json({ keys })
-  }
+const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) => async (_request, response) => {
+  const live = (await deps.apiKeys.list(sessionOf(response).user.account_id)).filter(
+    (key) => key.revoked_at === null,
+  )
+  const keys = live.map((key) => ({
+    id: key.id,
+    name: key.name,
+    key_prefix: key.key_prefix,
+    webhook_signing_secret: deps.vault.webhookSecret(key.id, key.secret_version),
+  }))
+  response.json({ keys })
 }
 
 /** Who works in the signed-in person's own account. */
@@ -184,48 +166,38 @@ export function memberRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function members(deps: HttpDeps): Handler<typeof membersAnswer> {
-  return async (_request, response) => {
-    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-    const members = await listMembers(deps, account)
-    response.json({ data: members.map(presentMember), next_cursor: null })
-  }
+const members: Endpoint<typeof membersAnswer> = (deps) => async (_request, response) => {
+  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+  const members = await listMembers(deps, account)
+  response.json({ data: members.map(presentMember), next_cursor: null })
 }
 
-function invite(deps: HttpDeps): Handler<typeof invitedAnswer> {
-  return async (request, response) => {
-    const { email, name, role, proof } = parseBody(newMemberBody, request.body)
-    const input = { email, role, proof, ...(name === undefined ? {} : { name }) }
-    const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
-    response.status(201).json({ member: presentMember(invited), link: presentLink(invited.link) })
-  }
+const invite: Endpoint<typeof invitedAnswer> = (deps) => async (request, response) => {
+  const { email, name, role, proof } = parseBody(newMemberBody, request.body)
+  const input = { email, role, proof, ...(name === undefined ? {} : { name }) }
+  const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
+  response.status(201).json({ member: presentMember(invited), link: presentLink(invited.link) })
 }
 
-function newLink(deps: HttpDeps): Handler<typeof linkAnswer, WithId> {
-  return async (request, response) => {
-    const { proof } = parseBody(proofBody, request.body)
-    const about = { userId: request.params.id, proof }
-    const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
-    response.status(201).json({ link: presentLink(link) })
-  }
+const newLink: Endpoint<typeof linkAnswer, WithId> = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const about = { userId: request.params.id, proof }
+  const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
+  response.status(201).json({ link: presentLink(link) })
 }
 
-function changeRole(deps: HttpDeps): Handler<typeof changedMemberAnswer, WithId> {
-  return async (request, response) => {
-    const { role, proof } = parseBody(memberRoleBody, request.body)
-    const about = { userId: request.params.id, role, proof }
-    const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
-    response.json({ member: presentMember(member) })
-  }
+const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = (deps) => async (request, response) => {
+  const { role, proof } = parseBody(memberRoleBody, request.body)
+  const about = { userId: request.params.id, role, proof }
+  const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
+  response.json({ member: presentMember(member) })
 }
 
-function remove(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
-  return async (request, response) => {
-    const { proof } = parseBody(proofBody, request.body)
-    const about = { userId: request.params.id, proof }
-    await removeMember(deps, sessionOf(response), about, clientAddress(request))
-    response.json({ ok: true })
-  }
+const remove: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const about = { userId: request.params.id, proof }
+  await removeMember(deps, sessionOf(response), about, clientAddress(request))
+  response.json({ ok: true })
 }
 
 /** The rules for who decides in the signed-in person's own account. */
@@ -237,19 +209,15 @@ export function policyRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function read(deps: HttpDeps): Handler<typeof policyAnswer> {
-  return async (_request, response) => {
-    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-    response.json(presentPolicy(await readPolicy(deps, account)))
-  }
+const read: Endpoint<typeof policyAnswer> = (deps) => async (_request, response) => {
+  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+  response.json(presentPolicy(await readPolicy(deps, account)))
 }
 
-function replace(deps: HttpDeps): Handler<typeof policyAnswer> {
-  return async (request, response) => {
-    const { proof, reminders, ...rules } = parseBody(policyBody, request.body)
-    const policy = { ...rules, ...(reminders === undefined ? {} : { reminders }) }
-    const who = sessionOf(response)
-    const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
-    response.json(presentPolicy(await readPolicy(deps, account)))
-  }
+const replace: Endpoint<typeof policyAnswer> = (deps) => async (request, response) => {
+  const { proof, reminders, ...rules } = parseBody(policyBody, request.body)
+  const policy = { ...rules, ...(reminders === undefined ? {} : { reminders }) }
+  const who = sessionOf(response)
+  const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
+  response.json(presentPolicy(await readPolicy(deps, account)))
 }

@@ -1,4 +1,5 @@
-import { type ErrorRequestHandler, type RequestHandler, Router } from 'express'
+import { type ErrorRequestHandler, Router } from 'express'
+import type { z } from 'zod'
 import { invalidField, Refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
@@ -31,7 +32,7 @@ import {
 import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
-import { decodeCursor, encodeCursor, type Handler, parseBody, type WithId } from '../handler.ts'
+import { decodeCursor, type Endpoint, encodeCursor, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -61,108 +62,92 @@ export function approvalRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function create(deps: HttpDeps): RequestHandler {
-  return async (request, response) => {
-    const caller = callerOf(response)
-    refuseSandboxFields(caller, request.body ?? {})
-    const input = parseBody(createBody, request.body)
-    refuseBlankAction(input.action)
-    const parsedKey = idempotencyKey.safeParse(request.get('Idempotency-Key'))
-    if (!parsedKey.success) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
-    const claim = {
-      scope: `${caller.key.id}:create`,
-      key: parsedKey.data,
-      body: request.body,
-      subject: drawId(deps, 'req'),
-    }
-    const answer = await runOnce(deps, claim, async ({ id, resumed }) => {
-      const earlier = resumed ? await findMade(deps, caller, id) : undefined
-      const made = earlier ?? (await createRequest(deps, caller, input, id))
-      const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
-      return { status: 201, body: JSON.stringify(shown) }
-    })
-    if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
-    response.status(answer.status).type('application/json').send(answer.body)
+const create: Endpoint = (deps) => async (request, response) => {
+  const caller = callerOf(response)
+  refuseSandboxFields(caller, request.body ?? {})
+  const input = parseBody(createBody, request.body)
+  refuseBlankAction(input.action)
+  const parsedKey = idempotencyKey.safeParse(request.get('Idempotency-Key'))
+  if (!parsedKey.success) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
+  const claim = {
+    scope: `${caller.key.id}:create`,
+    key: parsedKey.data,
+    body: request.body,
+    subject: drawId(deps, 'req'),
+  }
+  const answer = await runOnce(deps, claim, async ({ id, resumed }) => {
+    const earlier = resumed ? await findMade(deps, caller, id) : undefined
+    const made = earlier ?? (await createRequest(deps, caller, input, id))
+    const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
+    return { status: 201, body: JSON.stringify(shown) }
+  })
+  if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
+  response.status(answer.status).type('application/json').send(answer.body)
+}
+
+const list: Endpoint<typeof requestListAnswer> = (deps) => async (request, response) => {
+  const { cursor, status, limit } = parseBody(listQuery, request.query)
+  const { requests, next } = await listOwnRequests(deps, callerOf(response), {
+    limit,
+    ...(status === undefined ? {} : { status }),
+    ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
+  })
+  const next_cursor = next === undefined ? null : encodeCursor(next)
+  response.json({ data: requests.map(presentRequest), next_cursor })
+}
+
+const read: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
+  response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
+}
+
+const wait: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
+  const caller = callerOf(response)
+  const { timeout } = parseBody(waitQuery, request.query)
+  const giveBack = deps.waitSlots.take(caller.key.id)
+  const gone = clientGone(response)
+  try {
+    const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
+    if (!gone.aborted) response.json(presentRequest(settled))
+  } finally {
+    giveBack()
   }
 }
 
-function list(deps: HttpDeps): Handler<typeof requestListAnswer> {
-  return async (request, response) => {
-    const { cursor, status, limit } = parseBody(listQuery, request.query)
-    const { requests, next } = await listOwnRequests(deps, callerOf(response), {
-      limit,
-      ...(status === undefined ? {} : { status }),
-      ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
-    })
-    const next_cursor = next === undefined ? null : encodeCursor(next)
-    response.json({ data: requests.map(presentRequest), next_cursor })
-  }
+const remind: Endpoint<typeof reminderAnswer, WithId> = (deps) => async (request, response) => {
+  response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
 }
 
-function read(deps: HttpDeps): Handler<typeof requestAnswer, WithId> {
-  return async (request, response) => {
-    response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
-  }
+const cancel: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
+  response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
 }
 
-function wait(deps: HttpDeps): Handler<typeof requestAnswer, WithId> {
-  return async (request, response) => {
-    const caller = callerOf(response)
-    const { timeout } = parseBody(waitQuery, request.query)
-    const giveBack = deps.waitSlots.take(caller.key.id)
-    const gone = clientGone(response)
-    try {
-      const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
-      if (!gone.aborted) response.json(presentRequest(settled))
-    } finally {
-      giveBack()
-    }
-  }
-}
-
-function remind(deps: HttpDeps): Handler<typeof reminderAnswer, WithId> {
-  return async (request, response) => {
-    response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
-  }
-}
-
-function cancel(deps: HttpDeps): Handler<typeof requestAnswer, WithId> {
-  return async (request, response) => {
-    response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
-  }
-}
-
-function consume(deps: HttpDeps): Handler<typeof consumedAnswer, WithId> {
-  return async (request, response) => {
-    const use = parseBody(consumeBody, request.body)
-    response.json(presentConsumed(await consumeRequest(deps, callerOf(response), request.params.id, use)))
-  }
+const consume: Endpoint<typeof consumedAnswer, WithId> = (deps) => async (request, response) => {
+  const use = parseBody(consumeBody, request.body)
+  response.json(presentConsumed(await consumeRequest(deps, callerOf(response), request.params.id, use)))
 }
 
 /** A stream ends after an hour at the latest; clients come back by themselves. */
 const STREAM_MS = 3_600_000
 
 /** `GET /:id/events`: the request as server-sent events, from now until it is decided, withdrawn or expired. */
-function streamEvents(deps: HttpDeps): RequestHandler<{ id: string }> {
-  return async (request, response) => {
-    const caller = callerOf(response)
-    const giveBack = deps.waitSlots.take(caller.key.id)
-    const gone = clientGone(response)
-    const until = new Date(deps.clock.now().getTime() + STREAM_MS)
-    const states = watchRequest(deps, caller, request.params.id, { until, signal: gone })
-    try {
-      const first = await states.next()
-      if (first.done) return
-      if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
-      else {
-        const events = openEventStream(response)
-        if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
-        events.end()
-      }
-    } finally {
-      await states.return()
-      giveBack()
+const streamEvents: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
+  const caller = callerOf(response)
+  const giveBack = deps.waitSlots.take(caller.key.id)
+  const gone = clientGone(response)
+  const until = new Date(deps.clock.now().getTime() + STREAM_MS)
+  const states = watchRequest(deps, caller, request.params.id, { until, signal: gone })
+  try {
+    const first = await states.next()
+    if (first.done) return
+    if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
+    else {
+      const events = openEventStream(response)
+      if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
+      events.end()
     }
+  } finally {
+    await states.return()
+    giveBack()
   }
 }
 
@@ -222,21 +207,17 @@ function logRefused(deps: HttpDeps): ErrorRequestHandler<WithId> {
   }
 }
 
-function verify(deps: HttpDeps): Handler<typeof verdictAnswer, WithId> {
-  return async (request, response) => {
-    const asker = { kind: 'public', address: clientAddress(request) } as const
-    const { id } = request.params
-    const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
-    const verdict = await find(deps, id, asker)
-    const unknown = !verdict.valid && verdict.status === undefined
-    response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
-  }
+const verify: Endpoint<typeof verdictAnswer, WithId> = (deps) => async (request, response) => {
+  const asker = { kind: 'public', address: clientAddress(request) } as const
+  const { id } = request.params
+  const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
+  const verdict = await find(deps, id, asker)
+  const unknown = !verdict.valid && verdict.status === undefined
+  response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
 }
 
 /** Retired keys stay published: old receipts must verify for ever. */
-function jwks(deps: HttpDeps): RequestHandler {
-  return (_request, response) => {
-    response.setHeader('Cache-Control', 'public, max-age=300')
-    response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
-  }
+const jwks: Endpoint = (deps) => (_request, response) => {
+  response.setHeader('Cache-Control', 'public, max-age=300')
+  response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type RequestHandler, type Response, Router } from 'express'
+import { type Response, Router } from 'express'
 import type { AuditRecord } from '../../domain/audit.ts'
 import { invalidField, Refusal } from '../../domain/errors.ts'
 import {
@@ -11,7 +11,7 @@ import {
   readAudit,
 } from '../../flow/audit/read-audit.ts'
 import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
-import { given, type Handler, parseBody } from '../handler.ts'
+import { type Endpoint, given, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
@@ -25,41 +25,37 @@ export function auditRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): Handler<typeof auditListAnswer> {
-  return async (request, response) => {
-    const { cursor, limit, ...filter } = parseBody(auditQuery, request.query)
-    const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
-    const query = { ...given(filter), ...given({ before }), limit }
-    const { user } = sessionOf(response)
-    const { records, next } = await readAudit(deps, user, query)
-    response.json({
-      data: records.flatMap(shown),
-      next_cursor: next === undefined ? null : encodeAuditCursor(next),
-      names: await nameParties(deps, user, records, query.account),
-    })
-  }
+const list: Endpoint<typeof auditListAnswer> = (deps) => async (request, response) => {
+  const { cursor, limit, ...filter } = parseBody(auditQuery, request.query)
+  const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
+  const query = { ...given(filter), ...given({ before }), limit }
+  const { user } = sessionOf(response)
+  const { records, next } = await readAudit(deps, user, query)
+  response.json({
+    data: records.flatMap(shown),
+    next_cursor: next === undefined ? null : encodeAuditCursor(next),
+    names: await nameParties(deps, user, records, query.account),
+  })
 }
 
-function exportAll(deps: HttpDeps): RequestHandler {
-  return async (request, response) => {
-    const who = sessionOf(response)
-    const { format, ...filter } = parseBody(auditExportQuery, request.query)
-    const wanted = EXPORT_FORMATS[format]
-    const giveBack = deps.exportSlots.take(who.user.id)
-    const batches = exportAudit(deps, who, given(filter))
-    try {
-      // The first step is where it can be refused: before the answer begins.
-      const first = await batches.next()
-      const name = `audit-${deps.clock.now().toISOString().slice(0, 10)}.${wanted.extension}`
-      await sendFile(response, { type: wanted.type, name }, piecesOf(wanted, first, batches))
-    } catch (error) {
-      if (!response.headersSent) throw error
-      // The connection is cut: no part may pass for the whole.
-      if (!(error instanceof Refusal)) deps.log.error({ error }, 'an export of the audit trail failed')
-    } finally {
-      await batches.return()
-      giveBack()
-    }
+const exportAll: Endpoint = (deps) => async (request, response) => {
+  const who = sessionOf(response)
+  const { format, ...filter } = parseBody(auditExportQuery, request.query)
+  const wanted = EXPORT_FORMATS[format]
+  const giveBack = deps.exportSlots.take(who.user.id)
+  const batches = exportAudit(deps, who, given(filter))
+  try {
+    // The first step is where it can be refused: before the answer begins.
+    const first = await batches.next()
+    const name = `audit-${deps.clock.now().toISOString().slice(0, 10)}.${wanted.extension}`
+    await sendFile(response, { type: wanted.type, name }, piecesOf(wanted, first, batches))
+  } catch (error) {
+    if (!response.headersSent) throw error
+    // The connection is cut: no part may pass for the whole.
+    if (!(error instanceof Refusal)) deps.log.error({ error }, 'an export of the audit trail failed')
+  } finally {
+    await batches.return()
+    giveBack()
   }
 }
 

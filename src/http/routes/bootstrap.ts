@@ -1,4 +1,5 @@
-import { type Request, type RequestHandler, Router } from 'express'
+import { type Request, Router } from 'express'
+import type { z } from 'zod'
 import { type ConsentInput, giveConsent, startConsent } from '../../flow/bootstrap/give-consent.ts'
 import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { reviewConsent, waitingConsents } from '../../flow/bootstrap/review-consent.ts'
@@ -19,7 +20,7 @@ import {
   presentWaitingConsent,
   type waitingConsentsAnswer,
 } from '../api/consents.ts'
-import { type Handler, parseBody, readProof, type WithId } from '../handler.ts'
+import { type Endpoint, parseBody, readProof, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -37,36 +38,32 @@ export function bootstrapRoutes(deps: HttpDeps): Router {
 /** What is kept of a stranger's own description. */
 const USER_AGENT_LENGTH = 200
 
-function start(deps: HttpDeps): Handler<typeof startedAnswer> {
-  return async (request, response) => {
-    const { email, client_name, code_challenge } = parseBody(bootstrapBody, request.body)
-    applyLimit(response, await countBootstrap(deps, email))
-    const { bootstrap_id, bootstrap } = await startBootstrap(deps, {
-      email,
-      clientName: client_name,
-      ...(code_challenge === undefined ? {} : { codeChallenge: code_challenge }),
-      requester: {
-        address: clientAddress(request),
-        user_agent: (request.get('User-Agent') ?? '').slice(0, USER_AGENT_LENGTH),
-      },
-    })
-    response.status(202).json(presentStarted(bootstrap_id, bootstrap, deps.settings.baseUrl))
-  }
+const start: Endpoint<typeof startedAnswer> = (deps) => async (request, response) => {
+  const { email, client_name, code_challenge } = parseBody(bootstrapBody, request.body)
+  applyLimit(response, await countBootstrap(deps, email))
+  const { bootstrap_id, bootstrap } = await startBootstrap(deps, {
+    email,
+    clientName: client_name,
+    ...(code_challenge === undefined ? {} : { codeChallenge: code_challenge }),
+    requester: {
+      address: clientAddress(request),
+      user_agent: (request.get('User-Agent') ?? '').slice(0, USER_AGENT_LENGTH),
+    },
+  })
+  response.status(202).json(presentStarted(bootstrap_id, bootstrap, deps.settings.baseUrl))
 }
 
 /** The verifier comes in a header: addresses end up in logs of proxies. */
-function status(deps: HttpDeps): Handler<typeof bootstrapStatusAnswer, WithId> {
-  return async (request, response) => {
-    const address = clientAddress(request)
-    const verifier = request.get('X-Code-Verifier')
-    const polled = await pollBootstrap(deps, { bootstrapId: request.params.id, verifier, address })
-    response.json(presentPoll(polled))
-    if (polled.api_key === undefined) return
-    // After the answer, so that a crash in between does not lose the key. The sweep notes what is not noted here.
-    await noteCollection(deps, polled.bootstrap, address).catch((error: unknown) =>
-      deps.log.warn({ error, bootstrap: polled.bootstrap.id }, 'a collected key was not noted yet'),
-    )
-  }
+const status: Endpoint<typeof bootstrapStatusAnswer, WithId> = (deps) => async (request, response) => {
+  const address = clientAddress(request)
+  const verifier = request.get('X-Code-Verifier')
+  const polled = await pollBootstrap(deps, { bootstrapId: request.params.id, verifier, address })
+  response.json(presentPoll(polled))
+  if (polled.api_key === undefined) return
+  // After the answer, so that a crash in between does not lose the key. The sweep notes what is not noted here.
+  await noteCollection(deps, polled.bootstrap, address).catch((error: unknown) =>
+    deps.log.warn({ error, bootstrap: polled.bootstrap.id }, 'a collected key was not noted yet'),
+  )
 }
 
 /** The owner's side of bootstraps: see who asks for a key, consent or refuse. Sessions only: a key must not make keys. */
@@ -81,32 +78,24 @@ export function consentRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): Handler<typeof waitingConsentsAnswer> {
-  return async (_request, response) => {
-    const waiting = await waitingConsents(deps, sessionOf(response).user)
-    response.json({ data: waiting.map(presentWaitingConsent), next_cursor: null })
-  }
+const list: Endpoint<typeof waitingConsentsAnswer> = (deps) => async (_request, response) => {
+  const waiting = await waitingConsents(deps, sessionOf(response).user)
+  response.json({ data: waiting.map(presentWaitingConsent), next_cursor: null })
 }
 
-function review(deps: HttpDeps): Handler<typeof consentAnswer, WithId> {
-  return async (request, response) => {
-    response.json(presentConsent(await reviewConsent(deps, sessionOf(response).user, request.params.id)))
-  }
+const review: Endpoint<typeof consentAnswer, WithId> = (deps) => async (request, response) => {
+  response.json(presentConsent(await reviewConsent(deps, sessionOf(response).user, request.params.id)))
 }
 
-function options(deps: HttpDeps): RequestHandler<WithId> {
-  return async (request, response) => {
-    response.json(await startConsent(deps, sessionOf(response).user, consentOf(request)))
-  }
+const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
+  response.json(await startConsent(deps, sessionOf(response).user, consentOf(request)))
 }
 
-function decision(deps: HttpDeps): Handler<typeof consentedAnswer, WithId> {
-  return async (request, response) => {
-    const input = consentOf(request)
-    const proof = readProof(request.body, input.address)
-    const { id, status } = await giveConsent(deps, sessionOf(response).user, input, proof)
-    response.json({ id, status })
-  }
+const decision: Endpoint<typeof consentedAnswer, WithId> = (deps) => async (request, response) => {
+  const input = consentOf(request)
+  const proof = readProof(request.body, input.address)
+  const { id, status } = await giveConsent(deps, sessionOf(response).user, input, proof)
+  response.json({ id, status })
 }
 
 function consentOf(request: Request<{ id: string }>): ConsentInput {

@@ -26,7 +26,7 @@ import {
   type usedChatLinkAnswer,
 } from '../api/chat.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
-import { type Handler, parseBody } from '../handler.ts'
+import { type Endpoint, type Handler, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { DEVICE_COOKIE_SECONDS, writeCookie } from '../middleware/cookies.ts'
@@ -52,42 +52,32 @@ const identities: Handler<typeof identitiesAnswer> = (_request, response) => {
   response.json({ identities: sessionOf(response).user.chat.map(presentIdentity) })
 }
 
-function removeIdentity(deps: HttpDeps): Handler<typeof okAnswer> {
-  return async (request, response) => {
-    const { key } = parseBody(removeIdentityBody, request.body)
-    const userId = sessionOf(response).user.id
-    await unlinkIdentity(deps, { userId, key, address: clientAddress(request) })
-    response.json({ ok: true })
-  }
+const removeIdentity: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
+  const { key } = parseBody(removeIdentityBody, request.body)
+  const userId = sessionOf(response).user.id
+  await unlinkIdentity(deps, { userId, key, address: clientAddress(request) })
+  response.json({ ok: true })
 }
 
-function channels(deps: HttpDeps): Handler<typeof channelListAnswer> {
-  return async (_request, response) => {
-    const account = await ownAccount(deps, sessionOf(response))
-    response.json({ data: account.channels.map(presentChannel), next_cursor: null })
-  }
+const channels: Endpoint<typeof channelListAnswer> = (deps) => async (_request, response) => {
+  const account = await ownAccount(deps, sessionOf(response))
+  response.json({ data: account.channels.map(presentChannel), next_cursor: null })
 }
 
-function removeOne(deps: HttpDeps): Handler<typeof okAnswer> {
-  return async (request, response) => {
-    const channel = parseBody(removeChannelBody, request.body)
-    await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
-    response.json({ ok: true })
-  }
+const removeOne: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
+  const channel = parseBody(removeChannelBody, request.body)
+  await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
+  response.json({ ok: true })
 }
 
-function apps(deps: HttpDeps): Handler<typeof chatAppsAnswer> {
-  return async (_request, response) => {
-    response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
-  }
+const apps: Endpoint<typeof chatAppsAnswer> = (deps) => async (_request, response) => {
+  response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
 }
 
-function removeApp(deps: HttpDeps): Handler<typeof okAnswer> {
-  return async (request, response) => {
-    const { platform, tenant } = parseBody(removeChatAppBody, request.body)
-    await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
-    response.json({ ok: true })
-  }
+const removeApp: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
+  const { platform, tenant } = parseBody(removeChatAppBody, request.body)
+  await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
+  response.json({ ok: true })
 }
 
 /** One-time links that a person asked for in chat. The token comes in the body, never in the address. */
@@ -99,29 +89,25 @@ export function chatLinkRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function look(deps: HttpDeps): Handler<typeof chatLinkAnswer> {
-  return async (request, response) => {
-    const { token } = parseBody(lookAtChatLinkBody, request.body)
-    response.json(presentChatLink(await openChatLink(deps, token)))
-  }
+const look: Endpoint<typeof chatLinkAnswer> = (deps) => async (request, response) => {
+  const { token } = parseBody(lookAtChatLinkBody, request.body)
+  response.json(presentChatLink(await openChatLink(deps, token)))
 }
 
 /** Who must be signed in depends on what the link is for: a browser that is to become known has no session yet. */
-function use(deps: HttpDeps): Handler<typeof usedChatLinkAnswer> {
-  return async (request, response) => {
-    const { token, proof } = parseBody(useChatLinkBody, request.body)
-    const address = clientAddress(request)
-    const link = await openChatLink(deps, token)
-    if (link.kind === 'browser') {
-      const device = await makeBrowserKnown(deps, link, address)
-      writeCookie(response, 'device', deps.settings.baseUrl, device, DEVICE_COOKIE_SECONDS)
-      response.json({ ok: true })
-      return
-    }
-    const who = await findSignedIn(deps, request)
-    if (who === undefined) throw refusal('not_signed_in')
-    const shown = { link, proof, address }
-    if (link.kind === 'link') response.json({ linked: presentIdentity(await linkIdentity(deps, who, shown)) })
-    else response.json({ channel: presentChannel(await addChannel(deps, who, shown)) })
+const use: Endpoint<typeof usedChatLinkAnswer> = (deps) => async (request, response) => {
+  const { token, proof } = parseBody(useChatLinkBody, request.body)
+  const address = clientAddress(request)
+  const link = await openChatLink(deps, token)
+  if (link.kind === 'browser') {
+    const device = await makeBrowserKnown(deps, link, address)
+    writeCookie(response, 'device', deps.settings.baseUrl, device, DEVICE_COOKIE_SECONDS)
+    response.json({ ok: true })
+    return
   }
+  const who = await findSignedIn(deps, request)
+  if (who === undefined) throw refusal('not_signed_in')
+  const shown = { link, proof, address }
+  if (link.kind === 'link') response.json({ linked: presentIdentity(await linkIdentity(deps, who, shown)) })
+  else response.json({ channel: presentChannel(await addChannel(deps, who, shown)) })
 }

@@ -1,4 +1,5 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
+import type { z } from 'zod'
 import { decideBatch } from '../../flow/batch/decide-batch.ts'
 import { startBatch } from '../../flow/batch/start-batch.ts'
 import { decide } from '../../flow/decide.ts'
@@ -16,7 +17,7 @@ import {
 } from '../api/decisions.ts'
 import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
-import { decodeCursor, encodeCursor, type Handler, parseBody, readProof, type WithId } from '../handler.ts'
+import { decodeCursor, type Endpoint, encodeCursor, parseBody, readProof, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -35,48 +36,40 @@ export function decisionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function pending(deps: HttpDeps): Handler<typeof pendingAnswer> {
-  return async (request, response) => {
-    const { limit, cursor } = parseBody(pendingQuery, request.query)
-    const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
-      limit,
-      ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
-    })
-    const data = waiting.map((one) => presentWaiting(one, sessionOf(response).user))
-    response.json({ data, next_cursor: next === undefined ? null : encodeCursor(next) })
-  }
+const pending: Endpoint<typeof pendingAnswer> = (deps) => async (request, response) => {
+  const { limit, cursor } = parseBody(pendingQuery, request.query)
+  const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
+    limit,
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+  })
+  const data = waiting.map((one) => presentWaiting(one, sessionOf(response).user))
+  response.json({ data, next_cursor: next === undefined ? null : encodeCursor(next) })
 }
 
-function review(deps: HttpDeps): Handler<typeof reviewAnswer, WithId> {
-  return async (request, response) => {
-    const { user } = sessionOf(response)
-    response.json(presentReview(await reviewRequest(deps, user, request.params.id), user))
-  }
+const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, response) => {
+  const { user } = sessionOf(response)
+  response.json(presentReview(await reviewRequest(deps, user, request.params.id), user))
 }
 
-function options(deps: HttpDeps): RequestHandler<WithId> {
-  return async (request, response) => {
-    const { user } = sessionOf(response)
-    const body = parseBody(decisionOptionsBody, request.body)
-    response.json(await startDecision(deps, user, request.params.id, body.decision))
-  }
+const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
+  const { user } = sessionOf(response)
+  const body = parseBody(decisionOptionsBody, request.body)
+  response.json(await startDecision(deps, user, request.params.id, body.decision))
 }
 
-function decision(deps: HttpDeps): Handler<typeof decidedAnswer, WithId> {
-  return async (request, response) => {
-    const { user } = sessionOf(response)
-    const body = parseBody(decisionBody, request.body)
-    const address = clientAddress(request)
-    const proof = readProof(request.body, address)
-    const input = {
-      requestId: request.params.id,
-      decision: body.decision,
-      comment: body.comment,
-      proof,
-      address,
-    }
-    response.json(presentDecided(await decide(deps, user, input)))
+const decision: Endpoint<typeof decidedAnswer, WithId> = (deps) => async (request, response) => {
+  const { user } = sessionOf(response)
+  const body = parseBody(decisionBody, request.body)
+  const address = clientAddress(request)
+  const proof = readProof(request.body, address)
+  const input = {
+    requestId: request.params.id,
+    decision: body.decision,
+    comment: body.comment,
+    proof,
+    address,
   }
+  response.json(presentDecided(await decide(deps, user, input)))
 }
 
 /** A stream ends after a quarter of an hour, as long as a session JWT is good; clients come back by themselves. */
@@ -89,24 +82,22 @@ export function inboxEventRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function stream(deps: HttpDeps): RequestHandler {
-  return async (request, response) => {
-    const who = sessionOf(response)
-    const giveBack = deps.inboxSlots.take(who.user.id)
-    const gone = clientGone(response)
-    const until = new Date(deps.clock.now().getTime() + STREAM_MS)
-    const events = openEventStream(response)
-    try {
-      if (request.method === 'HEAD') return
-      const changes = watchInbox(deps, who, { until, signal: gone })
-      for await (const event of changes) await events.send({ event, data: {} })
-      if (deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
-    } catch (error) {
-      await events.send({ event: 'error', data: errorEventData(deps, error) })
-    } finally {
-      events.end()
-      giveBack()
-    }
+const stream: Endpoint = (deps) => async (request, response) => {
+  const who = sessionOf(response)
+  const giveBack = deps.inboxSlots.take(who.user.id)
+  const gone = clientGone(response)
+  const until = new Date(deps.clock.now().getTime() + STREAM_MS)
+  const events = openEventStream(response)
+  try {
+    if (request.method === 'HEAD') return
+    const changes = watchInbox(deps, who, { until, signal: gone })
+    for await (const event of changes) await events.send({ event, data: {} })
+    if (deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
+  } catch (error) {
+    await events.send({ event: 'error', data: errorEventData(deps, error) })
+  } finally {
+    events.end()
+    giveBack()
   }
 }
 
@@ -119,19 +110,15 @@ export function batchDecisionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function batchOptions(deps: HttpDeps): RequestHandler {
-  return async (request, response) => {
-    const { items } = parseBody(batchOptionsBody, request.body)
-    response.json(await startBatch(deps, sessionOf(response), items))
-  }
+const batchOptions: Endpoint = (deps) => async (request, response) => {
+  const { items } = parseBody(batchOptionsBody, request.body)
+  response.json(await startBatch(deps, sessionOf(response), items))
 }
 
-function batchDecisions(deps: HttpDeps): Handler<typeof batchAnswer> {
-  return async (request, response) => {
-    const { batch_id: batchId, comment } = parseBody(batchBody, request.body)
-    const address = clientAddress(request)
-    const proof = readProof(request.body, address)
-    const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })
-    response.json({ data: results.map(presentBatchResult) })
-  }
+const batchDecisions: Endpoint<typeof batchAnswer> = (deps) => async (request, response) => {
+  const { batch_id: batchId, comment } = parseBody(batchBody, request.body)
+  const address = clientAddress(request)
+  const proof = readProof(request.body, address)
+  const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })
+  response.json({ data: results.map(presentBatchResult) })
 }

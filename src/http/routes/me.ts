@@ -1,4 +1,4 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import { toString as drawQr } from 'qrcode'
 import type { User } from '../../domain/user.ts'
 import type { TotpSetUp } from '../../flow/people/codes.ts'
@@ -43,7 +43,7 @@ import {
 import { presentUser } from '../api/session.ts'
 import type { Answer, okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
-import { type Handler, parseBody, type WithId } from '../handler.ts'
+import { type Endpoint, type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { setGrantCookies } from '../middleware/cookies.ts'
@@ -71,79 +71,58 @@ const factors: Handler<typeof factorsAnswer> = (_request, response) => {
   response.json(presentFactors(sessionOf(response).user))
 }
 
-function stepUp(deps: HttpDeps): RequestHandler {
-  return async (request, response) => {
-    const { operation, target } = parseBody(stepUpBody, request.body)
-    const asked = target === undefined ? { operation } : { operation, target }
-    response.json(await startStepUp(deps, sessionOf(response), asked))
-  }
+const stepUp: Endpoint = (deps) => async (request, response) => {
+  const { operation, target } = parseBody(stepUpBody, request.body)
+  const asked = target === undefined ? { operation } : { operation, target }
+  response.json(await startStepUp(deps, sessionOf(response), asked))
 }
 
-function passkeyOptions(deps: HttpDeps): RequestHandler {
-  return async (request, response) => {
-    const { proof } = parseBody(proofBody, request.body)
-    const { address } = clientOf(request)
-    response.json(await startAddingPasskey(deps, sessionOf(response), proof, address))
-  }
+const passkeyOptions: Endpoint = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const { address } = clientOf(request)
+  response.json(await startAddingPasskey(deps, sessionOf(response), proof, address))
 }
 
-function newPasskey(deps: HttpDeps): Handler<typeof newPasskeyAnswer> {
-  return async (request, response) => {
-    const body = parseBody(newPasskeyBody, request.body)
-    const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.status(201).json({ passkey: presentPasskey(passkey) })
-  }
+const newPasskey: Endpoint<typeof newPasskeyAnswer> = (deps) => async (request, response) => {
+  const body = parseBody(newPasskeyBody, request.body)
+  const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json({ passkey: presentPasskey(passkey) })
 }
 
-function oldPasskey(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
-  return async (request, response) => {
-    const { proof } = parseBody(proofBody, request.body)
-    const { id } = request.params
-    const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.json({ ok: true })
-  }
+const oldPasskey: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const { id } = request.params
+  const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.json({ ok: true })
 }
 
-function totpOptions(deps: HttpDeps): Handler<typeof totpSetUpAnswer> {
-  return async (request, response) => {
-    const { proof } = parseBody(proofBody, request.body)
-    const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
-    response.json(await presentTotpSetUp(setUp))
-  }
+const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
+  response.json(await presentTotpSetUp(setUp))
 }
 
-function newTotp(deps: HttpDeps): Handler<typeof backupCodesAnswer> {
-  return async (request, response) => {
-    const { code } = parseBody(codeBody, request.body)
-    const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.status(201).json({ backup_codes })
-  }
+const newTotp: Endpoint<typeof backupCodesAnswer> = (deps) => async (request, response) => {
+  const { code } = parseBody(codeBody, request.body)
+  const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json({ backup_codes })
 }
 
-function oldTotp(deps: HttpDeps): Handler<typeof okAnswer> {
-  return async (request, response) => {
-    const { proof } = parseBody(proofBody, request.body)
-    const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.json({ ok: true })
-  }
+const oldTotp: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.json({ ok: true })
 }
 
-function backupCodes(deps: HttpDeps): Handler<typeof backupCodesAnswer> {
-  return async (request, response) => {
-    const { proof } = parseBody(proofBody, request.body)
-    const { backup_codes, grant } = await renewBackupCodes(
-      deps,
-      sessionOf(response),
-      proof,
-      clientOf(request),
-    )
-    setGrantCookies(response, deps, grant)
-    response.status(201).json({ backup_codes })
-  }
+const backupCodes: Endpoint<typeof backupCodesAnswer> = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const { backup_codes, grant } = await renewBackupCodes(deps, sessionOf(response), proof, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json({ backup_codes })
 }
 
 /** A seed as it is shown, once; the picture is drawn here, so that the page needs no code for it. */
@@ -166,39 +145,31 @@ export function profileRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function change(deps: HttpDeps): Handler<typeof profileAnswer> {
-  return async (request, response) => {
-    const { name, default_ttl_seconds } = parseBody(profileBody, request.body)
-    const wanted = {
-      ...(name === undefined ? {} : { name }),
-      ...(default_ttl_seconds === undefined ? {} : { default_ttl_seconds }),
-    }
-    const { user } = sessionOf(response)
-    response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
+const change: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
+  const { name, default_ttl_seconds } = parseBody(profileBody, request.body)
+  const wanted = {
+    ...(name === undefined ? {} : { name }),
+    ...(default_ttl_seconds === undefined ? {} : { default_ttl_seconds }),
   }
+  const { user } = sessionOf(response)
+  response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
 }
 
-function candidates(deps: HttpDeps): Handler<typeof candidatesAnswer> {
-  return async (_request, response) => {
-    const found = await delegateCandidates(deps, sessionOf(response).user)
-    response.json({ data: found.map(presentCandidate), next_cursor: null })
-  }
+const candidates: Endpoint<typeof candidatesAnswer> = (deps) => async (_request, response) => {
+  const found = await delegateCandidates(deps, sessionOf(response).user)
+  response.json({ data: found.map(presentCandidate), next_cursor: null })
 }
 
-function setStandIn(deps: HttpDeps): Handler<typeof profileAnswer> {
-  return async (request, response) => {
-    const { proof, ...delegate } = parseBody(delegateBody, request.body)
-    const who = sessionOf(response)
-    const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
-    response.json(await answer(deps, changed))
-  }
+const setStandIn: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
+  const { proof, ...delegate } = parseBody(delegateBody, request.body)
+  const who = sessionOf(response)
+  const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
+  response.json(await answer(deps, changed))
 }
 
-function removeStandIn(deps: HttpDeps): Handler<typeof profileAnswer> {
-  return async (request, response) => {
-    const { user } = sessionOf(response)
-    response.json(await answer(deps, await removeDelegate(deps, user, clientAddress(request))))
-  }
+const removeStandIn: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
+  const { user } = sessionOf(response)
+  response.json(await answer(deps, await removeDelegate(deps, user, clientAddress(request))))
 }
 
 async function answer(deps: HttpDeps, user: User) {
@@ -215,13 +186,11 @@ export function membershipRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function accept(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
-  return async (request, response) => {
-    const { token } = parseBody(acceptanceBody, request.body)
-    const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
-    await acceptInvitation(deps, request.params.id, who, token)
-    response.json({ ok: true })
-  }
+const accept: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
+  const { token } = parseBody(acceptanceBody, request.body)
+  const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
+  await acceptInvitation(deps, request.params.id, who, token)
+  response.json({ ok: true })
 }
 
 function say(deps: HttpDeps, answer: typeof declineInvitation): Handler<typeof okAnswer, WithId> {
@@ -244,34 +213,26 @@ export function pushRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): Handler<typeof pushDevicesAnswer> {
-  return async (_request, response) => {
-    const devices = await listPushDevices(deps, sessionOf(response).user)
-    const { public_key } = deps.pushKey.current()
-    response.json({ public_key, devices: devices.map(presentPushDevice) })
-  }
+const list: Endpoint<typeof pushDevicesAnswer> = (deps) => async (_request, response) => {
+  const devices = await listPushDevices(deps, sessionOf(response).user)
+  const { public_key } = deps.pushKey.current()
+  response.json({ public_key, devices: devices.map(presentPushDevice) })
 }
 
-function add(deps: HttpDeps): Handler<typeof newPushDeviceAnswer> {
-  return async (request, response) => {
-    const { subscription, name } = parseBody(newPushDeviceBody, request.body)
-    const { endpoint, keys } = subscription
-    const input = { subscription: { endpoint, ...keys }, name }
-    const device = await addPushDevice(deps, sessionOf(response).user, input, clientAddress(request))
-    response.status(201).json({ device: presentPushDevice(device) })
-  }
+const add: Endpoint<typeof newPushDeviceAnswer> = (deps) => async (request, response) => {
+  const { subscription, name } = parseBody(newPushDeviceBody, request.body)
+  const { endpoint, keys } = subscription
+  const input = { subscription: { endpoint, ...keys }, name }
+  const device = await addPushDevice(deps, sessionOf(response).user, input, clientAddress(request))
+  response.status(201).json({ device: presentPushDevice(device) })
 }
 
-function remove(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
-  return async (request, response) => {
-    await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
-    response.json({ ok: true })
-  }
+const remove: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
+  await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
+  response.json({ ok: true })
 }
 
-function test(deps: HttpDeps): Handler<typeof pushTestAnswer, WithId> {
-  return async (request, response) => {
-    const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
-    response.json({ ok: true, sent })
-  }
+const test: Endpoint<typeof pushTestAnswer, WithId> = (deps) => async (request, response) => {
+  const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
+  response.json({ ok: true, sent })
 }

@@ -1,4 +1,4 @@
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import { membershipsOf } from '../../flow/people/accounts.ts'
 import { standInOf } from '../../flow/people/delegates.ts'
 import {
@@ -45,7 +45,7 @@ import {
   type sessionAnswer,
 } from '../api/session.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
-import { type Handler, parseBody, type WithId } from '../handler.ts'
+import { type Endpoint, type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { readCookie, setGrantCookies, writeCookie } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -75,47 +75,37 @@ export function sessionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function current(deps: HttpDeps): Handler<typeof currentSessionAnswer> {
-  return async (_request, response) => {
-    const { session, user } = sessionOf(response)
-    const [standIn, memberships] = await Promise.all([standInOf(deps, user), membershipsOf(deps, user)])
-    response.json({
-      user: presentUser(user, standIn),
-      expires_at: session.expires_at.toISOString(),
-      ...presentMemberships(memberships, user.id),
-    })
-  }
+const current: Endpoint<typeof currentSessionAnswer> = (deps) => async (_request, response) => {
+  const { session, user } = sessionOf(response)
+  const [standIn, memberships] = await Promise.all([standInOf(deps, user), membershipsOf(deps, user)])
+  response.json({
+    user: presentUser(user, standIn),
+    expires_at: session.expires_at.toISOString(),
+    ...presentMemberships(memberships, user.id),
+  })
 }
 
-function end(deps: HttpDeps): Handler<typeof okAnswer> {
-  return async (request, response) => {
-    await endSession(deps, sessionOf(response), clientOf(request).address)
-    writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
-    response.json({ ok: true })
-  }
+const end: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
+  await endSession(deps, sessionOf(response), clientOf(request).address)
+  writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
+  response.json({ ok: true })
 }
 
-function refresh(deps: HttpDeps): Handler<typeof sessionAnswer> {
-  return async (_request, response) => {
-    const who = sessionOf(response)
-    const grant = { ...(await refreshSession(deps, who)), user: who.user }
-    response.json(presentGrant(grant, await standInOf(deps, who.user)))
-  }
+const refresh: Endpoint<typeof sessionAnswer> = (deps) => async (_request, response) => {
+  const who = sessionOf(response)
+  const grant = { ...(await refreshSession(deps, who)), user: who.user }
+  response.json(presentGrant(grant, await standInOf(deps, who.user)))
 }
 
-function passkeyOptions(deps: HttpDeps): RequestHandler {
-  return async (_request, response) => {
-    response.json(await startPasskeySignIn(deps))
-  }
+const passkeyOptions: Endpoint = (deps) => async (_request, response) => {
+  response.json(await startPasskeySignIn(deps))
 }
 
-function byPasskey(deps: HttpDeps): Handler<typeof sessionAnswer> {
-  return async (request, response) => {
-    const { credential } = parseBody(passkeySignInBody, request.body)
-    const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
-    setGrantCookies(response, deps, grant)
-    response.json(presentGrant(grant, await standInOf(deps, grant.user)))
-  }
+const byPasskey: Endpoint<typeof sessionAnswer> = (deps) => async (request, response) => {
+  const { credential } = parseBody(passkeySignInBody, request.body)
+  const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
+  setGrantCookies(response, deps, grant)
+  response.json(presentGrant(grant, await standInOf(deps, grant.user)))
 }
 
 function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof sessionAnswer> {
@@ -138,31 +128,25 @@ export function ownSessionRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): Handler<typeof ownSessionsAnswer> {
-  return async (_request, response) => {
-    const who = sessionOf(response)
-    const sessions = await listSessions(deps, who)
-    response.json({
-      data: sessions.map((session) => presentSession(session, who.session.id)),
-      next_cursor: null,
-    })
-  }
+const list: Endpoint<typeof ownSessionsAnswer> = (deps) => async (_request, response) => {
+  const who = sessionOf(response)
+  const sessions = await listSessions(deps, who)
+  response.json({
+    data: sessions.map((session) => presentSession(session, who.session.id)),
+    next_cursor: null,
+  })
 }
 
-function endOthers(deps: HttpDeps): Handler<typeof othersEndedAnswer> {
-  return async (request, response) => {
-    const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
-    response.json({ ok: true, ended })
-  }
+const endOthers: Endpoint<typeof othersEndedAnswer> = (deps) => async (request, response) => {
+  const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
+  response.json({ ok: true, ended })
 }
 
-function endOne(deps: HttpDeps): Handler<typeof okAnswer, WithId> {
-  return async (request, response) => {
-    const who = sessionOf(response)
-    await endOwnSession(deps, who, request.params.id, clientOf(request).address)
-    if (request.params.id === who.session.id) writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
-    response.json({ ok: true })
-  }
+const endOne: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
+  const who = sessionOf(response)
+  await endOwnSession(deps, who, request.params.id, clientOf(request).address)
+  if (request.params.id === who.session.id) writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
+  response.json({ ok: true })
 }
 
 /** Signing up by a one-time link. The token comes in the body, never in the address. */
@@ -177,42 +161,32 @@ export function enrollmentRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function lookUp(deps: HttpDeps): Handler<typeof enrollmentAnswer> {
-  return async (request, response) => {
-    const { token } = parseBody(lookUpBody, request.body)
-    const opened = await openEnrollment(deps, token)
-    response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
-  }
+const lookUp: Endpoint<typeof enrollmentAnswer> = (deps) => async (request, response) => {
+  const { token } = parseBody(lookUpBody, request.body)
+  const opened = await openEnrollment(deps, token)
+  response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
 }
 
-function enrolmentOptions(deps: HttpDeps): RequestHandler {
-  return async (request, response) => {
-    response.json(await startPasskeyEnrollment(deps, parseBody(enrollmentOptionsBody, request.body)))
-  }
+const enrolmentOptions: Endpoint = (deps) => async (request, response) => {
+  response.json(await startPasskeyEnrollment(deps, parseBody(enrollmentOptionsBody, request.body)))
 }
 
-function passkey(deps: HttpDeps): Handler<typeof sessionAnswer> {
-  return async (request, response) => {
-    const body = parseBody(passkeyEnrollmentBody, request.body)
-    const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
-    setGrantCookies(response, deps, grant)
-    response.status(201).json(presentGrant(grant, await standInOf(deps, grant.user)))
-  }
+const passkey: Endpoint<typeof sessionAnswer> = (deps) => async (request, response) => {
+  const body = parseBody(passkeyEnrollmentBody, request.body)
+  const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json(presentGrant(grant, await standInOf(deps, grant.user)))
 }
 
-function totpOptions(deps: HttpDeps): Handler<typeof totpSetUpAnswer> {
-  return async (request, response) => {
-    const setUp = await startTotpEnrollment(deps, parseBody(enrollmentOptionsBody, request.body))
-    response.json(await presentTotpSetUp(setUp))
-  }
+const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
+  const setUp = await startTotpEnrollment(deps, parseBody(enrollmentOptionsBody, request.body))
+  response.json(await presentTotpSetUp(setUp))
 }
 
-function totp(deps: HttpDeps): Handler<typeof totpEnrolledAnswer> {
-  return async (request, response) => {
-    const body = parseBody(totpEnrollmentBody, request.body)
-    const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
-    setGrantCookies(response, deps, grant)
-    const granted = presentGrant(grant, await standInOf(deps, grant.user))
-    response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
-  }
+const totp: Endpoint<typeof totpEnrolledAnswer> = (deps) => async (request, response) => {
+  const body = parseBody(totpEnrollmentBody, request.body)
+  const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
+  setGrantCookies(response, deps, grant)
+  const granted = presentGrant(grant, await standInOf(deps, grant.user))
+  response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
 }

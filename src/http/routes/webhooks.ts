@@ -36,7 +36,14 @@ import {
   type rotatedWebhookAnswer,
   type webhookListAnswer,
 } from '../api/webhooks.ts'
-import { decodeCursor, encodeCursor, type Handler, parseBody, type WithId } from '../handler.ts'
+import {
+  decodeCursor,
+  type Endpoint,
+  encodeCursor,
+  type Handler,
+  parseBody,
+  type WithId,
+} from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -58,28 +65,22 @@ export function webhookRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function list(deps: HttpDeps): Handler<typeof webhookListAnswer> {
-  return async (_request, response) => {
-    const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
-    const now = deps.clock.now()
-    response.json({ data: webhooks.map((webhook) => presentListed(webhook, now)), next_cursor: null })
-  }
+const list: Endpoint<typeof webhookListAnswer> = (deps) => async (_request, response) => {
+  const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
+  const now = deps.clock.now()
+  response.json({ data: webhooks.map((webhook) => presentListed(webhook, now)), next_cursor: null })
 }
 
-function read(deps: HttpDeps): Handler<typeof listedWebhookAnswer, WithId> {
-  return async (request, response) => {
-    const { account_id } = sessionOf(response).user
-    const found = await readWebhook(deps, account_id, request.params.id)
-    response.json(presentListed(found, deps.clock.now()))
-  }
+const read: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) => async (request, response) => {
+  const { account_id } = sessionOf(response).user
+  const found = await readWebhook(deps, account_id, request.params.id)
+  response.json(presentListed(found, deps.clock.now()))
 }
 
-function create(deps: HttpDeps): Handler<typeof createdWebhookAnswer> {
-  return async (request, response) => {
-    const wanted = parseBody(newWebhookBody, request.body)
-    const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
-    response.status(201).json({ webhook: presentWebhook(webhook, deps.clock.now()), secret })
-  }
+const create: Endpoint<typeof createdWebhookAnswer> = (deps) => async (request, response) => {
+  const wanted = parseBody(newWebhookBody, request.body)
+  const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
+  response.status(201).json({ webhook: presentWebhook(webhook, deps.clock.now()), secret })
 }
 
 function change(deps: HttpDeps, verb: typeof deleteWebhook): Handler<typeof changedWebhookAnswer, WithId> {
@@ -89,15 +90,13 @@ function change(deps: HttpDeps, verb: typeof deleteWebhook): Handler<typeof chan
   }
 }
 
-function rotate(deps: HttpDeps): Handler<typeof rotatedWebhookAnswer, WithId> {
-  return async (request, response) => {
-    const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
-    response.json({
-      webhook: presentWebhook(rotated.webhook, deps.clock.now()),
-      secret: rotated.secret,
-      previous_secret_valid_until: rotated.previousUntil.toISOString(),
-    })
-  }
+const rotate: Endpoint<typeof rotatedWebhookAnswer, WithId> = (deps) => async (request, response) => {
+  const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
+  response.json({
+    webhook: presentWebhook(rotated.webhook, deps.clock.now()),
+    secret: rotated.secret,
+    previous_secret_valid_until: rotated.previousUntil.toISOString(),
+  })
 }
 
 function test(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
@@ -107,12 +106,10 @@ function test(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
   }
 }
 
-function log(deps: HttpDeps): Handler<typeof deliveryListAnswer, WithId> {
-  return async (request, response) => {
-    const { account_id } = sessionOf(response).user
-    const page = readDeliveryPage(request)
-    sendDeliveries(response, await readWebhookLog(deps, account_id, request.params.id, page))
-  }
+const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (request, response) => {
+  const { account_id } = sessionOf(response).user
+  const page = readDeliveryPage(request)
+  sendDeliveries(response, await readWebhookLog(deps, account_id, request.params.id, page))
 }
 
 /**
@@ -130,33 +127,25 @@ export function deliveryRoutes(deps: HttpDeps): Router {
   return router
 }
 
-function requestLog(deps: HttpDeps): Handler<typeof requestLogAnswer, WithId> {
-  return async (request, response) => {
-    const { account_id } = sessionOf(response).user
-    const page = readDeliveryPage(request)
-    sendRequestLog(response, await readRequestLog(deps, account_id, request.params.id, page))
-  }
+const requestLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) => async (request, response) => {
+  const { account_id } = sessionOf(response).user
+  const page = readDeliveryPage(request)
+  sendRequestLog(response, await readRequestLog(deps, account_id, request.params.id, page))
 }
 
-function callbackLog(deps: HttpDeps): Handler<typeof requestLogAnswer, WithId> {
-  return async (request, response) => {
-    readDeliveryPage(request)
-    sendRequestLog(response, await readCallbackLog(deps, callerOf(response), request.params.id))
-  }
+const callbackLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) => async (request, response) => {
+  readDeliveryPage(request)
+  sendRequestLog(response, await readCallbackLog(deps, callerOf(response), request.params.id))
 }
 
-function deadLetters(deps: HttpDeps): Handler<typeof deliveryListAnswer> {
-  return async (request, response) => {
-    const { account_id } = sessionOf(response).user
-    sendDeliveries(response, await readDeadLetters(deps, account_id, readDeliveryPage(request)))
-  }
+const deadLetters: Endpoint<typeof deliveryListAnswer> = (deps) => async (request, response) => {
+  const { account_id } = sessionOf(response).user
+  sendDeliveries(response, await readDeadLetters(deps, account_id, readDeliveryPage(request)))
 }
 
-function replay(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
-  return async (request, response) => {
-    const delivery = await replayDelivery(deps, ownerOf(request, response), request.params.id)
-    response.json(presentDelivery(delivery))
-  }
+const replay: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request, response) => {
+  const delivery = await replayDelivery(deps, ownerOf(request, response), request.params.id)
+  response.json(presentDelivery(delivery))
 }
 
 /** Which page is asked for. @throws Refusal `invalid_field` */
