@@ -32,19 +32,19 @@ const aliveAnswer = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Aliv
 /** `GET /readyz`. */
 const readyAnswer = z.strictObject({ status: z.literal('ready') }).meta({ id: 'Ready' })
 
-const access = { by: 'public' } as const
+const open = { access: { by: 'public' }, limited: false } as const
 
 const serviceOperations = operations('Service', {
   'get /healthz': {
     id: 'isAlive',
     summary: 'Does the process answer?',
-    access,
+    ...open,
     answers: { '200': { schema: aliveAnswer, description: 'It does.' } },
   },
   'get /readyz': {
     id: 'isReady',
     summary: 'Can it do its work?',
-    access,
+    ...open,
     answers: {
       '200': { schema: readyAnswer, description: 'The store answers.' },
       '503': { schema: errorAnswer, description: 'The store does not answer: `unavailable`.' },
@@ -54,7 +54,7 @@ const serviceOperations = operations('Service', {
     id: 'getOpenApiDocument',
     summary: 'This document',
     description: 'Readable at `/docs`.',
-    access,
+    ...open,
     answers: {
       '200': { schema: z.looseObject({ openapi: z.string() }), description: 'OpenAPI 3.1.' },
     },

@@ -177,7 +177,6 @@ export const accountOperations = operations('Account', {
     summary: 'See an account and its quota',
     description: 'Your own, or one of which you are a member; its owner also sees the policy.',
     access: SIGNED_IN,
-    limited: true,
     parameters: { query: accountQuery },
     answers: { '200': { schema: accountAnswer, description: 'The account.' } },
     refusals: ['not_found'],
@@ -187,7 +186,6 @@ export const accountOperations = operations('Account', {
     summary: 'Give your account another name',
     description: 'Approvers read it on requests made from now on.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: { schema: accountNameBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
     answers: { '200': { schema: accountAnswer, description: 'The account.' } },
     refusals: ['not_found'],
@@ -198,7 +196,6 @@ export const accountOperations = operations('Account', {
     description:
       'Owners and auditors see all of them, approvers those that name them or on which they voted. A page can hold fewer than `limit` and not be the last one. Reading makes the decision of a dry-run that is due.',
     access: SIGNED_IN,
-    limited: true,
     parameters: { query: historyQuery },
     answers: { '200': { schema: historyAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],

@@ -157,6 +157,7 @@ export const apiKeyOperations = operations('Account', {
     id: 'listApiKeys',
     summary: 'List API keys',
     access: SIGNED_IN,
+    limited: false,
     answers: {
       '200': { schema: keyListAnswer, description: 'All keys of the account, revoked ones too.' },
     },
@@ -167,7 +168,6 @@ export const apiKeyOperations = operations('Account', {
     description:
       'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
     answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
     refusals: ['key_limit'],
@@ -178,7 +178,6 @@ export const apiKeyOperations = operations('Account', {
     description:
       'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key no approver is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path: idInPath('key', 'Key id.') },
     body: {
       schema: changeKeyBody,
@@ -193,7 +192,6 @@ export const apiKeyOperations = operations('Account', {
     summary: 'Revoke an API key',
     description: 'At once and for ever: requests that use it, open waits included, get 401.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path: idInPath('key', 'Key id.') },
     answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
     refusals: ['not_found'],
@@ -204,6 +202,7 @@ export const apiKeyOperations = operations('Account', {
     description:
       'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked. Counted by API key only.',
     access: { by: 'key or session' },
+    limited: false,
     answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
     refusals: ['rate limit exceeded'],
   },

@@ -179,7 +179,6 @@ export const createOperations = operations('Approvals', {
     description:
       'Submits an action for human approval. Unknown fields are ignored. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
     access: { by: 'key', scope: 'approval:create' },
-    limited: true,
     parameters: { header: idempotencyHeader },
     body: {
       schema: createBody,

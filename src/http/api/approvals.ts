@@ -221,7 +221,6 @@ export const approvalOperations = operations('Approvals', {
     id: 'listApprovals',
     summary: "List the key's own requests, newest first",
     access: readers,
-    limited: true,
     parameters: { query: listQuery },
     answers: { '200': { schema: requestListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT],
@@ -232,7 +231,6 @@ export const approvalOperations = operations('Approvals', {
     description:
       'For the key that made the request, and for the internal token, which reads whatever the keys of the named user’s account made. Poll every 3 seconds, or use `wait`. Which fields there are depends on the status.',
     access: readers,
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: requestAnswer, description: 'The request as it is now.' } },
     refusals: ['not_found'],
@@ -243,7 +241,6 @@ export const approvalOperations = operations('Approvals', {
     description:
       'Answers like `GET /api/v1/approvals/{id}` the moment the request is no longer pending, else with the pending request when the time is up. At most 10 waits and streams of one key at a time; each counts as one read.',
     access: readers,
-    limited: true,
     parameters: { path, query: waitQuery },
     answers: { '200': { schema: requestAnswer, description: 'Decided, expired, or still pending.' } },
     refusals: [
@@ -257,7 +254,6 @@ export const approvalOperations = operations('Approvals', {
     summary: 'Watch a request as server-sent events',
     description: EVENTS,
     access: readers,
-    limited: true,
     parameters: { path, header: lastEventIdHeader },
     answers: {
       '200': {
@@ -276,7 +272,6 @@ export const approvalOperations = operations('Approvals', {
     description:
       'Notifies the approver again; request and expiry stay as they are. One reminder a minute for a request; those that the service sends by itself do not count. For the key that made the request, and for the internal token in the named user’s account. On a pending sandbox request it does nothing and says so.',
     access: { by: 'key' },
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
     refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }, 'remind_rate_limited'],
@@ -287,7 +282,6 @@ export const approvalOperations = operations('Approvals', {
     description:
       'A pending request becomes `expired` at once, with `cancelled: true`: it can no longer be decided, nothing is signed, no callback is sent; webhooks get `approval.expired`. Everything else, also a second time, is `not_pending`.',
     access: { by: 'key', scope: 'approval:create' },
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: expiredAnswer, description: 'Withdrawn.' } },
     refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }],
@@ -297,7 +291,6 @@ export const approvalOperations = operations('Approvals', {
     summary: 'Use an approval, once',
     description: CONSUME,
     access: { by: 'key', scope: 'approval:create' },
-    limited: true,
     parameters: { path },
     body: {
       schema: consumeBody,

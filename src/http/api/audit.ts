@@ -110,7 +110,6 @@ export const auditOperations = operations('Account', {
     description:
       'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers what concerns requests that name them, and themselves. A page can hold fewer than `limit` and not be the last one. Entries stand in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
     access: SIGNED_IN,
-    limited: true,
     parameters: { query: auditQuery },
     answers: { '200': { schema: auditListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
@@ -121,7 +120,6 @@ export const auditOperations = operations('Account', {
     description:
       'Everything the list would show with these filters, as it is being read: a file that was cut off has no proper end. `seq` and `hash` of any entry are what `countersign audit check --expect` takes. In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. Two files at a time a person.',
     access: SIGNED_IN,
-    limited: true,
     parameters: { query: auditExportQuery },
     answers: {
       '200': {

@@ -11,7 +11,7 @@ import {
 } from './decisions.ts'
 import { type Answer, approverField, idField, outcomeField, statusField } from './shared/fields.ts'
 import { operations, SIGNED_IN_CHANGE } from './shared/operation.ts'
-import { authenticationSchema, requestOptions } from './shared/proofs.ts'
+import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const item = z
   .object({
@@ -124,16 +124,11 @@ export function presentBatchResult(
 }
 
 /** Exactly one proof belongs to a batch. */
-const provenBatch = batchBody
-  .extend({
-    passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
-    totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
-  })
-  .meta({
-    id: 'ProvenBatch',
-    description:
-      'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters and goes with every vote.',
-  })
+const provenBatch = batchBody.extend(provenBy).meta({
+  id: 'ProvenBatch',
+  description:
+    'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters and goes with every vote.',
+})
 
 export const batchOperations = operations('Deciding', {
   'post /api/v1/approvals/decisions/options': {
@@ -141,7 +136,6 @@ export const batchOperations = operations('Deciding', {
     summary: 'Start deciding many requests with one gesture',
     description: `States what the person will consent to for 1 to ${MAX_BATCH} requests, approvals and rejections mixed, and remembers what was shown of each for five minutes, for this person and this session. Needed before a passkey and before a one-time code alike. Where a request stands in the way, nothing is started and \`ids\` names those it is about.`,
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: {
       schema: batchOptionsBody,
       required: 'items',
@@ -163,7 +157,6 @@ export const batchOperations = operations('Deciding', {
     description:
       'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When another person is faster in these last milliseconds, that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: {
       schema: provenBatch,
       required: 'batch_id',

@@ -151,7 +151,6 @@ export const bootstrapOperations = operations('Bootstrap', {
     description:
       'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 in any hour for one e-mail address, whoever asks and whether or not the account exists: the sixth is refused, and none ends another. Also at most 20 a minute from one network address. The rate-limit headers tell the one of the two that has less left.',
     access: publicAccess,
-    limited: true,
     body: {
       schema: bootstrapBody,
       required: 'email',
@@ -166,7 +165,6 @@ export const bootstrapOperations = operations('Bootstrap', {
     description:
       'Poll every 3 seconds. The first answer after approval is `approved`, holds the key and makes it; within an hour after consent it is never too late for that. From then on the answer is `expired`, with the `reason`. Only a caller with a `code_challenge` gets another key, within 60 seconds and while the first was never used; the first then stops working.',
     access: publicAccess,
-    limited: true,
     parameters: {
       path: z.object({
         id: z.string().meta({

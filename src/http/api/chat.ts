@@ -219,7 +219,6 @@ export const chatOperations = operations('Chat', {
     summary: 'Look at a one-time link from chat',
     description: 'The token comes from the fragment of the link. Looking changes nothing.',
     access: OWN_PAGE,
-    limited: true,
     body: { schema: lookAtChatLinkBody, required: 'token', invalid: ['token', 'must be a text'] },
     answers: { '200': { schema: chatLinkAnswer, description: 'What the link is for.' } },
     refusals: ['chat_link_invalid'],
@@ -230,7 +229,6 @@ export const chatOperations = operations('Chat', {
     description:
       'Links of kind `link` and `channel` need a session and a fresh proof (step-up operations `chat.link` and `chat.channel`, the `target` is the id of the link); `channel` only that of the person who asked for it. A link of kind `browser` needs neither: it sets the cookie of a known browser, where its person then signs in with a code. The link is used up when everything else has passed.',
     access: OWN_PAGE,
-    limited: true,
     body: {
       schema: useChatLinkBody,
       required: 'token',
@@ -253,7 +251,6 @@ export const chatOperations = operations('Chat', {
     id: 'listChatIdentities',
     summary: 'My linked identities',
     access: SIGNED_IN,
-    limited: true,
     answers: { '200': { schema: identitiesAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/chat/remove': {
@@ -261,7 +258,6 @@ export const chatOperations = operations('Chat', {
     summary: 'Unlink an identity',
     description: 'Needs no proof: it lowers nothing. Cards no longer go there.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: { schema: removeIdentityBody, required: 'key', invalid: ['key', 'must be a text'] },
     answers: { '200': { schema: okAnswer, description: 'Unlinked.' } },
     refusals: ['not_found'],
@@ -270,7 +266,6 @@ export const chatOperations = operations('Chat', {
     id: 'listChatChannels',
     summary: 'Channels notified of every request',
     access: SIGNED_IN,
-    limited: true,
     answers: { '200': { schema: channelListAnswer, description: 'All of the account, at most 5.' } },
     refusals: ['not_found'],
   },
@@ -278,7 +273,6 @@ export const chatOperations = operations('Chat', {
     id: 'removeChatChannel',
     summary: 'Tell a channel nothing more',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: {
       schema: removeChannelBody,
       required: 'channel',
@@ -291,7 +285,6 @@ export const chatOperations = operations('Chat', {
     id: 'readChatApps',
     summary: 'How chat is set up for the account',
     access: SIGNED_IN,
-    limited: true,
     answers: { '200': { schema: chatAppsAnswer, description: 'Both platforms.' } },
   },
   'post /api/v1/account/chat-apps/remove': {
@@ -300,7 +293,6 @@ export const chatOperations = operations('Chat', {
     description:
       'For workspaces that owners install the app in: its people will no longer get cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],

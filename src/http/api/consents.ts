@@ -11,7 +11,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
-import { authenticationSchema, requestOptions } from './shared/proofs.ts'
+import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
 
@@ -151,10 +151,7 @@ const wrongCode = {
 } as const
 
 const provenConsent = consentBody
-  .extend({
-    passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
-    totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
-  })
+  .extend(provenBy)
   .meta({ id: 'ProvenConsent', description: 'Send exactly one of `passkey` and `totp`.' })
 
 export const consentOperations = operations('Bootstrap', {
@@ -162,6 +159,7 @@ export const consentOperations = operations('Bootstrap', {
     id: 'listWaitingConsents',
     summary: 'Who asks for an API key now, oldest first',
     access: SIGNED_IN,
+    limited: false,
     answers: { '200': { schema: waitingConsentsAnswer, description: 'At most five.' } },
   },
   'get /api/v1/account/bootstrap/{id}': {
@@ -169,6 +167,7 @@ export const consentOperations = operations('Bootstrap', {
     summary: 'See who asks for an API key',
     description: 'For the owner of the account. The matching code is not in it: the caller shows it.',
     access: SIGNED_IN,
+    limited: false,
     parameters: { path },
     answers: { '200': { schema: consentAnswer, description: 'The request.' } },
     refusals: ['not_found'],
@@ -179,7 +178,6 @@ export const consentOperations = operations('Bootstrap', {
     description:
       'The challenge commits to the name, the scopes and the matching code. Not needed for one-time codes.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     body: {
       schema: consentBody,
@@ -201,7 +199,6 @@ export const consentOperations = operations('Bootstrap', {
     summary: 'Consent or refuse',
     description: 'By the owner of the account with a fresh proof of presence; never by an API key.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     body: {
       schema: provenConsent,

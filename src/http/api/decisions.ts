@@ -25,7 +25,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
-import { authenticationSchema, requestOptions } from './shared/proofs.ts'
+import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const COMMENT_LENGTH = 1_000
 
@@ -213,15 +213,10 @@ function presentVote(vote: Vote): Answer<typeof voteAnswer> {
 const path = idInPath('req', 'Request id.')
 
 /** Exactly one proof belongs to a decision. */
-const provenDecision = decisionBody
-  .extend({
-    passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
-    totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
-  })
-  .meta({
-    id: 'ProvenDecision',
-    description: 'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters.',
-  })
+const provenDecision = decisionBody.extend(provenBy).meta({
+  id: 'ProvenDecision',
+  description: 'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters.',
+})
 
 export const decisionOperations = operations('Deciding', {
   'get /api/v1/approvals/{id}/review': {
@@ -230,6 +225,7 @@ export const decisionOperations = operations('Deciding', {
     description:
       'For those who are named in the request, stand in for one of them or voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
     access: SIGNED_IN,
+    limited: false,
     parameters: { path },
     answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
     refusals: ['not_found'],
@@ -240,7 +236,6 @@ export const decisionOperations = operations('Deciding', {
     description:
       'The challenge commits to request, outcome, action and context; the answer to it counts once and for these only. Not needed for one-time codes.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     body: {
       schema: decisionOptionsBody,
@@ -262,7 +257,6 @@ export const decisionOperations = operations('Deciding', {
     summary: 'Approve or reject',
     description: 'By a signed-in person with a fresh proof of presence; never by an API key.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     body: {
       schema: provenDecision,

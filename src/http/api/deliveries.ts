@@ -133,7 +133,6 @@ export const deliveryOperations = operations('Webhooks', {
     id: 'listWebhookDeliveries',
     summary: 'Delivery log of a webhook, newest first',
     access: SIGNED_IN,
-    limited: true,
     parameters: { path: idInPath('whk', 'Webhook id.'), query: deliveryQuery },
     answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
@@ -144,7 +143,6 @@ export const deliveryOperations = operations('Webhooks', {
     description:
       'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: also what was sent to webhooks.',
     access: { by: 'key or session', scope: 'approval:read' },
-    limited: true,
     parameters: {
       path: idInPath('req', 'Request id.'),
       query: deliveryQuery,
@@ -158,7 +156,6 @@ export const deliveryOperations = operations('Webhooks', {
     description:
       'Callbacks of requests and events for webhooks that their receiver did not accept after the last try, until they are replayed. Tests are left out.',
     access: SIGNED_IN,
-    limited: true,
     parameters: { query: deliveryQuery },
     answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT],
@@ -168,7 +165,6 @@ export const deliveryOperations = operations('Webhooks', {
     summary: 'Send a delivery once more',
     description: `Starts a new round of tries for a delivery that rests — delivered, given up or dropped — with the same event id and the same bytes: receivers that keep ids drop what they had. ${DAYS_AT_REST} days after it came to rest a delivery is deleted, and then answers \`not_found\`.`,
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path: idInPath('dlv', 'Delivery id.') },
     answers: { '200': { schema: deliveryAnswer, description: 'The delivery, due at once.' } },
     refusals: ['not_found', 'delivery_in_progress', 'webhook_gone'],

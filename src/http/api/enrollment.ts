@@ -77,7 +77,6 @@ export function presentEnrollment(
 const starting = {
   description: 'A `setup` link also needs `email` and `name`.',
   access: OWN_PAGE,
-  limited: true,
   body: {
     schema: enrollmentOptionsBody,
     required: 'token',
@@ -92,7 +91,6 @@ export const enrollmentOperations = operations('Enrolment', {
     summary: 'Look at a one-time link',
     description: 'The token comes from the fragment of the link.',
     access: OWN_PAGE,
-    limited: true,
     body: { schema: lookUpBody, required: 'token', invalid: ['token', badText] },
     answers: { '200': { schema: enrollmentAnswer, description: 'What the link is for.' } },
     refusals: ['enrollment_invalid'],
@@ -107,7 +105,6 @@ export const enrollmentOperations = operations('Enrolment', {
     id: 'enrollWithPasskey',
     summary: 'Enrol with a passkey',
     access: OWN_PAGE,
-    limited: true,
     body: {
       schema: passkeyEnrollmentBody,
       required: 'token',
@@ -126,7 +123,6 @@ export const enrollmentOperations = operations('Enrolment', {
     id: 'enrollWithTotp',
     summary: 'Enrol with one-time codes',
     access: OWN_PAGE,
-    limited: true,
     body: { schema: totpEnrollmentBody, required: 'token', invalid: ['code', badText] },
     answers: {
       '201': {

@@ -97,6 +97,7 @@ export const inboxOperations = operations('Deciding', {
     id: 'listPendingForMe',
     summary: 'What waits for me, oldest first',
     access: SIGNED_IN,
+    limited: false,
     parameters: { query: pendingQuery },
     answers: { '200': { schema: pendingAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT],
@@ -107,6 +108,7 @@ export const inboxOperations = operations('Deciding', {
     description:
       'Server-sent events. `changed`, with empty data, comes at the beginning and whenever the list may be another: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, as does a quarter of an hour; come back after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
     access: SIGNED_IN,
+    limited: false,
     answers: {
       '200': {
         schema: z.string(),

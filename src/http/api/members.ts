@@ -134,7 +134,6 @@ export const memberOperations = operations('Members and policy', {
     summary: 'List the members of my account',
     description: 'The owner first, invited people too.',
     access: SIGNED_IN,
-    limited: true,
     answers: { '200': { schema: membersAnswer, description: 'All of them.' } },
   },
   'post /api/v1/account/members': {
@@ -143,7 +142,6 @@ export const memberOperations = operations('Members and policy', {
     description:
       'Step-up `member.invite`, target: the e-mail address as sent. A person without an account on this service is created and enrols by the link, which accepts the invitation; a person with one signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: { schema: newMemberBody, required: 'email', invalid: badRole },
     answers: { '201': { schema: invitedAnswer, description: 'Invited; the link is shown this once.' } },
     refusals: [...PROOF_REFUSALS, 'member_exists', 'member_limit'],
@@ -153,7 +151,6 @@ export const memberOperations = operations('Members and policy', {
     summary: 'Change the role of a member',
     description: 'Step-up `member.change`, target: the user id. At once.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: member,
     body: { schema: memberRoleBody, required: 'role', invalid: badRole },
     answers: { '200': { schema: changedMemberAnswer, description: 'As it is now.' } },
@@ -164,7 +161,6 @@ export const memberOperations = operations('Members and policy', {
     summary: 'Make a new link for an invited person',
     description: 'Step-up `member.invite`, target: the user id. The link before ends.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: member,
     body: proof,
     answers: { '201': { schema: linkAnswer, description: 'The link, shown this once.' } },
@@ -176,7 +172,6 @@ export const memberOperations = operations('Members and policy', {
     description:
       'Step-up `member.change`, target: the user id. Open requests that name the person stand, and the person still decides on those; new ones do not name them.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: member,
     body: proof,
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
@@ -191,7 +186,6 @@ export const membershipOperations = operations('Members and policy', {
     description:
       'With the token of the link that this account’s owner handed over. A person who enrols by such a link accepts by doing so.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: account,
     body: { schema: acceptanceBody, required: 'token', invalid: ['token', 'is too long'] },
     answers: { '200': { schema: okAnswer, description: 'A member now.' } },
@@ -201,7 +195,6 @@ export const membershipOperations = operations('Members and policy', {
     id: 'declineInvitation',
     summary: 'Decline an invitation',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: account,
     answers: { '200': { schema: okAnswer, description: 'Declined.' } },
     refusals: ['not_found'],
@@ -210,7 +203,6 @@ export const membershipOperations = operations('Members and policy', {
     id: 'leaveAccount',
     summary: 'Leave an account',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: account,
     answers: { '200': { schema: okAnswer, description: 'No member any more.' } },
     refusals: ['not_found'],

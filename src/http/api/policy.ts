@@ -108,7 +108,6 @@ export const policyOperations = operations('Members and policy', {
     id: 'getPolicy',
     summary: 'Who decides in my account',
     access: SIGNED_IN,
-    limited: true,
     answers: { '200': { schema: policyAnswer, description: 'The policy of new requests.' } },
   },
   'put /api/v1/account/policy': {
@@ -117,7 +116,6 @@ export const policyOperations = operations('Members and policy', {
     description:
       'Step-up `policy.change`. Approvers are the owner and members who are approvers; each request keeps the policy it was made under. With `passkey_only` as many of them as the quorum need a passkey.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: {
       schema: policyBody,
       required: 'approvers',

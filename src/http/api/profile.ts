@@ -53,7 +53,6 @@ export const profileOperations = operations('Own profile', {
     summary: 'Change my name or default time',
     description: 'What is left out stays.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: { schema: profileBody, invalid: ['default_ttl_seconds', 'must be at least 60'], optional: true },
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
   },
@@ -63,7 +62,6 @@ export const profileOperations = operations('Own profile', {
     description:
       'Step-up `delegate.change`, target: the user id. Their vote, made with their own factor, then counts for the person, in accounts where they decide themselves; no one acts twice on one request. At most 366 days.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: {
       schema: delegateBody,
       required: 'user_id',
@@ -77,7 +75,6 @@ export const profileOperations = operations('Own profile', {
     summary: 'Who could decide for me',
     description: 'All people who decide in an account where the person decides.',
     access: SIGNED_IN,
-    limited: true,
     answers: { '200': { schema: candidatesAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/delegate/remove': {
@@ -85,7 +82,6 @@ export const profileOperations = operations('Own profile', {
     summary: 'End the delegation of my decisions',
     description: 'At once; without a proof, and also when there was no delegate.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
   },
 })

@@ -94,7 +94,6 @@ export const pushOperations = operations('Notifications', {
     id: 'listPushDevices',
     summary: 'My browsers that show notifications',
     access: SIGNED_IN,
-    limited: true,
     answers: {
       '200': { schema: pushDevicesAnswer, description: 'All of them, and the key to subscribe with.' },
     },
@@ -105,7 +104,6 @@ export const pushOperations = operations('Notifications', {
     description:
       'Takes the subscription that the browser gave (`PushSubscription.toJSON()`). Its endpoint is held to the rules of webhook addresses. A browser that is known already is renewed; one that another person had shows theirs no more.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: {
       schema: newPushDeviceBody,
       required: 'subscription',
@@ -119,7 +117,6 @@ export const pushOperations = operations('Notifications', {
     summary: 'Send a browser nothing more',
     description: 'Needs no proof: it lowers nothing.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters,
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],
@@ -129,7 +126,6 @@ export const pushOperations = operations('Notifications', {
     summary: 'Send a test to a browser',
     description: 'Tried once, at once.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters,
     answers: { '200': { schema: pushTestAnswer, description: 'What the push service said.' } },
     refusals: ['not_found'],

@@ -147,7 +147,6 @@ export const receiptOperations = operations('Receipts', {
     description:
       'Public. Checks the stored receipt and that action and context are those it commits to; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
     access: { by: 'public' },
-    limited: true,
     parameters: { path: z.object({ id: z.string().meta({ description: 'Request id, or decision id.' }) }) },
     answers: {
       '200': {
@@ -166,6 +165,7 @@ export const receiptOperations = operations('Receipts', {
     description:
       'Public. Pin this set to verify receipts offline, with `countersign verify` or any Ed25519 library. A key is published before it signs.',
     access: { by: 'public' },
+    limited: false,
     answers: {
       '200': { schema: jwksAnswer, description: 'The key set.', type: 'application/jwk-set+json' },
     },

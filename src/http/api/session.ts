@@ -195,6 +195,7 @@ export const sessionOperations = operations('Signing in', {
     id: 'getSession',
     summary: 'Who is signed in',
     access: SIGNED_IN,
+    limited: false,
     answers: { '200': { schema: currentSessionAnswer, description: 'The session.' } },
   },
   'delete /api/v1/session': {
@@ -202,6 +203,7 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Sign out',
     description: 'The session ends on the server: its cookie and its JWTs are worth nothing from now on.',
     access: SIGNED_IN_CHANGE,
+    limited: false,
     answers: { '200': { schema: okAnswer, description: 'Signed out.', headers: ['Set-Cookie'] } },
   },
   'post /api/v1/session/refresh': {
@@ -209,13 +211,13 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Get a new session JWT',
     description: 'With the session cookie only: a JWT does not prolong itself.',
     access: { by: 'cookie' },
+    limited: false,
     answers: { '200': { schema: sessionAnswer, description: 'A new JWT for the same session.' } },
   },
   'post /api/v1/session/passkey/options': {
     id: 'startPasskeySignIn',
     summary: 'Start signing in with a passkey',
     access: OWN_PAGE,
-    limited: true,
     answers: {
       '200': { schema: requestOptionsAnswer, description: 'Any passkey of this service may answer.' },
     },
@@ -224,7 +226,6 @@ export const sessionOperations = operations('Signing in', {
     id: 'signInWithPasskey',
     summary: 'Sign in with a passkey',
     access: OWN_PAGE,
-    limited: true,
     body: {
       schema: passkeySignInBody,
       required: 'credential',
@@ -238,7 +239,6 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Sign in with a one-time code',
     description: 'Only on a browser that was enrolled before: a phished code alone opens nothing.',
     access: OWN_PAGE,
-    limited: true,
     body: { schema: codeSignInBody, required: 'email', invalid: ['code', badText] },
     answers: { '200': signedIn },
     refusals: ['sign_in_failed', 'unknown_browser', 'totp_disabled', 'totp_locked'],
@@ -248,7 +248,6 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Sign in with a backup code',
     description: 'Only on a browser that was enrolled before. The code is used up; it never decides.',
     access: OWN_PAGE,
-    limited: true,
     body: { schema: codeSignInBody, required: 'email', invalid: ['code', badText] },
     answers: { '200': signedIn },
     refusals: ['sign_in_failed', 'unknown_browser', 'totp_locked'],
@@ -262,14 +261,12 @@ export const ownSessionOperations = operations('Signing in', {
     summary: 'Where I am signed in',
     description: 'Live sessions, the latest used first; at most the latest hundred.',
     access: SIGNED_IN,
-    limited: true,
     answers: { '200': { schema: ownSessionsAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/sessions/end-others': {
     id: 'endOtherSessions',
     summary: 'End all my other sessions',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     answers: { '200': { schema: othersEndedAnswer, description: 'Only the session that asks is left.' } },
   },
   'post /api/v1/me/sessions/{id}/end': {
@@ -277,7 +274,6 @@ export const ownSessionOperations = operations('Signing in', {
     summary: 'End one of my sessions',
     description: 'At once, for its cookie and its JWTs; also the one that asks.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path: idInPath('ses', 'Session id.') },
     answers: { '200': { schema: okAnswer, description: 'Ended.' } },
     refusals: ['not_found'],

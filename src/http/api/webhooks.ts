@@ -113,7 +113,6 @@ export const webhookOperations = operations('Webhooks', {
     id: 'listWebhooks',
     summary: 'List webhooks',
     access: SIGNED_IN,
-    limited: true,
     answers: {
       '200': { schema: webhookListAnswer, description: 'All that were not deleted, oldest first.' },
     },
@@ -124,7 +123,6 @@ export const webhookOperations = operations('Webhooks', {
     description:
       'Each has its own signing secret, shown in this answer and never again. An account has at most 20. Events that happened before are not sent.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     body: {
       schema: newWebhookBody,
       required: 'url',
@@ -142,7 +140,6 @@ export const webhookOperations = operations('Webhooks', {
     summary: 'Read a webhook',
     description: 'Also one that was deleted: its delivery log stays.',
     access: SIGNED_IN,
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: listedWebhookAnswer, description: 'The webhook.' } },
     refusals: ['not_found'],
@@ -153,7 +150,6 @@ export const webhookOperations = operations('Webhooks', {
     description:
       'For good. What was still on its way to it is dropped; its delivery log stays readable by its id.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'Deleted.' } },
     refusals: ['not_found'],
@@ -164,7 +160,6 @@ export const webhookOperations = operations('Webhooks', {
     description:
       'A receiver that answers 410 is switched off. Events of the time in between are not sent; deliveries that were given up or dropped can be replayed. A webhook that is on stays on.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'It is on.' } },
     refusals: ['not_found'],
@@ -175,7 +170,6 @@ export const webhookOperations = operations('Webhooks', {
     description:
       'For 24 hours `webhook-signature` carries two signatures, by the new and by the old secret, so that receivers change over without a gap; `X-Service-Signature` is by the new secret at once. Rotating again ends the oldest secret at once: when a secret leaked, rotate twice.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: rotatedWebhookAnswer, description: 'The new secret, shown this once.' } },
     refusals: ['not_found', 'webhook_rotated'],
@@ -186,7 +180,6 @@ export const webhookOperations = operations('Webhooks', {
     description:
       'Sends `webhook.test` at once, and once, also to a webhook that is switched off; the answer tells what came of it. One at a time for an account.',
     access: SIGNED_IN_CHANGE,
-    limited: true,
     parameters: { path },
     answers: { '200': { schema: deliveryAnswer, description: 'The delivery with its only attempt.' } },
     refusals: ['not_found', 'test_in_progress'],

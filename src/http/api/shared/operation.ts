@@ -36,8 +36,8 @@ interface OperationFacts {
   summary: string
   description?: string
   access: Access
-  /** Counted in a window of a minute. */
-  limited?: boolean
+  /** False: not counted in a window of a minute, as all others are. */
+  limited?: false
   parameters?: NonNullable<ZodOpenApiOperationObject['requestParams']>
   body?: {
     schema: z.ZodType
@@ -133,7 +133,7 @@ const UNFORESEEN: ZodOpenApiResponseObject = {
 
 function answersOf(facts: OperationFacts) {
   const entries = Object.entries(facts.answers).map(([status, answer]) => {
-    const names = [...(facts.limited ? RATE_LIMIT_HEADERS : []), ...(answer.headers ?? [])]
+    const names = [...(facts.limited === false ? [] : RATE_LIMIT_HEADERS), ...(answer.headers ?? [])]
     const response = {
       description: answer.description,
       ...(names.length === 0 ? {} : { headers: headers(names) }),
@@ -150,7 +150,7 @@ function contentOf({ schema, type = 'application/json', examples }: DocumentedAn
 
 function refusalsOf(facts: OperationFacts): DocumentedRefusal[] {
   const own = (facts.refusals ?? []).map((entry) => (typeof entry === 'string' ? { code: entry } : entry))
-  const limit: DocumentedRefusal[] = facts.limited ? [{ code: 'rate limit exceeded' }] : []
+  const limit: DocumentedRefusal[] = facts.limited === false ? [] : [{ code: 'rate limit exceeded' }]
   const all = [...bodyRefusals(facts.body), ...accessRefusals(facts.access), ...own, ...limit]
   return [...new Map(all.map((entry) => [entry.code, entry])).values()]
 }

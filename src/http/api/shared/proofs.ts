@@ -57,6 +57,12 @@ export const eitherProof = z.object({
   totp: z.string({ error: 'must be a text' }).max(64, 'is too long').optional(),
 })
 
+/** As the document tells of it. */
+export const provenBy = {
+  passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
+  totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
+}
+
 /** A fresh proof by an existing factor: `{passkey}` or `{totp}`, exactly one. */
 export const proofSchema = eitherProof
   .optional()
