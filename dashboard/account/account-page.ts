@@ -9,7 +9,7 @@ import {
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { el, facts, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -32,16 +32,15 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
     loadSessions(),
     loadCandidates(),
   ])
-  const scene = el(
-    'div',
-    { class: 'account' },
+  const scene = div(
+    'account',
     el('h1', {}, 'Your account'),
     facts(
       ['Name', callerText(user.name)],
       ['E-mail', callerText(user.email)],
       [
         'Approver reference',
-        el('span', { class: 'mono' }, user.approver),
+        mono(user.approver),
         el('span', { class: 'kind' }, ' stands for you in receipts'),
       ],
     ),

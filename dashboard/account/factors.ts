@@ -11,7 +11,7 @@ import { get, post, put } from '../../webauthn-page/kit/api/request.ts'
 import { list, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, hint, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, NAME_LENGTH, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
@@ -46,7 +46,7 @@ export function passkeysSection({ passkeys }: Factors, done: Done): HTMLElement 
   const add = button('Add a passkey', 'plain', () => part.slot.attempt(ask))
   const usual = [
     passkeys.length > 0 ? list : p('You have no passkey yet.'),
-    passkeysWork() ? add : el('p', { class: 'note' }, 'This browser cannot create passkeys here.'),
+    passkeysWork() ? add : note('This browser cannot create passkeys here.'),
   ]
   part.body.append(...usual)
   return part.element
@@ -121,17 +121,15 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
     return part.element
   }
   part.body.append(
-    el(
-      'div',
-      { class: 'entry' },
+    div(
+      'entry',
       p('In use', ...(totp.since === null ? [] : [' since ', day(totp.since)]), '.'),
       button('Remove', 'quiet', () => removeTotp(part, done), {
         'aria-label': 'Remove the authenticator app',
       }),
     ),
-    el(
-      'div',
-      { class: 'entry' },
+    div(
+      'entry',
       p(
         el('strong', {}, `${backup_codes_left} of 10`),
         ' backup codes left. They sign you in and never decide.',
@@ -145,9 +143,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
 
 /** What the page of an enrolment says, too (T15). */
 function knownBrowsersOnly(): HTMLElement {
-  return el(
-    'p',
-    { class: 'note' },
+  return note(
     'Codes and backup codes sign you in only on browsers where you enrolled or set up the app before. On a new device, or once you clear this browser’s data, they do not let you in; a passkey does.',
   )
 }
@@ -237,9 +233,8 @@ function current(part: Section, delegate: NonNullable<User['delegate']>, done: D
       await done('You no longer have a delegate.')
     })
   }
-  return el(
-    'div',
-    { class: 'entry' },
+  return div(
+    'entry',
     el(
       'div',
       {},
@@ -289,7 +284,7 @@ function delegateForm(part: Section, candidates: readonly Candidate[], done: Don
     { class: 'stacked', 'aria-label': 'Delegate' },
     () => part.slot.attempt(send, { starts_at: starts, ends_at: ends }),
     who.row,
-    el('div', { class: 'pair' }, starts.row, ends.row),
+    div('pair', starts.row, ends.row),
     buttonRow(submitButton('Let them decide for me', 'plain')),
   )
 }

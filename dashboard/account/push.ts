@@ -7,7 +7,7 @@ import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -67,9 +67,8 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     rememberDevice(device.id)
     await done('This browser shows notifications now.')
   }
-  return el(
-    'div',
-    { class: 'section-body' },
+  return div(
+    'section-body',
     name.row,
     buttonRow(button('Turn on notifications', 'primary', () => part.slot.attempt(start, { name }))),
   )

@@ -3,7 +3,18 @@ import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { buttonRow, copyButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, hint, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import {
+  type Child,
+  div,
+  el,
+  exactText,
+  folded,
+  hint,
+  lede,
+  link,
+  mono,
+  p,
+} from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -27,9 +38,8 @@ export async function auditPage(context: PageContext): Promise<PageView> {
     get(withFilters(context.ofAccount('/account/audit'), [...forService(filters), ...more]), auditPageShape)
   const { page, wrong } = await findPage(AUDIT_FILTERS, load)
   const everything = context.account.role !== 'approver'
-  const scene = el(
-    'div',
-    { class: 'history' },
+  const scene = div(
+    'history',
     el('h1', {}, 'Audit log'),
     lede(everything ? EVERYTHING : OWN),
     filterForm({
@@ -160,15 +170,14 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
     hint(
       moment(at),
       actor.address !== undefined && ' · from ',
-      actor.address !== undefined && el('span', { class: 'mono' }, callerText(actor.address)),
+      actor.address !== undefined && mono(callerText(actor.address)),
       ' · ',
       el('code', { class: 'mono' }, callerText(type)),
       ...allBy(actor, reading),
     ),
     details(entry, reading),
-    el(
-      'div',
-      { class: 'audit-about' },
+    div(
+      'audit-about',
       el('span', { class: 'hint' }, 'About '),
       aboutName(subject, reading),
       idElement(subject, reading),
@@ -210,13 +219,7 @@ function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Chi
     case 'internal':
       return whoOrWhat(actor.id ?? '', first, reading)
     case 'chat':
-      return el(
-        'span',
-        {},
-        begin('a chat user (', first),
-        el('span', { class: 'mono' }, callerText(actor.id ?? '')),
-        ')',
-      )
+      return el('span', {}, begin('a chat user (', first), mono(callerText(actor.id ?? '')), ')')
     case 'cli':
       return begin('the command line', first)
     case 'service':
@@ -233,7 +236,7 @@ function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Chi
 function whoOrWhat(id: string, first: boolean, { names, reader, href }: Reading): HTMLElement {
   if (id === reader) return el('strong', {}, begin('you', first))
   const name = names.get(id)
-  const shown = name === undefined ? el('span', { class: 'mono' }, callerText(id)) : callerText(name)
+  const shown = name === undefined ? mono(callerText(id)) : callerText(name)
   if (id.startsWith('key_'))
     return el('span', {}, begin('the API key ', first), pageLink(href('/keys'), shown))
   const kind = id.startsWith('usr_') && name === undefined
@@ -253,7 +256,7 @@ function aboutName(id: string, { names }: Reading): HTMLElement | undefined {
 /** An id that leads to its page where it has one. */
 function idElement(id: string, { href }: Reading): HTMLElement {
   const path = pathOf(id)
-  const text = el('span', { class: 'mono' }, callerText(id))
+  const text = mono(callerText(id))
   return path === undefined ? text : pageLink(href(path), text)
 }
 
@@ -304,18 +307,13 @@ function detailValue(value: string | number | boolean, reading: Reading): HTMLEl
 
 /** Made when it is opened: few are, and there may be hundreds on the page. */
 function rawEntry(entry: AuditEntry): HTMLElement {
-  const element = el('details', { class: 'exact' }, el('summary', {}, `Entry ${entry.seq}, raw`))
+  const title = `Entry ${entry.seq}, raw`
+  const element = folded(title)
   element.addEventListener(
     'toggle',
     () => {
       const json = JSON.stringify(entry, null, 2)
-      const attributes = {
-        class: 'exact-text',
-        tabindex: 0,
-        role: 'group',
-        'aria-label': `Entry ${entry.seq}, raw`,
-      }
-      element.append(el('pre', attributes, callerText(json)), copyButton(json, 'the raw entry'))
+      element.append(exactText(title, callerText(json)), copyButton(json, 'the raw entry'))
     },
     { once: true },
   )

@@ -7,7 +7,7 @@ import { factor, type Review, requestOptions } from '../../webauthn-page/kit/api
 import { post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { answer, anyObject, list, object, optional, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { usePasskey } from '../../webauthn-page/kit/passkey/ceremony.ts'
@@ -258,5 +258,5 @@ export function itemList(items: readonly CheckedReview[]): HTMLElement {
   // The event of a `details` does not bubble.
   list.addEventListener('toggle', update, { capture: true })
   update()
-  return el('div', { class: 'item-list' }, rows.length > 1 && buttonRow(all), list)
+  return div('item-list', rows.length > 1 && buttonRow(all), list)
 }

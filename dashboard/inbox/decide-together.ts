@@ -2,7 +2,7 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, freshId, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, div, el, freshId, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
@@ -22,7 +22,7 @@ export class DecideTogether {
   readonly #actor: string
   readonly #heading = el('h2', { id: freshId('together'), tabindex: -1 })
   readonly #slot = noticeSlot()
-  readonly #body = el('div', { class: 'batch-body' })
+  readonly #body = div('batch-body')
   readonly #dialog = el('dialog', { class: 'dialog sheet', 'aria-labelledby': this.#heading.id })
   readonly #draft = { comment: '' }
   #busy = false
@@ -115,9 +115,8 @@ export class DecideTogether {
         )
       },
     )
-    return el(
-      'div',
-      { class: 'decision-form' },
+    return div(
+      'decision-form',
       comment.row,
       ballot.choice,
       ballot.slot.element,

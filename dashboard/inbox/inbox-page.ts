@@ -6,7 +6,7 @@ import {
 } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, div, el, hint, link, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
@@ -34,9 +34,8 @@ export async function inboxPage(context: PageContext): Promise<PageView> {
     auditor: account.role === 'auditor',
     ...(guide === undefined ? {} : { follow: guide.show }),
   })
-  const scene = el(
-    'div',
-    { class: 'inbox' },
+  const scene = div(
+    'inbox',
     el('h1', {}, 'Inbox'),
     invitationsSection(invitations, done),
     guide?.element,
@@ -136,7 +135,7 @@ function consentRow(consent: WaitingConsent): HTMLElement {
       'p',
       { class: 'asker' },
       'Unverified name. Asked from ',
-      el('span', { class: 'mono' }, consent.requester.address),
+      mono(consent.requester.address),
       '; ends ',
       moment(consent.expires_at),
       '.',
@@ -211,7 +210,7 @@ interface Step {
 
 function step(title: string, first: Child): Step {
   const heading = el('h3', { tabindex: -1 }, title)
-  const body = el('div', { class: 'guide-body' }, first)
+  const body = div('guide-body', first)
   return {
     element: el('li', { class: 'guide-step' }, heading, body),
     heading,

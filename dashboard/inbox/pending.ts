@@ -1,5 +1,5 @@
 import type { Principal } from '../../webauthn-page/kit/api/contract.ts'
-import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { hint, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 
 /** Says whose vote it would be when the person is a delegate; undefined when it is their own. */
@@ -9,7 +9,7 @@ export function forWhom(principal: Principal | null | undefined): HTMLElement | 
     'You decide it for ',
     callerName(principal.name),
     ' (',
-    el('span', { class: 'mono' }, principal.approver),
+    mono(principal.approver),
     '), for whom you stand in.',
   )
 }

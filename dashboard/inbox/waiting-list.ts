@@ -1,6 +1,6 @@
 import { type PendingRequest, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
 import { getTimed, type Timed } from '../../webauthn-page/kit/api/request.ts'
-import { el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, freshId, link, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { duration, secondsUntil } from '../../webauthn-page/kit/dom/moment.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerName, callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -27,12 +27,12 @@ interface WaitingListEvents {
 
 /** The rows. A request never changes, so a row stays as it is, opened or focused, until its request is settled. */
 export class WaitingList {
-  readonly element = el('div', { class: 'section-body' })
+  readonly element = div('section-body')
   readonly #list = el('ul', { class: 'waiting-list' })
   readonly #empty = p(
     'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
   )
-  readonly #more = el('p', { class: 'note' }, `These are the ${LISTED} oldest; there may be more.`)
+  readonly #more = note(`These are the ${LISTED} oldest; there may be more.`)
   readonly #rows = new Map<string, WaitingRow>()
   readonly #events: WaitingListEvents
   #clock = 0
@@ -140,20 +140,14 @@ function waitingRow(request: PendingRequest): WaitingRow {
   const element = el(
     'li',
     { class: 'waiting' },
-    el(
-      'div',
-      { class: 'waiting-head' },
-      request.high_impact && el('p', { class: 'badge high-impact' }, 'High impact'),
-      time,
-    ),
+    div('waiting-head', request.high_impact && el('p', { class: 'badge high-impact' }, 'High impact'), time),
     quote,
     el('p', { class: 'asker' }, 'Asked by ', ...asker(request), '.'),
     key,
     forWhom(request.on_behalf_of),
     votes,
-    el(
-      'div',
-      { class: 'waiting-foot' },
+    div(
+      'waiting-foot',
       link(`/a/${encodeURIComponent(request.id)}`, 'Look and decide', {
         class: 'button primary',
         'aria-describedby': textId,

@@ -10,7 +10,7 @@ import {
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import {
   channelName,
@@ -226,9 +226,8 @@ function linkedPerson(
 
 /** What to do when the operator has not connected a platform. */
 function notSetUp(platform: string, path: string): HTMLElement {
-  return el(
-    'div',
-    { class: 'not-set-up' },
+  return div(
+    'not-set-up',
     p(`${platform} is not set up on this service. Its operator can connect it with a few settings.`),
     hint(el('code', {}, path), ' of Countersign says how.'),
   )

@@ -1,9 +1,9 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import { deliveryState, outcomeWord } from '../parts/delivery-words.ts'
+import { attemptList, deliveryState, outcomeWord } from '../parts/delivery-words.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
@@ -35,7 +35,7 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
           ? []
           : [' · ', link(around.context.href(`/requests/${encodeURIComponent(request_id)}`), 'its request')]),
         ' · ',
-        el('span', { class: 'mono' }, event_id),
+        mono(event_id),
       ),
       around.to,
       next_attempt_at !== null && hint('Next attempt ', moment(next_attempt_at)),
@@ -55,23 +55,6 @@ async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<voi
     announce('It is on its way again')
     replayed()
   })
-}
-
-function attemptList(attempts: Delivery['attempts']): HTMLElement {
-  const last = attempts.at(-1)
-  const said = attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`
-  return el(
-    'details',
-    { class: 'attempts' },
-    el('summary', {}, last === undefined ? said : `${said}, the last: ${outcomeWord(last.outcome)}`),
-    el(
-      'ol',
-      {},
-      ...attempts.map(({ at, outcome, duration_ms }) =>
-        el('li', {}, moment(at), `: ${outcomeWord(outcome)}, after ${duration_ms} ms`),
-      ),
-    ),
-  )
 }
 
 /** State of a delivery as a mark in words; what was given up stands out. */

@@ -1,7 +1,7 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, freshId, hint, link, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -30,9 +30,8 @@ export async function integrationsPage(context: PageContext): Promise<PageView> 
     loadChatSetup(),
   ])
   const list = webhooksSection(webhooks, context)
-  const scene = el(
-    'div',
-    { class: 'integrations' },
+  const scene = div(
+    'integrations',
     el('h1', {}, 'Integrations'),
     list.element,
     newWebhookSection(context, list.made),
@@ -82,10 +81,9 @@ function webhookEntry(webhook: Webhook, context: PageContext): HTMLElement {
   return el(
     'li',
     { class: 'entry' },
-    el('div', { class: 'webhook-about' }, webhookTitle(webhook), ...webhookHints(webhook), last),
-    el(
-      'div',
-      { class: 'entry-buttons' },
+    div('webhook-about', webhookTitle(webhook), ...webhookHints(webhook), last),
+    div(
+      'entry-buttons',
       link(log, 'Delivery log', {
         class: 'button quiet',
         'aria-label': `Delivery log of ${visibleString(webhook.url)}`,
@@ -115,7 +113,7 @@ function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElem
         context,
         replayable: true,
         replayed: () => void context.done('The delivery is on its way again.'),
-        to: hint('To ', el('span', { class: 'mono' }, callerText(delivery.url))),
+        to: hint('To ', mono(callerText(delivery.url))),
       }),
     )
     list.append(...rows)
@@ -195,9 +193,8 @@ function madeView(webhook: Pick<Webhook, 'id' | 'url'>, secret: string, done: Do
   const about = freshId('test')
   const path = `/account/webhooks/${encodeURIComponent(webhook.id)}`
   const tryIt = (): Promise<void> => slot.attempt(() => test(path, { slot }, { tested: () => undefined }))
-  return el(
-    'div',
-    { class: 'panel-form' },
+  return div(
+    'panel-form',
     el('p', { class: 'mono' }, callerText(webhook.url)),
     secretBox(secret, 'the secret of the webhook'),
     el(

@@ -4,7 +4,7 @@ import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { post, remove } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { RowPanel } from '../parts/rows.ts'
@@ -62,9 +62,8 @@ async function rotate(webhook: Webhook, path: string, panel: RowPanel, after: Af
   if (!sure) return
   const { secret, previous_secret_valid_until } = await post(`${path}/rotate`, {}, rotatedShape)
   panel.show(
-    el(
-      'div',
-      { class: 'panel-form' },
+    div(
+      'panel-form',
       el('h3', {}, 'The new secret'),
       p('Copy it now. ', el('strong', {}, 'It is shown only this once.')),
       secretBox(secret, 'the new secret'),
@@ -95,7 +94,7 @@ async function drop(webhook: Webhook, path: string, after: After): Promise<void>
 
 /** Address and state. */
 export function webhookTitle({ url, state }: Webhook): HTMLElement {
-  return el('p', { class: 'entry-name' }, el('span', { class: 'mono' }, callerText(url)), webhookState(state))
+  return el('p', { class: 'entry-name' }, mono(callerText(url)), webhookState(state))
 }
 
 export function webhookState(state: Webhook['state']): HTMLElement {

@@ -1,5 +1,5 @@
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { announce, el, facts, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, div, el, facts, link, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { type NoticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
@@ -21,9 +21,8 @@ export async function webhookPage(context: PageContext): Promise<PageView> {
     loadDeliveries(id, cursor),
   ])
   const log = logSection(webhook, deliveries, { cursor, context })
-  const scene = el(
-    'div',
-    { class: 'webhook-page' },
+  const scene = div(
+    'webhook-page',
     el('p', { class: 'way-back' }, link(context.href('/integrations'), 'Integrations')),
     el('h1', {}, 'Webhook'),
     aboutSection(webhook, context, log.look),
@@ -37,7 +36,7 @@ function aboutSection(webhook: Webhook, context: PageContext, look: () => void):
   const panel = rowPanel()
   part.body.append(
     facts(
-      ['Address', el('span', { class: 'mono' }, callerText(webhook.url))],
+      ['Address', mono(callerText(webhook.url))],
       ['State', webhookState(webhook.state)],
       ['Events', eventsOf(webhook.events)],
       ['Created', moment(webhook.created_at)],
@@ -51,7 +50,7 @@ function aboutSection(webhook: Webhook, context: PageContext, look: () => void):
       deleted: () => context.go(context.href('/integrations'), 'The webhook is deleted.'),
       tested: look,
     })
-    part.body.append(el('div', { class: 'entry-buttons' }, ...actions), panel.element)
+    part.body.append(div('entry-buttons', ...actions), panel.element)
   }
   return part.element
 }
@@ -150,7 +149,7 @@ function hrefsIn(pages: HTMLElement): string {
 
 /** The rows of a log. One that has not changed stays as it is, opened or focused. */
 class DeliveryList {
-  readonly element = el('div', { class: 'section-body' })
+  readonly element = div('section-body')
   readonly #list = el('ul', { class: 'entries' })
   readonly #empty: HTMLElement
   readonly #rows = new Map<string, { told: string; row: HTMLElement }>()

@@ -2,7 +2,7 @@ import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, remove } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import type { RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
@@ -55,9 +55,8 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
   const secret = await loadSecret(key.id)
   if (secret === undefined) return panel.slot.show('error', 'This key is revoked by now. Reload the page.')
   panel.show(
-    el(
-      'div',
-      { class: 'panel-form' },
+    div(
+      'panel-form',
       el('h3', {}, 'Callback signing secret of this key'),
       hint(
         'Callbacks of requests made with this key carry ',
@@ -73,7 +72,7 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
 /** The callback signing secret of a key that was just made, behind a button: few need it, and it is a secret. */
 export function secretOnDemand(keyId: string): HTMLElement {
   const slot = noticeSlot()
-  const place = el('div', { class: 'panel-form' })
+  const place = div('panel-form')
   const show = async (): Promise<void> => {
     const secret = await loadSecret(keyId)
     if (secret === undefined) return slot.show('error', 'This key is revoked by now.')

@@ -1,7 +1,7 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -215,9 +215,8 @@ function newKeyView(
   origin: string,
   done: () => Promise<void>,
 ): HTMLElement {
-  return el(
-    'div',
-    { class: 'new-key' },
+  return div(
+    'new-key',
     secretBox(rawKey, 'the API key'),
     el('h3', {}, first ? 'Ask for your first approval' : 'Ask for an approval'),
     hint('Run this in a terminal. The answer holds the id of the request.'),

@@ -2,7 +2,16 @@ import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { post, remove } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { type Attributes, type Child, el, facts, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import {
+  type Attributes,
+  type Child,
+  div,
+  el,
+  facts,
+  hint,
+  link,
+  p,
+} from '../../webauthn-page/kit/dom/element.ts'
 import { dayOrMinute, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
@@ -25,9 +34,8 @@ export async function keysPage(context: PageContext): Promise<PageView> {
     none.textContent =
       'Every other key is revoked. Your new one is below; it is listed here once you have saved it.'
   })
-  const scene = el(
-    'div',
-    { class: 'keys' },
+  const scene = div(
+    'keys',
     el('h1', {}, 'API keys'),
     switchOver(keys, context),
     // An owner without a key came for one.
@@ -62,9 +70,8 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
  * @param called how its buttons name it: apart from every other key in the list
  */
 function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
-  const about = el(
-    'div',
-    { class: 'key-about' },
+  const about = div(
+    'key-about',
     el('p', { class: 'entry-name' }, callerText(key.name), ...keyTags(key)),
     hint(el('code', {}, `${key.key_prefix}…`), ...times(key)),
     key.scopes.length < SCOPES.length && hint('Only for: ', key.scopes.join(', ')),
@@ -80,9 +87,8 @@ function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
     'li',
     { class: 'entry' },
     about,
-    el(
-      'div',
-      { class: 'entry-buttons' },
+    div(
+      'entry-buttons',
       panel.opener('Edit', named('Edit'), () => editKey(key, panel, context.done)),
       panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
       panel.opener(
@@ -119,9 +125,8 @@ function rotateKey(key: Key, panel: RowPanel, context: PageContext): void {
   }
   const go = button('Make the new key', 'primary', () => panel.slot.attempt(make))
   panel.show(
-    el(
-      'div',
-      { class: 'panel-form' },
+    div(
+      'panel-form',
       el('h3', {}, 'Rotate this key in three steps'),
       p(...namedKey(key)),
       el(
@@ -185,9 +190,8 @@ function successorView(
   old: Key,
   context: PageContext,
 ): HTMLElement {
-  return el(
-    'div',
-    { class: 'panel-form' },
+  return div(
+    'panel-form',
     el('h3', {}, 'The new key'),
     p(onceOnly()),
     secretBox(rawKey, 'the API key'),

@@ -2,7 +2,17 @@ import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Attributes, type Child, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import {
+  type Attributes,
+  type Child,
+  div,
+  el,
+  hint,
+  link,
+  mono,
+  note,
+  p,
+} from '../../webauthn-page/kit/dom/element.ts'
 import {
   EMAIL_LENGTH,
   type Field,
@@ -41,9 +51,9 @@ export async function membersPage({ done, href }: PageContext): Promise<PageView
   people.body.append(
     ...policyWarnings(policy),
     el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, done))),
-    el('p', { class: 'note' }, whoDecides(data), ' ', link(href('/settings'), 'Open the policy'), '.'),
+    note(whoDecides(data), ' ', link(href('/settings'), 'Open the policy'), '.'),
   )
-  const scene = el('div', { class: 'account' }, el('h1', {}, 'Members'), people.element, inviteSection(done))
+  const scene = div('account', el('h1', {}, 'Members'), people.element, inviteSection(done))
   return { title: 'Members', scene }
 }
 
@@ -117,7 +127,7 @@ function memberEntry(member: Member, done: Done): HTMLElement {
   const about = [
     ...nameWarnings(member.name),
     hint(callerText(member.email), ...times(member)),
-    member.approver !== null && hint('Reference ', el('span', { class: 'mono' }, member.approver)),
+    member.approver !== null && hint('Reference ', mono(member.approver)),
     lacksFactor(member) &&
       el('p', { class: 'field-error' }, 'Has no passkey and no codes, and cannot decide.'),
   ]
@@ -127,9 +137,8 @@ function memberEntry(member: Member, done: Done): HTMLElement {
   return entry(
     name,
     about,
-    el(
-      'div',
-      { class: 'entry-buttons' },
+    div(
+      'entry-buttons',
       member.state === 'invited' && panel.opener('New link', named('New link'), () => newLink(member, panel)),
       panel.opener('Change role', named('Change role'), () => panel.show(roleForm(member, panel, done))),
       panel.opener('Remove', named('Remove'), () => remove(member, done)),
@@ -218,9 +227,8 @@ async function remove(member: Member, done: Done): Promise<void> {
 
 /** The link, which is shown this once: the service sends no e-mail, so its owner hands it over. */
 function linkView(who: Child, { url, expires_at }: InvitationLink, close: () => void): HTMLElement {
-  return el(
-    'div',
-    { class: 'panel-form' },
+  return div(
+    'panel-form',
     el('h3', {}, 'Hand this link to ', who),
     p(
       'It is shown only now, and works once, until ',

@@ -1,3 +1,6 @@
+import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+
 /** How a delivery stands, in words. */
 export function deliveryState(state: string): string {
   const words: Record<string, string> = {
@@ -46,4 +49,28 @@ const PLATFORMS: Record<string, string> = { slack: 'Slack', teams: 'Teams' }
 /** Name of a chat platform. */
 export function platformName(platform: string): string {
   return PLATFORMS[platform] ?? platform
+}
+
+/** One try to send something; of a card, also what was tried. */
+export interface Attempt {
+  at: string
+  what?: string
+  outcome: string
+  duration_ms: number
+}
+
+/** How often it was tried and what came of the last one; all of them when it is opened. */
+export function attemptList(attempts: readonly Attempt[]): HTMLElement {
+  const last = attempts.at(-1)
+  const said = attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`
+  const rows = attempts.map(({ at, what, outcome, duration_ms }) => {
+    const tried = what === undefined ? '' : `${what}, `
+    return el('li', {}, moment(at), `: ${tried}${outcomeWord(outcome)} (${duration_ms} ms)`)
+  })
+  return el(
+    'details',
+    { class: 'attempts' },
+    el('summary', {}, last === undefined ? said : `${said}, the last: ${outcomeWord(last.outcome)}`),
+    el('ol', {}, ...rows),
+  )
 }

@@ -1,4 +1,4 @@
-import { type Child, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, tick, wrong } from '../../webauthn-page/kit/dom/form.ts'
 
 /** A box to tick, its label and, below, what it means. */
@@ -17,7 +17,7 @@ export function checkBox(
     'aria-describedby': meaning === undefined ? undefined : id,
   })
   const below = meaning !== undefined && el('p', { class: 'hint', id }, meaning)
-  return { row: el('div', { class: 'check-field' }, box.row, below), input: box.input }
+  return { row: div('check-field', box.row, below), input: box.input }
 }
 
 interface SomeOf<T> {
@@ -52,7 +52,7 @@ export function allOrSome<T>(wanted: AllOrSome<T>): {
   const all = tick('radio', wanted.all, { name, checked: wanted.isAll })
   const some = tick('radio', wanted.some, { name, checked: !wanted.isAll })
   const { boxes, error, read } = boxesFor(wanted)
-  const list = el('div', { class: 'sub-fields' }, ...boxes.map(({ row }) => row))
+  const list = div('sub-fields', ...boxes.map(({ row }) => row))
   const follow = (): void => {
     list.hidden = !some.input.checked
     error.replaceChildren()
@@ -115,7 +115,7 @@ export function choiceField({ label, name, choices, value = '' }: ChoiceOptions)
   if (![...input.options].some((option) => option.value === value)) input.append(optionOf([value, value]))
   input.value = value
   const error = el('p', { class: 'field-error', id: `${id}-error` })
-  const row = el('div', { class: 'field' }, el('label', { for: id }, label), input, error)
+  const row = div('field', el('label', { for: id }, label), input, error)
   const setError = (message?: string): void => {
     error.textContent = message ?? ''
     if (message === undefined) input.removeAttribute('aria-invalid')

@@ -1,6 +1,6 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import type { ChoiceField } from './fields.ts'
@@ -43,7 +43,7 @@ export function filterForm(options: FilterFormOptions): HTMLElement {
       'details',
       { class: 'filters', open: set > 0 },
       el('summary', {}, set === 0 ? 'Filters' : `Filters: ${set} set`),
-      el('div', { class: 'filter-fields' }, ...others.map(({ row }) => row)),
+      div('filter-fields', ...others.map(({ row }) => row)),
     ),
     buttonRow(
       submitButton('Search'),

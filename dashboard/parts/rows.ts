@@ -1,5 +1,5 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { type Attributes, type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { type Attributes, type Child, div, el } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** One row of a list: its name, what is said about it, and behind them what can be done with it. */
@@ -34,8 +34,8 @@ export interface RowPanel {
 
 export function rowPanel(): RowPanel {
   const slot = noticeSlot()
-  const content = el('div', { class: 'panel-content' })
-  const element = el('div', { class: 'row-panel' }, slot.element, content)
+  const content = div('panel-content')
+  const element = div('row-panel', slot.element, content)
   let opened: HTMLElement | undefined
   return {
     element,

@@ -1,5 +1,5 @@
 import { copyButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el } from '../../webauthn-page/kit/dom/element.ts'
 
 /** A secret to be copied; `what` completes the name of the button ("Copy the signing secret"). */
 export function secretBox(secret: string, what: string): HTMLElement {
@@ -16,7 +16,7 @@ export function command(text: string, what: string): HTMLElement {
 }
 
 function copyBox(shown: HTMLElement, text: string, what: string): HTMLElement {
-  return el('div', { class: 'copyable secret-box' }, shown, copyButton(text, what))
+  return div('copyable secret-box', shown, copyButton(text, what))
 }
 
 /** What a terminal takes to ask for a first approval. */

@@ -1,6 +1,6 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** One part of a page. */
@@ -15,7 +15,7 @@ export interface Section {
 export function section(title: string, lede: Child): Section {
   const id = freshId('section')
   const slot = noticeSlot()
-  const body = el('div', { class: 'section-body' })
+  const body = div('section-body')
   const heading = el('h2', { id, tabindex: -1 }, title)
   const about = hint(lede)
   const element = el('section', { class: 'card', 'aria-labelledby': id }, heading, about, slot.element, body)

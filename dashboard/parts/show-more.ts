@@ -1,5 +1,5 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, div } from '../../webauthn-page/kit/dom/element.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
 /** One page of a list of the service. */
@@ -34,5 +34,5 @@ export function showMore<T>(first: ListPage<T>, { load, add, said }: MoreOptions
     })
   })
   more.hidden = cursor === null
-  return el('div', { class: 'show-more' }, slot.element, more)
+  return div('show-more', slot.element, more)
 }

@@ -1,6 +1,6 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
-import { el } from '../../webauthn-page/kit/dom/element.ts'
+import { el, mono } from '../../webauthn-page/kit/dom/element.ts'
 import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { PageContext } from '../shell/page-entry.ts'
@@ -19,9 +19,10 @@ export async function loadPeople(context: PageContext): Promise<WritePerson> {
   const others = await peopleOf(context).catch((): People => [])
   const names = new Map([...others, user].map(({ approver, name }) => [approver, name]))
   return (reference) => {
-    const mono = el('span', { class: 'mono' }, reference)
     const name = names.get(reference)
-    return name === undefined ? mono : el('span', { class: 'person' }, callerText(name), ' ', mono)
+    return name === undefined
+      ? mono(reference)
+      : el('span', { class: 'person' }, callerText(name), ' ', mono(reference))
   }
 }
 

@@ -1,7 +1,17 @@
 import type { Decision, Review } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, downloadButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, hint, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import {
+  announce,
+  type Child,
+  div,
+  el,
+  hint,
+  lede,
+  link,
+  mono,
+  p,
+} from '../../webauthn-page/kit/dom/element.ts'
 import { moment, timeLeft } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
@@ -10,7 +20,7 @@ import { quorumView, requestPanel } from '../../webauthn-page/kit/request/reques
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
 import { headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { cardState, deliveryState, outcomeWord, platformName } from '../parts/delivery-words.ts'
+import { type Attempt, attemptList, cardState, deliveryState, platformName } from '../parts/delivery-words.ts'
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
@@ -107,9 +117,8 @@ async function look(id: string): Promise<Review | 'later' | 'failed'> {
 }
 
 function decideLink({ id }: Review): HTMLElement {
-  return el(
-    'div',
-    { class: 'section-body' },
+  return div(
+    'section-body',
     p('It waits for you. Looking decides nothing; you confirm on the next page.'),
     link(`/a/${id}`, 'Look and decide', { class: 'button primary' }),
   )
@@ -232,7 +241,7 @@ function deliveryRow(delivery: Delivery, href: (path: string) => string): HTMLEl
   return row(
     [...title, event_type !== 'callback' && el('code', { class: 'mono' }, event_type)],
     { words: deliveryState(state), bad: state === 'dead' },
-    [el('span', { class: 'mono' }, callerText(url))],
+    [mono(callerText(url))],
     next_attempt_at,
     attempts,
   )
@@ -255,19 +264,12 @@ function cardRow(
   )
 }
 
-interface LoggedAttempt {
-  at: string
-  what?: string
-  outcome: string
-  duration_ms: number
-}
-
 function row(
   title: readonly Child[],
   { words, bad }: { words: string; bad: boolean },
   to: readonly Child[],
   next: string | null,
-  attempts: readonly LoggedAttempt[],
+  attempts: readonly Attempt[],
 ): HTMLElement {
   return el(
     'li',
@@ -279,26 +281,6 @@ function row(
       hint(...to),
       next !== null && hint('Next attempt ', moment(next)),
       attempts.length > 0 && attemptList(attempts),
-    ),
-  )
-}
-
-function attemptList(attempts: readonly LoggedAttempt[]): HTMLElement {
-  return el(
-    'details',
-    { class: 'attempts' },
-    el('summary', {}, attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`),
-    el(
-      'ol',
-      {},
-      ...attempts.map(({ at, what, outcome, duration_ms }) =>
-        el(
-          'li',
-          {},
-          moment(at),
-          `: ${what === undefined ? '' : `${what}, `}${outcomeWord(outcome)} (${duration_ms} ms)`,
-        ),
-      ),
     ),
   )
 }

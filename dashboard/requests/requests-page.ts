@@ -1,6 +1,6 @@
 import { cutText, more } from '../../src/domain/cut-text.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { type Child, el, freshId, lede, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, freshId, lede, link } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { methodWord, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
@@ -29,9 +29,8 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
     loadPeople(context),
   ])
   const table = requestTable(context.href, person)
-  const scene = el(
-    'div',
-    { class: 'history' },
+  const scene = div(
+    'history',
     el('h1', {}, 'Requests'),
     lede(ledeFor(context)),
     filterForm({
@@ -179,10 +178,7 @@ function tableRow(
   const cells: TableRow = [
     statusCell(row),
     [el('div', { class: 'caller-cell', id: actionId }, ...actionText(row.action))],
-    [
-      el('div', {}, callerName(row.requested_by.key_name)),
-      el('div', { class: 'hint' }, moment(row.created_at)),
-    ],
+    [el('div', {}, callerName(row.requested_by.key_name)), div('hint', moment(row.created_at))],
     decidedCell(row, person),
     [open],
   ]
@@ -201,9 +197,8 @@ function actionText(action: string): Child[] {
 function statusCell({ status, cancelled, high_impact, sandbox }: RequestRow): Child[] {
   const state = cancelled === true ? 'withdrawn' : status
   return [
-    el(
-      'div',
-      { class: 'row-marks' },
+    div(
+      'row-marks',
       el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`),
       high_impact && el('span', { class: 'tag severe' }, 'High impact'),
       sandbox === true && el('span', { class: 'tag' }, 'Sandbox'),
@@ -219,14 +214,13 @@ function decidedCell(
     if (status !== 'pending') return [el('span', { class: 'hint' }, 'No decision')]
     return [
       quorum.needed > 1 && el('div', {}, `${quorum.approved} of ${quorum.needed} approvals`),
-      el('div', { class: 'hint' }, 'Open until ', moment(expires_at)),
+      div('hint', 'Open until ', moment(expires_at)),
     ]
   }
   return [
     el('div', {}, person(decision.approver), ` · ${methodWord(decision.method)}`),
-    decision.delegate !== undefined &&
-      el('div', { class: 'hint' }, 'by the delegate ', person(decision.delegate)),
-    typeof decided_at === 'string' && el('div', { class: 'hint' }, moment(decided_at)),
+    decision.delegate !== undefined && div('hint', 'by the delegate ', person(decision.delegate)),
+    typeof decided_at === 'string' && div('hint', moment(decided_at)),
   ]
 }
 
@@ -263,7 +257,7 @@ function dataTable(
     return el(
       'td',
       { role: 'cell', 'data-label': typeof column === 'string' ? column : undefined },
-      el('div', { class: 'cell' }, ...content),
+      div('cell', ...content),
     )
   }
   return {

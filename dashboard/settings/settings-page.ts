@@ -1,7 +1,7 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
@@ -20,9 +20,8 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
     get('/account/policy', policyShape),
     get('/account/members', membersShape),
   ])
-  const scene = el(
-    'div',
-    { class: 'account' },
+  const scene = div(
+    'account',
     el('h1', {}, 'Settings'),
     policySection(policy, members, done),
     quotaSection(account),

@@ -5,7 +5,17 @@ import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
 import { copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { el, facts, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import {
+  div,
+  el,
+  exactText,
+  facts,
+  folded,
+  hint,
+  mono,
+  note,
+  p,
+} from '../../webauthn-page/kit/dom/element.ts'
 import { field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { type NoticeKind, notice } from '../../webauthn-page/kit/dom/notice.ts'
@@ -39,40 +49,32 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
   const { main, votes, unsigned } = report
   const { result, input } = main
   const key = result.valid ? source.keys.find(({ kid }) => kid === result.kid) : undefined
-  return el(
-    'div',
-    { class: 'verify-result' },
+  return div(
+    'verify-result',
     verdictView(verdictOf(report), source),
     result.valid ? approvedWords(main) : undefined,
     result.valid && card('What is signed', 'signed-title', receiptFacts(main, result.payload, key)),
     card('Checks', 'checks-title', checkList(main)),
     votesView(votes, unsigned),
     input &&
-      el(
-        'div',
-        { class: 'card' },
+      div(
+        'card',
         result.valid && compareForm(input, source.keys),
         rawView(input, main.outcomes.get('signature') === 'passed'),
-        el('p', { class: 'note' }, 'A comment next to a receipt is not part of it.'),
+        note('A comment next to a receipt is not part of it.'),
       ),
   )
 }
 
 /** Ids this service has no receipt for: its word, which nothing proves. */
 export function noneView(heading: string, sentence: string): HTMLElement {
-  return el(
-    'div',
-    { class: 'verify-result' },
-    el(
-      'div',
-      { class: 'verdict none' },
+  return div(
+    'verify-result',
+    div(
+      'verdict none',
       el('h2', { tabindex: -1 }, heading),
       p(sentence),
-      el(
-        'p',
-        { class: 'note' },
-        'This is what the service says; nothing is signed that could be checked here.',
-      ),
+      note('This is what the service says; nothing is signed that could be checked here.'),
     ),
   )
 }
@@ -88,16 +90,13 @@ const LABELS: Record<Verdict['kind'], string> = {
 function verdictView({ kind, heading, at, sentence, cautions }: Verdict, source: ResultSource): HTMLElement {
   const when = at === undefined ? [] : [' on ', moment(new Date(at).toISOString())]
   const keys = source.pinned ? 'the key set that you pasted' : `the keys that ${location.origin} publishes`
-  return el(
-    'div',
-    { class: `verdict ${kind}` },
+  return div(
+    `verdict ${kind}`,
     el('p', { class: 'verdict-label' }, LABELS[kind]),
     el('h2', { tabindex: -1 }, heading, ...when),
     el('p', { class: 'verdict-sentence' }, sentence),
     ...cautions.map((caution) => notice('warning', caution)),
-    el(
-      'p',
-      { class: 'note' },
+    note(
       source.name !== undefined && el('span', {}, 'From the file ', callerText(source.name), '. '),
       `Checked in this browser, against ${keys}.`,
     ),
@@ -132,12 +131,7 @@ function approvedWords(examination: Examination): HTMLElement | undefined {
 function detailsOf({ input, outcomes }: Examination): HTMLElement | undefined {
   if (input?.context === undefined || outcomes.get('context') !== 'passed') return undefined
   const context: JsonValue = JSON.parse(input.context)
-  return el(
-    'details',
-    { class: 'exact' },
-    el('summary', {}, 'Details (context), exactly as decided on'),
-    el('div', { class: 'caller-box details-box' }, valueTree(context)),
-  )
+  return folded('Details (context), exactly as decided on', div('caller-box details-box', valueTree(context)))
 }
 
 const METHODS: Record<ReceiptPayload['method'], string> = {
@@ -193,10 +187,6 @@ function time(seconds: number): HTMLElement {
   return moment(new Date(seconds * 1000).toISOString())
 }
 
-function mono(text: string): HTMLElement {
-  return el('span', { class: 'mono' }, text)
-}
-
 function kindNote(text: string): HTMLElement {
   return el('span', { class: 'kind' }, text)
 }
@@ -205,27 +195,23 @@ function kindNote(text: string): HTMLElement {
 function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): HTMLElement {
   const text = new TextDecoder().decode(payload)
   const label = believed ? 'Signed text' : 'Text as received, not to be believed'
-  return el(
-    'details',
-    { class: 'exact' },
-    el('summary', {}, 'Raw payload and signature'),
-    el(
-      'div',
-      { class: 'exact-body' },
-      el('pre', { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': label }, callerText(text)),
-      el('p', { class: 'note' }, believed ? 'These are the signed bytes, letter by letter.' : `${label}.`),
+  return folded(
+    'Raw payload and signature',
+    div(
+      'exact-body',
+      exactText(label, callerText(text)),
+      note(believed ? 'These are the signed bytes, letter by letter.' : `${label}.`),
       el('div', {}, copyButton(text, 'the payload')),
       facts(
         [
           'Signature',
-          el(
-            'div',
-            { class: 'copyable' },
+          div(
+            'copyable',
             el('code', { class: 'mono' }, toBase64(signature)),
             copyButton(toBase64(signature), 'the signature'),
           ),
         ],
-        kid === undefined ? undefined : ['Key id', el('span', { class: 'mono' }, callerText(kid))],
+        kid === undefined ? undefined : ['Key id', mono(callerText(kid))],
       ),
     ),
   )
@@ -262,7 +248,7 @@ function unsignedView({ approver }: UnsignedVote): HTMLElement {
     'li',
     { class: 'vote unsigned' },
     'An approval',
-    ...(approver === undefined ? [] : [' by ', el('span', { class: 'mono' }, approver)]),
+    ...(approver === undefined ? [] : [' by ', mono(approver)]),
     ', not signed: the request was rejected',
   )
 }
@@ -286,7 +272,7 @@ function headline(vote: Examination): (HTMLElement | string)[] {
   return [
     el('strong', {}, `${result.unproven ? 'Valid, content not proven' : 'Valid'}: ${payload.decision}`),
     ' by ',
-    el('span', { class: 'mono' }, whoActed(vote, payload)),
+    mono(whoActed(vote, payload)),
     ', ',
     moment(iso),
   ]
@@ -345,13 +331,10 @@ function compareForm(receipt: ReceiptInput, keys: readonly VerificationKey[]): H
     if (said.length === 0) said.push(['info', 'Enter an action, or details, first.'])
     answers.replaceChildren(...said.map(([kind, sentence]) => notice(kind, sentence)))
   }
-  return el(
-    'details',
-    { class: 'exact' },
-    el('summary', {}, 'Is it the action that I know of?'),
-    el(
-      'div',
-      { class: 'exact-body' },
+  return folded(
+    'Is it the action that I know of?',
+    div(
+      'exact-body',
       hint('What you enter stays in this browser, too.'),
       form({}, compare, action.row, context.row, submitButton('Compare', 'plain'), answers),
     ),

@@ -8,7 +8,7 @@ import { splitVotes } from '../../src/signing/votes.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el, hint, lede, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, div, el, folded, hint, lede, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import type { PageView, Visit } from '../shell/page-entry.ts'
@@ -36,7 +36,7 @@ class Bench {
     hint: 'A receipt or an answer with one, as JSON; or a request’s link or id (req_… or dec_…).',
     attributes: { rows: 5, autocomplete: 'off', autocapitalize: 'off' },
   })
-  readonly #result = el('div', { class: 'verify-place' })
+  readonly #result = div('verify-place')
   readonly #slot = noticeSlot()
   readonly #signal: AbortSignal
   #pinned: VerificationKey[] | undefined
@@ -45,9 +45,8 @@ class Bench {
 
   constructor(signal: AbortSignal) {
     this.#signal = signal
-    this.scene = el(
-      'div',
-      { class: 'verify' },
+    this.scene = div(
+      'verify',
       el('h1', {}, 'Verify a receipt'),
       lede(
         'Was it really approved? The check runs in this browser. What you drop or paste does not leave it; only an id is sent to the service, to fetch its receipt.',
@@ -80,14 +79,7 @@ class Bench {
       this.#pinned = keys
       if (this.#last !== undefined) await this.#check(this.#last, { focus: false })
     })
-    return el(
-      'div',
-      { class: 'card' },
-      zone,
-      form({}, check, this.#text.row, submitButton('Check')),
-      this.#slot.element,
-      pin,
-    )
+    return div('card', zone, form({}, check, this.#text.row, submitButton('Check')), this.#slot.element, pin)
   }
 
   async #check(brought: Brought, { focus = true } = {}): Promise<void> {
@@ -165,13 +157,10 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
       wrong(jwks, `This key set cannot be used: ${visibleString(error.message)}.`)
     }
   }
-  return el(
-    'details',
-    { class: 'exact' },
-    el('summary', {}, 'Use a key set that you saved'),
-    el(
-      'div',
-      { class: 'exact-body' },
+  return folded(
+    'Use a key set that you saved',
+    div(
+      'exact-body',
       hint(
         'Otherwise the keys come from this service itself. With a key set of your own you need not trust it, nor be online.',
       ),
@@ -219,9 +208,8 @@ function dropZone(
     if (file !== undefined) void take(file).finally(() => (input.value = ''))
   })
   const open = button('Choose a file', 'plain', () => input.click())
-  const element = el(
-    'div',
-    { class: 'drop-zone' },
+  const element = div(
+    'drop-zone',
     p('Drop a receipt here, or'),
     open,
     hint('A JSON file of up to 1 MiB. It does not leave this browser.'),

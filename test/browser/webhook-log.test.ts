@@ -50,7 +50,7 @@ describeInBrowser('the delivery log of a webhook', () => {
       `approval.approved Not wanted any more ${when} · evt_1 Replay`,
     ])
     await page.getByText('2 attempts').click()
-    expect((await rows())[2]).toContain(`${when}: no answer in time, after 10000 ms`)
+    expect((await rows())[2]).toContain(`${when}: no answer in time (10000 ms)`)
     expect(await page.getByRole('link', { name: 'its request' }).first().getAttribute('href')).toBe(
       '/requests/req_1',
     )

@@ -4,7 +4,7 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Consent, User } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
-import { el, link, p } from '../kit/dom/element.ts'
+import { div, link, p } from '../kit/dom/element.ts'
 import { type Field, field, wrong } from '../kit/dom/form.ts'
 import { createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
@@ -42,15 +42,13 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
       await options.recorded(decision)
     }, took)
   }
-  return el(
-    'div',
-    { class: 'decision-form' },
+  return div(
+    'decision-form',
     code.row,
     ballot.choice,
     ballot.slot.element,
-    el(
-      'div',
-      { class: 'decision-buttons' },
+    div(
+      'decision-buttons',
       button('Approve', 'approve', () => answer('approved')),
       button('Reject', 'reject', () => answer('rejected')),
     ),

@@ -1,7 +1,7 @@
 import { showInvitation, showStopped } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
-import { announce, type Child, el, facts, link, p } from '../kit/dom/element.ts'
+import { announce, type Child, div, el, facts, link, mono, p, panel } from '../kit/dom/element.ts'
 import { moment, timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
@@ -66,13 +66,7 @@ export class ConsentPage {
       refresh: (failure) => this.#refresh(failure),
       mismatch: (error) => this.#fail(error),
     })
-    return el(
-      'section',
-      { class: 'panel', 'aria-labelledby': 'panel-title' },
-      el('h2', { id: 'panel-title' }, 'Your decision'),
-      time.element,
-      form,
-    )
+    return panel('panel', 'Your decision', time.element, form)
   }
 
   /** After a refusal: the form stays while the request is still open. */
@@ -139,9 +133,8 @@ function headingOf({ status, collected, tries_left }: Consent): string {
 /** The whole page of one request for a key; `panel` is what the owner can do, or what came of it. */
 function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTMLElement {
   const open = consent.status === 'pending'
-  const text = el(
-    'div',
-    { class: 'request-text' },
+  const text = div(
+    'request-text',
     open &&
       notice(
         'warning',
@@ -154,9 +147,8 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
     'div',
     { class: open ? 'request open' : 'request settled' },
     message,
-    el(
-      'div',
-      { class: 'request-head' },
+    div(
+      'request-head',
       el(
         'p',
         { class: `state ${consent.status}` },
@@ -169,18 +161,17 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
         'An agent or program asks for a key of your account. The name in the frame is an unverified name: anyone can call themselves that.',
       ),
     ),
-    el('div', { class: 'request-columns' }, ...(open ? [text, panel] : [panel, text])),
+    div('request-columns', ...(open ? [text, panel] : [panel, text])),
   )
 }
 
 function statedFacts(consent: Consent): HTMLElement {
   const { requester } = consent
-  return el(
-    'section',
-    { class: 'card', 'aria-labelledby': 'facts-title' },
-    el('h2', { id: 'facts-title' }, 'Stated by Countersign'),
+  return panel(
+    'card',
+    'Stated by Countersign',
     facts(
-      ['Asked from', el('span', { class: 'mono' }, requester.address)],
+      ['Asked from', mono(requester.address)],
       [
         'Program',
         requester.user_agent === '' ? el('em', {}, 'not said') : callerText(requester.user_agent),
@@ -194,9 +185,7 @@ function statedFacts(consent: Consent): HTMLElement {
       consent.collected && [
         'Collected',
         moment(consent.collected.at),
-        ...(consent.collected.address === undefined
-          ? []
-          : [' from ', el('span', { class: 'mono' }, consent.collected.address)]),
+        ...(consent.collected.address === undefined ? [] : [' from ', mono(consent.collected.address)]),
       ],
     ),
   )
@@ -215,12 +204,7 @@ function scopeRow(scope: string): HTMLElement {
 
 /** What came of it, and what is left to do. */
 function outcomePanel(consent: Consent): HTMLElement {
-  return el(
-    'section',
-    { class: 'panel', 'aria-labelledby': 'panel-title' },
-    el('h2', { id: 'panel-title' }, 'State'),
-    ...outcome(consent),
-  )
+  return panel('panel', 'State', ...outcome(consent))
 }
 
 function isTooLate(collectBy: string | undefined): boolean {
@@ -232,7 +216,7 @@ function outcome({ status, collected, collect_by, tries_left }: Consent): HTMLEl
     return [
       p(
         'The key was given out once, to ',
-        el('span', { class: 'mono' }, collected.address ?? 'an unknown address'),
+        mono(collected.address ?? 'an unknown address'),
         '. If that was not your agent, revoke the key at once.',
       ),
       p(link('/keys', 'See or revoke the key', { class: 'button primary' })),

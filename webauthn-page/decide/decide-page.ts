@@ -2,7 +2,7 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
 import { type ButtonLook, button } from '../kit/dom/button.ts'
-import { announce, type Child, el, link } from '../kit/dom/element.ts'
+import { announce, type Child, div, el, link } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
@@ -255,9 +255,8 @@ function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement
       await postWord({ path, said: { decision }, comment: options.draft.comment, shown }, totp, ballot.slot)
       await options.recorded(decision)
     }, took)
-  return el(
-    'div',
-    { class: 'decision-form' },
+  return div(
+    'decision-form',
     comment.row,
     ballot.choice,
     ballot.slot.element,

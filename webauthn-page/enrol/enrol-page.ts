@@ -11,7 +11,7 @@ import {
 import { post, RequestFailure } from '../kit/api/request.ts'
 import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
-import { type Child, el, lede, link, p } from '../kit/dom/element.ts'
+import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
 import { EMAIL_LENGTH, type Field, field, filled, NAME_LENGTH, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
@@ -89,7 +89,7 @@ function showEnrolment(token: string, invitation: Invitation): void {
   const scene = plainScene(
     setup ? 'Set up Countersign' : headingOf(invitation),
     lede(setup ? 'You become the owner of the first account.' : greeting(invitation)),
-    el('div', { class: 'card' }, about?.element, ...factorChoice(enrolment)),
+    div('card', about?.element, ...factorChoice(enrolment)),
   )
   showScene(title, scene, { focus: false })
 }
@@ -138,9 +138,7 @@ function showSignIn(token: string, invitation: Invitation): void {
     invitation,
     p('The invitation is for ', whoIsMeant(invitation), '. Sign in as that person to answer it.'),
     signInPanel(() => void answerInvitation(token, invitation)),
-    el(
-      'p',
-      { class: 'note' },
+    note(
       'Not signed up yet? You have an earlier invitation from another owner: finish that one first, then open this link again.',
     ),
   )
@@ -277,7 +275,7 @@ function personFields(): {
     return values.name === '' || !/^\S+@\S+$/.test(values.email) ? undefined : values
   }
   return {
-    element: el('div', { class: 'person-fields' }, email.row, name.row),
+    element: div('person-fields', email.row, name.row),
     fields: { email, name },
     read,
   }
@@ -297,7 +295,7 @@ async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Prom
     const scene = plainScene(
       'Set up your authenticator app',
       beforeYouFinish(),
-      el('div', { class: 'card' }, setup),
+      div('card', setup),
       buttonRow(button(passkeysWork() ? 'Back: use a passkey instead' : 'Back', 'plain', back)),
     )
     showScene('Authenticator app', scene)

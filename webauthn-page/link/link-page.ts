@@ -1,7 +1,7 @@
 import { type ChatLink, chatLinkShape, okShape, type User } from '../kit/api/contract.ts'
 import { post, RequestFailure, remove } from '../kit/api/request.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
-import { type Child, el, hint, lede, p } from '../kit/dom/element.ts'
+import { type Child, div, el, hint, lede, p } from '../kit/dom/element.ts'
 import { moment } from '../kit/dom/moment.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { showScene, showUser, takeToken } from '../kit/dom/stage.ts'
@@ -228,9 +228,8 @@ function showBrowserQuestion(link: ChatLink, answers: Answers): void {
 }
 
 function question(link: ChatLink, heading: Child[], ...parts: HTMLElement[]): HTMLElement {
-  return el(
-    'div',
-    { class: 'question' },
+  return div(
+    'question',
     el('h1', {}, ...heading),
     ...linkWarnings(link),
     ...parts,
@@ -243,18 +242,16 @@ function question(link: ChatLink, heading: Child[], ...parts: HTMLElement[]): HT
 }
 
 function answerButtons(yes: string, { slot, agree, decline }: Answers): HTMLElement {
-  return el(
-    'div',
-    { class: 'answers' },
+  return div(
+    'answers',
     slot.element,
     buttonRow(button(yes, 'primary', agree), button('I did not ask for this', 'plain', decline)),
   )
 }
 
 function signedInAs(user: User, { change }: Answers): HTMLElement {
-  return el(
-    'div',
-    { class: 'signed-in-as' },
+  return div(
+    'signed-in-as',
     p('You are signed in as ', ...whoIsHere(user), '.'),
     button('Sign in as someone else', 'quiet', change),
   )

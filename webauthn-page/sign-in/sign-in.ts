@@ -1,7 +1,7 @@
 import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, post, RequestFailure } from '../kit/api/request.ts'
 import { button, submitButton } from '../kit/dom/button.ts'
-import { el, lede, link, p } from '../kit/dom/element.ts'
+import { div, el, lede, link, note, p } from '../kit/dom/element.ts'
 import { EMAIL_LENGTH, field, form, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
@@ -18,13 +18,7 @@ export async function signInPage(): Promise<void> {
       'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
-    el(
-      'p',
-      { class: 'note' },
-      'Only a receipt to check? ',
-      link('/verify', 'Verify it without signing in'),
-      '.',
-    ),
+    note('Only a receipt to check? ', link('/verify', 'Verify it without signing in'), '.'),
   )
   showScene('Sign in', scene, { focus: false })
 }
@@ -63,9 +57,8 @@ export function signInPanel(signedIn: (user: User) => void, codesOpen = false): 
     codeForm(slot, signedIn),
   )
   insteadOfPrompt(codes)
-  return el(
-    'div',
-    { class: 'card' },
+  return div(
+    'card',
     works
       ? passkey
       : p('This browser cannot use passkeys here. Use a code, or open the page in another browser.'),

@@ -1,4 +1,4 @@
-import { type Attributes, announce, type Child, el } from './element.ts'
+import { type Attributes, announce, type Child, div, el } from './element.ts'
 
 export type ButtonLook = 'approve' | 'reject' | 'primary' | 'plain' | 'quiet' | 'danger'
 
@@ -34,7 +34,7 @@ export function submitButton(label: string, look: ButtonLook = 'primary'): HTMLB
 
 /** Buttons, or links that look like them, side by side. */
 export function buttonRow(...buttons: Child[]): HTMLElement {
-  return el('div', { class: 'buttons' }, ...buttons)
+  return div('buttons', ...buttons)
 }
 
 /** Copies `text` and says so; `what` completes the accessible name ("Copy the API key"). */

@@ -20,6 +20,37 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
+/** A box of that class. */
+export function div(className: string, ...children: Child[]): HTMLDivElement {
+  return el('div', { class: className }, ...children)
+}
+
+/** A reference, an address, a hash: what is compared letter by letter. */
+export function mono(text: Child): HTMLSpanElement {
+  return el('span', { class: 'mono' }, text)
+}
+
+/** A paragraph of less weight, at the end of what it belongs to. */
+export function note(...children: Child[]): HTMLParagraphElement {
+  return el('p', { class: 'note' }, ...children)
+}
+
+/** What stands folded under its title until it is opened. */
+export function folded(title: string, ...children: Child[]): HTMLDetailsElement {
+  return el('details', { class: 'exact' }, el('summary', {}, title), ...children)
+}
+
+/** Text to be compared letter by letter; it scrolls by itself. */
+export function exactText(label: string, text: Child): HTMLPreElement {
+  return el('pre', { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': label }, text)
+}
+
+/** A part of a page under its heading. */
+export function panel(className: string, title: string, ...children: Child[]): HTMLElement {
+  const id = freshId('panel')
+  return el('section', { class: className, 'aria-labelledby': id }, el('h2', { id }, title), ...children)
+}
+
 /** A paragraph. */
 export function p(...children: Child[]): HTMLParagraphElement {
   return el('p', {}, ...children)

@@ -1,5 +1,5 @@
 import { runOnce } from './button.ts'
-import { type Attributes, type Child, el, freshId } from './element.ts'
+import { type Attributes, type Child, div, el, freshId } from './element.ts'
 
 /** A form that only this page sends, once at a time; the browser's own checks are off, since ours say more. */
 export function form(
@@ -46,9 +46,8 @@ export function field({ label, name, hint, multiline = false, attributes = {} }:
     ? el('textarea', { rows: 3, ...common })
     : el('input', { type: 'text', class: 'input', ...common })
   const error = el('p', { class: 'field-error', id: `${id}-error` })
-  const row = el(
-    'div',
-    { class: 'field' },
+  const row = div(
+    'field',
     el('label', { for: id }, label),
     hint !== undefined && el('p', { class: 'hint', id: `${id}-hint` }, hint),
     input,

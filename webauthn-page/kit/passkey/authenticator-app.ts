@@ -1,6 +1,6 @@
 import type { TotpSecret } from '../api/contract.ts'
 import { button, buttonRow, copyButton, downloadButton, submitButton } from '../dom/button.ts'
-import { el, hint, p } from '../dom/element.ts'
+import { div, el, hint, p } from '../dom/element.ts'
 import { codeField, form, readCode, tick } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 
@@ -23,9 +23,8 @@ export function totpSetup(
       },
       { code },
     )
-  return el(
-    'div',
-    { class: 'totp-setup' },
+  return div(
+    'totp-setup',
     el(
       'ol',
       { class: 'steps' },
@@ -35,12 +34,7 @@ export function totpSetup(
         'Open your authenticator app and scan this code.',
         qrImage(qr_svg),
         hint('If you cannot scan it, type this secret into the app:'),
-        el(
-          'div',
-          { class: 'copyable' },
-          el('code', { class: 'secret' }, grouped(secret)),
-          copyButton(secret, 'the secret'),
-        ),
+        div('copyable', el('code', { class: 'secret' }, grouped(secret)), copyButton(secret, 'the secret')),
       ),
       el('li', {}, 'Enter the code the app shows.'),
     ),

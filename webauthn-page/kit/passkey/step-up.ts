@@ -3,7 +3,7 @@ import { stepUpShape } from '../api/contract.ts'
 import { post } from '../api/request.ts'
 import { button, buttonRow, submitButton } from '../dom/button.ts'
 import { openDialog } from '../dom/dialog.ts'
-import { type Child, el, p } from '../dom/element.ts'
+import { type Child, div, el, p } from '../dom/element.ts'
 import { codeField, form, readCode } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { insteadOfPrompt, stopPrompt, usePasskey } from './ceremony.ts'
@@ -59,7 +59,7 @@ function passkeyProof(
       slot.fail(error)
     }
   })
-  return el('div', { class: 'proof' }, confirm, slot.element)
+  return div('proof', confirm, slot.element)
 }
 
 function codeProof(finish: (proof: Proof) => void, only: boolean): HTMLElement {

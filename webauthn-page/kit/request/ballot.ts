@@ -3,7 +3,7 @@ import type { Outcome } from '../../../src/domain/receipt.ts'
 import { decisionOptionsShape, type Factor } from '../api/contract.ts'
 import { post } from '../api/request.ts'
 import { anyObject } from '../api/shape.ts'
-import { announce, el } from '../dom/element.ts'
+import { announce, div, el } from '../dom/element.ts'
 import { codeField, type Field, field, readCode, tick } from '../dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
@@ -117,7 +117,7 @@ function methodChoice(allowed: readonly Factor[]): MethodChoice {
         : 'Nothing is decided until you confirm with your passkey.'
     code.row.hidden = chosen !== 'totp'
   }
-  const element = el('div', { class: 'method-choice' })
+  const element = div('method-choice')
   if (usable.length > 1) {
     const options = usable.map((method) =>
       option(method, method === chosen, () => {

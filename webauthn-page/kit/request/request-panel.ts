@@ -1,6 +1,6 @@
 import type { Decision, Review, Vote } from '../api/contract.ts'
 import { copyButton, downloadButton } from '../dom/button.ts'
-import { el, facts, hint, link, p } from '../dom/element.ts'
+import { div, el, exactText, facts, folded, hint, link, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
 import { byReference, methodWord, type WritePerson } from './request-words.ts'
@@ -15,13 +15,7 @@ export function requestPanel(
   decide: (review: Review) => HTMLElement,
   person?: WritePerson,
 ): HTMLElement {
-  return el(
-    'section',
-    { class: 'panel', 'aria-labelledby': 'panel-title' },
-    el('h2', { id: 'panel-title' }, titleOf(review)),
-    ...live,
-    ...body(review, decide, person),
-  )
+  return panel('panel', titleOf(review), ...live, ...body(review, decide, person))
 }
 
 function titleOf(review: Review): string {
@@ -77,9 +71,8 @@ function whyNot(review: Review): HTMLElement {
 /** The signed result: who, how, when, and the receipt that anyone can check. */
 function receiptView(review: Review, decision: Decision, person: WritePerson = byReference): HTMLElement {
   const mine = decision.approver === review.approver
-  return el(
-    'div',
-    { class: 'receipt' },
+  return div(
+    'receipt',
     facts(
       ['Decision', el('strong', {}, decision.decision === 'approved' ? 'Approved' : 'Rejected')],
       ['Method', methodWord(decision.method)],
@@ -109,19 +102,10 @@ function receiptView(review: Review, decision: Decision, person: WritePerson = b
 
 function signedReceipt(review: Review, decision: Decision): HTMLElement {
   const payload = decodePayload(decision.signed_payload)
-  return el(
-    'details',
-    { class: 'exact' },
-    el('summary', {}, 'Signed receipt'),
+  return folded(
+    'Signed receipt',
     facts(
-      [
-        'Signed text',
-        el(
-          'pre',
-          { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Signed text' },
-          callerText(payload),
-        ),
-      ],
+      ['Signed text', exactText('Signed text', callerText(payload))],
       ['Signature', el('code', { class: 'mono' }, decision.signature)],
       ['Signing key', el('code', { class: 'mono' }, decision.public_key_id)],
     ),
@@ -162,9 +146,8 @@ export function quorumView(review: Review, person: WritePerson = byReference): H
   const { needed } = review.quorum
   const nothing = review.status === 'expired' && review.votes.length === 0
   if (nothing || (review.decision !== undefined && needed === 1)) return el('div', { hidden: true })
-  return el(
-    'div',
-    { class: 'quorum' },
+  return div(
+    'quorum',
     review.status !== 'expired' && p(progress(review)),
     review.not_reachable.length > 0 && notReachable(review, person),
     review.votes.length > 0 &&

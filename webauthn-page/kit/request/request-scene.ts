@@ -1,6 +1,6 @@
 import type { Review } from '../api/contract.ts'
 import { copyButton } from '../dom/button.ts'
-import { type Child, el, facts, freshId, hint } from '../dom/element.ts'
+import { type Child, div, el, facts, hint, mono, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { callerBox } from '../show/caller-box.ts'
 import { callerName, callerText } from '../show/caller-text.ts'
@@ -20,9 +20,8 @@ export function requestScene(
   message?: Child,
 ): HTMLElement {
   const open = review.status === 'pending' && review.may_decide
-  const text = el(
-    'div',
-    { class: 'request-text' },
+  const text = div(
+    'request-text',
     callerBox({
       action: review.action,
       context,
@@ -37,16 +36,15 @@ export function requestScene(
     { class: open ? 'request open' : 'request settled' },
     message,
     requestHead(review),
-    el('div', { class: 'request-columns' }, ...(open ? [text, panel] : [panel, text])),
+    div('request-columns', ...(open ? [text, panel] : [panel, text])),
   )
 }
 
 /** State, badges and author of a request: the service's own words, outside the caller's frame (T44). */
 function requestHead(review: Review): HTMLElement {
   const state = review.cancelled === true ? 'withdrawn' : review.status
-  return el(
-    'div',
-    { class: 'request-head' },
+  return div(
+    'request-head',
     el(
       'p',
       { class: `state ${state}` },
@@ -82,24 +80,21 @@ function badges(review: Review): HTMLElement | undefined {
 
 /** What the service itself adds to the signed statement. */
 export function signedFacts(review: Review): HTMLElement {
-  const titleId = freshId('facts-title')
   const lede =
     review.status === 'expired'
       ? 'It was to be signed together with what the caller wrote. Nothing was signed.'
       : 'Signed together with everything the caller wrote.'
-  return el(
-    'section',
-    { class: 'card', 'aria-labelledby': titleId },
-    el('h2', { id: titleId }, 'Stated by Countersign'),
+  return panel(
+    'card',
+    'Stated by Countersign',
     hint(lede),
     facts(
-      ['Service', el('span', { class: 'mono' }, audience())],
-      ['Request', el('span', { class: 'mono' }, review.id)],
+      ['Service', mono(audience())],
+      ['Request', mono(review.id)],
       [
         'Details (SHA-256)',
-        el(
-          'div',
-          { class: 'copyable' },
+        div(
+          'copyable',
           el(
             'div',
             {},
@@ -119,7 +114,7 @@ export function signedFacts(review: Review): HTMLElement {
 
 /** As whom the person would sign. */
 function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ...Child[]][] {
-  const reference = (text: string): HTMLElement => el('span', { class: 'mono' }, text)
+  const reference = (text: string): HTMLElement => mono(text)
   const stands = (text: string): HTMLElement => el('span', { class: 'kind' }, text)
   if (other !== undefined && other !== null)
     return [

@@ -1,5 +1,5 @@
 import type { Review } from '../api/contract.ts'
-import { el } from '../dom/element.ts'
+import { mono } from '../dom/element.ts'
 import { notice } from '../dom/notice.ts'
 
 /** How people call a way of proving presence. */
@@ -23,7 +23,7 @@ export function headingOf(review: Review): string {
 export type WritePerson = (reference: string) => HTMLElement
 
 /** As it stands in receipts. */
-export const byReference: WritePerson = (reference) => el('span', { class: 'mono' }, reference)
+export const byReference: WritePerson = (reference) => mono(reference)
 
 /** The name of the service inside every signature: the address this page was loaded from. */
 export function audience(): string {

@@ -1,6 +1,6 @@
 import { CONTEXT_KEYS } from '../../../src/domain/request.ts'
 import { copyButton } from '../dom/button.ts'
-import { el, freshId } from '../dom/element.ts'
+import { div, el, exactText, folded, freshId, note } from '../dom/element.ts'
 import {
   callerText,
   callerValue,
@@ -43,8 +43,8 @@ export function callerBox({ action, context, contextJson, keyName, actionId }: C
         ...rows.map(([key, label]) => knownRow(key, label, context[key] ?? null)),
       ),
     others.length > 0 && otherRows(others),
-    rows.length + others.length === 0 && el('p', { class: 'note' }, 'The caller gave no further details.'),
-    exactText(contextJson),
+    rows.length + others.length === 0 && note('The caller gave no further details.'),
+    exactDetails(contextJson),
     el('p', { class: 'caller-box-end', 'aria-hidden': 'true' }, 'End of what the caller wrote'),
   )
 }
@@ -60,53 +60,31 @@ function boxTitle(keyName: string, id: string): HTMLElement {
 }
 
 function knownRow(key: string, label: string, value: JsonValue): HTMLElement {
-  return el('div', { class: 'caller-row' }, el('dt', {}, label), el('dd', {}, ...knownValue(key, value)))
+  return div('caller-row', el('dt', {}, label), el('dd', {}, ...knownValue(key, value)))
 }
 
 function knownValue(key: string, value: JsonValue): HTMLElement[] {
   if (key === 'risk_arg_findings') return [riskFindings(value)]
   if (key === 'tool_arguments_fingerprint' && typeof value === 'string') {
-    return [
-      el(
-        'div',
-        { class: 'copyable' },
-        el('div', { class: 'mono' }, callerValue(value)),
-        copyButton(value, 'the fingerprint'),
-      ),
-    ]
+    return [div('copyable', div('mono', callerValue(value)), copyButton(value, 'the fingerprint'))]
   }
   return [valueTree(value)]
 }
 
 function otherRows(entries: [string, JsonValue][]): HTMLElement {
   const rows = entries.map(([key, value]) =>
-    el(
-      'div',
-      { class: 'caller-row' },
-      el('dt', {}, fieldName(key)),
-      el('dd', {}, valueTree(value), ...textWarnings(key)),
-    ),
+    div('caller-row', el('dt', {}, fieldName(key)), el('dd', {}, valueTree(value), ...textWarnings(key))),
   )
-  return el(
-    'div',
-    { class: 'other-rows' },
+  return div(
+    'other-rows',
     el('h3', {}, 'Other fields ', el('span', { class: 'kind' }, 'supplied by caller')),
     el('dl', { class: 'caller-rows' }, ...rows),
   )
 }
 
 /** For a check byte by byte; caller's words as well, so inside the frame. */
-function exactText(json: string): HTMLElement {
-  return el(
-    'details',
-    { class: 'exact' },
-    el('summary', {}, 'Exact text of the details'),
-    el(
-      'pre',
-      { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': 'Exact text of the details' },
-      callerText(json),
-    ),
-  )
+function exactDetails(json: string): HTMLElement {
+  return folded('Exact text of the details', exactText('Exact text of the details', callerText(json)))
 }
 
 const SEVERITIES: Record<string, string> = {
@@ -135,13 +113,7 @@ function finding(item: { [key: string]: JsonValue }): HTMLElement {
     detector !== undefined && part('Detector', detector),
     snippet !== undefined && part('Snippet', snippet, 'snippet'),
     ...others.map(([key, other]) =>
-      el(
-        'div',
-        { class: 'finding-part' },
-        fieldName(key),
-        ' ',
-        el('div', {}, valueTree(other), ...textWarnings(key)),
-      ),
+      div('finding-part', fieldName(key), ' ', el('div', {}, valueTree(other), ...textWarnings(key))),
     ),
   )
 }
@@ -156,9 +128,8 @@ function severityLabel(severity: JsonValue): HTMLElement {
 
 function part(label: string, value: JsonValue, look = ''): HTMLElement {
   const shown = typeof value === 'string' ? callerValue(value) : valueTree(value)
-  return el(
-    'div',
-    { class: 'finding-part' },
+  return div(
+    'finding-part',
     el('span', { class: 'part-label' }, label),
     ' ',
     el('div', { class: look }, shown),

@@ -1,6 +1,6 @@
 import { hasHidden, type Segment, visibleText } from '../../../src/domain/text.ts'
 import { mixedScriptWarning } from '../../../src/domain/text-scripts.ts'
-import { el, freshId } from '../dom/element.ts'
+import { div, el, freshId } from '../dom/element.ts'
 
 /**
  * Text that another person wrote, isolated in its own `<bdi>` so that its direction cannot reach our words (T43). Hidden
@@ -52,7 +52,7 @@ function flag(title: string, sentence: string | HTMLElement): HTMLElement {
 /** A caller's text with its warnings below it. */
 export function callerValue(text: string): HTMLElement {
   if (text === '') return el('em', { class: 'note' }, 'empty text')
-  const shown = el('div', { class: 'caller-value' }, callerText(text), ...textWarnings(text))
+  const shown = div('caller-value', callerText(text), ...textWarnings(text))
   return isLong(text) ? longValue(shown, text) : shown
 }
 
@@ -151,7 +151,7 @@ function branch(key: string, value: JsonValue, named: boolean): HTMLElement {
   const label = named ? fieldName(key) : el('span', { class: 'tree-index' }, key)
   const folds = typeof value === 'object' && value !== null && Object.keys(value).length > 0
   const warnings = named ? textWarnings(key) : []
-  if (!folds) return el('li', {}, el('div', { class: 'leaf' }, label, ' ', valueTree(value)), ...warnings)
+  if (!folds) return el('li', {}, div('leaf', label, ' ', valueTree(value)), ...warnings)
   const summary = el('summary', {}, label, ' ', el('span', { class: 'kind' }, kindOf(value)))
   return el('li', {}, el('details', { open: true }, summary, ...warnings, valueTree(value)))
 }
