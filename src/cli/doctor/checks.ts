@@ -54,6 +54,12 @@ function line({ name, status, detail, fix }: Check): string {
   return [first, ...more].join('\n')
 }
 
+/** What there is to say about the configuration, then what `examine` finds with it if it can be used. */
+export async function diagnose(examine: (config: Config) => Promise<Check[]>): Promise<CommandResult> {
+  const { config, checks } = checkConfiguration()
+  return reportChecks(config === undefined ? checks : await examine(config))
+}
+
 /** The configuration, if it can be used, and what there is to say about it. */
 export function checkConfiguration(): { config: Config | undefined; checks: Check[] } {
   try {
@@ -139,16 +145,25 @@ export async function statusOf({
   headers = {},
 }: Pick<UnsignedCall, 'address' | 'body' | 'headers'>): Promise<number | undefined> {
   try {
-    const response = await fetch(address, {
-      method: 'POST',
-      redirect: 'manual',
-      headers,
-      body: body ?? null,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    })
+    const response = await send(address, body ?? null, headers)
     await response.body?.cancel()
     return response.status
   } catch {
     return undefined
   }
+}
+
+/** POST without following, and without waiting for long. @throws when there is no answer */
+export function send(
+  address: string | URL,
+  body: RequestInit['body'],
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  return fetch(address, { method: 'POST', redirect: 'manual', headers, body: body ?? null, signal })
+}
+
+/** A code of the other side, which is printed to a terminal. */
+export function printableCode(code: string | undefined): string {
+  return code !== undefined && /^[\w.]{1,60}$/.test(code) ? code : 'an unknown error'
 }

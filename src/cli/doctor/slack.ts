@@ -8,25 +8,24 @@ import type { SlackSettings } from '../../config/slack.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
-  checkConfiguration,
   checkHttps,
   checkUnsigned,
+  diagnose,
   fail,
   ok,
+  printableCode,
   reasonOf,
-  reportChecks,
+  send,
   statusOf,
   warn,
 } from './checks.ts'
 
 /** `countersign doctor slack`: asks Slack and our own address, changes nothing, and says what to do. */
-export async function runSlackDoctor(): Promise<CommandResult> {
-  return reportChecks(await examine())
+export function runSlackDoctor(): Promise<CommandResult> {
+  return diagnose(examine)
 }
 
-async function examine(): Promise<Check[]> {
-  const { config, checks } = checkConfiguration()
-  if (config === undefined) return checks
+async function examine(config: Config): Promise<Check[]> {
   const { slack } = config
   if (slack === undefined) {
     return [fail('Slack', 'not set up: no SLACK_ variable is set', howToBegin(config.baseUrl))]
@@ -243,8 +242,6 @@ async function checkOne(apiUrl: string, { tenant, name, token }: InstalledToken)
   return ok('Workspace', `${shown}: good`)
 }
 
-const TIMEOUT_MS = 5_000
-
 const answerSchema = z.looseObject({ ok: z.boolean(), error: z.string().optional() })
 
 /** What Slack said to one call of its Web API. */
@@ -264,23 +261,13 @@ async function callSlack(
   { token, args = {} }: { token?: string; args?: Record<string, string> },
 ): Promise<SlackAnswer | undefined> {
   try {
-    const response = await fetch(new URL(method, apiUrl), {
-      method: 'POST',
-      redirect: 'manual',
-      headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
-      body: new URLSearchParams(args),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    })
+    const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` }
+    const response = await send(new URL(method, apiUrl), new URLSearchParams(args), headers)
     const body = answerSchema.parse(await response.json())
     const scopes = response.headers.get('x-oauth-scopes')?.split(',')
-    return { ok: body.ok, error: safeCode(body), scopes: scopes?.map((scope) => scope.trim()), body }
+    const error = body.ok ? undefined : printableCode(body.error)
+    return { ok: body.ok, error, scopes: scopes?.map((scope) => scope.trim()), body }
   } catch {
     return undefined
   }
-}
-
-/** It is printed to a terminal. */
-function safeCode({ ok, error }: z.infer<typeof answerSchema>): string | undefined {
-  if (ok) return undefined
-  return error !== undefined && /^[\w.]{1,60}$/.test(error) ? error : 'an unknown error'
 }

@@ -9,24 +9,23 @@ import type { TeamsSettings } from '../../config/teams.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
-  checkConfiguration,
   checkHttps,
   checkUnsigned,
+  diagnose,
   fail,
   ok,
+  printableCode,
   reasonOf,
-  reportChecks,
+  send,
   warn,
 } from './checks.ts'
 
 /** `countersign doctor teams`: asks Microsoft and our own address, changes nothing, and says what to do. */
-export async function runTeamsDoctor(): Promise<CommandResult> {
-  return reportChecks(await examine())
+export function runTeamsDoctor(): Promise<CommandResult> {
+  return diagnose(examine)
 }
 
-async function examine(): Promise<Check[]> {
-  const { config, checks } = checkConfiguration()
-  if (config === undefined) return checks
+async function examine(config: Config): Promise<Check[]> {
   const { teams } = config
   if (teams === undefined) {
     const fix =
@@ -64,7 +63,6 @@ async function checkReceiving({ baseUrl }: Config, { unauthenticated }: TeamsSet
   return [secure, called]
 }
 
-const TIMEOUT_MS = 5_000
 const SECRET = 'Client secret'
 
 const tokenSchema = z.object({ access_token: z.string().min(1) })
@@ -85,12 +83,7 @@ async function checkSecret(teams: TeamsSettings): Promise<Check> {
     client_secret: appPassword,
     scope: BOT_SCOPE,
   }
-  const answer: { body: unknown } | undefined = await fetch(address, {
-    method: 'POST',
-    redirect: 'manual',
-    body: new URLSearchParams(form),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  })
+  const answer: { body: unknown } | undefined = await send(address, new URLSearchParams(form))
     .then(async (response) => ({ body: await response.json().catch(() => undefined) }))
     .catch(() => undefined)
   if (answer === undefined) {
@@ -107,12 +100,11 @@ async function checkSecret(teams: TeamsSettings): Promise<Check> {
   return fail(SECRET, `Microsoft refuses it: ${code}`, FIXES[code] ?? OTHERWISE)
 }
 
-/** It is printed to a terminal. */
 function codeOf({ error, error_description, error_codes }: z.infer<typeof errorSchema>): string {
   const [, told] = /\bAADSTS(\d{1,10})\b/.exec(error_description) ?? []
   const number = error_codes[0] ?? told
   if (number !== undefined) return `AADSTS${number}`
-  return error !== undefined && /^[\w.]{1,60}$/.test(error) ? error : 'an unknown error'
+  return printableCode(error)
 }
 
 const NEW_SECRET =
@@ -154,8 +146,7 @@ async function checkKeys(openIdUrl: string): Promise<Check> {
 function whyNot(error: unknown): string {
   if (!(error instanceof FetchFailure)) return `cannot be read: ${reasonOf(error).slice(0, 200)}`
   const { status, code } = error
-  // The code may be the other side's, and is printed to a terminal.
-  const shown = /^[\w.]{1,60}$/.test(code) ? code : 'an unknown error'
+  const shown = printableCode(code)
   return status === 0 ? `cannot be reached (${shown})` : `cannot be read: status ${status} (${shown})`
 }
 
