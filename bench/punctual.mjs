@@ -1,4 +1,4 @@
-// How late the service does what is due at a moment: expiry, automatic reminders, retries. The built service runs as a
+// How late the service does what is due at a moment: expiry, automatic reminders, retries, and its jobs themselves. The built service runs as a
 // process on an embedded store of its own; what it did is seen from outside, in the store and at the receiver, by one clock.
 // Needs a quiet machine for a minute. Usage: npm run build && node bench/punctual.mjs
 import { spawn } from 'node:child_process'
@@ -16,6 +16,7 @@ import { createRequest } from '../dist/src/flow/create-request.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 import { autoDecideSandbox } from '../dist/src/flow/settle-request.js'
+import { createJobs } from '../dist/src/jobs/start-jobs.js'
 
 const COUNT = 240
 /** Of what is due at a moment; a sweep looks at least every 20 s, and so knows of the first by then. */
@@ -27,6 +28,7 @@ const LOOK_MS = 10
 const HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']
 const AT_ONCE = 4
 const RETRIES_MS = [1_000, 5_000]
+const WAKE_UPS = 40
 const silent = { debug() {}, info() {}, warn() {}, error: console.error }
 
 const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
@@ -38,12 +40,16 @@ await service.says(/Countersign is running/)
 const bench = await compose(readConfig(env), { log: silent })
 try {
   const retries = await measureRetries()
+  const wakeUps = await measureWakeUps()
   // One after the other, prepared together.
   const [expiry, reminders] = await Promise.all([
     measureDue('expires_at', { status: 'expired' }, FIRST_MS),
     measureDue('remind_at', { reminder_count: 1 }, FIRST_MS + SPREAD_MS + 2_000),
   ])
   report([
+    { what: 'job', late: wakeUps, share: 0 },
+    { what: 'job', late: wakeUps, share: 0.5, goal: 250 },
+    { what: 'job', late: wakeUps, share: 1 },
     { what: 'expiry', late: expiry, share: 0.5 },
     { what: 'expiry', late: expiry, share: 0.99, goal: 200 },
     { what: 'automatic reminder', late: reminders, share: 0.5 },
@@ -161,6 +167,27 @@ async function measureRetries() {
   return RETRIES_MS.map((planned, retry) =>
     arrived().map((times) => times[retry + 1] - times[retry] - planned),
   )
+}
+
+/** Jobs in a database of their own, of which one is due again at an odd moment. @returns how late it was each time */
+async function measureWakeUps() {
+  const db = bench.connection.getClient().db('wake_ups')
+  const jobs = createJobs(db, { clock: { now: () => new Date() }, log: silent })
+  const asked = []
+  const runs = []
+  const between = { least: 100, most: 3_600_000 }
+  const idle = { run: async () => undefined, between }
+  const run = async () => {
+    runs.push(Date.now())
+    const next = Date.now() + 300 + asked.length * 37
+    asked.push(next)
+    return new Date(next)
+  }
+  await jobs.start({ relay: idle, deliver: { run, between }, expire: idle, remind: idle, 'clean-up': idle })
+  while (runs.length <= WAKE_UPS) await pause(LOOK_MS)
+  await jobs.stop()
+  await db.dropDatabase()
+  return runs.slice(1).map((time, index) => time - asked[index])
 }
 
 function listen(host, arrivals) {
