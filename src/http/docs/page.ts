@@ -97,7 +97,9 @@ interface Placed {
 /** Everything about one operation. */
 function operationView(openapi: OpenApi, { method, path, operation }: Placed): Html {
   const { operationId: id, summary, description, security, requestBody, responses } = operation
-  const parameters = (operation.parameters ?? []).map((named) => resolveParameter(openapi, named))
+  const parameters = (operation.parameters ?? []).map((named) =>
+    resolve<Parameter>(openapi.components.parameters, named),
+  )
   const body = requestBody === undefined ? undefined : Object.values(requestBody.content)[0]
   return html`<article class="operation" id="${id}">
 <h3><a class="anchor" href="#${id}">${summary}</a></h3>
@@ -107,7 +109,7 @@ ${security === undefined ? undefined : html`<p class="access"><strong>Who:</stro
 ${parameters.length === 0 ? undefined : html`<h4>Parameters</h4><dl class="fields">${parameters.map((parameter) => fieldView(parameter.name, { ...parameter.schema, description: describeParameter(parameter) }, parameter.required ?? false))}</dl>`}
 ${body === undefined ? undefined : html`<h4>Body</h4>${mediaView(openapi, body)}`}
 <h4>Answers</h4>
-${Object.entries(responses).map(([status, answer]) => answerView(openapi, status, resolveAnswer(openapi, answer)))}
+${Object.entries(responses).map(([status, answer]) => answerView(openapi, status, resolve<Answer>(openapi.components.responses, answer)))}
 </article>`
 }
 
@@ -227,49 +229,34 @@ function factsOf(schema: SchemaNode): Html[] {
 }
 
 /** A JSON Schema, as far as the page shows it. */
-interface SchemaNode {
-  $ref?: string | undefined
-  type?: string | string[] | undefined
-  description?: string | undefined
-  properties?: Record<string, SchemaNode> | undefined
-  required?: string[] | undefined
-  items?: SchemaNode | undefined
-  anyOf?: SchemaNode[] | undefined
-  enum?: unknown[] | undefined
-  const?: unknown
-  default?: unknown
-  example?: unknown
-  format?: string | undefined
-  pattern?: string | undefined
-  minimum?: number | undefined
-  maximum?: number | undefined
-  minItems?: number | undefined
-  maxItems?: number | undefined
-  maxLength?: number | undefined
-}
+const schemaNode = z.object({
+  $ref: z.string().optional(),
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  description: z.string().optional(),
+  get properties() {
+    return z.record(z.string(), schemaNode).optional()
+  },
+  required: z.array(z.string()).optional(),
+  get items() {
+    return schemaNode.optional()
+  },
+  get anyOf() {
+    return z.array(schemaNode).optional()
+  },
+  enum: z.array(z.unknown()).optional(),
+  const: z.unknown().optional(),
+  default: z.unknown().optional(),
+  example: z.unknown().optional(),
+  format: z.string().optional(),
+  pattern: z.string().optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  minItems: z.number().optional(),
+  maxItems: z.number().optional(),
+  maxLength: z.number().optional(),
+})
 
-const schemaNode: z.ZodType<SchemaNode> = z.lazy(() =>
-  z.object({
-    $ref: z.string().optional(),
-    type: z.union([z.string(), z.array(z.string())]).optional(),
-    description: z.string().optional(),
-    properties: z.record(z.string(), schemaNode).optional(),
-    required: z.array(z.string()).optional(),
-    items: schemaNode.optional(),
-    anyOf: z.array(schemaNode).optional(),
-    enum: z.array(z.unknown()).optional(),
-    const: z.unknown().optional(),
-    default: z.unknown().optional(),
-    example: z.unknown().optional(),
-    format: z.string().optional(),
-    pattern: z.string().optional(),
-    minimum: z.number().optional(),
-    maximum: z.number().optional(),
-    minItems: z.number().optional(),
-    maxItems: z.number().optional(),
-    maxLength: z.number().optional(),
-  }),
-)
+type SchemaNode = z.output<typeof schemaNode>
 
 const media = z.object({
   schema: schemaNode.optional(),
@@ -336,18 +323,12 @@ function nameOfRef(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1)
 }
 
-/** The answer itself, where the operation only names it. */
-function resolveAnswer(openapi: OpenApi, answer: Operation['responses'][string]): Answer {
-  if (!('$ref' in answer)) return answer
-  const found = openapi.components.responses[nameOfRef(answer.$ref)]
-  if (found === undefined) throw new TypeError(`the document has no ${answer.$ref}`)
-  return found
-}
+type Named<Part> = Part | z.output<typeof reference>
 
-/** The parameter itself, where the operation only names it. */
-function resolveParameter(openapi: OpenApi, named: NonNullable<Operation['parameters']>[number]): Parameter {
+/** The answer or parameter itself, where the operation only names it. */
+function resolve<Part extends object>(known: Record<string, Part>, named: Named<Part>): Part {
   if (!('$ref' in named)) return named
-  const found = openapi.components.parameters[nameOfRef(named.$ref)]
+  const found = known[nameOfRef(String(named.$ref))]
   if (found === undefined) throw new TypeError(`the document has no ${named.$ref}`)
   return found
 }
