@@ -2,6 +2,8 @@ import { createLog } from './compose/log.ts'
 import { DataDirInUseError, openStore } from './compose/open-store.ts'
 import { ConfigError, loadConfig } from './config/config.ts'
 import { WrongSealingKeyError } from './flow/keep-keys.ts'
+import type { Log } from './flow/ports.ts'
+import type { RunningService } from './serve.ts'
 
 /**
  * Starts the service, tells where it is, and stops cleanly on SIGINT or SIGTERM. Exit code 1: it could not start.
@@ -16,19 +18,8 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   store.catch(() => undefined)
   const { serve } = await import('./serve.ts')
   const service = await serve(config, { log, store })
-  const stop = (signal: string): void => {
-    log.info({ signal }, 'stopping')
-    service.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ error }, 'stopping failed')
-        process.exit(1)
-      },
-    )
-  }
   // Before it says that it runs: a supervisor that waits for that may stop it at once.
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  stopOnSignal(service, log)
   log.info(
     { url: config.baseUrl, store: config.mongodbUri === undefined ? config.dataDir : 'MONGODB_URI' },
     'Countersign is running',
@@ -53,6 +44,32 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
     )
     process.exit(1)
   })
+}
+
+/** A terminal signals its whole group and npm forwards its own copy: within this time both mean one wish. */
+const SAME_SIGNAL_MS = 2_000
+
+/** Stops cleanly on SIGINT or SIGTERM; a later second signal ends the process at once, with exit code 1. */
+function stopOnSignal(service: RunningService, log: Log): void {
+  let since: number | undefined
+  const stop = (signal: string): void => {
+    if (since !== undefined && performance.now() - since < SAME_SIGNAL_MS) return
+    if (since !== undefined) {
+      log.warn({ signal }, 'stopping at once, without waiting for what is under way')
+      process.exit(1)
+    }
+    since = performance.now()
+    log.info({ signal }, 'stopping')
+    service.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ error }, 'stopping failed')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
 }
 
 /** Past the log on purpose: the log redacts such links. */

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type ComposeOptions, type Composition, compose } from './compose/compose.ts'
+import { type ComposeOptions, type Composition, compose, undoAll } from './compose/compose.ts'
 import type { ChatReceiver } from './compose/compose-chat.ts'
 import { composeHttp } from './compose/compose-http.ts'
 import { startWork, type Work } from './compose/start-work.ts'
@@ -39,22 +39,28 @@ const LET_GO_MS = 50
 /** Puts the service together and listens. @throws what `compose` throws, and Node's `EADDRINUSE` */
 export async function serve(config: Config, options: ServeOptions): Promise<RunningService> {
   const composition = await compose(config, options)
-  let server: Server | undefined
+  const running: Running = { composition, server: undefined, receivers: [], work: undefined }
   try {
-    const receivers = composition.chats.map((chat) => chat.receive(composition.deps))
-    const mounts = receivers.flatMap(({ mount }) => mount ?? [])
+    running.receivers = composition.chats.map((chat) => chat.receive(composition.deps))
+    const mounts = running.receivers.flatMap(({ mount }) => mount ?? [])
     const app = await composeHttp(config, composition, mounts)
-    server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS }, app)
-    const port = await listen(server, config)
+    running.server = createServer(
+      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+      app,
+    )
+    const port = await listen(running.server, config)
     const link = await inviteFirstOwner(composition.deps)
-    const work = options.work === false ? undefined : await startWork(config, composition)
-    await Promise.all(receivers.map((receiver) => receiver.start()))
-    const close = shutDown.bind(undefined, { server, composition, receivers, work })
-    return { composition, port, setupUrl: link?.url, work, close }
+    if (options.work !== false) running.work = await startWork(config, composition)
+    await Promise.all(running.receivers.map((receiver) => receiver.start()))
+    let closed: Promise<void> | undefined
+    const close = () => {
+      closed ??= shutDown(running, DRAIN_MS)
+      return closed
+    }
+    return { composition, port, setupUrl: link?.url, work: running.work, close }
   } catch (error) {
-    if (server !== undefined) await cutOff(server)
     // What cannot be closed then is of less interest than what kept the service from starting.
-    await composition.close().catch(() => undefined)
+    await shutDown(running, 0).catch(() => undefined)
     throw error
   }
 }
@@ -70,31 +76,34 @@ function listen(server: Server, config: Config): Promise<number> {
   })
 }
 
-/** Stops listening and answers no request any more; resolves when it has, whether or not it listened. */
-function cutOff(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
-}
-
 interface Running {
-  server: Server
   composition: Composition
+  /** Undefined until it was made. */
+  server: Server | undefined
   receivers: readonly ChatReceiver[]
   work: Work | undefined
 }
 
-async function shutDown({ server, composition, receivers, work }: Running): Promise<void> {
+/** Every step is taken, whichever fails: an open store would outlive the service. @throws what the first that failed threw */
+async function shutDown({ server, composition, receivers, work }: Running, drainMs: number): Promise<void> {
+  await undoAll([
+    async () => {
+      composition.stopWaiting()
+      if (server !== undefined) await stopAnswering(server, drainMs)
+    },
+    ...receivers.map((receiver) => () => receiver.stop()),
+    async () => work?.stop(),
+    () => composition.close(),
+  ])
+}
+
+/** Takes no further request; after `drainMs` the connections of those still open are cut. */
+async function stopAnswering(server: Server, drainMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  composition.stopWaiting()
   // Connections kept alive fall idle as their answers go out; no client may hold up the end with one.
   const letGo = setInterval(() => server.closeIdleConnections(), LET_GO_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
+  const cut = setTimeout(() => server.closeAllConnections(), drainMs)
   await closed
   clearInterval(letGo)
   clearTimeout(cut)
-  await Promise.all(receivers.map((receiver) => receiver.stop()))
-  await work?.stop()
-  await composition.close()
 }

@@ -11,7 +11,7 @@ import { useDataDir } from './support/cli.ts'
 import { freePort, startService, useService } from './support/service.ts'
 import { spawnByNpm, spawnService, startServiceProcess } from './support/service-process.ts'
 
-/** Whether somebody listens on that port of 127.0.0.1. */
+/** Whether that port of 127.0.0.1 takes connections. */
 function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(port, '127.0.0.1')
@@ -52,19 +52,25 @@ it('lets go of the store also when something else cannot be closed, and tells wh
   expect(connection.readyState).toBe(0)
 })
 
-/** Loaded before the service: ends it by SIGTERM while it writes its set-up link. */
-const IMPATIENT = `
+/** Loaded before the service: ends it by these signals, 100 ms apart, while it writes its set-up link. */
+const impatient = (signals: string[]) => `
 const { write } = process.stdout
 process.stdout.write = function (...what) {
-  if (String(what[0]).includes('/setup#')) process.kill(process.pid, 'SIGTERM')
+  if (String(what[0]).includes('/setup#'))
+    ${JSON.stringify(signals)}.forEach((signal, index) =>
+      index === 0 ? process.kill(process.pid, signal) : setTimeout(() => process.kill(process.pid, signal), 100 * index))
   return write.apply(process.stdout, what)
 }
 `
 
-it('stops cleanly even for somebody who stops it at the first sign of life', async () => {
+it.each([
+  ['by SIGTERM at the first sign of life', ['SIGTERM']],
+  // A terminal signals the whole group, and npm forwards its own copy.
+  ['by SIGINT that comes twice', ['SIGINT', 'SIGINT']],
+])('stops cleanly %s', async (_how, signals) => {
   const [port, { folder, env }] = [String(await freePort()), await useDataDir()]
   const preload = join(folder, 'impatient.mjs')
-  await writeFile(preload, IMPATIENT)
+  await writeFile(preload, impatient(signals))
   const service = spawnService({ ...env, PORT: port, NODE_OPTIONS: `--import ${preload}` })
   onTestFinished(() => service.end('SIGKILL'))
   const [code, signal]: unknown[] = await once(service.child, 'exit')
@@ -89,7 +95,7 @@ function endGroup(leader: number | undefined): void {
   }
 }
 
-it('tells at the start that cards go to Slack, and that the token does not work, before anybody asks', async () => {
+it('tells at the start that cards go to Slack, and that the token does not work, before the first request', async () => {
   const [port, nobody] = [String(await freePort()), await freePort()]
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-chat-start-'))
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }))

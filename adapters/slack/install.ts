@@ -78,7 +78,7 @@ function end(deps: InstallDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: st
     const sealed = deps.vault.seal(Buffer.from(JSON.stringify(tokens)), `slack-installation:${tenant}`)
     await addInstallation(deps, visitor.owner, { platform: 'slack', tenant, workspace_name, sealed })
     forget(tenant)
-    // The page must bear being loaded again; this address cannot.
+    // The page may be reloaded; this address works once; this address cannot.
     response.redirect(303, `${DONE}?${new URLSearchParams({ workspace: tenant })}`)
     return undefined
   }

@@ -2,7 +2,7 @@ import type { types } from '@slack/bolt'
 
 /**
  * What Slack accepts in one message, in UTF-16 units and pieces (docs.slack.dev, "Block Kit"). Renderer and tests read
- * the same table; who breaks one gets `invalid_blocks` and the person sees nothing at all.
+ * the same table; exceeding one is answered `invalid_blocks` and the person sees nothing at all.
  */
 export const SLACK_LIMITS = {
   blocks: 50,

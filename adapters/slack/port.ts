@@ -118,7 +118,7 @@ const account = z.object({
   }),
 })
 
-/** A person of this very workspace; cards are no business of guests from others, whatever address they claim (T37). */
+/** A person of this very workspace; guests never get cards from others, whatever address they claim (T37). */
 async function lookUp(
   calls: WebCalls,
   tenant: string,

@@ -147,7 +147,7 @@ interface SocketConnection {
 
 /** From asking for the address to Slack's greeting. */
 const CONNECT_MS = 20_000
-/** A connection that ends sooner counts as failed: Slack ends honest ones after hours. */
+/** A connection that ends sooner counts as failed: Slack itself closes a healthy one after hours. */
 const HELD_MS = 10_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000

@@ -82,7 +82,7 @@ export function createWebCalls(
 /** `ChatOutcome` before its time was taken. */
 export type WebOutcome<T> = { ok: true; value: T } | ({ ok: false } & Trouble)
 
-/** Waiting is everyday business, and so is a person who is not in the workspace. */
+/** A rate limit is expected and not logged as a failure, and so is a person who is not in the workspace. */
 function tell(log: Log, { tenant, method }: PacedCall, { outcome, code, retry_after }: Trouble): void {
   if (code === 'users_not_found') return
   const said = {

@@ -64,7 +64,7 @@ type HttpClient = NonNullable<
   NonNullable<ConstructorParameters<typeof ConfigurationBotFrameworkAuthentication>[4]>['httpClient']
 >
 
-/** What it throws is of no kind that the library would repeat. */
+/** What it throws is an error type that the library does not retry. */
 function httpClient(settings: TeamsSettings, parts: Parts): HttpClient {
   const sendOnce = createSendOnce(createAppTokens(settings, parts), settings, parts)
   return {

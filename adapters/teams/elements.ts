@@ -26,7 +26,7 @@ export interface ExecuteAction {
 export type Action = OpenUrlAction | ExecuteAction
 export type Spacing = 'None' | 'Small' | 'Default' | 'Medium'
 
-/** Shown as it is: no client looks for Markdown in it. But dates are filled in, see `plainRun`. */
+/** Shown as it is: no client looks for Markdown in it. But dates are filled in, see `plainText`. */
 export interface TextRun {
   type: 'TextRun'
   text: string

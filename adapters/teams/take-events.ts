@@ -106,7 +106,7 @@ async function meet(
   background.run(async () => {
     const found = await calls.resolveUser(source.conversation, source.member ?? met.who)
     if (found.ok) await conversations.describe(met, found.value)
-    else deps.log.warn({ code: found.code }, 'a person in Teams is not known by e-mail address')
+    else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
   }, 'a person in Teams was not looked up')
 }
 

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refusal } from '../../src/domain/errors.ts'
+import { type SeldomWarning, warnSeldom } from '../../src/flow/delivery/warn-seldom.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { fetchJson, parsed } from './fetch-json.ts'
 
@@ -39,8 +40,12 @@ export function createTokenGuard(
   keys: TokenKeys,
   { clock, log }: Pick<FlowDeps, 'clock' | 'log'>,
 ): (authorization: string | undefined) => Promise<TokenClaims> {
+  // Open to the internet: strangers must not be able to fill the log. Each reason is told by itself.
+  const refused = new Map<string, SeldomWarning>()
   const refuse = (reason: string): Refusal => {
-    log.info({ reason }, 'a token for Teams was refused')
+    const warning = refused.get(reason) ?? warnSeldom(log, 'a token for Teams was refused')
+    refused.set(reason, warning)
+    warning.failed(reason)
     return refusal('chat_token_refused')
   }
   return async (authorization) => {

@@ -101,7 +101,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
 }
 
 /** Runs all, whichever fails. @throws what the first that failed threw */
-async function undoAll(undos: readonly (() => Promise<void>)[]): Promise<void> {
+export async function undoAll(undos: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const undo of undos) await undo().catch((error: unknown) => failures.push(error))
   if (failures.length > 0) throw failures[0]

@@ -72,14 +72,16 @@ export async function startWork(
     await jobs.stop()
     await drain()
     await relay.run()
-    stopped = true
   }
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()
     deps.pusher.close()
     await within(GIVE_BACK_MS, Promise.allSettled([stopping, loops.deliveries.drain(), loops.pushes.drain()]))
   }
-  const ending = () => stopInTime(stop(), giveBack, config, deps)
+  const ending = () =>
+    stopInTime(stop(), giveBack, config, deps).finally(() => {
+      stopped = true
+    })
   const work = { relay, loops, jobs, stop: ending }
   try {
     await jobs.start(createSweeps(deps, relay, loops))

@@ -48,7 +48,7 @@ export function standingOf(card: Card): CardStanding {
 }
 
 /**
- * People with cards of whom none ever got a message and none is on its way: who waits for them must tell them otherwise.
+ * Approvers with cards but without a delivered or pending message; the caller has to reach them another way.
  * @returns user ids
  */
 export function notReachable(cards: readonly Card[]): string[] {

@@ -101,7 +101,7 @@ export const CARD_ATTEMPTS_KEPT = 50
 /**
  * One message about a request, about an agent's request for a key (`bst_…`) or about a change of a person's factors (the
  * `evt_…` of its entry, with the `notice`; posted once and never edited): to one recipient on one platform there is
- * exactly one. `wanted` is the version of the request that it should show, `shown` the one it shows: who is behind is edited,
+ * exactly one. `wanted` is the version of the request that it should show, `shown` the one it shows: a card that shows an older version is edited,
  * and a late edit never shows less than a newer one.
  */
 export interface Card {

@@ -7,7 +7,7 @@ export const REFUSALS = {
   invalid_field: [400, 'A field has a value that is not allowed; see `field` and `detail`.'],
   invalid_json: [400, 'The body is not valid JSON in UTF-8; send one JSON object.'],
   unsupported_media_type: [415, 'Send the body as `Content-Type: application/json`.'],
-  payload_too_large: [413, 'The body is larger than 64 KiB; shorten `context`.'],
+  payload_too_large: [413, 'The body is larger than this endpoint takes: 64 KiB for a new request.'],
   sandbox_fields_require_sandbox_key: [
     400,
     '`sandbox_decision` and `sandbox_auto_decide_seconds` need an `sa_test_` key.',
@@ -138,7 +138,7 @@ export const REFUSALS = {
   chat_body_too_large: [413, 'The activity is larger than 256 KiB.'],
   chat_keys_unavailable: [503, 'The keys that tokens are checked with cannot be read; try again later.'],
   // ours
-  unavailable: [503, 'The store does not answer; retry in a moment.'],
+  unavailable: [503, 'The service cannot do this right now; retry in a moment.'],
   internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],
 } as const satisfies Record<string, readonly [number, string]>
 

@@ -126,6 +126,11 @@ export interface RequestChange {
   audit: AuditEntry[]
 }
 
+/** The stored text is JSON of an object and of our own making, so parsing restores exactly what was signed. */
+export function contextOf(request: Pick<ApprovalRequest, 'context_json'>): Record<string, unknown> {
+  return JSON.parse(request.context_json)
+}
+
 /** Legal transitions (interface, "States and transitions"); everything else is final. */
 const TRANSITIONS: Record<RequestStatus, readonly RequestStatus[]> = {
   pending: ['pending', 'approved', 'rejected', 'expired'],

@@ -53,7 +53,8 @@ const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbo
  * Makes a request: sandbox fields → callback → context → account and policy → quota → one insert that carries its own
  * event and audit entry.
  * @param id the new request's id; when it exists already (an earlier attempt died after the insert) that one is returned
- * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `quota_exceeded`
+ * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `quota_exceeded`,
+ *   `too_many_pending`
  */
 export async function createRequest(
   deps: CreateDeps,

@@ -36,7 +36,7 @@ function found(answer: PromiseSettledResult<string[]>, family: 4 | 6): LookupAdd
   return answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family })) : []
 }
 
-/** How many addresses of a family one attempt may try: an answer of hundreds would make us knock on hundreds of doors (T9). */
+/** How many addresses of a family one attempt may try: an answer of hundreds would make one attempt open hundreds of connections (T9). */
 const DOORS = 2
 
 /** The address guard said no. */

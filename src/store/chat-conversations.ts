@@ -9,7 +9,7 @@ export interface ChatConversation {
   /** A person's or a channel's id on the platform. */
   who: string
   kind: 'person' | 'channel'
-  /** The platform's own reference as JSON text; what is inside is the adapter's affair. */
+  /** The platform's own reference as JSON text; opaque here; only the adapter reads it. */
   reference: string
   /** Normalised; as the platform's directory says it: addresses a card, proves nothing (T37). */
   email?: string

@@ -12,7 +12,7 @@ export interface ChatInstallation {
   workspace_name: string
   /** Accounts whose cards it gets: those whose owners installed it. */
   account_ids: string[]
-  /** The platform's tokens, sealed; what is inside is the adapter's affair. */
+  /** The platform's tokens, sealed; opaque here; only the adapter reads it. */
   sealed: string
   installed_at: Date
 }

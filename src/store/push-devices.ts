@@ -106,7 +106,7 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
 /** How often another person may register the same browser first; then it is taken over from them. */
 const MAX_ATTEMPTS = 8
 
-/** What a removed one is worth nothing without, and what the unique indexes hold. */
+/** Fields cleared on removal: the secrets and the uniquely indexed keys. */
 const GONE = { endpoint_hash: 1, sealed: 1, slot: 1 } as const
 
 /** The same browser of the same person: its id stays, name and secrets may be new. */

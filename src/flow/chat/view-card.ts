@@ -7,7 +7,7 @@ import type {
   ConsentStatus,
   ConsentView,
 } from '../../domain/card-view.ts'
-import { type ApprovalRequest, CONTEXT_KEYS } from '../../domain/request.ts'
+import { type ApprovalRequest, CONTEXT_KEYS, contextOf } from '../../domain/request.ts'
 import { hasHidden, visibleString } from '../../domain/text.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 
@@ -33,7 +33,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   const forApprover = to.audience === 'approver'
   // Only what is shown is warned about, and a decided card shows no context.
   const withContext = forApprover && request.status === 'pending'
-  const context: Record<string, unknown> = withContext ? JSON.parse(request.context_json) : {}
+  const context: Record<string, unknown> = withContext ? contextOf(request) : {}
   const page = `${to.baseUrl}/a/${request.id}`
   return {
     request_id: request.id,

@@ -95,7 +95,7 @@ export function createSendLoop<R extends { id: string }, Busy>(
     wake,
     async drain() {
       stopped = true
-      // A claim that was on its way may still come home with something; that is sent, too.
+      // A claim that was on its way may still return a record; it is sent as well.
       await claimAll().catch(() => undefined)
       await Promise.all(underWay)
     },

@@ -13,7 +13,7 @@ export interface Access {
 }
 
 /**
- * The account for a person who may do that in it; without an id, their own.
+ * The account, if the person's role there allows `what`; without an id, the person's own.
  * @throws Refusal `not_found`: malformed, unknown and foreign ids, and what the role does not allow, answer alike (T55)
  */
 export async function accessTo(

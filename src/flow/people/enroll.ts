@@ -78,7 +78,7 @@ export async function openForEnrolling(deps: EnrollmentDeps, token: string): Pro
 }
 
 /**
- * May a person enrol a factor by this link? By the set-up link and the operator's own always. By an invitation to an account
+ * May a person enrol a factor by this link? The set-up link and a link issued by the operator always allow it. By an invitation to an account
  * only a person without a factor, and from an owner only a person whom that same owner's invitation made: any owner may
  * invite any address, and could otherwise take over the person who has it.
  */
@@ -259,7 +259,7 @@ function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): b
 }
 
 /**
- * What who had the address before set up in its account would read along, or ask. Only then does the address count for the
+ * Webhooks, keys and channels set up by the earlier holder of the address would still receive events, or ask, on behalf of the account. Only then does the address count for the
  * person: should the service stop before, nothing reaches them by it, and another link of the operator starts again.
  */
 async function takeOver(deps: EnrollDeps, person: User, address: string): Promise<void> {

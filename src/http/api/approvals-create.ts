@@ -1,15 +1,7 @@
 import { z } from 'zod'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, contextOf } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
-import {
-  type Answer,
-  actionField,
-  contextField,
-  contextOf,
-  idField,
-  sandboxMark,
-  timeField,
-} from './shared/fields.ts'
+import { type Answer, actionField, contextField, idField, sandboxMark, timeField } from './shared/fields.ts'
 import { callerText, ttlSeconds } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
@@ -200,6 +192,7 @@ export const createOperations = operations('Approvals', {
       'idempotency_mismatch',
       'idempotency_in_progress',
       'quota_exceeded',
+      'too_many_pending',
     ],
   },
 })

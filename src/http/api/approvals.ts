@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
+import { type ApprovalRequest, contextOf, REQUEST_STATUSES } from '../../domain/request.ts'
 import { exampleBody, exampleCreated, exampleId } from './approvals-create.ts'
 import { decisionAnswer, decisionOf, presentDecision } from './decision.ts'
 import {
   type Answer,
   actionField,
   contextField,
-  contextOf,
   idField,
   pageOf,
   sandboxMark,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ApprovalRequest, Vote } from '../../domain/request.ts'
+import { type ApprovalRequest, contextOf, type Vote } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import {
@@ -16,7 +16,6 @@ import {
   actionField,
   approverField,
   contextField,
-  contextOf,
   idField,
   methodField,
   outcomeField,

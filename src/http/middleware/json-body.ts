@@ -39,7 +39,7 @@ const guard: RequestHandler = (request, _response, next) => {
 const looks = new WeakMap<Response, () => Promise<void>>()
 
 /**
- * Who is let in is asked before the body is read, so that strangers' bodies are not. A client can hold its body back until
+ * Authentication runs before the body is read, so the body of an unauthenticated caller is never parsed. A client can hold its body back until
  * the service cuts it off; what was true of its session or key at the head may not be at the end (T23, T54).
  * @param look asks again, and throws the refusal if the answer is another
  */

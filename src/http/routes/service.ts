@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type RequestHandler, Router } from 'express'
+import { refusal } from '../../domain/errors.ts'
 import { renderDocs } from '../docs/page.ts'
 import { DOCS_STYLE, DOCS_STYLE_PATH } from '../docs/style.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -15,10 +16,8 @@ export function healthRoutes(deps: HttpDeps): Router {
       () => true,
       () => false,
     )
-    response.status(ready ? 200 : 503).setHeader('Cache-Control', 'no-store')
-    response.json(
-      ready ? { status: 'ready' } : { error: 'unavailable', message: 'The store does not answer.' },
-    )
+    if (!ready) throw refusal('unavailable')
+    response.setHeader('Cache-Control', 'no-store').json({ status: 'ready' })
   })
   return router
 }

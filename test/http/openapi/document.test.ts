@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { composeHttp } from '../../../src/compose/compose-http.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { packagePath } from '../../../src/config/package-path.ts'
+import { REFUSALS } from '../../../src/domain/errors.ts'
 import { WEBHOOKS } from '../../../src/http/api/events.ts'
 import { errorAnswer } from '../../../src/http/api/shared/fields.ts'
 import { buildOpenApi, PATHS } from '../../../src/http/openapi.ts'
@@ -113,6 +114,10 @@ describe('the OpenAPI document', () => {
     )
     const sample = { error: 'not_found', message: 'There is no such resource, or it is not yours.' }
     expect(errorAnswer.parse(sample)).toEqual(sample)
+    // What chat platforms are answered is no operation of this document, and the last two any operation may give.
+    const elsewhere = /^(chat_|install_|unavailable$|internal_error$)/
+    const codes = Object.keys(REFUSALS).filter((code) => !elsewhere.test(code))
+    expect(codes.filter((code) => !text.includes(`"${code}"`))).toEqual([])
   })
 
   it('is checked by the script, which fails when the committed file differs', () => {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { MEMBER_ROLES } from '../../../domain/account.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
-import type { ApprovalRequest } from '../../../domain/request.ts'
 
 /** An id as answers show it: prefix and 26 characters of Crockford base 32. */
 export function idField(prefix: IdPrefix) {
@@ -96,8 +95,3 @@ export const errorAnswer = z
     request_id: z.string().optional().meta({ description: 'With `internal_error`: quote it in a report.' }),
   })
   .meta({ id: 'Error', description: 'Every refusal has this form.' })
-
-/** The stored text is JSON of an object and of our own making, so parsing restores exactly what was signed. */
-export function contextOf(request: ApprovalRequest): Record<string, unknown> {
-  return JSON.parse(request.context_json)
-}

@@ -236,6 +236,7 @@ const TIMED: ReadonlySet<string> = new Set([
   'rate limit exceeded',
   'remind_rate_limited',
   'quota_exceeded',
+  'too_many_pending',
   'too_many_waits',
   'totp_locked',
   'slow_down',
