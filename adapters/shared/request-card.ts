@@ -143,6 +143,9 @@ function askerLines({ requested_by: { key_name, account_name }, ...view }: CardV
     ...nameLines('Vote by: ', view.voted_by),
     [bold('API key: '), words(shortLine(key_name, NAME_LENGTH) || 'no name')],
     [bold('Account: '), words(shortLine(account_name, NAME_LENGTH) || 'no name')],
+    ...(view.reversibility === undefined
+      ? []
+      : [[bold('Undoing it: '), words(view.reversibility), italic(' · says the caller')]]),
   ]
 }
 

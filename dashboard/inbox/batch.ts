@@ -102,7 +102,7 @@ async function checkBatch(said: BatchOptions, shown: ShownBatch): Promise<void> 
   const items = await Promise.all(
     reviews.map(async (review, at) => {
       const intent = said.intents[at] ?? {}
-      checkStatement(intent, shownIntent(review, decision, audience))
+      checkStatement(intent, await shownIntent(review, decision, audience))
       return { rid: review.id, decision, intent_sha256: await sha256Hex(canonicalize(intent)) }
     }),
   )

@@ -61,7 +61,7 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
       hint(
         'Callbacks of requests made with this key carry ',
         el('code', {}, 'X-Service-Signature'),
-        ', an HMAC under this secret. Only the receiver of the callbacks needs it; it never changes while the key lives.',
+        ', an HMAC under this secret. It proves who sent a callback; that a person decided, only the receipt in it proves. It never changes while the key lives.',
       ),
       secretBox(secret, 'the signing secret'),
       buttonRow(button('Hide it', 'quiet', panel.close)),

@@ -167,11 +167,26 @@ function receiptFacts(
       ? undefined
       : ['Service', el('bdi', { class: 'mono' }, callerText(intent.audience))],
     intent === undefined ? undefined : ['High impact', intent.highImpact ? 'Yes' : 'No'],
+    ...statedFacts(examination),
     ['Hash of the action', mono(payload.action), ' ', kindNote('first 16 characters')],
     ['Nonce', mono(payload.nonce)],
     key && ['Signing key', mono(key.kid)],
     key && ['Key in use', ...keyPeriod(key)],
   )
+}
+
+/** What the statement says since its version 2; the caller's own words are shown as such. */
+function statedFacts({ result }: Examination): ([string, HTMLElement | string] | undefined)[] {
+  if (!result.valid || result.stated === undefined) return []
+  const { requester, quorum, audience, reversibility } = result.stated
+  const line = (label: string, text: string | undefined): [string, HTMLElement] | undefined =>
+    text === undefined ? undefined : [label, el('bdi', { class: 'mono' }, callerText(text))]
+  return [
+    line('Requester', `${requester.name} (${requester.key} of ${requester.account})`),
+    ['Approvals needed', String(quorum)],
+    line('Meant for', audience),
+    line('Undoing it, says the caller', reversibility),
+  ]
 }
 
 function keyPeriod({ notBefore, notAfter, revokedAt }: VerificationKey): (HTMLElement | string)[] {

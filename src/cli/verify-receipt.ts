@@ -235,6 +235,7 @@ function describeReceipt(
         : `${oneLine(action)} (${ACTION_CHECK[checked.action]})`,
     ],
     ['Context', contextLine(checked.context, hasField(receipt, 'context'))],
+    ...statedLines(result.stated),
     ['Decision id', payload.did],
     ...unsigned.map(unsignedLine),
     ...votes.map(voteLine),
@@ -246,6 +247,19 @@ function describeReceipt(
     ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
     'Signed is what stands above. A comment next to a receipt is not part of it.',
   ].join('\n')
+}
+
+/** What the caller wrote is made visible: a name could hold a line of ours. */
+function statedLines(stated: VerifiedReceipt['stated']): [string, string][] {
+  if (stated === undefined) return []
+  const { requester, quorum, audience, reversibility } = stated
+  const lines: [string, string | undefined][] = [
+    ['Requester', `${requester.name} (${requester.key} of ${requester.account})`],
+    ['Needed', quorum === 1 ? 'one approval' : `${quorum} approvals`],
+    ['Meant for', audience],
+    ['Undoing it', reversibility && `${reversibility} (says the caller)`],
+  ]
+  return lines.flatMap(([name, value]) => (value === undefined ? [] : [[name, oneLine(value)]]))
 }
 
 function delegateLine(delegate: string | undefined): [string, string][] {

@@ -59,6 +59,8 @@ export interface CardView {
   look_alike?: string
   requested_by: { key_name: string; account_name: string }
   high_impact: boolean
+  /** What the caller says of undoing it, in our words. */
+  reversibility?: string
   /** A dry run: no person decides it. */
   sandbox?: true
   quorum: { approved: number; needed: number }

@@ -27,6 +27,7 @@ export function decidedData(
     request_id: request.id,
     decision: decision.decision,
     decided_at: decision.decided_at.toISOString(),
+    ...(decision.delegate === undefined ? {} : { delegate: decision.delegate }),
     signed_receipt: {
       decision_id: decision.id,
       signature: decision.receipt.signature,

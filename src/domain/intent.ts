@@ -1,7 +1,8 @@
 import type { Outcome } from './receipt.ts'
+import type { Reversibility } from './request.ts'
 
 /** Version tag of the decision intent; another ceremony (sign-in, enrolment, batch) has another tag and can never be swapped in. */
-const INTENT_TYPE = 'human-approval/intent/v1'
+const INTENT_TYPE = 'human-approval/intent/v2'
 
 /**
  * The full statement a person consents to. The WebAuthn challenge is SHA-256 of its RFC 8785 form and the receipt's
@@ -27,13 +28,29 @@ export interface DecisionIntent {
   /** Unix seconds. */
   exp: number
   high_impact: boolean
+  /** Who asked: the API key (`key_…`), its name when it asked, and its account (`acc_…`). */
+  requester: { key: string; name: string; account: string }
+  /** Hex SHA-256 of the RFC 8785 text of `{approvers, passkey_only, quorum}`: who may decide, as it was shown. */
+  policy_sha256: string
+  /** How many different approvers must approve. */
+  quorum: number
+  /** For whom the decision is meant, where the caller said so. */
+  audience?: string
+  /** What the caller said of undoing the action. */
+  reversibility?: Reversibility
   /** 32 random bytes, base64url without padding. */
   salt: string
 }
 
+/** As decisions were stated before: they keep verifying. */
+export type DecisionIntentV1 = Omit<
+  DecisionIntent,
+  'typ' | 'requester' | 'policy_sha256' | 'quorum' | 'audience' | 'reversibility'
+> & { typ: 'human-approval/intent/v1' }
+
 /** What the intent is made of; the service adds its own name and a fresh salt. */
 export interface IntentFacts {
-  audience: string
+  service: string
   requestId: string
   decision: Outcome
   approverRef: string
@@ -43,6 +60,11 @@ export interface IntentFacts {
   requestCreatedAt: Date
   expiresAt: Date
   highImpact: boolean
+  requester: DecisionIntent['requester']
+  policySha256: string
+  quorum: number
+  audience?: string | undefined
+  reversibility?: Reversibility | undefined
   salt: string
 }
 
@@ -50,7 +72,7 @@ export interface IntentFacts {
 export function buildIntent(facts: IntentFacts): DecisionIntent {
   return {
     typ: INTENT_TYPE,
-    aud: facts.audience,
+    aud: facts.service,
     rid: facts.requestId,
     decision: facts.decision,
     approver: facts.approverRef,
@@ -60,6 +82,11 @@ export function buildIntent(facts: IntentFacts): DecisionIntent {
     request_created_at: facts.requestCreatedAt.toISOString(),
     exp: Math.floor(facts.expiresAt.getTime() / 1000),
     high_impact: facts.highImpact,
+    requester: facts.requester,
+    policy_sha256: facts.policySha256,
+    quorum: facts.quorum,
+    ...(facts.audience === undefined ? {} : { audience: facts.audience }),
+    ...(facts.reversibility === undefined ? {} : { reversibility: facts.reversibility }),
     salt: facts.salt,
   }
 }

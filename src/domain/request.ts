@@ -7,6 +7,18 @@ export type RequestStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
 export const REQUEST_STATUSES: readonly RequestStatus[] = ['pending', 'approved', 'rejected', 'expired']
 
+/** What the caller says of undoing the action; `externally_reversible`: only with the help of others, outside of its system. */
+export const REVERSIBILITIES = ['read_only', 'reversible', 'externally_reversible', 'irreversible'] as const
+export type Reversibility = (typeof REVERSIBILITIES)[number]
+
+/** The same in words, for page and card. */
+export const REVERSIBILITY_WORDS: Record<Reversibility, string> = {
+  read_only: 'Nothing to undo: it only reads',
+  reversible: 'Can be undone',
+  externally_reversible: 'Can be undone by others only',
+  irreversible: 'Cannot be undone',
+}
+
 /** Proof of presence kept with a vote, so that a third party can check it later. Binary fields are base64url. */
 export type Evidence =
   | {
@@ -88,6 +100,9 @@ export interface ApprovalRequest {
   context_json: string
   context_sha256: string
   high_impact: boolean
+  /** Where the decision is to count, in the caller's words: signed, so that no other relying party need take the receipt. */
+  audience?: string
+  reversibility?: Reversibility
   requirement: Requirement
   callback_url?: string
   created_at: Date

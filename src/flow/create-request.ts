@@ -7,7 +7,7 @@ import { drawId } from '../domain/identifier.ts'
 import { monthAt } from '../domain/limits.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
-import type { ApprovalRequest } from '../domain/request.ts'
+import type { ApprovalRequest, Reversibility } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
@@ -23,6 +23,8 @@ export interface CreateInput {
   context: Record<string, unknown>
   requires_individual_decision: boolean
   callback_url?: string | undefined
+  audience?: string | undefined
+  reversibility?: Reversibility | undefined
   sandbox_decision?: Outcome | undefined
   sandbox_auto_decide_seconds?: number | undefined
 }
@@ -184,6 +186,8 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     context_json: context.json,
     context_sha256: context.sha256,
     requirement: parts.requirement,
+    ...(input.audience === undefined ? {} : { audience: input.audience }),
+    ...(input.reversibility === undefined ? {} : { reversibility: input.reversibility }),
     ...(parts.callback === undefined ? {} : { callback_url: parts.callback }),
     ...(caller.key.sandbox
       ? { sandbox_plan: sandboxPlan(input, owner, created_at) }

@@ -2,7 +2,8 @@ import { buildIntent, type DecisionIntent } from '../domain/intent.ts'
 import type { ApproverSnapshot } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
-import { toBase64Url } from '../signing/encoding.ts'
+import { canonicalize } from '../signing/canonical.ts'
+import { sha256Hex, toBase64Url } from '../signing/encoding.ts'
 import type { FlowDeps } from './deps.ts'
 
 /** States what a person (or the sandbox) consents to, with a salt drawn now: after the caller's text was fixed (T69). */
@@ -13,7 +14,7 @@ export function stateIntent(
   { approverRef, delegateRef }: { approverRef: string; delegateRef?: string },
 ): DecisionIntent {
   return buildIntent({
-    audience: deps.settings.baseUrl,
+    service: deps.settings.baseUrl,
     requestId: request.id,
     decision,
     approverRef,
@@ -23,8 +24,22 @@ export function stateIntent(
     requestCreatedAt: request.created_at,
     expiresAt: request.expires_at,
     highImpact: request.high_impact,
+    requester: {
+      key: request.api_key_id,
+      name: request.requested_by.key_name,
+      account: request.account_id,
+    },
+    policySha256: sha256Hex(canonicalize(statedPolicy(request))),
+    quorum: request.requirement.quorum,
+    audience: request.audience,
+    reversibility: request.reversibility,
     salt: toBase64Url(deps.random.bytes(32)),
   })
+}
+
+/** Who may decide, as page and statement say it. */
+function statedPolicy({ requirement: { approvers, passkey_only, quorum } }: ApprovalRequest) {
+  return { approvers: approvers.map(({ approver }) => approver), passkey_only, quorum }
 }
 
 /**

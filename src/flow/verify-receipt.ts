@@ -14,6 +14,8 @@ export type Verdict =
   | {
       valid: true
       payload: ReceiptPayload
+      /** Reference of who acted, where a delegate did; the payload names whose vote it is. */
+      delegate?: string
       signature: string
       publicKeyId: string
       publicKey: string
@@ -107,7 +109,16 @@ async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdic
   if (key === undefined || !same) return contradiction(request.status)
   const publicKey = toBase64(key.publicKey)
   const { signature, public_key_id: publicKeyId } = receipt
-  return { valid: true, payload: result.payload, signature, publicKeyId, publicKey, at: deps.clock.now() }
+  const acted = vote.delegate === undefined ? {} : { delegate: vote.delegate }
+  return {
+    valid: true,
+    payload: result.payload,
+    ...acted,
+    signature,
+    publicKeyId,
+    publicKey,
+    at: deps.clock.now(),
+  }
 }
 
 function undecided({ status, cancelled }: ApprovalRequest): Verdict {
@@ -127,6 +138,7 @@ function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload
     payload.did === vote.decision_id &&
     said.rid === request.id &&
     said.decision === payload.decision &&
+    said.delegate === vote.delegate &&
     said.action === request.action &&
     said.context_sha256 === request.context_sha256 &&
     sha256Hex(request.context_json) === request.context_sha256

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { BatchIntent, ConsentIntent, DecisionIntent } from '../domain/intent.ts'
+import type { BatchIntent, ConsentIntent, DecisionIntent, DecisionIntentV1 } from '../domain/intent.ts'
 import { CanonicalError, canonicalize } from './canonical.ts'
 import { sha256Hex } from './encoding.ts'
 
 /** SHA-256 of the intent's RFC 8785 text, 32 bytes: the WebAuthn challenge. @throws CanonicalError for ill-formed text. */
-export function intentDigest(intent: DecisionIntent | ConsentIntent | BatchIntent): Uint8Array {
+export function intentDigest(
+  intent: DecisionIntent | DecisionIntentV1 | ConsentIntent | BatchIntent,
+): Uint8Array {
   return createHash('sha256').update(canonicalize(intent), 'utf8').digest()
 }
 

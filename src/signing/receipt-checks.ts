@@ -199,7 +199,21 @@ export interface Statement {
   context_sha256: string
   /** Reference of a delegate. */
   delegate?: string
+  /** Since version 2. */
+  stated?: Stated
 }
+
+/** What version 2 of the statement adds. `audience` and `reversibility` are the caller's word. */
+export interface Stated {
+  requester: { key: string; name: string; account: string }
+  quorum: number
+  policy_sha256: string
+  audience?: string
+  reversibility?: string
+}
+
+/** Versions of the statement; whatever else has a nonce is no statement of a decision. */
+const STATEMENTS: ReadonlySet<unknown> = new Set(['human-approval/intent/v1', 'human-approval/intent/v2'])
 
 /** Fields an intent and the payload it was signed with both hold. */
 const SHARED = ['rid', 'decision', 'approver', 'exp'] as const
@@ -218,12 +232,34 @@ export function openStatement(
 ): Statement | undefined {
   if (sha256Hex(intentText).slice(0, 32) !== payload.nonce) return undefined
   const intent = parseObject(intentText)
-  if (intent === undefined || SHARED.some((field) => intent.get(field) !== payload[field])) return undefined
+  if (intent === undefined || !STATEMENTS.has(intent.get('typ'))) return undefined
+  if (SHARED.some((field) => intent.get(field) !== payload[field])) return undefined
   const action = intent.get('action')
   const context = intent.get('context_sha256')
   if (typeof action !== 'string' || typeof context !== 'string') return undefined
   const delegate = intent.get('delegate')
-  return { action, context_sha256: context, ...(typeof delegate === 'string' ? { delegate } : {}) }
+  const stated = readStated(intent)
+  return {
+    action,
+    context_sha256: context,
+    ...(typeof delegate === 'string' ? { delegate } : {}),
+    ...(stated === undefined ? {} : { stated }),
+  }
+}
+
+function readStated(intent: ReadonlyMap<string, unknown>): Stated | undefined {
+  const { key, name, account } = Object(intent.get('requester'))
+  const [quorum, policy_sha256] = [intent.get('quorum'), intent.get('policy_sha256')]
+  const texts = [key, name, account, policy_sha256]
+  if (typeof quorum !== 'number' || !texts.every((text) => typeof text === 'string')) return undefined
+  const [audience, reversibility] = [intent.get('audience'), intent.get('reversibility')]
+  return {
+    requester: { key, name, account },
+    quorum,
+    policy_sha256: String(policy_sha256),
+    ...(typeof audience === 'string' ? { audience } : {}),
+    ...(typeof reversibility === 'string' ? { reversibility } : {}),
+  }
 }
 
 function parseObject(text: string): ReadonlyMap<string, unknown> | undefined {

@@ -9,6 +9,7 @@ import {
   openStatement,
   PAYLOAD_CHECKS,
   type ReceiptCheck,
+  type Stated,
   type Statement,
   type VerifyOptions,
 } from './receipt-checks.ts'
@@ -33,6 +34,8 @@ export interface VerifiedReceipt {
   unproven?: true
   /** Reference of who acted for the approver, where the intent that the nonce commits to names one. */
   delegate?: string
+  /** What else that intent says; absent in its version 1. */
+  stated?: Stated
   /** The key was revoked later. `ts` is the signer's own word, so a thief could have back-dated it: look for other evidence. */
   keyRevokedAt?: Date
 }
@@ -138,6 +141,7 @@ function verified(
       context: passed('context') ? 'full' : 'none',
     },
     ...(statement?.delegate !== undefined && { delegate: statement.delegate }),
+    ...(statement?.stated !== undefined && { stated: statement.stated }),
     ...(key.revokedAt && { keyRevokedAt: key.revokedAt }),
   }
 }

@@ -94,6 +94,8 @@ export const requestSchema = new Schema<RequestDocument>(
     context_json: text,
     context_sha256: text,
     high_impact: { type: Boolean, required: true },
+    audience: String,
+    reversibility: String,
     requirement: { type: requirementFields, required: true },
     callback_url: String,
     created_at: date,

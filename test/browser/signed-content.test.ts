@@ -21,6 +21,12 @@ const LIES: [field: string, change: Partial<DecisionOptions['intent']> & Record<
   ['aud', { aud: 'https://elsewhere.example' }],
   ['approver', { approver: '0000000000000000' }],
   ['request_created_at', { request_created_at: '2020-01-01T00:00:00.000Z' }],
+  ['requester', { requester: { key: 'key_x', name: 'ops-agent-prod', account: 'acc_x' } }],
+  ['policy_sha256', { policy_sha256: 'a'.repeat(64) }],
+  ['quorum', { quorum: 2 }],
+  ['audience', { audience: 'https://elsewhere.example' }],
+  ['reversibility', { reversibility: 'read_only' }],
+  ['typ', { typ: 'human-approval/intent/v1' } as never],
   ['typ', { typ: 'human-approval/bootstrap/v1' } as never],
   ['salt', { salt: 'short' }],
   ['extra', { extra: 'a field nobody saw' }],
@@ -63,6 +69,28 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
     ]) {
       expect(text).toContain(shown)
     }
+  })
+
+  it('shows who asked, who may decide, and what the caller says of the whole, as it is signed', async () => {
+    const approvers = ['7f3a09c2d41be865', '20c4be11f7a59d3e']
+    const review = sampleReview({
+      policy: { approvers, passkey_only: true },
+      quorum: { needed: 2, approved: 0 },
+      audience: 'https://payments.example',
+      reversibility: 'externally_reversible',
+    })
+    server.state.review = review
+    await open()
+    const text = await visitor.page.locator('main').innerText()
+    const { key, account } = review.requester
+    const lines = [
+      '2 must approve, each with a passkey',
+      'Can be undone by others only',
+      'https://payments.example',
+    ]
+    for (const shown of [key, account, ...approvers, ...lines]) expect(text).toContain(shown)
+    await visitor.page.getByRole('button', { name: 'Approve' }).click()
+    await visitor.page.waitForFunction('window.passkeyPrompts === 1')
   })
 
   it('tells a boolean and a number from the same text by a quiet hint', async () => {

@@ -25,7 +25,8 @@ beforeAll(async () => {
   service = await startService()
   folder = mkdtempSync(join(tmpdir(), 'countersign-verify-'))
   const setting = await setUpOwner(service)
-  const id = await ask(setting, { action: ACTION, callback_url: 'https://receiver.example/hook' })
+  const said = { audience: 'https://payments.example', reversibility: 'irreversible' }
+  const id = await ask(setting, { action: ACTION, callback_url: 'https://receiver.example/hook', ...said })
   await decideByPasskey(setting, id, 'approved', 'fine')
   live = await (await callWithKey(service, setting.key, `/${id}`)).json()
   verdict = await (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json()
@@ -89,6 +90,10 @@ describe('countersign verify', () => {
     expect(run.stdout).toContain('Decision       approved, confirmed with a passkey\n')
     expect(run.stdout).toContain('Action         Deploy [U+202E]release 4.2 (exactly as approved)\n')
     expect(run.stdout).toContain('Context        exactly as approved\n')
+    expect(run.stdout).toMatch(/Requester {6}test key \(key_[0-9a-z]{26} of acc_[0-9a-z]{26}\)\n/)
+    expect(run.stdout).toContain('Needed         one approval\n')
+    expect(run.stdout).toContain('Meant for      https://payments.example\n')
+    expect(run.stdout).toContain('Undoing it     irreversible (says the caller)\n')
     expect(run.stdout).not.toContain('\u202e')
   })
 

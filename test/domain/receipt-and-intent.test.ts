@@ -45,7 +45,7 @@ describe('buildPayload', () => {
 
 it('buildIntent states everything the approver sees', () => {
   const intent = buildIntent({
-    audience: 'https://a.example',
+    service: 'https://a.example',
     requestId: 'req_1',
     decision: 'rejected',
     approverRef: 'a'.repeat(16),
@@ -54,10 +54,15 @@ it('buildIntent states everything the approver sees', () => {
     requestCreatedAt: new Date(0),
     expiresAt: new Date(60_500),
     highImpact: true,
+    requester: { key: 'key_1', name: 'bot', account: 'acc_1' },
+    policySha256: 'e'.repeat(64),
+    quorum: 2,
+    audience: 'https://pay.example',
+    reversibility: 'irreversible',
     salt: 's',
   })
   expect(intent).toEqual({
-    typ: 'human-approval/intent/v1',
+    typ: 'human-approval/intent/v2',
     aud: 'https://a.example',
     rid: 'req_1',
     decision: 'rejected',
@@ -67,6 +72,11 @@ it('buildIntent states everything the approver sees', () => {
     request_created_at: '1970-01-01T00:00:00.000Z',
     exp: 60,
     high_impact: true,
+    requester: { key: 'key_1', name: 'bot', account: 'acc_1' },
+    policy_sha256: 'e'.repeat(64),
+    quorum: 2,
+    audience: 'https://pay.example',
+    reversibility: 'irreversible',
     salt: 's',
   })
 })

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { DecisionIntent } from '../../src/domain/intent.ts'
+import type { DecisionIntent, DecisionIntentV1 } from '../../src/domain/intent.ts'
 import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash, intentDigest, nonceOf } from '../../src/signing/commitment.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
-import { hex, intent, livePayload, testKey, vectors } from './fixtures.ts'
+import { hex, intent, intentV2, livePayload, testKey, vectors } from './fixtures.ts'
 
-const intentNonce = (stated: DecisionIntent) => nonceOf(canonicalize(stated))
-const expectedFrom = (stated: DecisionIntent) => ({
+const intentNonce = (stated: DecisionIntent | DecisionIntentV1) => nonceOf(canonicalize(stated))
+const expectedFrom = (stated: DecisionIntent | DecisionIntentV1) => ({
   action: actionHash(stated.action),
   nonce: intentNonce(stated),
 })
@@ -27,8 +27,8 @@ describe('commitment', () => {
   })
 
   it('changes with every field of the intent', () => {
-    const changes: { [K in keyof DecisionIntent]: DecisionIntent[K] } = {
-      typ: intent.typ,
+    const changes = {
+      typ: 'human-approval/intent/v1',
       aud: 'https://other.example',
       rid: 'req_00000000000000000000000009',
       decision: 'rejected',
@@ -38,13 +38,21 @@ describe('commitment', () => {
       request_created_at: '2026-06-01T11:59:00.001Z',
       exp: intent.exp + 1,
       high_impact: true,
+      requester: { ...intentV2.requester, name: 'another' },
+      policy_sha256: '0'.repeat(64),
+      quorum: 3,
+      audience: 'https://other.example',
+      reversibility: 'reversible',
       salt: `B${intent.salt.slice(1)}`,
+    } satisfies { [K in keyof DecisionIntent]: unknown }
+    for (const whole of [intent, intentV2]) {
+      const named = Object.entries(changes).filter(([name]) => name in whole)
+      const nonces = named.map(([name, value]) => intentNonce({ ...whole, [name]: value }))
+      const [, ...others] = nonces
+      const same = whole === intent ? others : nonces
+      expect(new Set([intentNonce(whole), ...same]).size).toBe(same.length + 1)
+      expect(named).toHaveLength(Object.keys(whole).length)
     }
-    const names = Object.keys(changes).filter((name) => name !== 'typ')
-    const nonces = names.map((name) =>
-      intentNonce({ ...intent, [name]: changes[name as keyof DecisionIntent] }),
-    )
-    expect(new Set([intentNonce(intent), ...nonces]).size).toBe(names.length + 1)
   })
 
   it('hashes the action as the interface says, and refuses text without a UTF-8 form', () => {
@@ -56,7 +64,7 @@ describe('commitment', () => {
 
 describe('T69: two action texts with one 16-character hash', () => {
   const key = testKey('decision')
-  const [first, second] = [pair.a, pair.b].map((action): DecisionIntent => ({ ...intent, action }))
+  const [first, second] = [pair.a, pair.b].map((action): DecisionIntentV1 => ({ ...intent, action }))
   if (!first || !second) throw new Error('the collision pair is missing')
 
   it('T69: the pair collides in `action` and differs in `nonce`', () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { verify } from '@noble/ed25519'
-import type { DecisionIntent } from '../../src/domain/intent.ts'
+import type { DecisionIntent, DecisionIntentV1 } from '../../src/domain/intent.ts'
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { type KeyPurpose, newSigningKey, type SigningKey } from '../../src/signing/keys.ts'
 
@@ -32,7 +32,8 @@ export const livePayload: ReceiptPayload = {
 
 export const sandboxPayload: ReceiptPayload = { ...livePayload, method: 'sandbox', sandbox: true }
 
-export const intent: DecisionIntent = {
+/** Version 1, as decisions were stated before: it keeps verifying. */
+export const intent: DecisionIntentV1 = {
   typ: 'human-approval/intent/v1',
   aud: 'https://approve.example',
   rid: livePayload.rid,
@@ -44,6 +45,16 @@ export const intent: DecisionIntent = {
   exp: livePayload.exp,
   high_impact: false,
   salt: 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+}
+
+export const intentV2: DecisionIntent = {
+  ...intent,
+  typ: 'human-approval/intent/v2',
+  requester: { key: `key_${'0'.repeat(26)}`, name: 'ops-agent', account: `acc_${'0'.repeat(26)}` },
+  policy_sha256: 'c0'.repeat(32),
+  quorum: 2,
+  audience: 'https://payments.example',
+  reversibility: 'irreversible',
 }
 
 /** Parsed JSON of a published vector file; each test states the shape it reads. */

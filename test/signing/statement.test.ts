@@ -5,15 +5,15 @@ import { actionHash } from '../../src/signing/commitment.ts'
 import { toBase64Url } from '../../src/signing/encoding.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { RECEIPT_ERRORS, type VerifyResult, verifyReceiptJson } from '../../src/signing/verify.ts'
-import { intent, livePayload, testKey, vectors } from './fixtures.ts'
+import { intent, intentV2, livePayload, testKey, vectors } from './fixtures.ts'
 
 const key = testKey('decision')
 const context = { tool_arguments: { version: '4.2', dry_run: false } }
 const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex')
 
 /** The body of a decided request, as the service answers it to its caller. */
-function decidedBody(action = intent.action) {
-  const statement = canonicalize({ ...intent, action, context_sha256: sha256(canonicalize(context)) })
+function decidedBody(action = intent.action, stated: object = intent) {
+  const statement = canonicalize({ ...stated, action, context_sha256: sha256(canonicalize(context)) })
   const payload = { ...livePayload, action: actionHash(action), nonce: sha256(statement).slice(0, 32) }
   const { canonical_payload, signature, public_key_id } = signPayload(payload, key)
   const signed_payload = toBase64Url(Buffer.from(canonical_payload, 'utf8'))
@@ -40,6 +40,23 @@ function refusal(code: keyof typeof RECEIPT_ERRORS, field?: string) {
 describe('the intent next to a receipt', () => {
   it('binds the exact action and the exact context', () => {
     expect(verify(decidedBody())).toMatchObject({ valid: true, checked: { action: 'full', context: 'full' } })
+  })
+
+  it('tells what version 2 adds, and nothing of version 1', () => {
+    const { requester, policy_sha256, quorum, audience, reversibility } = intentV2
+    expect(verify(decidedBody(undefined, intentV2))).toMatchObject({
+      valid: true,
+      checked: { action: 'full', context: 'full' },
+      stated: { requester, policy_sha256, quorum, audience, reversibility },
+    })
+    expect(verify(decidedBody())).not.toHaveProperty('stated')
+  })
+
+  it('is no statement of a decision under another tag, whatever the nonce commits to', () => {
+    for (const typ of ['human-approval/batch/v1', 'human-approval/intent/v3', undefined])
+      expect(verify(decidedBody(undefined, { ...intentV2, typ: typ ?? null }))).toEqual(
+        refusal('receipt_intent_mismatch', 'intent'),
+      )
   })
 
   it('T16: exposes another context, down to one value or one added key', () => {

@@ -177,7 +177,7 @@ function decisionOptions(
 ): DecisionOptions {
   if (review === undefined) throw refusal('not_found')
   const intent = buildIntent({
-    audience: origin,
+    service: origin,
     requestId: review.id,
     decision: body.decision === 'approved' ? 'approved' : 'rejected',
     approverRef: review.approver ?? '',
@@ -186,9 +186,22 @@ function decisionOptions(
     requestCreatedAt: new Date(review.created_at),
     expiresAt: new Date(review.expires_at),
     highImpact: review.high_impact,
+    ...statedBy(review),
     salt: randomBytes(32).toString('base64url'),
   })
   return { intent, options: { ...requestOptions(), challenge: challengeOf(intent) } }
+}
+
+/** Who asked, and who may decide, as the service states it of what it shows. */
+export function statedBy({ requester, requested_by, policy, quorum, audience, reversibility }: Review) {
+  const shown = canonicalize({ ...policy, quorum: quorum.needed })
+  return {
+    requester: { key: requester.key, name: requested_by.key_name, account: requester.account },
+    policySha256: createHash('sha256').update(shown).digest('hex'),
+    quorum: quorum.needed,
+    audience,
+    reversibility,
+  }
 }
 
 /** Base64url SHA-256 of the intent, as the contract demands. */

@@ -3,7 +3,7 @@ import { refusal } from '../../src/domain/errors.ts'
 import { buildBatchIntent, buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type { PendingRequest, Review } from '../../webauthn-page/kit/api/contract.ts'
-import { challengeOf } from './page-answers.ts'
+import { challengeOf, statedBy } from './page-answers.ts'
 import type { PageArea, PageCall } from './page-area.ts'
 import { SAMPLE_USER, sampleReview } from './page-samples.ts'
 
@@ -99,7 +99,7 @@ function options(state: PageBatch, items: typeof asked, origin: string): BatchAn
     if (review === undefined) throw refusal('not_found')
     const principal = review.on_behalf_of ?? undefined
     return buildIntent({
-      audience: origin,
+      service: origin,
       requestId: id,
       decision,
       approverRef: principal?.approver ?? SAMPLE_USER.approver,
@@ -109,6 +109,7 @@ function options(state: PageBatch, items: typeof asked, origin: string): BatchAn
       requestCreatedAt: new Date(review.created_at),
       expiresAt: new Date(review.expires_at),
       highImpact: review.high_impact,
+      ...statedBy(review),
       salt: randomBytes(32).toString('base64url'),
     })
   })

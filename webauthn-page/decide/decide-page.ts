@@ -251,7 +251,7 @@ function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement
   const decide = (decision: Outcome): Promise<void> =>
     ballot.cast(async (totp) => {
       const path = `/approvals/${review.id}/decision`
-      const shown = shownIntent(review, decision, audience())
+      const shown = await shownIntent(review, decision, audience())
       await postWord({ path, said: { decision }, comment: options.draft.comment, shown }, totp, ballot.slot)
       await options.recorded(decision)
     }, took)

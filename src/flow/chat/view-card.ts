@@ -7,7 +7,7 @@ import type {
   ConsentStatus,
   ConsentView,
 } from '../../domain/card-view.ts'
-import { type ApprovalRequest, CONTEXT_KEYS, contextOf } from '../../domain/request.ts'
+import { type ApprovalRequest, CONTEXT_KEYS, contextOf, REVERSIBILITY_WORDS } from '../../domain/request.ts'
 import { hasHidden, visibleString } from '../../domain/text.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 
@@ -47,6 +47,9 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
       account_name: nameLine(request.requested_by.account_name),
     },
     high_impact: request.high_impact,
+    ...(request.reversibility === undefined
+      ? {}
+      : { reversibility: REVERSIBILITY_WORDS[request.reversibility] }),
     ...(request.sandbox ? { sandbox: true as const } : {}),
     quorum: { approved: approvals(request), needed: request.requirement.quorum },
     ...contextRows(context),

@@ -104,7 +104,10 @@ export const revokedKeyAnswer = z
 const webhookSecret = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
-  .meta({ description: 'Key of the HMAC-SHA256 over `<timestamp>.<raw body>`, hex.' })
+  .meta({
+    description:
+      'Key of the HMAC-SHA256 over `<timestamp>.<raw body>`, hex. The API key itself can read it, so an HMAC proves who sent a callback, not that a person decided.',
+  })
 
 /** `GET /api/v1/account/webhook-secret`. */
 export const webhookSecretAnswer = z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ApprovalRequest, contextOf } from '../../domain/request.ts'
+import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import { type Answer, actionField, contextField, idField, sandboxMark, timeField } from './shared/fields.ts'
 import { callerText, ttlSeconds } from './shared/input.ts'
@@ -62,6 +62,22 @@ export const createBody = z
       .max(2048, 'must not exceed 2048 characters')
       .optional()
       .meta({ description: 'Receives one signed POST with the decision; https: in production.' }),
+    audience: z
+      .string({ error: 'must be a text' })
+      .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters without blanks')
+      .optional()
+      .meta({
+        description:
+          'For whom the decision is meant, such as the service that will act on it: shown, and signed in the intent.',
+        example: 'https://payments.example.com',
+      }),
+    reversibility: z
+      .enum(REVERSIBILITIES, { error: `must be one of ${REVERSIBILITIES.join(', ')}` })
+      .optional()
+      .meta({
+        description:
+          'What the caller says of undoing the action: shown on page and card, and signed in the intent.',
+      }),
     sandbox_decision: z
       .enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
       .optional()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ApprovalRequest, contextOf, type Vote } from '../../domain/request.ts'
+import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import {
@@ -63,6 +63,10 @@ const WHY_NOT = [
   'method_not_enrolled',
 ] as const
 
+const reversibilityField = z
+  .enum(REVERSIBILITIES)
+  .meta({ description: 'What the caller says of undoing it.' })
+
 /** `GET /api/v1/approvals/:id/review`. */
 export const reviewAnswer = z
   .strictObject({
@@ -79,6 +83,18 @@ export const reviewAnswer = z
     high_impact: z.boolean(),
     sandbox: sandboxMark.optional(),
     requested_by: askerAnswer,
+    requester: z
+      .strictObject({ key: idField('key'), account: idField('acc') })
+      .meta({ description: 'How the intent names the caller, besides the name of its key.' }),
+    policy: z.strictObject({ approvers: z.array(approverField), passkey_only: z.boolean() }).meta({
+      description:
+        'Who may decide. With `quorum`, `policy_sha256` of the intent is the SHA-256 of its RFC 8785 JSON.',
+    }),
+    audience: z
+      .string()
+      .optional()
+      .meta({ description: 'For whom the decision is meant, as the caller said.' }),
+    reversibility: reversibilityField.optional(),
     quorum: quorumField,
     approver: approverField.nullable(),
     on_behalf_of: principalAnswer.nullable(),
@@ -101,7 +117,7 @@ export const decisionOptionsAnswer = z
   .strictObject({
     intent: z
       .strictObject({
-        typ: z.literal('human-approval/intent/v1'),
+        typ: z.literal('human-approval/intent/v2'),
         aud: z.string(),
         rid: idField('req'),
         decision: outcomeField,
@@ -112,6 +128,11 @@ export const decisionOptionsAnswer = z
         request_created_at: timeField,
         exp: z.int(),
         high_impact: z.boolean(),
+        requester: z.strictObject({ key: idField('key'), name: z.string(), account: idField('acc') }),
+        policy_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+        quorum: z.int(),
+        audience: z.string().optional(),
+        reversibility: reversibilityField.optional(),
         salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
       })
       .meta({ id: 'Intent', description: 'What the person consents to. Compare it with what you show.' }),
@@ -166,6 +187,13 @@ export function presentReview(
     high_impact: request.high_impact,
     sandbox: request.sandbox || undefined,
     requested_by: presentAsker(review),
+    requester: { key: request.api_key_id, account: request.account_id },
+    policy: {
+      approvers: request.requirement.approvers.map(({ approver }) => approver),
+      passkey_only: request.requirement.passkey_only,
+    },
+    audience: request.audience,
+    reversibility: request.reversibility,
     quorum: presentQuorum(request),
     approver: mine?.approver ?? null,
     may_decide: review.mayDecide,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi'
 import { SCOPES } from '../../domain/api-key.ts'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
+import { delegateField } from './decision.ts'
 import { actionField, idField, keyIdField, outcomeField, signatureField, timeField } from './shared/fields.ts'
 
 /** What goes out to receivers. Objects are open: bodies may gain fields. */
@@ -17,6 +18,7 @@ export const callbackBody = z
     ...aboutRequest,
     decision: outcomeField,
     decided_at: timeField,
+    delegate: delegateField.optional(),
     signed_receipt: z
       .object({
         decision_id: idField('dec'),
@@ -29,7 +31,8 @@ export const callbackBody = z
       })
       .meta({
         id: 'SignedReceipt',
-        description: 'Check it offline, with `countersign verify` or any Ed25519 library.',
+        description:
+          'What proves that a person decided; the HMAC of the callback does not. Check it offline, with `countersign verify` or any Ed25519 library, before you act.',
       }),
     sandbox,
   })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { RequestStatus } from '../../domain/request.ts'
+import { delegateField } from './decision.ts'
 import {
   type Answer,
   approverField,
@@ -47,6 +48,7 @@ export const verdictAnswer = z
         valid: z.literal(true),
         decision: outcomeField,
         method: methodField,
+        delegate: delegateField.optional(),
         verified_at: timeField,
         public_key: z
           .string()
@@ -99,6 +101,7 @@ type Verdict =
   | {
       valid: true
       payload: Answer<typeof payloadAnswer>
+      delegate?: string
       signature: string
       publicKeyId: string
       publicKey: string
@@ -116,6 +119,7 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
     valid: true,
     decision: verdict.payload.decision,
     method: verdict.payload.method,
+    delegate: verdict.delegate,
     verified_at: verdict.at.toISOString(),
     public_key: verdict.publicKey,
     public_key_id: verdict.publicKeyId,

@@ -36,6 +36,11 @@ describe('the six states of a card', () => {
     expect(shownText(blocks)).toContain('⚠️ High impact')
   })
 
+  it('tells whether it can be undone, as the word of the caller', () => {
+    const view = viewCard(sampleRequest({ reversibility: 'irreversible' }), TO_ANA)
+    expect(shownText(renderCard(view).blocks)).toMatch(/Undoing it:\s+Cannot be undone\s+· says the caller/)
+  })
+
   it.each(SIX_VIEWS)('$name: has buttons exactly while somebody can decide', ({ name, view }) => {
     const { blocks } = renderCard(view)
     const open = name === 'pending' || name === 'partly-approved'

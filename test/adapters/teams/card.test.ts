@@ -41,6 +41,11 @@ describe('the six states of a card', () => {
     },
   )
 
+  it('tells whether it can be undone, as the word of the caller', () => {
+    const view = viewCard(sampleRequest({ reversibility: 'irreversible' }), TO_ANA)
+    expect(cardText(renderCard(view).card)).toMatch(/Undoing it:\s+Cannot be undone\s+· says the caller/)
+  })
+
   it.each(SIX_VIEWS)('$name: has buttons exactly while somebody can decide', ({ name, view }) => {
     const open = name === 'pending' || name === 'partly-approved'
     expect(titles(renderCard(view).card)).toEqual(

@@ -28,6 +28,12 @@ describe('rows of a card', () => {
     ])
   })
 
+  it('says in our words what the caller says of undoing the action', () => {
+    const view = (request: object) => viewCard(sampleRequest(request), TO_CHANNEL)
+    expect(view({ reversibility: 'irreversible' }).reversibility).toBe('Cannot be undone')
+    expect(view({})).not.toHaveProperty('reversibility')
+  })
+
   it('has words of its own for every key the interface names, and calls none of them the caller’s', () => {
     const named = ['agent_name', 'agent_purpose', 'tool', 'reason', 'tool_arguments', 'risk_arg_findings']
     const all = Object.fromEntries(

@@ -159,8 +159,8 @@ describe('POST /api/v1/approvals/decisions', () => {
       salt: expect.stringMatching(/^[\w-]{43}$/),
     })
     expect(started.intents).toMatchObject([
-      { typ: 'human-approval/intent/v1', rid: ids[0], decision: 'approved', high_impact: false },
-      { typ: 'human-approval/intent/v1', rid: ids[1], decision: 'rejected', high_impact: true },
+      { typ: 'human-approval/intent/v2', rid: ids[0], decision: 'approved', high_impact: false },
+      { typ: 'human-approval/intent/v2', rid: ids[1], decision: 'rejected', high_impact: true },
     ])
     expect(started.intents[0].salt).not.toBe(started.intents[1].salt)
   })

@@ -97,7 +97,8 @@ describe('POST /api/v1/approvals/:id/decision', () => {
   })
 
   it('binds the challenge to the intent: SHA-256 of its RFC 8785 text', async () => {
-    const id = await ask(setting, { context: { amount: 12 }, requires_individual_decision: true })
+    const said = { audience: 'https://payments.example', reversibility: 'irreversible' }
+    const id = await ask(setting, { context: { amount: 12 }, requires_individual_decision: true, ...said })
     const asked = await setting.owner.browser.post(`/api/v1/approvals/${id}/decision/options`, {
       decision: 'approved',
     })
@@ -108,8 +109,10 @@ describe('POST /api/v1/approvals/:id/decision', () => {
       setting.owner.authenticator.credentials[0]?.id,
     ])
     const review = expectStatus(await setting.owner.browser.get(`/api/v1/approvals/${id}/review`), 200)
+    const policy = canonicalize({ ...review.policy, quorum: review.quorum.needed })
+    expect(review).toMatchObject({ ...said, policy: { approvers: [review.approver], passkey_only: false } })
     expect(intent).toEqual({
-      typ: 'human-approval/intent/v1',
+      typ: 'human-approval/intent/v2',
       aud: service.url,
       rid: id,
       decision: 'approved',
@@ -119,6 +122,10 @@ describe('POST /api/v1/approvals/:id/decision', () => {
       request_created_at: review.created_at,
       exp: Math.floor(new Date(review.expires_at).getTime() / 1000),
       high_impact: true,
+      requester: { ...review.requester, name: review.requested_by.key_name },
+      policy_sha256: createHash('sha256').update(policy).digest('hex'),
+      quorum: 1,
+      ...said,
       salt: expect.stringMatching(/^[\w-]{43}$/),
     })
   })

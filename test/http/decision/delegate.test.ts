@@ -96,13 +96,19 @@ describe('a delegate', () => {
     await setPolicy(service, account, { approvers: [ann.userId], quorum: 1 })
     await join(ann, dee)
     await standIn(ann, dee)
-    const id = await ask(setting)
+    const id = await ask(setting, { callback_url: 'https://receiver.example/hook' })
     const [principal, acting] = [await userOf(ann), await userOf(dee)]
     const { body } = await decideAs(dee, id, 'rejected')
-    expect(body).toMatchObject({
-      status: 'rejected',
-      decision: { approver: principal.approver, delegate: acting.approver },
+    const both = { approver: principal.approver, delegate: acting.approver }
+    expect(body).toMatchObject({ status: 'rejected', decision: both })
+    const verdict = await (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json()
+    expect(verdict).toMatchObject({
+      valid: true,
+      delegate: both.delegate,
+      payload: { approver: both.approver },
     })
+    const callback = (await service.composition.deps.requests.find(id))?.callback?.body ?? ''
+    expect(JSON.parse(callback)).toMatchObject({ request_id: id, delegate: both.delegate })
   })
 
   it.each([

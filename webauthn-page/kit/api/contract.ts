@@ -2,6 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
+import { REVERSIBILITIES } from '../../../src/domain/request.ts'
 import type { channelListAnswer, chatLinkAnswer, identitiesAnswer } from '../../../src/http/api/chat.ts'
 import type { waitingConsentsAnswer } from '../../../src/http/api/consents.ts'
 import type { enrollmentAnswer } from '../../../src/http/api/enrollment.ts'
@@ -155,6 +156,10 @@ export const reviewShape = object({
   high_impact: flag,
   sandbox: optional(flag),
   requested_by: requestedBy,
+  requester: object({ key: text, account: text }),
+  policy: object({ approvers: list(text), passkey_only: flag }),
+  audience: optional(text),
+  reversibility: optional(oneOf(...REVERSIBILITIES)),
   quorum,
   approver: nullable(text),
   on_behalf_of: optional(nullable(principal)),

@@ -48,7 +48,16 @@ export function stateOf({ status, cancelled, may_decide, why_not }: Review): str
   return [status, cancelled, may_decide, why_not].join()
 }
 
-const FIXED = ['action', 'context_json', 'created_at', 'expires_at', 'high_impact', 'approver'] as const
+const FIXED = [
+  'action',
+  'context_json',
+  'created_at',
+  'expires_at',
+  'high_impact',
+  'audience',
+  'reversibility',
+  'approver',
+] as const
 
 /** A request never changes after its creation. @throws MismatchError when a later answer shows other content. */
 export function assertSameRequest(before: Review, after: Review): void {
@@ -58,14 +67,16 @@ export function assertSameRequest(before: Review, after: Review): void {
 }
 
 /** What the person has on the screen and the button they pressed: the only statement their passkey may sign. */
-export function shownIntent(
+export async function shownIntent(
   review: Review,
   decision: Outcome,
-  audience: string,
-): Omit<DecisionIntent, 'salt'> {
+  service: string,
+): Promise<Omit<DecisionIntent, 'salt'>> {
+  const { audience, reversibility, requester, requested_by } = review
+  const quorum = review.quorum.needed
   return {
-    typ: 'human-approval/intent/v1',
-    aud: audience,
+    typ: 'human-approval/intent/v2',
+    aud: service,
     rid: review.id,
     decision,
     ...shownReferences(review),
@@ -74,6 +85,11 @@ export function shownIntent(
     request_created_at: review.created_at,
     exp: Math.floor(Date.parse(review.expires_at) / 1000),
     high_impact: review.high_impact,
+    requester: { key: requester.key, name: requested_by.key_name, account: requester.account },
+    policy_sha256: await sha256Hex(canonicalize({ ...review.policy, quorum })),
+    quorum,
+    ...(audience === undefined ? {} : { audience }),
+    ...(reversibility === undefined ? {} : { reversibility }),
   }
 }
 
@@ -103,8 +119,13 @@ export function checkStatement(statement: Record<string, unknown>, shown: object
   if (typeof salt !== 'string' || !/^[\w-]{43}$/.test(salt)) throw differs('salt')
   const expected: Record<string, unknown> = { ...shown }
   for (const name of new Set([...Object.keys(expected), ...Object.keys(said)])) {
-    if (expected[name] !== said[name]) throw differs(name)
+    if (textOf(expected[name]) !== textOf(said[name])) throw differs(name)
   }
+}
+
+/** Undefined for what is not there. */
+function textOf(value: unknown): string | undefined {
+  return value === undefined ? undefined : canonicalize(value)
 }
 
 /** Is the challenge SHA-256 of the statement, and a person asked for? @throws MismatchError naming the field. */

@@ -1,3 +1,4 @@
+import { REVERSIBILITY_WORDS } from '../../../src/domain/request.ts'
 import type { Review } from '../api/contract.ts'
 import { copyButton } from '../dom/button.ts'
 import { type Child, div, el, facts, hint, mono, panel } from '../dom/element.ts'
@@ -107,23 +108,47 @@ export function signedFacts(review: Review): HTMLElement {
       ['Created', moment(review.created_at)],
       ['Expires', moment(review.expires_at)],
       ['High impact', review.high_impact ? 'Yes' : 'No'],
+      ...callersWord(review),
+      ...whoDecides(review),
       ...yourPart(review),
     ),
   )
 }
 
+const stands = (text: string): HTMLElement => el('span', { class: 'kind' }, text)
+
+/** What the caller said about the request as a whole: the service cannot know whether it is true. */
+function callersWord({ reversibility, audience: meant }: Review): ([string, ...Child[]] | undefined)[] {
+  return [
+    reversibility === undefined
+      ? undefined
+      : ['Undoing it', REVERSIBILITY_WORDS[reversibility], ' ', stands('says the caller')],
+    meant === undefined
+      ? undefined
+      : ['Meant for', el('bdi', { class: 'mono' }, callerText(meant)), ' ', stands('says the caller')],
+  ]
+}
+
+/** Who asked and who may decide, as the statement names them. */
+function whoDecides({ requester, policy, quorum }: Review): [string, ...Child[]][] {
+  const names = policy.approvers.flatMap((one, index) => [index === 0 ? '' : ', ', mono(one)])
+  const needed = `${quorum.needed} must approve${policy.passkey_only ? ', each with a passkey' : ''}`
+  return [
+    ['Requester', mono(requester.key), ' of ', mono(requester.account)],
+    ['Approvers', ...names, ' ', stands(needed)],
+  ]
+}
+
 /** As whom the person would sign. */
 function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ...Child[]][] {
-  const reference = (text: string): HTMLElement => mono(text)
-  const stands = (text: string): HTMLElement => el('span', { class: 'kind' }, text)
   if (other !== undefined && other !== null)
     return [
-      ['You decide for', callerText(other.name), ' ', reference(other.approver)],
-      ['Your reference', reference(other.delegate), ' ', stands('is signed as the delegate')],
+      ['You decide for', callerText(other.name), ' ', mono(other.approver)],
+      ['Your reference', mono(other.delegate), ' ', stands('is signed as the delegate')],
     ]
   const stoodIn = votes.find(({ mine, delegate }) => mine && delegate !== undefined)
-  if (stoodIn !== undefined) return [['You decided for', reference(stoodIn.approver)]]
+  if (stoodIn !== undefined) return [['You decided for', mono(stoodIn.approver)]]
   if (approver === null)
     return [['Your part', 'You may look at this request; you are not one of its approvers.']]
-  return [['Your reference', reference(approver), ' ', stands('stands for you in receipts')]]
+  return [['Your reference', mono(approver), ' ', stands('stands for you in receipts')]]
 }
