@@ -8,7 +8,7 @@ db.execute("CREATE TABLE IF NOT EXISTS done (id TEXT PRIMARY KEY)")
 
 
 def decided(rid):
-    """What a person signed. Whoever holds the API key can sign a callback; the service knows who decided."""
+    """What a person signed. Any holder of the API key can sign a callback; the service knows who decided."""
     if not re.fullmatch("req_[0-9a-z]{26}", rid):
         return None
     with urllib.request.urlopen(f"{SERVICE}/api/v1/approvals/{rid}/verify", timeout=5) as answer:

@@ -23,7 +23,7 @@ createServer(async (request, response) => {
   const now = Date.now() / 1000
   if (!(Math.abs(now - Number(sent)) <= 300)) return response.writeHead(400).end()
 
-  // Whoever holds the API key can sign a callback. That a person decided, only the receipt's own signature proves.
+  // Any holder of the API key can sign a callback. That a person decided, only the receipt's own signature proves.
   const { request_id: asked, signed_receipt: said } = JSON.parse(body.toString())
   const { canonical_payload: payload, public_key_id: kid, signature } = said
   const proven =

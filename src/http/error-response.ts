@@ -32,7 +32,7 @@ export function errorResponse({
 
 /**
  * Sends `{error, message, …details}`; `retry_after` also as header. The rate-limit headers of a 429 then speak of the limit that
- * refused, not of the other one that had let the request through: whoever goes by them would come back in vain.
+ * refused, not of the other one that had let the request through: a client that goes by them would come back in vain.
  */
 function sendRefusal(response: Response, refused: Refusal, now: Date): void {
   const { limit, ...details } = refused.details

@@ -232,7 +232,7 @@ export async function finishEnrollment(
           ...more,
           detail: {
             method: factor.method,
-            ...(replaced && person.enrolled_at !== null ? { anew: true } : {}),
+            ...(replaced && person.enrolled_at !== null ? { again: true } : {}),
           },
         }),
         personAudit(deps, added, person, more),
@@ -242,8 +242,8 @@ export async function finishEnrollment(
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeFresh(deps.users, user.id, plan)
   if (user !== undefined) {
-    await endAllSessions(deps, user, client.address, 'enrolled_anew')
-    await removeAllDevices(deps, user, client.address, 'enrolled_anew')
+    await endAllSessions(deps, user, client.address, 'enrolled_again')
+    await removeAllDevices(deps, user, client.address, 'enrolled_again')
     if (replaces(enrollment, enrolled)) await takeOver(deps, enrolled, client.address)
   }
   const { account_id } = enrollment

@@ -141,7 +141,7 @@ export type EndDeps = Pick<PeopleDeps, 'sessions' | 'clock' | 'random'>
  * Why a session ended, for the trail. `replaced`: its browser signed in again; `revoked`: its person ended it from the list of
  * their sessions; `lapsed`: idle, or past its limit.
  */
-type EndReason = 'signed_out' | 'revoked' | 'replaced' | 'factor_changed' | 'enrolled_anew' | 'lapsed'
+type EndReason = 'signed_out' | 'revoked' | 'replaced' | 'factor_changed' | 'enrolled_again' | 'lapsed'
 
 /** Sessions looked at in one go. */
 const BATCH = 200

@@ -102,7 +102,7 @@ async function findOwn(
 }
 
 /** Why a browser is sent nothing more, for the trail. */
-type RemovalReason = 'removed' | 'taken_over' | 'enrolled_anew'
+type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again'
 
 /**
  * Sends none of the person's browsers anything more: one of them may be an intruder's, and would outlive the

@@ -149,7 +149,7 @@ export const bootstrapOperations = operations('Bootstrap', {
     id: 'startBootstrap',
     summary: 'Ask the owner of an account for an API key',
     description:
-      'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 in any hour for one e-mail address, whoever asks and whether or not the account exists: the sixth is refused, and none ends another. Also at most 20 a minute from one network address. The rate-limit headers tell the one of the two that has less left.',
+      'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 in any hour for one e-mail address, from any caller, whether or not the account exists: the sixth is refused, and none ends another. Also at most 20 a minute from one network address. The rate-limit headers tell the one of the two that has less left.',
     access: publicAccess,
     body: {
       schema: bootstrapBody,

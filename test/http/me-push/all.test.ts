@@ -253,7 +253,7 @@ describe('POST /api/v1/me/push/:id/remove and …/test', () => {
     )
     expect(removed).toMatchObject({
       actor: { kind: 'user', id: person.userId },
-      detail: { user_id: person.userId, reason: 'enrolled_anew' },
+      detail: { user_id: person.userId, reason: 'enrolled_again' },
     })
   })
 

@@ -60,7 +60,7 @@ describe('an address that only an owner’s invitation vouches for', () => {
     expect(user?.passkeys).toHaveLength(1)
     expect(user).not.toHaveProperty('invited_by_account')
     const enrolled = user?.audit.filter(({ type }) => type === 'user.enrolled').map(({ detail }) => detail)
-    expect(enrolled?.at(-1)).toEqual({ method: 'passkey', anew: true })
+    expect(enrolled?.at(-1)).toEqual({ method: 'passkey', again: true })
     expect((await person.browser.get('/api/v1/session')).status).toBe(401)
     const { options } = expectStatus(await person.browser.post('/api/v1/session/passkey/options', {}), 200)
     const credential = person.authenticator.authenticate(options, { origin: service.url })
