@@ -1,7 +1,7 @@
 import type { types } from '@slack/bolt'
 import { cutText, plainName } from '../../src/domain/cut-text.ts'
 import { type CardPart, type Piece, utcMoment } from '../shared/card-parts.ts'
-import { SLACK_LIMITS } from './limits.ts'
+import { HEADER_LENGTH } from './limits.ts'
 
 export type Inline = types.RichTextText | types.RichTextDate | types.RichTextLink | types.RichTextUserMention
 export type Part = types.RichTextSection | types.RichTextQuote | types.RichTextPreformatted
@@ -96,7 +96,7 @@ export function richText(parts: readonly Part[]): types.RichTextBlock {
 
 /** Our own words as a heading. */
 export function header(text: string): types.HeaderBlock {
-  return { type: 'header', text: plain(cutText(text, SLACK_LIMITS.headerText).text) }
+  return { type: 'header', text: plain(cutText(text, HEADER_LENGTH).text) }
 }
 
 /** Our own words, small. */

@@ -13,7 +13,6 @@ export interface Workspace {
   tenant: string
   name: string
   token: string
-  botUserId?: string
   /** Calls once and throws; nothing it is given or says may be logged. */
   client: webApi.WebClient
 }
@@ -91,7 +90,6 @@ function after(ms: number): Promise<undefined> {
 const whoami = z.object({
   team_id: z.string(),
   team: z.string().optional(),
-  user_id: z.string(),
   enterprise_id: z.string().nullish(),
   is_enterprise_install: z.boolean().nullish(),
 })
@@ -118,7 +116,7 @@ function createOwnWorkspace(
       const said = whoami.parse(await client.auth.test())
       const wide = said.is_enterprise_install === true ? said.enterprise_id : undefined
       const tenant = wide ?? said.team_id
-      known = { tenant, name: said.team ?? tenant, token: botToken, botUserId: said.user_id, client }
+      known = { tenant, name: said.team ?? tenant, token: botToken, client }
     } catch (error) {
       notBefore = performance.now() + NOT_AGAIN_MS
       log.error({ reason: troubleOf(error).code }, 'slack did not say which workspace the bot token is for')
@@ -134,7 +132,7 @@ function createOwnWorkspace(
 }
 
 /** What `ChatInstallation.sealed` holds. */
-const tokens = z.object({ bot_token: z.string(), bot_user_id: z.string().optional() })
+const tokens = z.object({ bot_token: z.string() })
 
 /** Workspaces whose clients are kept. */
 const MOST = 1_000
@@ -171,10 +169,9 @@ export function createInstalledWorkspaces(
   function open({ tenant, workspace_name, sealed }: ChatInstallation): Workspace | undefined {
     try {
       const text = Buffer.from(vault.open(sealed, `slack-installation:${tenant}`)).toString('utf8')
-      const { bot_token: token, bot_user_id } = tokens.parse(JSON.parse(text))
+      const { bot_token: token } = tokens.parse(JSON.parse(text))
       const client = createWebClient(apiUrl, token, log)
-      const bot = bot_user_id === undefined ? {} : { botUserId: bot_user_id }
-      return { tenant, name: workspace_name, token, ...bot, client }
+      return { tenant, name: workspace_name, token, client }
     } catch {
       // What was opened is not told: an error of the parser could quote it.
       log.error({ tenant }, 'the tokens of a slack workspace cannot be opened; have it install the app again')

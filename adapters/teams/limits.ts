@@ -1,5 +1,5 @@
 /**
- * What a card of ours may be. Renderer and tests read the same table. Sizes are bytes of the activity as JSON in UTF-16, as
+ * What a card of ours may be. Sizes are bytes of the activity as JSON in UTF-16, as
  * Teams counts: it documents 100 KB, older clients and pages 40 and 28; we stay below all of them.
  */
 export const TEAMS_LIMITS = {
@@ -8,10 +8,6 @@ export const TEAMS_LIMITS = {
   activityBytes: 25_000,
   /** Of these for what the SDK wraps around a card: ids, service address, conversation, names. */
   envelopeBytes: 5000,
-  /** Buttons in one row; Teams hides or refuses more than six. */
-  actions: 6,
-  buttonTitle: 40,
-  url: 2048,
   /** Requests in one answer to `pending`; the rest is counted. */
   pendingRows: 10,
 } as const

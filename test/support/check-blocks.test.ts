@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SLACK_LIMITS as LIMIT } from '../../adapters/slack/limits.ts'
-import { checkBlocks, checkMessage } from './check-blocks.ts'
+import { checkBlocks, checkMessage, LIMIT } from './check-blocks.ts'
 
 const plain = (text: string) => ({ type: 'plain_text', text })
 const section = (text: unknown) => ({ type: 'section', text })

@@ -1,5 +1,28 @@
 import { z } from 'zod'
-import { SLACK_LIMITS as LIMIT, MESSAGE_BUDGET } from '../../adapters/slack/limits.ts'
+import { HEADER_LENGTH, MESSAGE_BUDGET } from '../../adapters/slack/limits.ts'
+
+/** What Slack accepts in one message, in UTF-16 units and pieces (docs.slack.dev, "Block Kit"). */
+export const LIMIT = {
+  blocks: 50,
+  headerText: HEADER_LENGTH,
+  /** Also the most that any text object holds. */
+  sectionText: 3000,
+  sectionFields: 10,
+  fieldText: 2000,
+  contextElements: 10,
+  actionsElements: 25,
+  buttonText: 75,
+  buttonUrl: 3000,
+  buttonValue: 2000,
+  accessibilityLabel: 75,
+  actionId: 255,
+  blockId: 255,
+  confirmTitle: 100,
+  confirmText: 300,
+  confirmButton: 30,
+  /** The top-level `text`: more is discouraged, over 40 000 is cut by Slack. */
+  fallbackText: 4000,
+} as const
 
 const text = (max: number) =>
   z

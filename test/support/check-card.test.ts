@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { TEAMS_LIMITS as LIMIT } from '../../adapters/teams/limits.ts'
-import { checkCard } from './check-card.ts'
+import { checkCard, LIMIT } from './check-card.ts'
 import { parseCard, sinceVersion, typeSince } from './parse-card.ts'
 
 const run = (text: string, more = {}) => ({ type: 'TextRun', text, ...more })

@@ -1,6 +1,9 @@
 import { z } from 'zod'
-import { TEAMS_LIMITS as LIMIT } from '../../adapters/teams/limits.ts'
+import { TEAMS_LIMITS } from '../../adapters/teams/limits.ts'
 import { parseCard } from './parse-card.ts'
+
+/** What a card may be. Teams hides or refuses more than six buttons in one row. */
+export const LIMIT = { ...TEAMS_LIMITS, actions: 6, buttonTitle: 40, url: 2048 }
 
 /** The only braces that clients may fill in: our own moments, whole seconds in UTC. */
 const MOMENT =

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { renderCard, renderReply } from '../../../adapters/slack/cards.ts'
-import { MESSAGE_BUDGET, SLACK_LIMITS } from '../../../adapters/slack/limits.ts'
+import { HEADER_LENGTH, MESSAGE_BUDGET } from '../../../adapters/slack/limits.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import { anyRequest, anyText } from '../../support/any-request.ts'
@@ -125,5 +125,5 @@ describe('nothing is cut without saying how much', () => {
 it('leaves room below what Slack was seen to refuse', () => {
   expect(MESSAGE_BUDGET.json).toBeLessThan(13_297)
   expect(MESSAGE_BUDGET.text).toBeLessThan(11_341)
-  expect(SLACK_LIMITS.sectionText).toBe(3000)
+  expect(HEADER_LENGTH).toBe(150)
 })

@@ -39,7 +39,6 @@ it('calls Slack only when it is needed, and asks once for all who want to know w
   expect(slack.calls.slice(before).map(({ method }) => method)).toEqual(['auth.test'])
   expect(await workspaces.find(slack.teamId)).toMatchObject({
     token: slack.botToken,
-    botUserId: slack.botUserId,
     name: slack.teamName,
   })
   expect(await workspaces.find('T0ELSEWHERE')).toBe('not_installed')
@@ -88,7 +87,6 @@ it('uses new tokens as soon as they are stored, whichever process stored them, a
   expect(await workspaces.find(slack.teamId)).toBe(await workspaces.find(slack.teamId))
   expect(await workspaces.find(slack.teamId)).toMatchObject({
     token: slack.botToken,
-    botUserId: slack.botUserId,
   })
   installed.pop()
   expect(await look()).toMatchObject({ ok: false, outcome: 'unreachable', code: 'not_installed' })
