@@ -83,6 +83,7 @@ function cautionsOf({ main, votes }: Report): string[] {
     unseen &&
       'The details (context) next to the receipt are not covered by it: the statement that would bind them is missing.',
     votes.length > 0 &&
+      !results.some(({ stated }) => stated !== undefined) &&
       'How many people had to agree is not part of a receipt: compare the votes with your own rule.',
   ]
   return cautions.filter((caution) => typeof caution === 'string')

@@ -62,8 +62,8 @@ function namedBy(approver: unknown): UnsignedVote {
 }
 
 /**
- * Why votes that are each signed by themselves do not belong together: about one request, by different people, and the
- * decision one of them. Undefined when they do, or when there are none. Votes of both outcomes never belong together: the
+ * Why votes that are each signed by themselves do not belong together: about one request, by different people, as many as
+ * the statement asks for, and the decision one of them. Undefined when they do, or when there are none. Votes of both outcomes never belong together: the
  * service signs those of one, and the approvals of a rejected request are unsigned.
  * @param decision the result for the decision; undefined for a bare list of votes
  * @param votes the results for the signed ones
@@ -85,11 +85,19 @@ export function problemOfVotes(
     return 'One of the votes is a rejection, so the request was rejected and no approval of it was signed.'
   if (unsigned.length > 0 && first?.decision === 'approved')
     return 'One of the votes is not signed, as only the approvals of a rejected request are.'
+  const quorum = quorumOf([...votes, ...(decision === undefined ? [] : [decision])])
+  if (first?.decision === 'approved' && payloads.length < quorum)
+    return `Of the ${quorum} approvals that the statement asks for, only ${payloads.length} came with it.`
   if (decision === undefined || !decision.valid) return undefined
   const { payload } = decision
   if (!payloads.some((vote) => vote.did === payload.did && vote.nonce === payload.nonce))
     return 'The decision is none of the votes.'
   return undefined
+}
+
+/** How many had to approve, as the statements say; 0 where none does. */
+function quorumOf(results: readonly VerifyResult[]): number {
+  return Math.max(0, ...results.map((result) => (result.valid ? (result.stated?.quorum ?? 0) : 0)))
 }
 
 function listIn(decision: object): object[] | undefined {

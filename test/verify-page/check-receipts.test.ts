@@ -130,6 +130,19 @@ describe('several votes', () => {
     })
   })
 
+  it('are as many as the statement asks for, since its version 2', async () => {
+    const [one, two] = [vote({ approver: ana, quorum: 2 }), vote({ did: 'second', approver: ben, quorum: 2 })]
+    for (const json of [answerWith({ ...two, votes: [one, two] }), [one, two]])
+      expect(await verdict(json)).toMatchObject({ kind: 'approved', cautions: [] })
+    for (const json of [answerWith({ ...two, votes: [two] }), [one]]) {
+      const said = await verdict(json)
+      expect(said.kind).toBe('invalid')
+      expect(said.sentence).toBe('Of the 2 approvals that the statement asks for, only 1 came with it.')
+    }
+    const no = vote({ decision: 'rejected', quorum: 2 })
+    expect((await verdict(answerWith({ ...no, votes: [no] }))).kind).toBe('rejected')
+  })
+
   it('are found in a decision alone and in a bare list', async () => {
     for (const json of [both.decision, [first, second]])
       expect((await verdict(json)).heading).toBe(`Valid: approved by 2 people (${ana}, ${ben})`)

@@ -4,7 +4,7 @@ import { actionHash } from '../../src/signing/commitment.ts'
 import { toBase64Url } from '../../src/signing/encoding.ts'
 import { parseJwks, type SigningKey, toJwks } from '../../src/signing/keys.ts'
 import { signPayload } from '../../src/signing/sign.ts'
-import { DECIDED_AT, intent, livePayload, testKey } from '../signing/fixtures.ts'
+import { DECIDED_AT, intent, intentV2, livePayload, testKey } from '../signing/fixtures.ts'
 
 export const live = testKey('decision', 1)
 export const sandbox = testKey('decision-sandbox', 2)
@@ -24,6 +24,8 @@ export function vote(
     decision?: 'approved' | 'rejected'
     rid?: string
     delegate?: string
+    /** States it by version 2 of the intent; version 1 does not know it. */
+    quorum?: number
   } = {},
   key: SigningKey = live,
 ) {
@@ -33,9 +35,10 @@ export function vote(
     decision = 'approved',
     rid = livePayload.rid,
     delegate,
+    quorum,
   } = changes
   const intentText = canonicalize({
-    ...intent,
+    ...(quorum === undefined ? intent : { ...intentV2, quorum }),
     rid,
     decision,
     approver,
