@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import {
+  chmodSync,
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -68,11 +71,24 @@ export function chooseSocketPath(files: StoreFiles): { socketPath: string; tempo
   const socketPath = join(directory, 'store.sock')
   if (Buffer.byteLength(socketPath) <= MAX_SOCKET_PATH) {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
+    closeToOthers(directory)
     rmSync(socketPath, { force: true })
     return { socketPath }
   }
   const temporary = mkdtempSync(join(shortTemporaryDirectory(), 'embedded-mongo-'))
   return { socketPath: join(temporary, 'store.sock'), temporary }
+}
+
+/**
+ * A directory that was there before may be open to others, or be another user's, who could put a socket of their own in the
+ * place of ours. @throws when it is no directory of this user's
+ */
+function closeToOthers(directory: string): void {
+  const { mode, uid } = lstatSync(directory)
+  const isDirectory = (mode & constants.S_IFMT) === constants.S_IFDIR
+  if (!isDirectory || uid !== process.geteuid?.())
+    throw new Error(`${directory} is not a directory of the user that runs the store; remove it`)
+  if ((mode & 0o077) !== 0) chmodSync(directory, 0o700)
 }
 
 function shortTemporaryDirectory(): string {

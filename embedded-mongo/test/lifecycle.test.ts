@@ -1,5 +1,14 @@
 import { once } from 'node:events'
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
@@ -34,6 +43,11 @@ async function withClient<T>(uri: string, work: (client: MongoClient) => Promise
   } finally {
     await client.close()
   }
+}
+
+function foreignDirectory(path: string): void {
+  mkdirSync(path)
+  chownSync(path, 65_534, 65_534)
 }
 
 async function lockedBy(starting: Promise<unknown>): Promise<StoreLockedError> {
@@ -90,6 +104,25 @@ describe('a store in a worker thread', () => {
     expect(store.uri).toBe(
       `mongodb://${encodeURIComponent(join(dataDir, 'run/store.sock'))}/?directConnection=true&retryWrites=false`,
     )
+  })
+
+  it('closes a directory for its socket that was there before, open to everyone', async () => {
+    mkdirSync(join(dataDir, 'run'), { recursive: true })
+    chmodSync(join(dataDir, 'run'), 0o777)
+    await start()
+    expect(statSync(join(dataDir, 'run')).mode & 0o777).toBe(0o700)
+  })
+
+  const foreign =
+    process.geteuid?.() === 0 ? [{ what: 'the directory of another user', make: foreignDirectory }] : []
+  it.each([
+    { what: 'a link', make: (path: string) => symlinkSync(temporaryDirectory(), path) },
+    { what: 'a file', make: (path: string) => writeFileSync(path, '') },
+    ...foreign,
+  ])('does not start where its socket would lie in $what', async ({ make }) => {
+    mkdirSync(dataDir, { recursive: true })
+    make(join(dataDir, 'run'))
+    await expect(start()).rejects.toThrow(/run/)
   })
 
   it('makes its data directory with mode 0700', async () => {
