@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type ComposeOptions, type Composition, compose, undoAll } from './compose/compose.ts'
 import type { ChatReceiver } from './compose/compose-chat.ts'
@@ -29,8 +29,15 @@ export interface ServeOptions extends ComposeOptions {
 }
 
 /** Slow or silent clients must not hold connections (T8, T67); a wait of 60 s must fit. */
-const HEADERS_TIMEOUT_MS = 10_000
-const REQUEST_TIMEOUT_MS = 30_000
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 }
+
+/** How often Node.js looks for connections whose time is up: its own 30 s would let each hold on for so much longer. */
+const LOOK_EVERY_MS = 1_000
+
+/** A server that ends slow clients on time. */
+export function createTimelyServer(app: RequestListener, timeouts = TIMEOUTS): Server {
+  return createServer({ ...timeouts, connectionsCheckingInterval: LOOK_EVERY_MS }, app)
+}
 
 /** How long open requests may take at shutdown before their connections are cut. */
 const DRAIN_MS = 5_000
@@ -44,10 +51,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
     running.receivers = composition.chats.map((chat) => chat.receive(composition.deps))
     const mounts = running.receivers.flatMap(({ mount }) => mount ?? [])
     const app = await composeHttp(config, composition, mounts)
-    running.server = createServer(
-      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
-      app,
-    )
+    running.server = createTimelyServer(app)
     const port = await listen(running.server, config)
     const link = await inviteFirstOwner(composition.deps)
     if (options.work !== false) running.work = await startWork(config, composition)

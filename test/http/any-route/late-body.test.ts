@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createTimelyServer } from '../../../src/serve.ts'
 import { newCaller, send, signIn } from '../../support/caller.ts'
+import { closeServer, listenLocally } from '../../support/local-server.ts'
 import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -75,5 +79,25 @@ describe('a body that comes long after its head', () => {
     const path = `/api/v1/account/api-keys/${caller.keyId}`
     expect((await send(service, path, { method: 'DELETE', token: owner })).status).toBe(200)
     expect(await finish()).toEqual([401, 'invalid or missing API key'])
+  })
+})
+
+describe('a client that is slow', () => {
+  const slow = ['POST / HTTP/1.1', 'Host: localhost', 'Content-Length: 5', '', ''].join('\r\n')
+  it.each([
+    ['its head', slow.slice(0, 30)],
+    ['its body', `${slow}12`],
+  ])('T68: is cut off on time while it holds back %s', async (_what, sent) => {
+    const timeouts = { headersTimeout: 200, requestTimeout: 200 }
+    const server = createTimelyServer((request) => void request.resume(), timeouts)
+    const { port } = new URL(await listenLocally(server))
+    onTestFinished(() => closeServer(server))
+    const client = connect(Number(port), '127.0.0.1', () => client.write(sent))
+    const began = performance.now()
+    const [answer] = await once(client, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 408 /)
+    // A second between two looks, and a busy machine; Node.js alone looks every 30 s.
+    expect(performance.now() - began).toBeLessThan(10_000)
+    client.destroy()
   })
 })
