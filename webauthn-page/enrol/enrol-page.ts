@@ -210,10 +210,15 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
     { class: 'choice', 'aria-label': 'Passkey' },
     el('h2', {}, 'Passkey'),
     p(
-      'Your fingerprint, face or screen lock, or a security key. It works only at this address, so you cannot be tricked into giving it away. Recommended.',
+      'Biometric: this device asks for your fingerprint, face or PIN. Or a security key. A passkey works only at this address, so you cannot be tricked into giving it away. Recommended.',
     ),
     passkeyName.row,
-    button('Create a passkey', 'primary', () => enrolPasskey(enrolment, passkeyName)),
+    buttonRow(
+      button('Create a passkey on this device (fingerprint, face or PIN)', 'primary', () =>
+        enrolPasskey(enrolment, passkeyName, ['client-device']),
+      ),
+      button('Use a security key', 'plain', () => enrolPasskey(enrolment, passkeyName, ['security-key'])),
+    ),
   )
   const totp = el(
     'section',
@@ -233,13 +238,18 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
   return [works ? passkey : missing, enrolment.slot.element, totp]
 }
 
-async function enrolPasskey({ token, slot, person, fields }: Enrolment, name: Field): Promise<void> {
+/** @param hints which kind of authenticator the browser offers first (WebAuthn L3, section 5.8.7); a person can choose another there */
+async function enrolPasskey(
+  { token, slot, person, fields }: Enrolment,
+  name: Field,
+  hints: ('client-device' | 'security-key')[],
+): Promise<void> {
   const work = async (): Promise<void> => {
     const who = person()
     const passkeyName = who && filled(name, 'Give the passkey a name.')
     if (passkeyName === undefined) return
     const { options } = await post('/enrollment/passkey/options', { token, ...who }, creationOptionsShape)
-    const credential = await createPasskey(options, slot)
+    const credential = await createPasskey({ ...options, hints }, slot)
     await post('/enrollment/passkey', { token, passkey_name: passkeyName, credential }, sessionShape)
     location.replace('/')
   }
