@@ -40,10 +40,25 @@ describe('without any variable', () => {
       callbackAllowPrivate: false,
       callbackPorts: [443],
       callbackTimeoutMs: 10_000,
+      sessions: { mostMs: 604_800_000, idleMs: 43_200_000 },
       maxOpenWaits: 10_000,
       slack: undefined,
       warnings: [],
     })
+  })
+
+  it.each([
+    ['development', 'https://approvals.example.com', true],
+    ['development', 'http://localhost:3000', false],
+    ['development', 'https://countersign.localhost', false],
+    ['development', 'https://approvals.home.arpa', false],
+    ['production', 'https://approvals.example.com', false],
+  ])('in %s with BASE_URL %s warns of development in public: %s', (NODE_ENV, BASE_URL, warned) => {
+    const env = NODE_ENV === 'production' ? production() : { NODE_ENV }
+    const { warnings } = readConfig({ ...env, BASE_URL })
+    expect(warnings.filter((warning) => /^NODE_ENV: is not production/.test(warning))).toHaveLength(
+      Number(warned),
+    )
   })
 
   it('counts an empty variable as unset', () => {
@@ -197,6 +212,10 @@ describe('each variable', () => {
     ['CALLBACK_TIMEOUT_SECONDS', '31'],
     ['CALLBACK_TIMEOUT_SECONDS', '1.5'],
     ['CALLBACK_TIMEOUT_SECONDS', '10s'],
+    ['SESSION_DAYS', '0'],
+    ['SESSION_DAYS', '31'],
+    ['SESSION_IDLE_HOURS', '0'],
+    ['SESSION_IDLE_HOURS', '169'],
     ['MAX_OPEN_WAITS', '0'],
     ['MAX_OPEN_WAITS', '1e4'],
     ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)} with blanks`],

@@ -23,6 +23,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'key.created': ['Key created', '{actor} created {subject}'],
     'key.changed': ['Key changed', '{actor} changed {subject}'],
     'key.revoked': ['Key revoked', '{actor} revoked {subject}'],
+    'key.secret_read': ['Signing secret read', '{actor} read the signing secret of {subject}'],
     'bootstrap.requested': ['Key asked for', '{actor} asked for an API key'],
     'bootstrap.approved': ['Key granted', '{actor} agreed to an API key'],
     'bootstrap.rejected': ['Key refused', '{actor} refused an API key'],

@@ -12,7 +12,8 @@ import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { keysShape, newKeyShape } from '../keys/key-shapes.ts'
+import { makeKey } from '../keys/key-actions.ts'
+import { keysShape } from '../keys/key-shapes.ts'
 import { entry } from '../parts/rows.ts'
 import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
@@ -229,7 +230,8 @@ function keyForm(made: (rawKey: string) => void): HTMLElement {
   const create = async (): Promise<void> => {
     const said = filled(name, 'Give the key a name.')
     if (said === undefined) return
-    made((await post('/account/api-keys', { name: said, sandbox: false }, newKeyShape)).raw_key)
+    const answer = await makeKey({ name: said, sandbox: false })
+    if (answer !== undefined) made(answer.raw_key)
   }
   return form(
     {},

@@ -4,6 +4,7 @@ import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/but
 import { div, el, freshId, hint, link, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { allOrSome } from '../parts/fields.ts'
 import { rowPanel } from '../parts/rows.ts'
@@ -167,7 +168,11 @@ function webhookForm(part: Section, done: Done, made: () => void): HTMLElement {
     const chosen = events.read()
     if (chosen === undefined) return
     const wanted = chosen === 'all' ? { url: said } : { url: said, events: chosen }
-    const { webhook, secret } = await post('/account/webhooks', wanted, newWebhookShape)
+    const answer = await proven(['Confirm the new webhook ', callerText(said), '.'], () =>
+      post('/account/webhooks', wanted, newWebhookShape),
+    )
+    if (answer === undefined) return
+    const { webhook, secret } = answer
     part.turnInto(
       'Your new webhook',
       'Copy its secret now: it is shown only this once.',

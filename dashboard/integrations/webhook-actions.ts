@@ -6,6 +6,7 @@ import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
@@ -60,7 +61,10 @@ async function rotate(webhook: Webhook, path: string, panel: RowPanel, after: Af
       ' It was rotated less than a day ago: the oldest secret ends at once, which is what you want when it leaked.',
   )
   if (!sure) return
-  const { secret, previous_secret_valid_until } = await post(`${path}/rotate`, {}, rotatedShape)
+  const purpose = ['Confirm the new secret of the webhook ', callerText(webhook.url), '.']
+  const rotated = await proven(purpose, () => post(`${path}/rotate`, {}, rotatedShape))
+  if (rotated === undefined) return
+  const { secret, previous_secret_valid_until } = rotated
   panel.show(
     div(
       'panel-form',

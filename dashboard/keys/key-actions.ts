@@ -1,13 +1,15 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, remove } from '../../webauthn-page/kit/api/request.ts'
+import { get, post, remove } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import type { Done } from '../shell/page-entry.ts'
-import { type Key, keysShape, secretsShape } from './key-shapes.ts'
+import { type Key, keysShape, newKeyShape, secretsShape } from './key-shapes.ts'
 import { namedKey } from './key-words.ts'
 
 /** Asks first, then revokes the key. What goes wrong is shown in the slot. */
@@ -44,16 +46,30 @@ export async function loadKeys(): Promise<Key[]> {
   return keys
 }
 
-/** @throws RequestFailure, ShapeError */
-async function loadSecret(keyId: string): Promise<string | undefined> {
-  const { keys } = await get('/account/webhook-secret', secretsShape)
-  return keys.find(({ id }) => id === keyId)?.webhook_signing_secret
+/** Makes a key, after a proof where the service asks for one. @returns undefined when the person did not confirm */
+export function makeKey(wanted: {
+  name: string
+  sandbox: boolean
+  scopes?: readonly string[]
+  source_control?: boolean
+}) {
+  const purpose = ['Confirm the new API key ', callerText(wanted.name), '.']
+  return proven(purpose, () => post('/account/api-keys', wanted, newKeyShape))
+}
+
+/** @returns undefined when the person did not confirm, null for a revoked key. @throws RequestFailure, ShapeError */
+async function loadSecret(keyId: string): Promise<string | null | undefined> {
+  const purpose = 'Confirm that you want to see what the callbacks of this API key are signed with.'
+  const answer = await proven(purpose, () => get('/account/webhook-secret', secretsShape))
+  if (answer === undefined) return undefined
+  return answer.keys.find(({ id }) => id === keyId)?.webhook_signing_secret ?? null
 }
 
 /** Shows what the callbacks of this key's requests are signed with. @throws RequestFailure, ShapeError */
 export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
   const secret = await loadSecret(key.id)
-  if (secret === undefined) return panel.slot.show('error', 'This key is revoked by now. Reload the page.')
+  if (secret === undefined) return
+  if (secret === null) return panel.slot.show('error', 'This key is revoked by now. Reload the page.')
   panel.show(
     div(
       'panel-form',
@@ -75,7 +91,8 @@ export function secretOnDemand(keyId: string): HTMLElement {
   const place = div('panel-form')
   const show = async (): Promise<void> => {
     const secret = await loadSecret(keyId)
-    if (secret === undefined) return slot.show('error', 'This key is revoked by now.')
+    if (secret === undefined) return
+    if (secret === null) return slot.show('error', 'This key is revoked by now.')
     const box = secretBox(secret, 'the signing secret')
     place.replaceChildren(box)
     box.querySelector('button')?.focus()

@@ -1,5 +1,5 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, patch, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { get, patch, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
@@ -11,13 +11,12 @@ import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import { WAYS_OUT } from '../settings/policy-warnings.ts'
 import type { Done } from '../shell/page-entry.ts'
-import { secretOnDemand } from './key-actions.ts'
+import { makeKey, secretOnDemand } from './key-actions.ts'
 import {
   type AccountPolicy,
   accountPolicyShape,
   type Key,
   type KeyPolicy,
-  newKeyShape,
   type PolicyApprover,
 } from './key-shapes.ts'
 import { namedKey, rulesWords } from './key-words.ts'
@@ -317,7 +316,9 @@ function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
       scopes: chosen,
       source_control: sourceControl.input.checked,
     }
-    const { raw_key: rawKey, key } = await post('/account/api-keys', wanted, newKeyShape)
+    const answer = await makeKey(wanted)
+    if (answer === undefined) return
+    const { raw_key: rawKey, key } = answer
     const view = newKeyView({ rawKey, key, first }, location.origin, () => done())
     part.turnInto('Your new API key', onceOnly(), view)
     made()

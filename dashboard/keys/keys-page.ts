@@ -1,6 +1,6 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
-import { post, remove } from '../../webauthn-page/kit/api/request.ts'
+import { remove } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import {
   type Attributes,
@@ -21,9 +21,9 @@ import { type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { loadKeys, revokeKey, secretOnDemand, signingSecret } from './key-actions.ts'
+import { loadKeys, makeKey, revokeKey, secretOnDemand, signingSecret } from './key-actions.ts'
 import { editKey, newKeySection, onceOnly, SCOPES, save } from './key-forms.ts'
-import { type Key, newKeyShape } from './key-shapes.ts'
+import type { Key } from './key-shapes.ts'
 import { namedKey, policyWords, repeatedNames, rulesWords } from './key-words.ts'
 
 /** `/keys`: the API keys of the account. */
@@ -155,7 +155,8 @@ async function makeSuccessor({
   source_control,
   policy,
 }: Key): Promise<{ rawKey: string; key: Key } | undefined> {
-  const made = await post('/account/api-keys', { name, sandbox, scopes, source_control }, newKeyShape)
+  const made = await makeKey({ name, sandbox, scopes, source_control })
+  if (made === undefined) return undefined
   const { raw_key: rawKey, key } = made
   if (policy === null) return { rawKey, key }
   try {

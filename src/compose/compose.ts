@@ -127,7 +127,7 @@ async function assemble(
   const keyStore = createSigningKeyStore(connection, wakeFor('signing_keys'))
   const keys = createKeyKeeper({ store: keyStore, vault, clock, random, log })
   const asking = requestStores(connection, clock, wakeFor)
-  const people = peopleStores(connection, clock, wakeFor)
+  const people = peopleStores(connection, clock, wakeFor, config.sessions)
   const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
   listeners.push(signals.wake)
   const verifications = createVerificationLog(people.audit, log)
@@ -228,11 +228,16 @@ function requestStores(connection: StoreConnection, clock: Clock, wakeFor: WakeF
   }
 }
 
-function peopleStores(connection: StoreConnection, clock: Clock, wakeFor: WakeFor) {
+function peopleStores(
+  connection: StoreConnection,
+  clock: Clock,
+  wakeFor: WakeFor,
+  limits: Config['sessions'],
+) {
   return {
     users: createUserStore(connection, wakeFor('users')),
     challenges: createChallengeStore(connection),
-    sessions: createSessionStore(connection, wakeFor('sessions')),
+    sessions: createSessionStore(connection, wakeFor('sessions'), limits),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
     bootstraps: createBootstrapStore(connection, wakeFor('bootstraps')),

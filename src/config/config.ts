@@ -42,6 +42,8 @@ export interface Config {
   readonly callbackPorts: readonly number[]
   /** How long one attempt of a callback may take, from name resolution to the status line. */
   readonly callbackTimeoutMs: number
+  /** When sessions end by themselves: so long after sign-in, and when idle for so long. */
+  readonly sessions: { readonly mostMs: number; readonly idleMs: number }
   /** Waits and streams that one process holds open at once, and as many streams of the dashboard. */
   readonly maxOpenWaits: number
   /** Undefined: no cards in Slack. */
@@ -109,6 +111,16 @@ const environmentSchema = z.object({
     .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of seconds from 1 to 30')
     .transform(Number)
     .default(10),
+  SESSION_DAYS: z
+    .string()
+    .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of days from 1 to 30')
+    .transform(Number)
+    .default(7),
+  SESSION_IDLE_HOURS: z
+    .string()
+    .regex(/^(?:[1-9]|[1-9]\d|1[0-5]\d|16[0-8])$/, 'must be a whole number of hours from 1 to 168')
+    .transform(Number)
+    .default(12),
   MAX_OPEN_WAITS: z
     .string()
     .regex(/^[1-9]\d{0,5}$/, 'must be a whole number from 1 to 999999')
@@ -204,10 +216,18 @@ export function readConfig(env: Environment): Config {
     callbackAllowPrivate: values.CALLBACK_ALLOW_PRIVATE === '1',
     callbackPorts: Object.freeze(values.CALLBACK_PORTS),
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
+    sessions: Object.freeze({
+      mostMs: values.SESSION_DAYS * 86_400_000,
+      idleMs: values.SESSION_IDLE_HOURS * 3_600_000,
+    }),
     maxOpenWaits: values.MAX_OPEN_WAITS,
     slack,
     teams,
-    warnings: Object.freeze([...token.warnings, ...openWarnings(values)]),
+    warnings: Object.freeze([
+      ...token.warnings,
+      ...openWarnings(values),
+      ...(production ? [] : publicWarnings(baseUrl)),
+    ]),
   })
 }
 
@@ -225,6 +245,17 @@ function openWarnings(values: z.infer<typeof environmentSchema>): string[] {
     )
   }
   return warnings
+}
+
+/** Names that only this machine and its network know: trying things out there is what development is for. */
+const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$|^\[?[\d.:a-f]+\]?$/
+
+/** Development keeps the secrets beside what they protect, and asks for nothing that the internet calls for. */
+function publicWarnings({ protocol, hostname }: URL): string[] {
+  if (protocol !== 'https:' || LOCAL_HOST.test(hostname)) return []
+  return [
+    `NODE_ENV: is not production, and BASE_URL names a public host (${hostname}): secrets then lie in DATA_DIR beside the database they seal, and what production demands is not checked; set NODE_ENV=production`,
+  ]
 }
 
 /** Too short is off, as the interface has it; said, since the operator who set it believes that it works. */

@@ -36,6 +36,7 @@ export const AUDIT_TYPES = [
   'push.failed',
   'key.created',
   'key.revoked',
+  'key.secret_read',
   'signing_key.created',
   'push_key.created',
   'bootstrap.requested',

@@ -85,8 +85,10 @@ export interface Session {
   account_id?: string
   created_at: Date
   last_seen_at: Date
-  /** 30 days after sign-in at most; carried over when the id is renewed. */
+  /** Carried over when the id is renewed. */
   expires_at: Date
+  /** When the person last proved presence in it by a passkey or a code. */
+  proven_at?: Date
   user_agent: string
   /** The person's `factor_epoch` when it began; absent is 0. */
   factor_epoch?: number
@@ -159,6 +161,7 @@ export function standsIn(delegate: Delegate | undefined, now: Date): delegate is
 
 /** What needs a fresh proof by a factor the person has (T34). */
 export const STEP_UP_OPERATIONS = [
+  'session.prove',
   'passkey.add',
   'passkey.remove',
   'totp.add',

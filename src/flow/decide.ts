@@ -6,6 +6,7 @@ import type { ApprovalRequest, Vote } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'
 import { closingChange, votingChange } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
+import type { Confirming } from './people/sessions.ts'
 import {
   type PresenceProof,
   type ProvenPresence,
@@ -35,12 +36,12 @@ const MAX_ATTEMPTS = 64
  */
 export async function decide(
   deps: FlowDeps,
-  person: User,
+  who: Confirming,
   input: DecideInput,
 ): Promise<{ request: ApprovalRequest; vote: Vote }> {
-  const ready = await readyToDecide(deps, person, input.requestId, input.proof.method)
-  const proven = await provePresence(deps, person, ready, input.decision, input.proof)
-  return recordVote(deps, person, ready, { ...input, proven })
+  const ready = await readyToDecide(deps, who.user, input.requestId, input.proof.method)
+  const proven = await provePresence(deps, who, ready, input.decision, input.proof)
+  return recordVote(deps, who.user, ready, { ...input, proven })
 }
 
 /** What a person decided and proved. */

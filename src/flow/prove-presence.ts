@@ -17,6 +17,7 @@ import { CHALLENGE_MS, challengeId, takeChallenge } from './people/ceremony.ts'
 import { verifyTotp } from './people/codes.ts'
 import { deciderFor } from './people/delegates.ts'
 import { assertionOptions } from './people/register-passkey.ts'
+import type { Confirming } from './people/sessions.ts'
 import { verifyAssertion } from './people/verify-assertion.ts'
 import { settleRequest } from './settle-request.ts'
 import { referencesOf, stateIntent } from './state-intent.ts'
@@ -34,13 +35,13 @@ export interface ProvenPresence {
 }
 
 /**
- * Starts the ceremony of one decision: states the intent and stores its hash as a challenge for this person, request and
- * outcome. The challenge is unpredictable through the intent's 32-byte salt (WebAuthn L3 §13.4.3).
+ * Starts the ceremony of one decision: states the intent and stores its hash as a challenge for this person, session, request
+ * and outcome. The challenge is unpredictable through the intent's 32-byte salt (WebAuthn L3 §13.4.3).
  * @throws Refusal as `readyToDecide` says
  */
 export async function startDecision(
   deps: FlowDeps,
-  person: User,
+  { session, user: person }: Confirming,
   requestId: string,
   decision: Outcome,
 ): Promise<{ intent: DecisionIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
@@ -51,6 +52,7 @@ export async function startDecision(
     id: challengeId(challenge),
     purpose: 'decision',
     user_id: person.id,
+    session_id: session.id,
     request_id: request.id,
     intent_json: canonicalize(intent),
     expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
@@ -60,18 +62,19 @@ export async function startDecision(
 }
 
 /**
- * Checks the proof for exactly this request, outcome and person it counts for. The challenge is taken, or the time step
+ * Checks the proof for exactly this request, outcome, session and person it counts for. The challenge is taken, or the time step
  * burnt, before anything is compared: a proof counts once, whatever comes of it (T16, T25, T33).
  * @throws Refusal `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function provePresence(
   deps: FlowDeps,
-  person: User,
+  who: Confirming,
   ready: ReadyToDecide,
   decision: Outcome,
   proof: PresenceProof,
 ): Promise<ProvenPresence> {
-  if (proof.method === 'passkey') return provePasskey(deps, person, ready, decision, proof.response)
+  if (proof.method === 'passkey') return provePasskey(deps, who, ready, decision, proof.response)
+  const { user: person } = who
   const { step } = await verifyTotp(deps, { user: person, code: proof.code, address: proof.address })
   const intent = stateIntent(deps, ready.request, decision, referencesOf(ready.whose, person))
   return { method: 'totp', evidence: { type: 'totp', step }, intent_json: canonicalize(intent) }
@@ -79,12 +82,12 @@ export async function provePresence(
 
 async function provePasskey(
   deps: FlowDeps,
-  person: User,
+  { session, user: person }: Confirming,
   { request, whose }: ReadyToDecide,
   decision: Outcome,
   response: AuthenticationResponseJSON,
 ): Promise<ProvenPresence> {
-  const belongs = { user_id: person.id, request_id: request.id }
+  const belongs = { user_id: person.id, session_id: session.id, request_id: request.id }
   const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'decision', belongs)
   const { intent_json } = challenge
   if (intent_json === undefined || !states(intent_json, decision, whose.approver))

@@ -22,7 +22,7 @@ export interface Challenge {
   user_id?: string
   /** Step-up: the operation and its target, e.g. `passkey.remove:pky_…`; enrolment: the enrolment's id. */
   subject?: string
-  /** Step-up and adding a passkey: the session that asked. */
+  /** The session that asked; absent where there is none yet, in sign-in and enrolment. */
   session_id?: string
   /** Decision: the request, the outcome and the intent whose hash is the challenge. Batch: the batch statement. */
   request_id?: string

@@ -26,6 +26,7 @@ const sessionSchema = new Schema<SessionDocument>(
     ended_at: { type: Date, default: null },
     user_agent: { type: String, default: '' },
     factor_epoch: Number,
+    proven_at: Date,
     audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
@@ -35,10 +36,16 @@ sessionSchema.index({ user_id: 1 })
 // No TTL index: the database would delete sessions whose end the audit trail has not heard of.
 sessionSchema.index({ ended_at: 1, expires_at: 1 })
 sessionSchema.index({ ended_at: 1, last_seen_at: 1 })
+sessionSchema.index({ ended_at: 1, created_at: 1 })
 addOutbox(sessionSchema)
 
-/** A session that is not used for this long is over. */
-const IDLE_MS = 12 * 3_600_000
+/** When a session is over by itself: so long after sign-in whatever happens, and when it is not used for so long. */
+export interface SessionLimits {
+  mostMs: number
+  idleMs: number
+}
+
+const SHORT_SESSIONS: SessionLimits = { mostMs: 7 * 86_400_000, idleMs: 12 * 3_600_000 }
 
 /** The gap between two notes of use, so that a busy page costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
@@ -49,12 +56,16 @@ export type SessionStore = ReturnType<typeof createSessionStore>
  * Sessions on mongoose. Ending one is a write that every process sees at once; an ended one stays, worth nothing, until its
  * audit entries are in the trail.
  */
-export function createSessionStore(connection: StoreConnection, wake: Wake = noWake) {
+export function createSessionStore(
+  connection: StoreConnection,
+  wake: Wake = noWake,
+  limits: SessionLimits = SHORT_SESSIONS,
+) {
   const model = connection.model<SessionDocument>('Session', sessionSchema, 'sessions')
-  return { ...uses(model, wake), ...endings(model, wake) }
+  return { limits, ...uses(model, wake, limits), ...endings(model, wake, limits) }
 }
 
-function uses(model: SessionModel, wake: Wake) {
+function uses(model: SessionModel, wake: Wake, limits: SessionLimits) {
   const findOne = async (filter: mongoose.QueryFilter<SessionDocument>) => {
     const found = await model.findOne(filter).lean<SessionDocument>()
     return found === null ? undefined : toSession(found)
@@ -70,19 +81,24 @@ function uses(model: SessionModel, wake: Wake) {
       })
       wake()
     },
-    /** Live — not ended, within the idle (12 h) and the absolute limit at `now` — by cookie hash. */
-    findByToken: (tokenHash: string, now: Date) => findOne({ token_hash: tokenHash, ...liveAt(now) }),
-    findLive: (id: string, now: Date) => findOne({ _id: id, ...liveAt(now) }),
+    /** Live — not ended, within the idle and the absolute limit at `now` — by cookie hash. */
+    findByToken: (tokenHash: string, now: Date) => findOne({ token_hash: tokenHash, ...liveAt(now, limits) }),
+    findLive: (id: string, now: Date) => findOne({ _id: id, ...liveAt(now, limits) }),
     /** Sessions of the person that are live at `now`, the latest used first. */
     async liveOf(userId: string, now: Date, limit: number): Promise<Session[]> {
-      const query = model.find({ user_id: userId, ...liveAt(now) }).sort({ last_seen_at: -1, _id: 1 })
+      const query = model.find({ user_id: userId, ...liveAt(now, limits) }).sort({ last_seen_at: -1, _id: 1 })
       return (await query.limit(limit).lean<SessionDocument[]>()).map(toSession)
     },
     /** Which of these are live at `now`: one query for all streams that are open. */
     async liveAmong(ids: readonly string[], now: Date): Promise<string[]> {
-      const query = model.find({ _id: trusted({ $in: [...ids] }), ...liveAt(now) }, { _id: 1 })
+      const query = model.find({ _id: trusted({ $in: [...ids] }), ...liveAt(now, limits) }, { _id: 1 })
       const found = await query.batchSize(ids.length + 1).lean<{ _id: string }[]>()
       return found.map(({ _id }) => _id)
+    },
+    /** Notes a proof of presence. @returns false when the session has ended */
+    async noteProof(id: string, at: Date): Promise<boolean> {
+      const { matchedCount } = await model.updateOne({ _id: id, ended_at: null }, { $set: { proven_at: at } })
+      return matchedCount === 1
     },
     /** Notes that the session is used, at most once a minute. */
     async touch(id: string, at: Date): Promise<void> {
@@ -92,7 +108,7 @@ function uses(model: SessionModel, wake: Wake) {
   }
 }
 
-function endings(model: SessionModel, wake: Wake) {
+function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
   const end = async (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) => {
     const update = withOutbox({ $set: { ended_at: at } }, [audit])
     const { modifiedCount } = await model.updateOne({ ...filter, ended_at: null }, update)
@@ -109,11 +125,12 @@ function endings(model: SessionModel, wake: Wake) {
     },
     /** Sessions past their idle or absolute limit at `now` that were not ended. */
     async lapsed(now: Date, limit: number): Promise<Session[]> {
-      const found = await model.find(lapsedAt(now)).limit(limit).lean<SessionDocument[]>()
+      const found = await model.find(lapsedAt(now, limits)).limit(limit).lean<SessionDocument[]>()
       return found.map(toSession)
     },
     /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */
-    endLapsed: (id: string, now: Date, audit: AuditEntry) => end({ _id: id, ...lapsedAt(now) }, now, audit),
+    endLapsed: (id: string, now: Date, audit: AuditEntry) =>
+      end({ _id: id, ...lapsedAt(now, limits) }, now, audit),
     /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
     async deleteEnded(): Promise<number> {
       const settled = { ended_at: trusted({ $ne: null }), outbox_token: null }
@@ -122,21 +139,27 @@ function endings(model: SessionModel, wake: Wake) {
   }
 }
 
-function liveAt(now: Date) {
+/** Also those that began when the limit was longer end with it: what each was promised then does not count. */
+function liveAt(now: Date, { mostMs, idleMs }: SessionLimits) {
   return {
     ended_at: null,
     expires_at: trusted({ $gt: now }),
-    last_seen_at: trusted({ $gt: idleSince(now) }),
+    created_at: trusted({ $gt: before(now, mostMs) }),
+    last_seen_at: trusted({ $gt: before(now, idleMs) }),
   }
 }
 
-function lapsedAt(now: Date) {
-  const over = [{ expires_at: trusted({ $lte: now }) }, { last_seen_at: trusted({ $lte: idleSince(now) }) }]
+function lapsedAt(now: Date, { mostMs, idleMs }: SessionLimits) {
+  const over = [
+    { expires_at: trusted({ $lte: now }) },
+    { created_at: trusted({ $lte: before(now, mostMs) }) },
+    { last_seen_at: trusted({ $lte: before(now, idleMs) }) },
+  ]
   return { ended_at: null, $or: over }
 }
 
-function idleSince(now: Date): Date {
-  return new Date(now.getTime() - IDLE_MS)
+function before(now: Date, ms: number): Date {
+  return new Date(now.getTime() - ms)
 }
 
 function toSession(document: SessionDocument): Session {

@@ -47,6 +47,23 @@ describeInBrowser('API keys of a real service', () => {
     expect(await answer.json()).toEqual({ webhook_signing_secret: shown })
   })
 
+  it('T34: leads a person who signed in a while ago through a proof, once for a while', async () => {
+    const { page } = await suite.enrol('kim@example.com')
+    const sessions = suite.service().composition.connection.collection('sessions')
+    await sessions.updateMany({}, { $set: { proven_at: new Date(Date.now() - 16 * 60_000) } })
+    await page.goto('/keys')
+    await page.getByLabel('Name of the key').fill('bot')
+    await page.getByRole('button', { name: 'Create your first API key' }).click()
+    await page.getByText('Confirm the new API key bot.').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    expect(await page.getByLabel('Name of the key').inputValue()).toBe('bot')
+    await page.getByRole('button', { name: 'Create your first API key' }).click()
+    await page.getByRole('button', { name: 'Confirm with a passkey' }).click()
+    expect(await page.locator('.secret-box code').first().innerText()).toMatch(/^sa_live_/)
+    await page.getByRole('button', { name: 'Show the signing secret' }).click()
+    expect(await page.locator('.panel-form .secret-box code').innerText()).toMatch(/^[0-9a-f]{64}$/)
+  })
+
   it('renames a key, makes its requests high impact after a proof, and rotates it with its policy', async () => {
     const person = await suite.enrol('jan@example.com')
     const { page } = person

@@ -38,14 +38,14 @@ async function begun(): Promise<Bootstrap> {
 async function proven({ id, code }: Bootstrap, decision: 'approved' | 'rejected') {
   const deps = depsAt(0)
   const input = { id, decision, code, address: '127.0.0.1' }
-  const { options } = await startConsent(deps, racing.decider.user, input)
+  const { options } = await startConsent(deps, racing.decider, input)
   const response = racing.decider.person.authenticator.authenticate(options, { origin: deps.party.origin })
   return { input, proof: { method: 'passkey' as const, response } }
 }
 
 async function answer(index: number, { input, proof }: Awaited<ReturnType<typeof proven>>): Promise<string> {
   try {
-    return (await giveConsent(depsAt(index), racing.decider.user, input, proof)).status
+    return (await giveConsent(depsAt(index), racing.decider, input, proof)).status
   } catch (error) {
     if (error instanceof Refusal) return error.code
     throw error

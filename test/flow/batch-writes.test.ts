@@ -66,7 +66,7 @@ function once(target: string, act: () => Promise<unknown>): (id: string) => Prom
 const nameBoth = (quorum: number) =>
   nameApprovers(service, owner.user.id, { approvers: [owner.user.id, colleague.user.id], quorum })
 const decideAs = async (who: Decider, id: string) =>
-  decide(deps, who.user, await proveFor(deps, who, id, 'approved'))
+  decide(deps, who, await proveFor(deps, who, id, 'approved'))
 const codeOf = (result: BatchResult | undefined) =>
   result !== undefined && 'refused' in result ? result.refused.code : 'voted'
 

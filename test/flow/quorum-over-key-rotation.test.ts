@@ -17,11 +17,11 @@ it('T73: signs a vote cast before a key rotation with the key of its time, so th
   await setPolicy(service, first.user.account_id, { approvers, quorum: 2 })
   const id = await ask(setting)
   const before = deps.keys.ring().active('decision', deps.clock.now())
-  await decide(deps, first.user, await proveFor(deps, first, id, 'approved'))
+  await decide(deps, first, await proveFor(deps, first, id, 'approved'))
   ahead = 2_000
   const after = await deps.keys.rotate('decision', deps.clock.now(), { kind: 'cli' })
   ahead = 4_000
-  const { request } = await decide(deps, second.user, await proveFor(deps, second, id, 'approved'))
+  const { request } = await decide(deps, second, await proveFor(deps, second, id, 'approved'))
   expect(request.status).toBe('approved')
   expect(request.votes.map((vote) => vote.receipt?.public_key_id)).toEqual([before?.kid, after.kid])
   expect(request.decision?.receipt.public_key_id).toBe(after.kid)

@@ -43,6 +43,20 @@ describe('a session', () => {
     expect(await sessions.findLive('ses_20', hoursIn(100))).toBeUndefined()
   })
 
+  it('ends seven days after it began, also when it was promised more before that was the limit', async () => {
+    const { sessions } = stores()
+    const long = {
+      ...session(40, start),
+      expires_at: hoursIn(720),
+      last_seen_at: hoursIn(167),
+      user_id: 'usr_40',
+    }
+    await insert(long)
+    expect(await sessions.findLive('ses_40', hoursIn(167.9))).toMatchObject({ id: 'ses_40' })
+    expect(await sessions.findLive('ses_40', hoursIn(168))).toBeUndefined()
+    expect((await sessions.lapsed(hoursIn(168), 100)).map(({ id }) => id)).toContain('ses_40')
+  })
+
   it('notes its use at most once a minute, and never backwards', async () => {
     const { sessions } = stores()
     await insert(session(21, start))

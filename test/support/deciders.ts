@@ -11,13 +11,15 @@ import type { TestService } from './service.ts'
 export interface Decider {
   person: EnrolledPerson
   user: User
+  /** In which they confirm; the verbs only compare it. */
+  session: { id: string }
 }
 
 /** The person as stored, next to their authenticator. */
 export async function deciderOf(service: TestService, person: EnrolledPerson): Promise<Decider> {
   const user = await service.composition.deps.users.find(person.userId)
   if (user === undefined) throw new Error('no such person')
-  return { person, user }
+  return { person, user, session: { id: `ses_of_${user.id}` } }
 }
 
 /** Answers a fresh challenge for this outcome. */
@@ -27,7 +29,7 @@ export async function proveFor(
   requestId: string,
   decision: 'approved' | 'rejected',
 ) {
-  const { options } = await startDecision(deps, decider.user, requestId, decision)
+  const { options } = await startDecision(deps, decider, requestId, decision)
   const response = decider.person.authenticator.authenticate(options, { origin: deps.party.origin })
   return {
     requestId,
@@ -45,7 +47,7 @@ export async function tryDecide(
   input: Awaited<ReturnType<typeof proveFor>>,
 ): Promise<string> {
   try {
-    const { vote } = await decide(deps, decider.user, input)
+    const { vote } = await decide(deps, decider, input)
     return vote.decision_id
   } catch (error) {
     if (error instanceof Refusal) return error.code

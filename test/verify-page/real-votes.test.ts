@@ -19,11 +19,11 @@ it('holds for the answer of the service about a request that two people approved
   const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
   await setPolicy(service, first.user.account_id, { approvers: [first.user.id, second.user.id], quorum: 2 })
   const id = await ask(setting, { action: 'Pay twice', context: { amount: 2 } })
-  await decide(deps, first.user, await proveFor(deps, first, id, 'approved'))
+  await decide(deps, first, await proveFor(deps, first, id, 'approved'))
   ahead = 2_000
   await deps.keys.rotate('decision', deps.clock.now(), { kind: 'cli' })
   ahead = 4_000
-  await decide(deps, second.user, await proveFor(deps, second, id, 'approved'))
+  await decide(deps, second, await proveFor(deps, second, id, 'approved'))
 
   const answer: unknown = await (await callWithKey(service, setting.key, `/${id}`)).json()
   const keys = await examineJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
@@ -47,8 +47,8 @@ it('holds for a request that one approved and one rejected, whose approval is no
   const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
   await setPolicy(service, first.user.account_id, { approvers: [first.user.id, second.user.id], quorum: 2 })
   const id = await ask(setting, { action: 'Pay twice', context: { amount: 2 } })
-  await decide(deps, first.user, await proveFor(deps, first, id, 'approved'))
-  await decide(deps, second.user, await proveFor(deps, second, id, 'rejected'))
+  await decide(deps, first, await proveFor(deps, first, id, 'approved'))
+  await decide(deps, second, await proveFor(deps, second, id, 'rejected'))
 
   const answer = Object(await (await callWithKey(service, setting.key, `/${id}`)).json())
   const keys = await examineJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())

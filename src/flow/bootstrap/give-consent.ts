@@ -20,6 +20,7 @@ import { refuseFullAccount } from '../manage-api-keys.ts'
 import { CHALLENGE_MS, challengeId, takeChallenge } from '../people/ceremony.ts'
 import { verifyTotp } from '../people/codes.ts'
 import { assertionOptions } from '../people/register-passkey.ts'
+import type { Confirming } from '../people/sessions.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
 import type { PresenceProof, ProvenPresence } from '../prove-presence.ts'
 import { consentMethods, type ReviewConsentDeps, readOwnBootstrap } from './review-consent.ts'
@@ -39,12 +40,12 @@ export interface ConsentInput {
 
 /**
  * Starts the ceremony of one consent: states what is consented to, with the code the owner typed, and stores its hash as a
- * challenge for this person, request and outcome.
+ * challenge for this person, session, request and outcome.
  * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `key_limit`, and those of `checkMatchingCode`
  */
 export async function startConsent(
   deps: ConsentDeps,
-  person: User,
+  { session, user: person }: Confirming,
   input: ConsentInput,
 ): Promise<{ intent: ConsentIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
   const bootstrap = await readOpen(deps, person, input, 'passkey')
@@ -54,6 +55,7 @@ export async function startConsent(
     id: challengeId(challenge),
     purpose: 'bootstrap',
     user_id: person.id,
+    session_id: session.id,
     subject: subjectOf(bootstrap, input.decision),
     intent_json: canonicalize(intent),
     expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
@@ -69,12 +71,13 @@ export async function startConsent(
  */
 export async function giveConsent(
   deps: ConsentDeps,
-  person: User,
+  who: Confirming,
   input: ConsentInput,
   proof: PresenceProof,
 ): Promise<Bootstrap> {
+  const { user: person } = who
   const bootstrap = await readOpen(deps, person, input, proof.method)
-  const proven = await prove(deps, person, bootstrap, input.decision, proof)
+  const proven = await prove(deps, who, bootstrap, input.decision, proof)
   const settled = await deps.bootstraps.settle(
     bootstrap.id,
     changeFor(deps, person, bootstrap, input, proven),
@@ -102,7 +105,7 @@ async function readOpen(
 
 async function prove(
   deps: ConsentDeps,
-  person: User,
+  { session, user: person }: Confirming,
   bootstrap: Bootstrap,
   decision: Outcome,
   proof: PresenceProof,
@@ -112,7 +115,7 @@ async function prove(
     const intent_json = canonicalize(stateConsent(deps, person, bootstrap, decision))
     return { method: 'totp', evidence: { type: 'totp', step }, intent_json }
   }
-  const belongs = { user_id: person.id, subject: subjectOf(bootstrap, decision) }
+  const belongs = { user_id: person.id, session_id: session.id, subject: subjectOf(bootstrap, decision) }
   const { response } = proof
   const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'bootstrap', belongs)
   const { intent_json } = challenge

@@ -12,6 +12,12 @@ export interface SignedIn {
   user: User
 }
 
+/** A person and the session in which they confirm something: a challenge drawn in one session counts in no other (T33). */
+export interface Confirming {
+  session: Pick<Session, 'id'>
+  user: User
+}
+
 /** Where a request came from. */
 export interface Client {
   address: string
@@ -32,10 +38,7 @@ export interface SessionGrant {
 
 type SessionDeps = Pick<PeopleDeps, 'sessions' | 'vault' | 'tokens' | 'clock' | 'random'>
 
-/** 30 days from sign-in, whatever happens in between. */
-const SESSION_MS = 30 * 86_400_000
-
-/** Signs a person in: always a new id and a new cookie (T23). `how` is for the trail. */
+/** Signs a person in: always a new id and a new cookie (T23). `how` is for the trail; a backup code proves no presence. */
 export async function startSession(
   deps: SessionDeps,
   user: User,
@@ -43,8 +46,10 @@ export async function startSession(
   how: string,
 ): Promise<SessionGrant> {
   if (client.previous !== undefined) await endOneSession(deps, client.previous, client.address, 'replaced')
-  const expiresAt = new Date(deps.clock.now().getTime() + SESSION_MS)
-  return openSession(deps, user, client, expiresAt, how)
+  const now = deps.clock.now()
+  const expires_at = new Date(now.getTime() + deps.sessions.limits.mostMs)
+  const proven = how === 'backup_code' ? {} : { proven_at: now }
+  return openSession(deps, user, client, { expires_at, ...proven }, how)
 }
 
 /**
@@ -58,14 +63,16 @@ export async function renewSession(
   client: Client,
 ): Promise<SessionGrant> {
   await endAllSessions(deps, user, client.address, 'factor_changed')
-  return openSession(deps, user, client, old.expires_at, 'renewal')
+  const { expires_at, proven_at } = old
+  const proven = proven_at === undefined ? {} : { proven_at }
+  return openSession(deps, user, client, { expires_at, ...proven }, 'renewal')
 }
 
 async function openSession(
   deps: SessionDeps,
   user: User,
   client: Client,
-  expiresAt: Date,
+  times: Pick<Session, 'expires_at' | 'proven_at'>,
   method: string,
 ): Promise<SessionGrant> {
   const now = deps.clock.now()
@@ -77,7 +84,7 @@ async function openSession(
     account_id: user.account_id,
     created_at: now,
     last_seen_at: now,
-    expires_at: expiresAt,
+    ...times,
     user_agent: client.user_agent.slice(0, 200),
     ...(user.factor_epoch === undefined ? {} : { factor_epoch: user.factor_epoch }),
   }

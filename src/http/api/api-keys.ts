@@ -4,7 +4,14 @@ import type { KeyPolicy } from '../../domain/policy.ts'
 import { approvers, quorum } from './policy.ts'
 import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
 import { givenName, shortName } from './shared/input.ts'
-import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import {
+  idInPath,
+  NOT_PROVEN,
+  operations,
+  PROOF_REFUSALS,
+  SIGNED_IN,
+  SIGNED_IN_CHANGE,
+} from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
 /** `POST /api/v1/account/api-keys`. */
@@ -169,11 +176,11 @@ export const apiKeyOperations = operations('Account', {
     id: 'createApiKey',
     summary: 'Make an API key',
     description:
-      'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked.',
+      'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked. The session needs a recent proof of presence: signing in is one, and `POST /api/v1/session/proof` gives one.',
     access: SIGNED_IN_CHANGE,
     body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
     answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
-    refusals: ['key_limit'],
+    refusals: ['key_limit', NOT_PROVEN],
   },
   'patch /api/v1/account/api-keys/{id}': {
     id: 'changeApiKey',
@@ -203,10 +210,9 @@ export const apiKeyOperations = operations('Account', {
     id: 'getWebhookSecret',
     summary: 'Read the callback signing secrets',
     description:
-      'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked. Counted by API key only.',
+      'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked; it needs a recent proof of presence, as for making a key. Every read is in the audit trail.',
     access: { by: 'key or session' },
-    limited: false,
     answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
-    refusals: ['rate limit exceeded'],
+    refusals: ['rate limit exceeded', NOT_PROVEN],
   },
 })

@@ -11,8 +11,15 @@ import {
   roleField,
   timeField,
 } from './shared/fields.ts'
-import { idInPath, OWN_PAGE, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
-import { authenticationSchema, requestOptionsAnswer } from './shared/proofs.ts'
+import {
+  idInPath,
+  OWN_PAGE,
+  operations,
+  PROOF_REFUSALS,
+  SIGNED_IN,
+  SIGNED_IN_CHANGE,
+} from './shared/operation.ts'
+import { authenticationSchema, proofBody, requestOptionsAnswer } from './shared/proofs.ts'
 
 export const email = z.string({ error: 'must be a text' }).max(320, 'is too long')
 
@@ -54,12 +61,18 @@ export const sessionAnswer = z
   .strictObject(grantFields)
   .meta({ id: 'Session', description: 'The answer also sets the session cookie.' })
 
+/** `POST /api/v1/session/proof`. */
+export const provenAnswer = z
+  .strictObject({ ok: z.literal(true), proven_until: timeField })
+  .meta({ id: 'ProvenSession' })
+
 /** `GET /api/v1/session`. */
 export const currentSessionAnswer = z
   .strictObject({
     user: userAnswer,
     expires_at: timeField.meta({
-      description: 'The latest end of the session; 12 idle hours end it sooner.',
+      description:
+        'The latest end of the session; an idle one ends sooner, after 12 hours unless set otherwise.',
     }),
     accounts: z
       .array(z.strictObject({ id: idField('acc'), name: z.string(), role: roleField, own: z.boolean() }))
@@ -213,6 +226,16 @@ export const sessionOperations = operations('Signing in', {
     access: { by: 'cookie' },
     limited: false,
     answers: { '200': { schema: sessionAnswer, description: 'A new JWT for the same session.' } },
+  },
+  'post /api/v1/session/proof': {
+    id: 'proveSession',
+    summary: 'Prove presence in this session',
+    description:
+      'With a passkey or a code, by step-up `session.prove`. For 15 minutes, as after signing in, the session may then make API keys and webhooks, rotate their secrets, and read the signing secrets of callbacks. Signing in with a backup code is no such proof.',
+    access: SIGNED_IN_CHANGE,
+    body: { schema: proofBody, invalid: ['proof', 'must hold exactly one of passkey and totp'] },
+    answers: { '200': { schema: provenAnswer, description: 'Proven; how long it counts.' } },
+    refusals: [...PROOF_REFUSALS],
   },
   'post /api/v1/session/passkey/options': {
     id: 'startPasskeySignIn',

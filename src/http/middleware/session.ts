@@ -1,6 +1,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import type { PeopleDeps } from '../../flow/deps.ts'
+import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import {
   type Client,
   readSession,
@@ -52,6 +53,14 @@ export async function findSignedIn(
   return found && { ...found, by: byCookie ? 'cookie' : 'bearer' }
 }
 
+/** Lets through a session in which the person proved presence a short while ago. Only behind `requireSession`. */
+export function recentProof(deps: Pick<PeopleDeps, 'clock'>): RequestHandler {
+  return (_request, response, next) => {
+    requireRecentProof(deps, sessionOf(response))
+    next()
+  }
+}
+
 /** Only for `POST /session/refresh`: a JWT must not prolong itself. */
 export const requireCookie: RequestHandler = (_request, response, next) => {
   if (signedIn.get(response)?.by !== 'cookie') throw refusal('not_signed_in')
@@ -90,8 +99,9 @@ function credentialOf(request: Request, baseUrl: string): SessionCredential | un
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Refuses what another site made a browser send (T22). A request that rides on a cookie must be JSON (forms cannot send
- * that) and name our own origin; a missing `Origin` is refused too, since browsers send it with every such request.
+ * Refuses what another site made a browser send (T22). A request that rides on a cookie must name our own origin, and be
+ * JSON or a DELETE without a body: forms can send neither. A missing `Origin` is refused too, since browsers send it with every
+ * such request.
  * @param byCookie does a cookie of ours come along?
  * @throws Refusal `csrf_refused`
  */
@@ -100,7 +110,8 @@ function refuseForeignOrigin(request: Request, baseUrl: string, byCookie: boolea
   const origin = request.get('Origin')
   if (origin !== undefined && origin !== baseUrl) throw refusal('csrf_refused')
   if (request.get('Sec-Fetch-Site') === 'cross-site') throw refusal('csrf_refused')
-  if (byCookie && (origin === undefined || !isJson(request))) throw refusal('csrf_refused')
+  const bare = request.method === 'DELETE' && request.get('Content-Type') === undefined
+  if (byCookie && (origin === undefined || !(bare || isJson(request)))) throw refusal('csrf_refused')
 }
 
 /** The check for routes that are open to everyone: sign-in and enrolment. */

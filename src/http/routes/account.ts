@@ -6,6 +6,7 @@ import { inviteMember } from '../../flow/people/invite-member.ts'
 import { readPolicy, renameAccount, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
 import { readHistory } from '../../flow/read-history.ts'
+import { readAccountSecrets, readOwnSecret } from '../../flow/read-signing-secrets.ts'
 import {
   type accountAnswer,
   accountNameBody,
@@ -44,7 +45,7 @@ import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
-import { requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 
 /** An account and its requests, for all its people as far as their role goes; its name for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
@@ -84,7 +85,7 @@ export function apiKeyRoutes(deps: HttpDeps): Router {
   const changer = [session, limitByPerson(deps, 'person')]
   const router = Router()
   router.get('/', session, list(deps))
-  router.post('/', changer, jsonBody, create(deps))
+  router.post('/', changer, recentProof(deps), jsonBody, create(deps))
   router.patch('/:id', changer, jsonBody, change(deps))
   router.delete('/:id', changer, revoke(deps))
   return router
@@ -128,28 +129,24 @@ const revoke: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (reque
 /** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
 export function webhookSecretRoutes(deps: HttpDeps): Router {
   const router = Router()
-  const forSession = [requireSession(deps), secretsOfAccount(deps)]
+  const forSession = [requireSession(deps), limitByPerson(deps, 'person'), secretsOfAccount(deps)]
   const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
   // An API key is answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
   router.get('/', whenSession(deps.settings.baseUrl, forSession), forKey)
   return router
 }
 
-const secretOfKey: Endpoint<typeof webhookSecretAnswer> = (deps) => (_request, response) => {
-  const { key } = callerOf(response)
-  const webhook_signing_secret = deps.vault.webhookSecret(key.id, key.secret_version)
-  response.json({ webhook_signing_secret })
+const secretOfKey: Endpoint<typeof webhookSecretAnswer> = (deps) => async (_request, response) => {
+  response.json({ webhook_signing_secret: await readOwnSecret(deps, callerOf(response)) })
 }
 
-const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) => async (_request, response) => {
-  const live = (await deps.apiKeys.list(sessionOf(response).user.account_id)).filter(
-    (key) => key.revoked_at === null,
-  )
-  const keys = live.map((key) => ({
-    id: key.id,
-    name: key.name,
-    key_prefix: key.key_prefix,
-    webhook_signing_secret: deps.vault.webhookSecret(key.id, key.secret_version),
+const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) => async (request, response) => {
+  const secrets = await readAccountSecrets(deps, sessionOf(response), clientAddress(request))
+  const keys = secrets.map(({ key: { id, name, key_prefix }, secret }) => ({
+    id,
+    name,
+    key_prefix,
+    webhook_signing_secret: secret,
   }))
   response.json({ keys })
 }

@@ -88,13 +88,13 @@ const review: Endpoint<typeof consentAnswer, WithId> = (deps) => async (request,
 }
 
 const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
-  response.json(await startConsent(deps, sessionOf(response).user, consentOf(request)))
+  response.json(await startConsent(deps, sessionOf(response), consentOf(request)))
 }
 
 const decision: Endpoint<typeof consentedAnswer, WithId> = (deps) => async (request, response) => {
   const input = consentOf(request)
   const proof = readProof(request.body, input.address)
-  const { id, status } = await giveConsent(deps, sessionOf(response).user, input, proof)
+  const { id, status } = await giveConsent(deps, sessionOf(response), input, proof)
   response.json({ id, status })
 }
 

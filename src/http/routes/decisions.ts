@@ -52,13 +52,11 @@ const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, 
 }
 
 const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
-  const { user } = sessionOf(response)
   const body = parseBody(decisionOptionsBody, request.body)
-  response.json(await startDecision(deps, user, request.params.id, body.decision))
+  response.json(await startDecision(deps, sessionOf(response), request.params.id, body.decision))
 }
 
 const decision: Endpoint<typeof decidedAnswer, WithId> = (deps) => async (request, response) => {
-  const { user } = sessionOf(response)
   const body = parseBody(decisionBody, request.body)
   const address = clientAddress(request)
   const proof = readProof(request.body, address)
@@ -69,7 +67,7 @@ const decision: Endpoint<typeof decidedAnswer, WithId> = (deps) => async (reques
     proof,
     address,
   }
-  response.json(presentDecided(await decide(deps, user, input)))
+  response.json(presentDecided(await decide(deps, sessionOf(response), input)))
 }
 
 /** A stream ends after a quarter of an hour, as long as a session JWT is good; clients come back by themselves. */

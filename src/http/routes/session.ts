@@ -9,6 +9,7 @@ import {
   startPasskeyEnrollment,
   startTotpEnrollment,
 } from '../../flow/people/enroll.ts'
+import { proveSession } from '../../flow/people/recent-proof.ts'
 import {
   endOtherSessions,
   endOwnSession,
@@ -42,9 +43,11 @@ import {
   presentMemberships,
   presentSession,
   presentUser,
+  type provenAnswer,
   type sessionAnswer,
 } from '../api/session.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
+import { proofBody } from '../api/shared/proofs.ts'
 import { type Endpoint, type Handler, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { readCookie, setGrantCookies, writeCookie } from '../middleware/cookies.ts'
@@ -68,6 +71,7 @@ export function sessionRoutes(deps: HttpDeps): Router {
   router.get('/', session, current(deps))
   router.delete('/', session, end(deps))
   router.post('/refresh', session, requireCookie, refresh(deps))
+  router.post('/proof', session, limitByPerson(deps, 'person'), jsonBody, prove(deps))
   router.post('/passkey/options', open, jsonBody, passkeyOptions(deps))
   router.post('/passkey', open, jsonBody, byPasskey(deps))
   router.post('/totp', open, jsonBody, byCode(deps, signInWithTotp))
@@ -95,6 +99,12 @@ const refresh: Endpoint<typeof sessionAnswer> = (deps) => async (_request, respo
   const who = sessionOf(response)
   const grant = { ...(await refreshSession(deps, who)), user: who.user }
   response.json(presentGrant(grant, await standInOf(deps, who.user)))
+}
+
+const prove: Endpoint<typeof provenAnswer> = (deps) => async (request, response) => {
+  const { proof } = parseBody(proofBody, request.body)
+  const until = await proveSession(deps, sessionOf(response), proof, clientOf(request).address)
+  response.json({ ok: true, proven_until: until.toISOString() })
 }
 
 const passkeyOptions: Endpoint = (deps) => async (_request, response) => {

@@ -48,18 +48,18 @@ import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
-import { ownerOf, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 
 /** An owner's webhooks. Sessions only, never an API key: a key must not redirect its owner's news. */
 export function webhookRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
   router.get('/', owner, list(deps))
-  router.post('/', owner, jsonBody, create(deps))
+  router.post('/', owner, recentProof(deps), jsonBody, create(deps))
   router.get('/:id', owner, read(deps))
   router.delete('/:id', owner, change(deps, deleteWebhook))
   router.post('/:id/enable', owner, change(deps, enableWebhook))
-  router.post('/:id/rotate', owner, rotate(deps))
+  router.post('/:id/rotate', owner, recentProof(deps), rotate(deps))
   router.post('/:id/test', owner, test(deps))
   router.get('/:id/deliveries', owner, log(deps))
   return router

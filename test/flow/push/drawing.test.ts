@@ -24,7 +24,7 @@ it('a push that waited says nothing to who has voted since, though the request i
     return drawPush(deps, newPush(deps, device, { event_id: 'evt_1', about, expires_at }))
   }
   expect(await drawnFor(first.user)).toMatchObject({ urgency: 'high' })
-  await decide(deps, first.user, await proveFor(deps, first, request_id, 'approved'))
+  await decide(deps, first, await proveFor(deps, first, request_id, 'approved'))
   expect((await deps.requests.find(request_id))?.status).toBe('pending')
   expect(await drawnFor(first.user)).toBeUndefined()
   expect(await drawnFor(second.user)).toMatchObject({ urgency: 'high' })

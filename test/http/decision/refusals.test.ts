@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { REFUSALS } from '../../../src/domain/errors.ts'
+import { begin, consentPath } from '../../support/bootstraps.ts'
 import {
   assertWith,
   codeAt,
@@ -135,6 +136,26 @@ describe('what the proof was given for', () => {
       expectRefusal(await post(id, { decision: posted, passkey }), 'challenge_invalid')
       await stillPending(id)
     }
+  })
+
+  it('T33: an assertion drawn in one session decides in no other of the same person', async () => {
+    const id = await ask(setting)
+    const { owner } = setting
+    const other = createHttpClient(service.url)
+    const { options } = expectStatus(await other.post('/api/v1/session/passkey/options', {}), 200)
+    const credential = assertWith(owner, service, options)
+    expectStatus(await other.post('/api/v1/session/passkey', { credential }), 200)
+    const passkey = await proofFor(setting, id, 'approved')
+    expectRefusal(await post(id, { decision: 'approved', passkey }, other), 'challenge_invalid')
+    await stillPending(id)
+    const begun = await begin(service, owner.email)
+    const path = await consentPath(service, begun)
+    const said = { decision: 'approved', code: begun.code }
+    const drawn = expectStatus(await owner.browser.post(`${path}/decision/options`, said), 200)
+    const consented = { ...said, passkey: assertWith(owner, service, drawn.options) }
+    expectRefusal(await other.post(`${path}/decision`, consented), 'challenge_invalid')
+    const { status } = expectStatus(await owner.browser.get(path), 200)
+    expect(status).toBe('pending')
   })
 
   it('T19: neither a sign-in nor a step-up assertion decides', async () => {

@@ -73,7 +73,7 @@ describe('enrolment by passkey', () => {
     })
     const cookies = answer.headers.getSetCookie()
     expect(cookies).toEqual([
-      expect.stringMatching(/^countersign=[\w-]{43}; Max-Age=25\d{5}; Path=\/; HttpOnly; SameSite=Lax$/),
+      expect.stringMatching(/^countersign=[\w-]{43}; Max-Age=60\d{4}; Path=\/; HttpOnly; SameSite=Lax$/),
       expect.stringMatching(
         /^countersign-device=[\w-]{43}; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/,
       ),

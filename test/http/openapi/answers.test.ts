@@ -353,6 +353,8 @@ describe('the answers of the service are those of the document', () => {
     const credential = second.register(options, { origin: service.url })
     const added = await browser.post(`${me}/passkeys`, { name: 'key', credential })
     const { passkey } = documented('post', `${me}/passkeys`, 201, added)
+    const presence = { proof: await passkeyProof(person, service, 'session.prove') }
+    documented('post', '/api/v1/session/proof', 200, await browser.post('/api/v1/session/proof', presence))
     const removal = { proof: await passkeyProof(person, service, 'passkey.remove', passkey.id) }
     const removed = await browser.post(`${me}/passkeys/${passkey.id}/remove`, removal)
     documented('post', `${me}/passkeys/{id}/remove`, 200, removed)
@@ -368,8 +370,8 @@ describe('the answers of the service are those of the document', () => {
     documented('post', `${me}/backup-codes`, 201, await browser.post(`${me}/backup-codes`, renewal))
     const end = { proof: await passkeyProof(person, service, 'totp.remove') }
     documented('post', `${me}/totp/remove`, 200, await browser.post(`${me}/totp/remove`, end))
-    const none = await browser.post(`${me}/totp/options`, {})
-    refused('post', `${me}/totp/options`, 403, none, 'proof_required')
+    const none = `${me}/totp/options`
+    refused('post', none, 403, await browser.post(none, {}), 'proof_required')
   })
 
   itAnswersAboutBatches(() => service)

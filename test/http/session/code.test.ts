@@ -162,6 +162,9 @@ describe('signing in by backup code', () => {
     expect((await browser.get('/api/v1/me/factors')).body.backup_codes_left).toBe(9)
     const again = await browser.post('/api/v1/session/backup-code', { email, code: backupCodes[0] })
     expect([again.status, again.body]).toEqual([401, FAILED])
+    // It signs in and proves no presence: what hands out secrets asks for more.
+    const key = await browser.post('/api/v1/account/api-keys', { name: 'bot' })
+    expect([key.status, key.body.error]).toEqual([403, 'proof_required'])
     const audit = (await service.composition.deps.users.findByEmail(email))?.audit.map((entry) => entry.type)
     expect(audit).toContain('factor.backup_code_used')
   })

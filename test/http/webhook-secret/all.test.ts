@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { auditOf } from '../../support/audit.ts'
 import { newCaller, send, signIn } from '../../support/caller.ts'
 import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -21,6 +22,23 @@ it('200: gives an API key its own secret, as 64 hex characters, always the same'
   expect((await caller.send(PATH)).text).toBe(first.text)
   const other = await newCaller(service, { user: caller.user })
   expect((await other.send(PATH)).text).not.toBe(first.text)
+})
+
+it('T54: leaves an entry in the trail for every secret that was read, by whom and from where', async () => {
+  const one = await newCaller(service)
+  const two = await newCaller(service, { user: one.user })
+  await one.send(PATH)
+  await send(service, PATH, { token: await signIn(service, one.user) })
+  const reads = (await auditOf(service, { type: 'key.secret_read' })).filter(
+    ({ account_id }) => account_id === one.user.account_id,
+  )
+  const address = '127.0.0.1'
+  const byPerson = { kind: 'user', id: one.user.id, address }
+  expect(reads.map(({ subject, actor }) => ({ subject, actor }))).toEqual([
+    { subject: one.keyId, actor: { kind: 'api_key', id: one.keyId, address } },
+    { subject: one.keyId, actor: byPerson },
+    { subject: two.keyId, actor: byPerson },
+  ])
 })
 
 it('200: needs no scope', async () => {

@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/browser'
-import { stepUpShape } from '../api/contract.ts'
-import { post } from '../api/request.ts'
+import { okShape, stepUpShape } from '../api/contract.ts'
+import { post, RequestFailure } from '../api/request.ts'
 import { button, buttonRow, submitButton } from '../dom/button.ts'
 import { openDialog } from '../dom/dialog.ts'
 import { type Child, div, el, p } from '../dom/element.ts'
@@ -9,6 +9,7 @@ import { noticeSlot } from '../dom/notice.ts'
 import { insteadOfPrompt, stopPrompt, usePasskey } from './ceremony.ts'
 
 export type Operation =
+  | 'session.prove'
   | 'passkey.add'
   | 'passkey.remove'
   | 'totp.add'
@@ -45,6 +46,25 @@ export async function stepUp(
   ])
   stopPrompt()
   return proof
+}
+
+/**
+ * Runs what needs a proof of presence within the last minutes: where the service asks for one, so does the page, says what for,
+ * and runs it again. @returns undefined when the person cancelled; else what it answered
+ */
+export async function proven<Answer>(
+  purpose: Child | readonly Child[],
+  run: () => Promise<Answer>,
+): Promise<Answer | undefined> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof RequestFailure && error.code === 'proof_required')) throw error
+  }
+  const proof = await stepUp('session.prove', purpose)
+  if (proof === undefined) return undefined
+  await post('/session/proof', { proof }, okShape)
+  return run()
 }
 
 function passkeyProof(

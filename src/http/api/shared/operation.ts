@@ -72,6 +72,12 @@ export const PROOF_REFUSALS = [
   'totp_locked',
 ] as const satisfies RefusalCode[]
 
+/** What hands out secrets: a session needs a proof of presence within the last minutes. */
+export const NOT_PROVEN = {
+  code: 'proof_required',
+  with: { detail: 'This needs a passkey or a code within the last 15 minutes of this session. …' },
+} as const satisfies DocumentedRefusal
+
 /** A request that is over. */
 export const NOT_PENDING = {
   code: 'not_pending',

@@ -1,0 +1,39 @@
+import { refusal } from '../../domain/errors.ts'
+import type { PeopleDeps } from '../deps.ts'
+import type { SignedIn } from './sessions.ts'
+import { type Proof, proveFactor } from './step-up.ts'
+
+/**
+ * How long a proof of presence counts for what hands out or replaces secrets: as long as a session JWT, so that a caller who signs
+ * in and then makes a key, as the interface has it, is asked for nothing more.
+ */
+const RECENT_MINUTES = 15
+
+/**
+ * What a stolen session alone must not do: make keys and webhooks, or read what callbacks are signed with (T34). A change of
+ * who decides takes more, a proof for that change alone (`proveFactor`).
+ * @throws Refusal `proof_required`, saying what to do
+ */
+export function requireRecentProof({ clock }: Pick<PeopleDeps, 'clock'>, { session }: SignedIn): void {
+  const since = clock.now().getTime() - RECENT_MINUTES * 60_000
+  if (session.proven_at !== undefined && session.proven_at.getTime() > since) return
+  throw refusal('proof_required', {
+    detail: `This needs a passkey or a code within the last ${RECENT_MINUTES} minutes of this session. Ask POST /api/v1/me/step-up/options for the operation session.prove, send the proof to POST /api/v1/session/proof, then try again.`,
+  })
+}
+
+/**
+ * Notes a fresh proof in the session. @returns until when it counts
+ * @throws Refusal those of `proveFactor`, and `not_signed_in` for a session that ended meanwhile
+ */
+export async function proveSession(
+  deps: PeopleDeps,
+  who: SignedIn,
+  proof: Proof | undefined,
+  address: string,
+): Promise<Date> {
+  await proveFactor(deps, who, { operation: 'session.prove' }, proof, address)
+  const at = deps.clock.now()
+  if (!(await deps.sessions.noteProof(who.session.id, at))) throw refusal('not_signed_in')
+  return new Date(at.getTime() + RECENT_MINUTES * 60_000)
+}
