@@ -20,6 +20,7 @@ interface Patience {
  * Returns the request as soon as it is no longer pending, else as it is at the time-out. Works for decisions by other
  * processes too. A key revoked meanwhile ends the wait (T54).
  * @param timeoutSeconds 1–60
+ * @returns undefined when `signal` aborted meanwhile
  * @throws Refusal `not_found`, `invalid or missing API key`
  */
 export async function waitForDecision(
@@ -28,12 +29,16 @@ export async function waitForDecision(
   id: string,
   timeoutSeconds: number,
   signal: AbortSignal,
-): Promise<ApprovalRequest> {
+): Promise<ApprovalRequest | undefined> {
   const patience = { until: new Date(deps.clock.now().getTime() + timeoutSeconds * 1000), signal }
   const watch = deps.changes.watch(id, caller.key.id)
   try {
-    let request = await readOwnRequest(deps, caller, id)
-    while (isWorthWaiting(deps, request, patience)) request = await nextState(deps, watch, request, patience)
+    let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
+    while (request !== undefined && isWorthWaiting(deps, request, patience)) {
+      const known = knownOf(request)
+      request = undefined
+      request = await nextState(deps, watch, known, patience)
+    }
     return request
   } finally {
     watch.close()
@@ -53,12 +58,13 @@ export async function* watchRequest(
 ): AsyncGenerator<ApprovalRequest, void, undefined> {
   const watch = deps.changes.watch(id, caller.key.id)
   try {
-    let request = await readOwnRequest(deps, caller, id)
+    let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
     yield request
-    while (isWorthWaiting(deps, request, patience)) {
-      const known = request.version
-      request = await nextState(deps, watch, request, patience)
-      if (request.version !== known) yield request
+    while (request !== undefined && isWorthWaiting(deps, request, patience)) {
+      const known = knownOf(request)
+      request = undefined
+      request = await nextState(deps, watch, known, patience)
+      if (request !== undefined && request.version !== known.version) yield request
     }
   } finally {
     watch.close()
@@ -90,10 +96,17 @@ export async function* watchInbox(
 /** The database may still call a deadline future that our clock calls past; look again a moment later, not at once. */
 const GRACE_MS = 20
 
+/** What is kept of a request while it is waited for: thousands may be, and all of it is read again before it is answered. */
+type Known = Pick<ApprovalRequest, 'version' | 'status' | 'expires_at'> & { due: Date }
+
+function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest): Known {
+  return { version, status, expires_at, due: sandbox_plan?.due_at ?? expires_at }
+}
+
 /** Is there any use in waiting on? */
 function isWorthWaiting(
   deps: Pick<WaitDeps, 'clock' | 'changes'>,
-  request: ApprovalRequest,
+  request: Pick<ApprovalRequest, 'status'>,
   { until, signal }: Patience,
 ): boolean {
   return (
@@ -104,24 +117,24 @@ function isWorthWaiting(
 /**
  * Waits until something may have happened to a pending request, then returns it up to date: its time ran out, a sandbox
  * decision is due, it was written to (also by another process), or patience ends.
+ * @returns undefined when the signal aborted
  * @throws Refusal `invalid or missing API key` when the key was revoked meanwhile (T54)
  */
 async function nextState(
   deps: WaitDeps,
   watch: Watch,
-  request: ApprovalRequest,
+  known: Known,
   { until, signal }: Patience,
-): Promise<ApprovalRequest> {
-  const news = await watch.next(request.version, nextDeadline(deps, request, until), signal)
-  if (news === undefined) return request
+): Promise<ApprovalRequest | undefined> {
+  const news = await watch.next(known.version, nextDeadline(deps, known, until), signal)
+  if (news === undefined) return undefined
   if (news.revoked) throw refusal('invalid or missing API key')
   if (news.request === undefined) throw refusal('not_found')
   return settleRequest(deps, news.request)
 }
 
-function nextDeadline(deps: Pick<WaitDeps, 'clock'>, request: ApprovalRequest, until: Date): Date {
-  const due = request.sandbox_plan?.due_at ?? request.expires_at
-  const soonest = Math.min(request.expires_at.getTime(), due.getTime()) + GRACE_MS
+function nextDeadline(deps: Pick<WaitDeps, 'clock'>, { expires_at, due }: Known, until: Date): Date {
+  const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS
   const notAtOnce = deps.clock.now().getTime() + GRACE_MS
   return new Date(Math.min(until.getTime(), Math.max(soonest, notAtOnce)))
 }

@@ -107,7 +107,7 @@ const wait: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, r
   const gone = clientGone(response)
   try {
     const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
-    if (!gone.aborted) response.json(presentRequest(settled))
+    if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled))
   } finally {
     giveBack()
   }
