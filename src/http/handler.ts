@@ -6,6 +6,8 @@ import type { PresenceProof } from '../flow/prove-presence.ts'
 import type { Answer } from './api/shared/fields.ts'
 import { eitherProof } from './api/shared/proofs.ts'
 import type { HttpDeps } from './http-deps.ts'
+import { isJsonBody } from './middleware/json-body.ts'
+import { refuseNearMisses } from './unknown-fields.ts'
 
 /** Answers what the schema lists, and nothing else compiles. */
 export type Handler<Schema extends z.ZodType, Params = Record<string, string>> = RequestHandler<
@@ -22,18 +24,30 @@ export type Endpoint<Schema extends z.ZodType = z.ZodType, Params = Record<strin
 export type WithId = { id: string }
 
 /**
- * Parses a body or query field by field; unknown fields are dropped (T58).
+ * Parses a body or query field by field; unknown fields are dropped (T58), unless a body holds one that looks like a known one. A
+ * field that is needed and null is missing: many a language sends what is not set like that.
  * @throws Refusal `<field> required` for a missing field, else `invalid_field` with the field and what is wrong
  */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const body = input ?? {}
+  if (isJsonBody(body)) refuseNearMisses(schema, body)
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const path = issue?.path ?? []
   const field = path.join('.') || 'body'
-  if (valueAt(body, path) === undefined && path.length > 0) throw fieldRequired(field)
+  const value = valueAt(body, path)
+  if (path.length > 0 && (value === undefined || (value === null && isNeeded(schema, body, path))))
+    throw fieldRequired(field)
   throw invalidField(field, issue?.message ?? 'is not valid')
+}
+
+/** Would the body be refused without this field as well? */
+function isNeeded(schema: z.ZodType, body: object, path: readonly PropertyKey[]): boolean {
+  const [name, ...deeper] = path
+  if (name === undefined || deeper.length > 0) return false
+  const without = schema.safeParse({ ...body, [name]: undefined })
+  return !without.success && without.error.issues[0]?.path[0] === name
 }
 
 function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {

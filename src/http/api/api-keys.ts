@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
 import type { KeyPolicy } from '../../domain/policy.ts'
 import { approvers, quorum } from './policy.ts'
-import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, ignoredFields, pageOf, timeField } from './shared/fields.ts'
 import { givenName, shortName } from './shared/input.ts'
 import {
   idInPath,
@@ -97,11 +97,14 @@ export const createdKeyAnswer = z
       .regex(/^sa_(?:live|test)_[0-9A-Za-z]{49}$/)
       .meta({ description: 'The key itself, shown this once.' }),
     key: keyAnswer,
+    ignored_fields: ignoredFields,
   })
   .meta({ id: 'CreatedApiKey' })
 
 /** `PATCH /api/v1/account/api-keys/:id`. */
-export const changedKeyAnswer = z.strictObject({ key: keyAnswer }).meta({ id: 'ChangedApiKey' })
+export const changedKeyAnswer = z
+  .strictObject({ key: keyAnswer, ignored_fields: ignoredFields })
+  .meta({ id: 'ChangedApiKey' })
 
 /** `DELETE /api/v1/account/api-keys/:id`. */
 export const revokedKeyAnswer = z

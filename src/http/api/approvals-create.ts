@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
-import { type Answer, actionField, contextField, idField, sandboxMark, timeField } from './shared/fields.ts'
+import {
+  type Answer,
+  actionField,
+  contextField,
+  idField,
+  ignoredFields,
+  sandboxMark,
+  timeField,
+} from './shared/fields.ts'
 import { callerText, ttlSeconds } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
@@ -106,6 +114,7 @@ const createdAnswer = z
     metadata: contextField,
     created_at: timeField,
     expires_at: timeField,
+    ignored_fields: ignoredFields,
   })
   .meta({ id: 'CreatedRequest', description: 'Answer to a live key; `metadata` is the supplied `context`.' })
 
@@ -116,6 +125,7 @@ const sandboxCreatedAnswer = z
     status: z.literal('pending'),
     sandbox: sandboxMark,
     verify_url: z.string().meta({ description: 'Where the receipt can be verified once it is decided.' }),
+    ignored_fields: ignoredFields,
   })
   .meta({
     id: 'CreatedSandboxRequest',
@@ -185,7 +195,7 @@ export const createOperations = operations('Approvals', {
     id: 'createApproval',
     summary: 'Ask for an approval',
     description:
-      'Submits an action for human approval. Unknown fields are ignored. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
+      'Submits an action for human approval. Unknown fields are ignored and named in `ignored_fields`; one that looks like a known field, such as `require_individual_decision` or `expires_in_seconds`, is refused with the right name. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
     access: { by: 'key', scope: 'approval:create' },
     parameters: { header: idempotencyHeader },
     body: {

@@ -7,6 +7,7 @@ import {
   actionField,
   contextField,
   idField,
+  ignoredFields,
   pageOf,
   sandboxMark,
   timeField,
@@ -125,6 +126,7 @@ export const consumedAnswer = z
     decision_id: idField('dec'),
     consumed_at: timeField,
     ...mark,
+    ignored_fields: ignoredFields,
   })
   .meta({ id: 'ConsumedApproval', description: 'In production, do not go ahead when `sandbox` is there.' })
 

@@ -9,7 +9,7 @@ import {
 } from '../../domain/bootstrap.ts'
 import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
 import { normaliseEmail } from '../../domain/user.ts'
-import { type Answer, statusField, timeField } from './shared/fields.ts'
+import { type Answer, ignoredFields, statusField, timeField } from './shared/fields.ts'
 import { operations } from './shared/operation.ts'
 
 const NAME_LENGTH = 60
@@ -70,6 +70,7 @@ export const startedAnswer = z
     }),
     expires_at: timeField,
     interval: z.int().meta({ description: 'Seconds to leave between two polls.', example: 3 }),
+    ignored_fields: ignoredFields,
   })
   .meta({ id: 'BootstrapStarted' })
 

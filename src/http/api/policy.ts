@@ -3,7 +3,7 @@ import { isId } from '../../domain/identifier.ts'
 import type { Policy } from '../../domain/policy.ts'
 import type { User } from '../../domain/user.ts'
 import { factors, person, presentSelf } from './members.ts'
-import { type Answer, approverField } from './shared/fields.ts'
+import { type Answer, approverField, ignoredFields } from './shared/fields.ts'
 import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -72,6 +72,7 @@ export const policyAnswer = z
     reachable: z.boolean().meta({
       description: 'False: requests made now are refused with `no_eligible_approver`.',
     }),
+    ignored_fields: ignoredFields,
   })
   .meta({ id: 'Policy' })
 

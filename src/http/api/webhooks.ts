@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
-import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, ignoredFields, pageOf, timeField } from './shared/fields.ts'
 import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
 /** What a webhook can ask for: everything but the test, which is sent on request. */
@@ -54,7 +54,7 @@ const shownSecret = z
 
 /** `POST /api/v1/account/webhooks`. */
 export const createdWebhookAnswer = z
-  .strictObject({ webhook: webhookAnswer, secret: shownSecret })
+  .strictObject({ webhook: webhookAnswer, secret: shownSecret, ignored_fields: ignoredFields })
   .meta({ id: 'CreatedWebhook' })
 
 /** `DELETE /api/v1/account/webhooks/:id` and `POST …/enable`. */

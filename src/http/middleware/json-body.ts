@@ -31,8 +31,18 @@ const requireJsonType: RequestHandler = (request, _response, next) => {
   next()
 }
 
+const bodies = new WeakSet<object>()
+
+/** Is it a body that came through here, and no query? */
+export function isJsonBody(value: unknown): value is object {
+  return value !== null && typeof value === 'object' && bodies.has(value)
+}
+
 const guard: RequestHandler = (request, _response, next) => {
-  if (request.body !== undefined) guardJson(request.body)
+  if (request.body !== undefined) {
+    guardJson(request.body)
+    bodies.add(request.body)
+  }
   next()
 }
 

@@ -46,6 +46,7 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { ignoredIn } from '../unknown-fields.ts'
 
 /** An account and its requests, for all its people as far as their role goes; its name for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
@@ -109,14 +110,14 @@ const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, resp
   }
   const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
   const { raw_key, key } = await createApiKey(deps, wanted, actor)
-  response.status(201).json({ raw_key, key: presentKey(key) })
+  response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
 }
 
 const change: Endpoint<typeof changedKeyAnswer, WithId> = (deps) => async (request, response) => {
   const { proof, ...change } = parseBody(changeKeyBody, request.body)
   const asked = { id: request.params.id, change, proof }
   const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
-  response.json({ key: presentKey(key) })
+  response.json({ key: presentKey(key), ...ignoredIn(changeKeyBody, request.body) })
 }
 
 const revoke: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (request, response) => {
@@ -216,5 +217,6 @@ const replace: Endpoint<typeof policyAnswer> = (deps) => async (request, respons
   const policy = { ...rules, ...(reminders === undefined ? {} : { reminders }) }
   const who = sessionOf(response)
   const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
-  response.json(presentPolicy(await readPolicy(deps, account)))
+  const shown = presentPolicy(await readPolicy(deps, account))
+  response.json({ ...shown, ...ignoredIn(policyBody, request.body) })
 }

@@ -38,6 +38,7 @@ import { authenticate, callerOf, requireScope } from '../middleware/authenticate
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByKey } from '../middleware/limit.ts'
+import { ignoredIn } from '../unknown-fields.ts'
 
 /** The callers' side of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
@@ -79,7 +80,7 @@ const create: Endpoint = (deps) => async (request, response) => {
     const earlier = resumed ? await findMade(deps, caller, id) : undefined
     const made = earlier ?? (await createRequest(deps, caller, input, id))
     const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
-    return { status: 201, body: JSON.stringify(shown) }
+    return { status: 201, body: JSON.stringify({ ...shown, ...ignoredIn(createBody, request.body) }) }
   })
   if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
   response.status(answer.status).type('application/json').send(answer.body)
@@ -123,7 +124,8 @@ const cancel: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request,
 
 const consume: Endpoint<typeof consumedAnswer, WithId> = (deps) => async (request, response) => {
   const use = parseBody(consumeBody, request.body)
-  response.json(presentConsumed(await consumeRequest(deps, callerOf(response), request.params.id, use)))
+  const consumed = await consumeRequest(deps, callerOf(response), request.params.id, use)
+  response.json({ ...presentConsumed(consumed), ...ignoredIn(consumeBody, request.body) })
 }
 
 /** A stream ends after an hour at the latest; clients come back by themselves. */

@@ -26,6 +26,7 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { applyLimit, limitByAddress, limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
+import { ignoredIn } from '../unknown-fields.ts'
 
 /** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everyone; a person decides. */
 export function bootstrapRoutes(deps: HttpDeps): Router {
@@ -50,7 +51,8 @@ const start: Endpoint<typeof startedAnswer> = (deps) => async (request, response
       user_agent: (request.get('User-Agent') ?? '').slice(0, USER_AGENT_LENGTH),
     },
   })
-  response.status(202).json(presentStarted(bootstrap_id, bootstrap, deps.settings.baseUrl))
+  const started = presentStarted(bootstrap_id, bootstrap, deps.settings.baseUrl)
+  response.status(202).json({ ...started, ...ignoredIn(bootstrapBody, request.body) })
 }
 
 /** The verifier comes in a header: addresses end up in logs of proxies. */

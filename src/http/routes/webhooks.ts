@@ -49,6 +49,7 @@ import { authenticate, callerOf, requireScope } from '../middleware/authenticate
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { ignoredIn } from '../unknown-fields.ts'
 
 /** An owner's webhooks. Sessions only, never an API key: a key must not redirect its owner's news. */
 export function webhookRoutes(deps: HttpDeps): Router {
@@ -80,7 +81,8 @@ const read: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) => async (requ
 const create: Endpoint<typeof createdWebhookAnswer> = (deps) => async (request, response) => {
   const wanted = parseBody(newWebhookBody, request.body)
   const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
-  response.status(201).json({ webhook: presentWebhook(webhook, deps.clock.now()), secret })
+  const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
+  response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
 }
 
 function change(deps: HttpDeps, verb: typeof deleteWebhook): Handler<typeof changedWebhookAnswer, WithId> {

@@ -82,9 +82,26 @@ describe('201', () => {
       secret_version: 9,
     }
     const { body } = await post({ name: 'a', ...forged, revoked_at: null, last_used_at: '2020-01-01' })
+    expect(body.ignored_fields).toEqual([...Object.keys(forged), 'revoked_at', 'last_used_at'])
     const document = await stored(service, 'api_keys').findOne({ _id: Object(body.key).id })
     expect(document).toMatchObject({ account_id: user.account_id, secret_version: 1, last_used_at: null })
     expect(document).not.toHaveProperty('internal')
+  })
+
+  it.each([
+    [{ sanbox: true }, 'sanbox', 'sandbox'],
+    [{ dry_run: true }, 'dry_run', 'sandbox'],
+    [{ scope: ['approval:read'] }, 'scope', 'scopes'],
+  ])('T58: refuses %j, or the key could do more than was meant', async (slip, field, right) => {
+    const { post, list } = await owner()
+    const { status, body } = await post({ name: 'a', ...slip })
+    expect([status, body.error, body.field, body.detail]).toEqual([
+      400,
+      'invalid_field',
+      field,
+      `is not known; send \`${right}\``,
+    ])
+    expect(await list()).toEqual([])
   })
 
   it('takes narrower scopes', async () => {

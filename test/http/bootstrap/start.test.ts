@@ -58,6 +58,9 @@ describe('POST /api/v1/bootstrap', () => {
     [{ ...valid, client_name: 'two\nlines' }, 'invalid_field', 'client_name'],
     [{ ...valid, client_name: 'right\u202eleft' }, 'invalid_field', 'client_name'],
     [{ ...valid, client_name: 'zero\u200bwidth' }, 'invalid_field', 'client_name'],
+    [{ ...valid, client_name: null }, 'client_name required', 'client_name'],
+    [{ ...valid, code_challange: 'E9Mel' }, 'invalid_field', 'code_challange'],
+    [{ ...valid, codeChallenge: 'E9Mel' }, 'invalid_field', 'codeChallenge'],
     [{ ...valid, code_challenge: 'short' }, 'invalid_field', 'code_challenge'],
     [{ ...valid, code_challenge_method: 'plain' }, 'invalid_field', 'code_challenge_method'],
   ])('refuses %j', async (body, error, field) => {

@@ -108,8 +108,9 @@ describe('201 of a live key', () => {
 
   it('ignores unknown fields and stores none of them', async () => {
     const caller = await newCaller(service)
-    const { status, body } = await caller.create({ action: 'Deploy', surprise: { deep: [1] }, ttl: 5 })
+    const { status, body } = await caller.create({ action: 'Deploy', surprise: { deep: [1] }, priority: 5 })
     expect(status).toBe(201)
+    expect(body.ignored_fields).toEqual(['surprise', 'priority'])
     const document = await stored(service, 'requests').findOne({ _id: String(body.id) })
     expect(JSON.stringify(document)).not.toContain('surprise')
   })
@@ -178,7 +179,6 @@ describe('201 of a live key', () => {
       sandbox: true,
       context_json: '{}',
       context_sha256: 'f'.repeat(64),
-      high_impact: false,
       requirement: { approvers: [], quorum: 0, passkey_only: false },
       created_at: '2000-01-01T00:00:00.000Z',
       expires_at: '2099-01-01T00:00:00.000Z',
@@ -194,7 +194,7 @@ describe('201 of a live key', () => {
     }
     const { status, body } = await caller.create({ ...forged, action: 'Deploy' })
     expect(status).toBe(201)
-    expect(body).toMatchObject({ status: 'pending', metadata: {} })
+    expect(body).toMatchObject({ status: 'pending', metadata: {}, ignored_fields: Object.keys(forged) })
     const document = await stored(service, 'requests').findOne({ _id: String(body.id) })
     expect(document).toMatchObject({
       version: 1,

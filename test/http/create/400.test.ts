@@ -18,11 +18,33 @@ describe('400 for fields', () => {
     ['missing', {}],
     ['empty', { action: '' }],
     ['blank', { action: ' \n\t ' }],
+    ['null', { action: null }],
   ])('says `action required` when it is %s', async (_what, body) => {
     const caller = await newCaller(service)
     const answer = await caller.create(body)
     expect(answer.status).toBe(400)
     expect(answer.body).toEqual({ error: 'action required', message: expect.any(String), field: 'action' })
+  })
+
+  it.each([
+    ['require_individual_decision', true, 'requires_individual_decision'],
+    ['high_impact', true, 'requires_individual_decision'],
+    ['expires_in_seconds', 60, 'ttl_seconds'],
+    ['callbackUrl', 'https://a.example/', 'callback_url'],
+    ['sandbox_decison', 'rejected', 'sandbox_decision'],
+  ])('T58: refuses %s, which would protect nothing, with the right name', async (field, value, right) => {
+    const caller = await newCaller(service)
+    const answer = await caller.create({ ...ok, [field]: value })
+    expect([answer.status, answer.body]).toEqual([
+      400,
+      {
+        error: 'invalid_field',
+        message: expect.any(String),
+        field,
+        detail: `is not known; send \`${right}\``,
+      },
+    ])
+    expect(await stored(service, 'requests').countDocuments({ api_key_id: caller.keyId })).toBe(0)
   })
 
   it('says `action required` when there is no body at all', async () => {
@@ -34,7 +56,6 @@ describe('400 for fields', () => {
   const cases: [string, string, Record<string, unknown>][] = [
     ['action of 501 characters', 'action', { action: 'x'.repeat(501) }],
     ['action of 501 astral characters', 'action', { action: '🚀'.repeat(501) }],
-    ['action null', 'action', { action: null }],
     ['action a number', 'action', { action: 1 }],
     ['action an operator', 'action', { action: { $ne: null } }],
     ['action an array', 'action', { action: ['Deploy'] }],

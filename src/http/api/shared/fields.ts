@@ -75,6 +75,13 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
  */
 export type Answer<Schema extends z.ZodType> = z.input<Schema>
 
+/** Names of fields of the body that mean nothing here. */
+export const ignoredFields = z.array(z.string()).optional().meta({
+  id: 'IgnoredFields',
+  description:
+    'Fields that were sent and mean nothing here; absent when there are none. A name that looks like a known field is refused instead.',
+})
+
 /** `{"ok": true}`. */
 export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' })
 
