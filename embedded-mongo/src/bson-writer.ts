@@ -6,6 +6,9 @@ import type { BsonDocument, BsonUndefined, BsonValue, JavaScriptCode } from './s
 /** The scratch buffer is kept between calls up to this size, so one huge document does not pin its memory. */
 const KEPT_BYTES = 1 << 20
 
+/** Of names: longer ones are written by calls. */
+const SHORT = 32
+
 const TWO_32 = 2 ** 32
 
 let scratch: Buffer = Buffer.allocUnsafe(1 << 16)
@@ -193,8 +196,25 @@ class BsonWriter {
   }
 
   #cstring(text: string): void {
+    if (this.#shortAscii(text)) return
     if (text.includes('\0')) throw new MongoError(2, 'names and patterns must not contain a null byte')
     this.#cstringBytes(text)
+  }
+
+  /** Writes a name as most are: sooner than by calls. */
+  #shortAscii(text: string): boolean {
+    if (text.length > SHORT) return false
+    const start = this.#room(text.length + 1)
+    for (let index = 0; index < text.length; index += 1) {
+      const code = text.charCodeAt(index)
+      if (code === 0 || code > 0x7f) {
+        this.length = start
+        return false
+      }
+      this.buffer[start + index] = code
+    }
+    this.buffer[start + text.length] = 0
+    return true
   }
 
   #cstringBytes(text: string): void {

@@ -64,6 +64,10 @@ export class SlicedCommandService implements CommandService {
 
   run(body: BsonDocument, connectionId: number, reply: (message: Uint8Array) => void): void {
     const engine = this.#engine
+    if (this.#stopped) {
+      reply(this.failure(shuttingDown()))
+      return
+    }
     engine.slice.start()
     this.#guard(reply, () => {
       const result = runCommand(body, { engine, connectionId, now: new Date() })
@@ -90,8 +94,8 @@ export class SlicedCommandService implements CommandService {
   stop(): void {
     this.#stopped = true
     clearImmediate(this.#scheduled)
-    const shuttingDown = this.failure(new MongoError(11600, 'the store is shutting down'))
-    for (const job of this.#interrupted.splice(0)) this.#afterCommit(shuttingDown, job.reply)
+    const failure = this.failure(shuttingDown())
+    for (const job of this.#interrupted.splice(0)) this.#afterCommit(failure, job.reply)
     this.#flush()
   }
 
@@ -161,6 +165,10 @@ export class SlicedCommandService implements CommandService {
     }
     for (const release of waiting) release(failure)
   }
+}
+
+function shuttingDown(): MongoError {
+  return new MongoError(11600, 'the store is shutting down')
 }
 
 /** What the client learns of an error that is not MongoDB's: of its file all there is, of a defect only its kind. */

@@ -1,5 +1,6 @@
-import type { Collection } from 'mongodb'
+import type { Collection, Document } from 'mongodb'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { kind1, opMsg, RawClient } from './raw-client.ts'
 import { openStore, type TestStore } from './support.ts'
 
 interface Item {
@@ -40,6 +41,30 @@ async function answersDuring(work: Promise<unknown>): Promise<number> {
   return answers
 }
 
+function message(body: Document, sequence?: string, documents: Document[] = []): Buffer {
+  const rest = sequence === undefined ? Buffer.alloc(0) : kind1(sequence, documents)
+  return opMsg({ ...body, $db: 'test' }, { rest })
+}
+
+/** The most milliseconds of CPU that this thread, which the store works in, was busy without looking at its sockets. */
+async function longestTurn(work: () => Promise<void>): Promise<number> {
+  const spent = () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000
+  }
+  let before = spent()
+  let longest = 0
+  let timer = setImmediate(function look() {
+    const now = spent()
+    longest = Math.max(longest, now - before)
+    before = now
+    timer = setImmediate(look)
+  })
+  await work()
+  clearImmediate(timer)
+  return longest
+}
+
 describe('a statement over many documents', () => {
   const fresh = Array.from({ length: MANY }, (_, index) => ({ _id: MANY + index, n: 1 }))
   it.each<[string, () => Promise<unknown>]>([
@@ -61,6 +86,44 @@ describe('a statement over many documents', () => {
   ])('gives other clients their turn: %s', async (_name, work) => {
     // One that held the others would let through what came before it, and what waited behind it.
     expect(await answersDuring(work())).toBeGreaterThan(2)
+  })
+
+  it('holds nobody for more than a tenth of a second of work, however large it is', async () => {
+    const numbers = Array.from({ length: 200 }, (_, index) => index)
+    const bulky = Array.from({ length: 5_000 }, (_, index) => ({ _id: 2 * MANY + index, numbers }))
+    const large = {
+      _id: -1,
+      list: Array.from({ length: 10_000 }, (_, index) => ({ index, text: 'x'.repeat(60) })),
+    }
+    const client = await RawClient.open(store.server.socketPath)
+    const statements: [string, Buffer][] = [
+      ['insert many', message({ insert: 'items' }, 'documents', bulky)],
+      ['insert a large one', message({ insert: 'items' }, 'documents', [large])],
+      [
+        'change all',
+        message({ update: 'items' }, 'updates', [{ q: {}, u: { $inc: { n: 1 } }, multi: true }]),
+      ],
+      [
+        'push to a large one',
+        message({ update: 'items' }, 'updates', [{ q: { _id: -1 }, u: { $push: { list: 1 } } }]),
+      ],
+      ['scan', message({ count: 'items', query: { 'list.index': -1 } })],
+      ['sort', message({ find: 'items', sort: { n: 1, _id: -1 }, limit: 1 })],
+      ['index', message({ createIndexes: 'items', indexes: [{ key: { n: 1 }, name: 'n' }] })],
+      ['remove all', message({ delete: 'items' }, 'deletes', [{ q: {}, limit: 0 }])],
+    ]
+    const longest = new Map<string, number>()
+    for (const [name, bytes] of statements) {
+      longest.set(
+        name,
+        await longestTurn(async () => {
+          client.send(bytes)
+          expect(await client.reply()).toMatchObject({ ok: 1 })
+        }),
+      )
+    }
+    client.close()
+    expect([...longest].filter(([, ms]) => ms > 100)).toEqual([])
   })
 
   it('changes every document once, and whole, beside other writers', async () => {

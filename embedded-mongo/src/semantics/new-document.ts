@@ -71,11 +71,11 @@ export function idFirst(document: BsonDocument): BsonDocument {
 export function stamped(document: BsonDocument, now: Date): BsonDocument {
   const isEmpty = (value: BsonValue, name: string): boolean =>
     value instanceof Timestamp && value.isZero() && name !== '_id'
-  const hasEmpty = firstOf([...document], ([name, value]) => isEmpty(value, name) || undefined)
-  if (hasEmpty === undefined) return document
-  return new Map(
-    Array.from(document, ([name, value]) => [name, isEmpty(value, name) ? serverTimestamp(now) : value]),
-  )
+  const filled = (value: BsonValue, name: string) => (isEmpty(value, name) ? serverTimestamp(now) : value)
+  for (const [name, value] of document) {
+    if (isEmpty(value, name)) return new Map(Array.from(document, ([key, old]) => [key, filled(old, key)]))
+  }
+  return document
 }
 
 let latest = { second: 0, count: 0 }

@@ -8,12 +8,16 @@ import {
   OP_QUERY,
   opMsgHead,
   opReplyHead,
+  type Parsing,
   parseOpMsg,
   parseOpQuery,
 } from './messages.ts'
 
 /** Commands served in one go before other connections get their turn. */
 const BURST = 32
+/** Milliseconds a message is read in one go. */
+const TURN_MS = 10
+
 /** Bytes a client may send ahead of the answer it waits for before its socket is paused. */
 const READ_AHEAD = 1 << 16
 
@@ -115,7 +119,7 @@ export class Connection {
     }
     const silent = frame.opCode === OP_MSG && expectsNoReply(frame.bytes)
     let waited = false
-    this.#run(frame, (reply) => {
+    this.#run(parse(frame), (reply) => {
       const flowing = silent || this.#send(frame, reply)
       if (!flowing) return
       if (waited) this.#idle()
@@ -124,15 +128,19 @@ export class Connection {
     waited = true
   }
 
-  #run(frame: Frame, reply: (message: Uint8Array) => void): void {
-    let body: BsonDocument
+  /** A large message is read in turns with what others send. */
+  #run(parsing: Parsing, reply: (message: Uint8Array) => void): void {
+    const end = performance.now() + TURN_MS
+    let step: IteratorResult<undefined, BsonDocument>
     try {
-      body = frame.opCode === OP_MSG ? parseOpMsg(frame.bytes) : parseOpQuery(frame.bytes)
+      do step = parsing.next()
+      while (step.done !== true && performance.now() < end)
     } catch (error) {
       reply(this.#service.failure(error))
       return
     }
-    this.#service.run(body, this.#id, reply)
+    if (step.done === true) this.#service.run(step.value, this.#id, reply)
+    else setImmediate(() => this.#run(parsing, reply))
   }
 
   /** Returns false if the client has to read before it is served again. */
@@ -156,4 +164,8 @@ export class Connection {
     // Closing at once, with bytes unread, would take the reply away from the client.
     setTimeout(() => this.#socket.destroy(), LINGER_MS).unref()
   }
+}
+
+function* parse({ opCode, bytes }: Frame): Parsing {
+  return opCode === OP_MSG ? yield* parseOpMsg(bytes) : parseOpQuery(bytes)
 }

@@ -15,11 +15,17 @@ export function expectsNoReply(bytes: Buffer): boolean {
   return bytes.length >= HEADER_BYTES + 4 && (bytes.readUInt32LE(HEADER_BYTES) & MORE_TO_COME) !== 0
 }
 
+/** A message that is being parsed: it pauses where the caller may do something else. */
+export type Parsing = Generator<undefined, BsonDocument>
+
+/** Bytes of documents that are parsed between two pauses. */
+const STEP_BYTES = 1 << 16
+
 /**
  * Parses an OP_MSG into its command, with document sequences folded in as arrays (MongoDB wire protocol: flags, one kind-0 section, any kind-1 sections, checksum).
  * @throws MongoError with MongoDB's code for the defect: 22, 223, 17, 40430, 40431, 40432, 40433, 40587.
  */
-export function parseOpMsg(bytes: Buffer): BsonDocument {
+export function* parseOpMsg(bytes: Buffer): Parsing {
   if (bytes.length < HEADER_BYTES + 5) throw malformed('OP_MSG is too short')
   const flags = bytes.readUInt32LE(HEADER_BYTES)
   if ((flags & REQUIRED_BITS & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0) {
@@ -27,7 +33,7 @@ export function parseOpMsg(bytes: Buffer): BsonDocument {
     throw new MongoError(223, `Message contains illegal flags value: Ob${bits}`)
   }
   const end = (flags & CHECKSUM_PRESENT) === 0 ? bytes.length : checkedEnd(bytes)
-  return readSections(bytes, HEADER_BYTES + 4, end)
+  return yield* readSections(bytes, HEADER_BYTES + 4, end)
 }
 
 /** What comes before a document of `size` bytes in the OP_MSG that answers `responseTo`: no flags, one kind-0 section. */
@@ -53,7 +59,7 @@ function checkedEnd(bytes: Buffer): number {
   return end
 }
 
-function readSections(bytes: Buffer, start: number, end: number): BsonDocument {
+function* readSections(bytes: Buffer, start: number, end: number): Parsing {
   let body: BsonDocument | undefined
   const sequences = new Map<string, BsonValue[]>()
   let offset = start
@@ -66,7 +72,7 @@ function readSections(bytes: Buffer, start: number, end: number): BsonDocument {
       body = section.document
       offset = section.next
     } else if (kind === 1) {
-      offset = readSequence(bytes, offset, end, sequences)
+      offset = yield* readSequence(bytes, offset, end, sequences)
     } else {
       throw located(40432, `Unknown section kind ${kind}`)
     }
@@ -81,12 +87,12 @@ function readSections(bytes: Buffer, start: number, end: number): BsonDocument {
   return body
 }
 
-function readSequence(
+function* readSequence(
   bytes: Buffer,
   start: number,
   end: number,
   sequences: Map<string, BsonValue[]>,
-): number {
+): Generator<undefined, number> {
   if (start + 5 > end) throw malformed('document sequence is cut short')
   const size = bytes.readInt32LE(start)
   if (size < 5 || start + size > end) throw malformed(`document sequence length ${size} is invalid`)
@@ -97,10 +103,13 @@ function readSequence(
   if (sequences.has(name)) throw located(40431, `Duplicate document sequence: ${name}`)
   const documents: BsonValue[] = []
   let offset = zero + 1
-  while (offset < stop) {
+  for (let pause = offset + STEP_BYTES; offset < stop; ) {
     const item = readDocument(bytes, offset, stop)
     documents.push(item.document)
     offset = item.next
+    if (offset < pause) continue
+    yield
+    pause = offset + STEP_BYTES
   }
   sequences.set(name, documents)
   return stop
