@@ -179,7 +179,7 @@ function writes(model: BootstrapModel, wake: Wake) {
       ),
     /** Deletes settled ones that ended before then and whose outbox was carried on. @returns how many */
     async deleteOld(before: Date, limit: number): Promise<number> {
-      const old = { status: trusted({ $ne: 'pending' as const }), expires_at: trusted({ $lt: before }) }
+      const old = { status: trusted({ $in: [...SETTLED] }), expires_at: trusted({ $lt: before }) }
       const query = model.find({ ...old, outbox_token: null }, { _id: 1 }).limit(limit)
       const ids = (await query.lean<{ _id: string }[]>()).map(({ _id }) => _id)
       if (ids.length === 0) return 0
@@ -187,6 +187,9 @@ function writes(model: BootstrapModel, wake: Wake) {
     },
   }
 }
+
+/** Every status but pending, named one by one: that is where an index can begin. */
+const SETTLED = ['approved', 'rejected', 'expired'] as const satisfies readonly Bootstrap['status'][]
 
 /** It stops to be pending. */
 function closing(status: Bootstrap['status'], more: object = {}) {

@@ -85,11 +85,7 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
       return (await model.findOne(registered, { _id: 1 }).lean()) !== null
     },
     /** Active ones of these people, oldest first. */
-    async activeOf(userIds: readonly string[]): Promise<PushDevice[]> {
-      if (userIds.length === 0) return []
-      const owners = trusted({ $in: [...userIds] })
-      return read(model, { user_id: owners, slot: trusted({ $gte: 0 }), state: 'active' })
-    },
+    activeOf: (userIds: readonly string[]) => activeOf(model, userIds),
     /** @returns false when it is not active, or not this person's. */
     remove,
     /** Notes when something was accepted for it last. */
@@ -126,9 +122,7 @@ async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice
  * @returns `elsewhere` when another person has just registered the browser
  */
 async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevice | 'full' | 'elsewhere'> {
-  const taken = new Set(
-    (await read(model, { user_id: device.user_id, state: 'active' })).map(({ slot }) => slot),
-  )
+  const taken = new Set((await activeOf(model, [device.user_id])).map(({ slot }) => slot))
   for (let slot = 0; slot < MOST_PUSH_DEVICES; slot += 1) {
     if (taken.has(slot)) continue
     try {
@@ -143,6 +137,13 @@ async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevic
     }
   }
   return 'full'
+}
+
+/** Each holds a slot, so the index of slots answers. */
+async function activeOf(model: DeviceModel, userIds: readonly string[]): Promise<PushDevice[]> {
+  if (userIds.length === 0) return []
+  const owners = trusted({ $in: [...userIds] })
+  return read(model, { user_id: owners, slot: trusted({ $gte: 0 }), state: 'active' })
 }
 
 async function read(model: DeviceModel, filter: mongoose.QueryFilter<DeviceDocument>): Promise<PushDevice[]> {

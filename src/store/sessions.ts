@@ -133,7 +133,8 @@ function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
       end({ _id: id, ...lapsedAt(now, limits) }, now, audit),
     /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
     async deleteEnded(): Promise<number> {
-      const settled = { ended_at: trusted({ $ne: null }), outbox_token: null }
+      // Says the same as that it is not null, but in a way that an index can begin at.
+      const settled = { ended_at: trusted({ $gt: new Date(0) }), outbox_token: null }
       return (await model.deleteMany(settled)).deletedCount
     },
   }
