@@ -3,6 +3,13 @@ import type { AuditEntry } from './audit.ts'
 /** Longest text to search for, in UTF-16 units. */
 export const LONGEST_SEARCH = 200
 
+/**
+ * What one page of a search may cost: so many entries looked at, for so long. A rare word must cost neither a whole account,
+ * nor the store a long moment.
+ */
+export const MOST_LOOKED_AT = 10_000
+export const LONGEST_LOOK_MS = 100
+
 /** One spelling for texts that differ in case only. Never a pattern: what comes from outside has no special characters. */
 export function foldText(text: string): string {
   return text.normalize('NFC').toLowerCase()

@@ -1,7 +1,7 @@
 import { may } from '../domain/account.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
-import { foldText, holdsText } from '../domain/search.ts'
+import { foldText, holdsText, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../domain/search.ts'
 import type { User } from '../domain/user.ts'
 import type { ListPosition } from '../store/filters.ts'
 import type { HistoryFilter, HistoryPage, RequestOutline } from '../store/request-history.ts'
@@ -14,12 +14,8 @@ type HistoryDeps = Pick<
   'history' | 'requests' | 'accounts' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
 >
 
-/**
- * Requests read at once, and looked at at most, for one page of a search: what no index finds must cost neither a whole
- * account, nor the store a long moment.
- */
+/** Requests a search reads at once. */
 const LOOK = 500
-const MOST_LOOKED_AT = 10_000
 
 /** What a search looks at. */
 interface Wanted {
@@ -40,23 +36,23 @@ export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person
 /**
  * A page of the requests of an account, newest first and up to date: for owners and auditors all, for approvers those that
  * name them or on which they voted. It can hold fewer than `limit` and not be the last one: a request can change while it is
- * read, and a search looks at so many only.
+ * read, and a search looks at so many, and for so long, only: `searchedTo` tells how far back.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts
  */
 export async function readHistory(
   deps: HistoryDeps,
   person: User,
   { account: accountId, q, high_impact, sandbox, ...query }: HistoryQuery,
-): Promise<{ requests: ApprovalRequest[]; next: ListPosition | undefined }> {
+): Promise<{ requests: ApprovalRequest[]; next: ListPosition | undefined; searchedTo?: Date }> {
   const { account, role } = await accessTo(deps, person, 'read_own', accountId)
   const own = may(role, 'read_all') ? {} : { person_id: person.id }
   const text = q?.trim() ?? ''
   const isWhole = isId('req', text) || isId('dec', text)
   const scope = { ...query, account_id: account.id, ...own, ...(isWhole ? { id: text } : {}) }
   const test = outlineTest(isWhole ? '' : foldText(text), high_impact, sandbox)
-  const { found, next } = await (test === undefined ? readPage(deps, scope) : search(deps, scope, test))
+  const { found, ...rest } = await (test === undefined ? readPage(deps, scope) : search(deps, scope, test))
   const settled = await Promise.all(found.map((request) => settleRequest(deps, request)))
-  return { requests: settled.filter((request) => isStill(request, query.status)), next }
+  return { requests: settled.filter((request) => isStill(request, query.status)), ...rest }
 }
 
 type OutlineTest = (outline: RequestOutline) => boolean
@@ -77,6 +73,8 @@ function outlineTest(
 interface Found {
   found: ApprovalRequest[]
   next: ListPosition | undefined
+  /** Where a search stopped before it had a page. */
+  searchedTo?: Date
 }
 
 async function readPage(deps: HistoryDeps, scope: HistoryPage): Promise<Found> {
@@ -91,6 +89,7 @@ async function search(deps: HistoryDeps, scope: HistoryPage, test: OutlineTest):
   const hits: ListPosition[] = []
   let before = scope.before
   let next: ListPosition | undefined
+  const end = deps.clock.now().getTime() + LONGEST_LOOK_MS
   for (let looked = 0; looked < MOST_LOOKED_AT; looked += LOOK) {
     const query = { ...scope, limit: LOOK, ...(before === undefined ? {} : { before }) }
     const outlines = await deps.history.outlines(query)
@@ -98,15 +97,14 @@ async function search(deps: HistoryDeps, scope: HistoryPage, test: OutlineTest):
     before = outlines.at(-1)
     const done = outlines.length < LOOK
     next = done ? undefined : before
-    if (done || hits.length > scope.limit) break
+    if (done || hits.length > scope.limit || deps.clock.now().getTime() >= end) break
   }
   const page = hits.slice(0, scope.limit)
   const ids = page.map(({ id }) => id)
   const byId = new Map((await deps.requests.findMany(ids)).map((request) => [request.id, request]))
-  return {
-    found: ids.flatMap((id) => byId.get(id) ?? []),
-    next: hits.length > page.length ? page.at(-1) : next,
-  }
+  const found = ids.flatMap((id) => byId.get(id) ?? [])
+  if (hits.length > page.length) return { found, next: page.at(-1) }
+  return { found, next, ...(next && { searchedTo: next.created_at }) }
 }
 
 /** Reading is what decides a dry-run and expires what lapsed. */

@@ -2,7 +2,7 @@ import { may, roleIn } from '../../domain/account.ts'
 import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
-import { type AuditFilter, auditTest } from '../../domain/search.ts'
+import { type AuditFilter, auditTest, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { accessTo } from '../people/accounts.ts'
@@ -37,34 +37,37 @@ interface AuditBatch {
   looked: number
   /** Up to where it was looked; undefined: there is nothing older. */
   next: AuditPosition | undefined
+  /** When the oldest of them was. */
+  oldest: Date | undefined
 }
-
-/** Records looked at at most for one page: a rare word must not cost a whole trail. */
-const MOST_LOOKED_AT = 10_000
 
 /**
  * A page of what the trail tells of an account, newest first. It can hold fewer than `limit` and not be the last one: a search
- * looks at so many records only.
+ * looks at so many records, and for so long, only: `searchedTo` tells how far back.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts
  */
 export async function readAudit(
-  deps: AuditDeps,
+  deps: AuditDeps & Pick<FlowDeps, 'clock'>,
   person: User,
   query: AuditQuery & { limit: number },
-): Promise<{ records: AuditRecord[]; next: AuditPosition | undefined }> {
+): Promise<{ records: AuditRecord[]; next: AuditPosition | undefined; searchedTo?: Date }> {
   const { limit } = query
+  const end = deps.clock.now().getTime() + LONGEST_LOOK_MS
   const found: AuditRecord[] = []
   let looked = 0
   let next: AuditPosition | undefined
+  let oldest: Date | undefined
   // One more than asked for tells whether there is a next page.
   for await (const batch of walkAudit(deps, person, query, limit + 1)) {
     found.push(...batch.records)
     looked += batch.looked
     next = batch.next
-    if (found.length > limit || looked >= MOST_LOOKED_AT) break
+    oldest = batch.oldest
+    if (found.length > limit || looked >= MOST_LOOKED_AT || deps.clock.now().getTime() >= end) break
   }
   const records = found.slice(0, limit)
-  return { records, next: found.length > limit ? positionOf(records.at(-1), query) : next }
+  if (found.length > limit) return { records, next: positionOf(records.at(-1), query) }
+  return { records, next, ...(next && oldest && { searchedTo: oldest }) }
 }
 
 /** Records read at once: what is held in memory, whatever the length of the trail. */
@@ -124,7 +127,7 @@ async function* walkAudit(
     const asked = legible.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
     const records = seesAll ? asked : await concerning(deps, person, asked)
     before = found.length < size ? undefined : positionOf(found.at(-1), query)
-    yield { records, looked: found.length, next: before }
+    yield { records, looked: found.length, next: before, oldest: found.at(-1)?.entry?.at }
     if (before === undefined) return
   }
 }

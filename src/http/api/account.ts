@@ -15,6 +15,7 @@ import {
   outcomeField,
   pageOf,
   sandboxMark,
+  searchedField,
   statusField,
   timeField,
 } from './shared/fields.ts'
@@ -84,7 +85,7 @@ const historyRow = z
   .meta({ id: 'HistoryRow' })
 
 /** `GET /api/v1/account/requests`. */
-export const historyAnswer = pageOf(historyRow).meta({ id: 'History' })
+export const historyAnswer = pageOf(historyRow).extend({ searched_to: searchedField }).meta({ id: 'History' })
 
 const quota = z.strictObject({
   limit: z.int().min(0).meta({ description: 'Requests a calendar month (UTC), dry-runs too; 0: no limit.' }),

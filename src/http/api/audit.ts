@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AUDIT_TYPES, type AuditEntry, type AuditRecord } from '../../domain/audit.ts'
-import { type Answer, idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, pageOf, searchedField, timeField } from './shared/fields.ts'
 import { accountParameter, pageQuery, searchParameter, timeParameter } from './shared/input.ts'
 import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
 
@@ -76,6 +76,7 @@ const auditAnswer = z
 /** `GET /api/v1/account/audit`. */
 export const auditListAnswer = pageOf(auditAnswer)
   .extend({
+    searched_to: searchedField,
     names: z.record(z.string(), z.string()).meta({
       description:
         'What the people and API keys of these entries are called now, by id. The trail itself keeps ids.',

@@ -73,10 +73,11 @@ const history: Endpoint<typeof historyAnswer> = (deps) => async (request, respon
   const { cursor, limit, key, ...filter } = parseBody(historyQuery, request.query)
   const before = cursor === undefined ? undefined : decodeCursor(cursor)
   const query = { ...given(filter), ...given({ before, api_key_id: key }), limit }
-  const { requests, next } = await readHistory(deps, sessionOf(response).user, query)
+  const { requests, next, searchedTo } = await readHistory(deps, sessionOf(response).user, query)
   response.json({
     data: requests.map(presentHistoryRow),
     next_cursor: next === undefined ? null : encodeCursor(next),
+    searched_to: searchedTo?.toISOString(),
   })
 }
 

@@ -30,10 +30,11 @@ const list: Endpoint<typeof auditListAnswer> = (deps) => async (request, respons
   const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
   const query = { ...given(filter), ...given({ before }), limit }
   const { user } = sessionOf(response)
-  const { records, next } = await readAudit(deps, user, query)
+  const { records, next, searchedTo } = await readAudit(deps, user, query)
   response.json({
     data: records.flatMap(shown),
     next_cursor: next === undefined ? null : encodeAuditCursor(next),
+    searched_to: searchedTo?.toISOString(),
     names: await nameParties(deps, user, records, query.account),
   })
 }

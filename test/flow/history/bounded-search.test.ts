@@ -12,9 +12,15 @@ const accounts = {
   find: async () => ({ id: ACCOUNT, owner_id: person.id, members: [] }),
 }
 
+/** A look at so many takes that long, by the clock they are given. */
+let slowness = 0
+let time = Date.UTC(2026, 0, 1)
+const clock = { now: () => new Date(time) }
+
 /** Only what these verbs ask of their dependencies; anything else fails the test. */
 function only<Deps>(parts: object): Deps {
-  return Object.assign(Object.create(null), { accounts, ...parts })
+  slowness = 0
+  return Object.assign(Object.create(null), { accounts, clock, ...parts })
 }
 
 describe('a search for what is not there', () => {
@@ -23,6 +29,7 @@ describe('a search for what is not there', () => {
     const history = {
       outlines: async (query: HistoryPage) => {
         asked.push(query)
+        time += slowness
         const from = query.before === undefined ? 0 : Number(query.before.id) + 1
         return Array.from({ length: query.limit }, (_, index) => ({
           id: String(from + index),
@@ -38,13 +45,16 @@ describe('a search for what is not there', () => {
       requests: { findMany: async () => [] },
     })
     const query = { q: 'needle', limit: 20, account: ACCOUNT }
-    const { requests, next } = await readHistory(deps, person, query)
+    const { requests, next, searchedTo } = await readHistory(deps, person, query)
     expect(requests).toEqual([])
-    expect(next?.id).toBe('9999')
+    expect([next?.id, searchedTo]).toEqual(['9999', next?.created_at])
     expect(asked).toHaveLength(20)
     expect(asked.every(({ limit }) => limit === 500)).toBe(true)
     const again = await readHistory(deps, person, { ...query, ...(next && { before: next }) })
     expect(again.next?.id).toBe('19999')
+    slowness = 30
+    const slow = await readHistory(deps, person, query)
+    expect([slow.next?.id, slow.searchedTo]).toEqual(['1999', slow.next?.created_at])
   })
 
   it('looks at ten thousand entries of the trail, in small pieces, and says where to go on', async () => {
@@ -53,14 +63,18 @@ describe('a search for what is not there', () => {
     const trail = {
       list: async ({ before = 12_001, limit }: { before?: number; limit: number }) => {
         asked += 1
+        time += slowness
         return records.slice(Math.max(0, before - 1 - limit), before - 1).reverse()
       },
     }
     const deps = only<Parameters<typeof readAudit>[0]>({ trail })
     const query = { q: 'needle', limit: 20, account: ACCOUNT }
-    const { records: found, next } = await readAudit(deps, person, query)
+    const { records: found, next, searchedTo } = await readAudit(deps, person, query)
     expect([found, next, asked]).toEqual([[], { seq: 2_001 }, 20])
+    expect(searchedTo).toEqual(records[2_000]?.entry?.at)
     const rest = await readAudit(deps, person, { ...query, ...(next && { before: next }) })
-    expect([rest.records, rest.next, asked]).toEqual([[], undefined, 25])
+    expect([rest.records, rest.next, rest.searchedTo, asked]).toEqual([[], undefined, undefined, 25])
+    slowness = 30
+    expect((await readAudit(deps, person, query)).next).toEqual({ seq: 10_001 })
   })
 })

@@ -189,15 +189,15 @@ describe('searching', () => {
     }))
     await stored(service, 'requests').insertMany(copies)
     const needle = (index: number) => copies[index]?._id
-    expect(await allPages(setting.owner, '?q=needle&limit=2')).toEqual([
-      [needle(1), needle(401)],
-      [needle(801), needle(1201)],
-    ])
+    // How far one page of a search looks is a matter of time, too; no page is longer than was asked for.
+    const found = await allPages(setting.owner, '?q=needle&limit=2')
+    expect(found.flat()).toEqual([1, 401, 801, 1201].map(needle))
+    expect(found.every(({ length }) => length <= 2)).toBe(true)
     expect((await allPages(setting.owner, '?limit=100')).map(({ length }) => length)).toEqual([
       ...Array.from({ length: 12 }, () => 100),
       4,
     ])
-    expect(await allPages(setting.owner, '?q=no+such+thing&limit=5')).toEqual([[]])
+    expect((await allPages(setting.owner, '?q=no+such+thing&limit=5')).flat()).toEqual([])
   })
 })
 

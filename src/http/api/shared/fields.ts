@@ -69,6 +69,12 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
+/** Of a page of a search. */
+export const searchedField = timeField.optional().meta({
+  description:
+    'A search looks at so much at a time. When it stopped before it had a full page: what is newer than this was looked at, and `next_cursor` goes on from there.',
+})
+
 /**
  * What a presenter of that answer returns. What the schema does not list does not compile, nor does leaving out what it
  * lists: what is not listed cannot leak. Optional fields may be undefined, which JSON leaves out.
