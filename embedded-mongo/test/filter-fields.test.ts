@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { decodeBson, decodeFields } from '../src/bson-reader.ts'
+import { decodeBson, decodeFields, pickFields } from '../src/bson-reader.ts'
 import { encodeBson } from '../src/bson-writer.ts'
 import { rootsOf } from '../src/commands/filter-fields.ts'
 import { arbitraryDocument } from './semantics/arbitrary-values.ts'
@@ -20,7 +20,7 @@ it.each<[object, string[] | undefined]>([
   expect(found && [...found]).toEqual(roots)
 })
 
-it('reads of a document just the fields it is asked for, as reading the whole does', () => {
+it('reads of a document just the fields it is asked for, or copies them, as reading the whole does', () => {
   const names = fc.uniqueArray(fc.string({ maxLength: 3 }), { maxLength: 5 })
   fc.assert(
     fc.property(arbitraryDocument, names, fc.array(fc.nat(20)), (document, others, chosen) => {
@@ -30,6 +30,7 @@ it('reads of a document just the fields it is asked for, as reading the whole do
       const wanted = new Set([...others, ...chosen.flatMap((place) => fields[place] ?? [])])
       const expected = new Map([...whole].filter(([name]) => wanted.has(name)))
       expect(decodeFields(bytes, wanted)).toEqual(expected)
+      expect(pickFields(bytes, wanted)).toEqual(encodeBson(expected))
     }),
     { numRuns: 500 },
   )
