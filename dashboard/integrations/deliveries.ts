@@ -3,7 +3,7 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import { attemptList, deliveryState, outcomeWord } from '../parts/delivery-words.ts'
+import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
@@ -58,9 +58,9 @@ async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<voi
 }
 
 /** State of a delivery as a mark in words; what was given up stands out. */
-function stateTag(state: string): HTMLElement {
+function stateTag(state: Delivery['state']): HTMLElement {
   const look = state === 'delivered' ? 'live' : state === 'dead' || state === 'dropped' ? 'warn' : ''
-  return el('span', { class: `tag ${look}` }, deliveryState(state))
+  return el('span', { class: `tag ${look}` }, DELIVERY_STATES[state])
 }
 
 /** "Last delivery 3 November, 10:12: answered with status 200." */
@@ -68,8 +68,8 @@ export function lastDelivery(delivery: Delivery | null | undefined): Child[] {
   if (delivery === undefined || delivery === null) return ['Nothing was sent to it yet.']
   const last = delivery.attempts.at(-1)
   const when = ['Last delivery ', moment(last?.at ?? delivery.created_at), ': ']
-  if (last === undefined) return [...when, deliveryState(delivery.state).toLowerCase(), '.']
-  const stands = delivery.state === 'delivered' ? '' : `, ${deliveryState(delivery.state).toLowerCase()}`
+  if (last === undefined) return [...when, DELIVERY_STATES[delivery.state].toLowerCase(), '.']
+  const stands = delivery.state === 'delivered' ? '' : `, ${DELIVERY_STATES[delivery.state].toLowerCase()}`
   return [...when, `${outcomeWord(last.outcome)}${stands}.`]
 }
 

@@ -13,14 +13,7 @@ import {
   note,
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
-import {
-  EMAIL_LENGTH,
-  type Field,
-  field,
-  form,
-  NAME_LENGTH,
-  wrong,
-} from '../../webauthn-page/kit/dom/form.ts'
+import { emailField, field, form, NAME_LENGTH, readEmail } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -69,11 +62,7 @@ function inviteSection(done: Done): HTMLElement {
     'Invite a person',
     'They get a link from you, with which they sign up or sign in, and accept.',
   )
-  const email = field({
-    label: 'E-mail address',
-    name: 'email',
-    attributes: { type: 'email', autocomplete: 'off', maxlength: EMAIL_LENGTH, required: true },
-  })
+  const email = emailField('E-mail address', 'off')
   const name = field({
     label: 'Name (optional)',
     name: 'name',
@@ -82,7 +71,7 @@ function inviteSection(done: Done): HTMLElement {
   })
   const role = roleField('approver')
   const invite = async (): Promise<void> => {
-    const address = readEmail(email)
+    const address = readEmail(email, 'Enter the e-mail address of the person you invite.')
     if (address === undefined) return
     const purpose = ['Confirm that you invite ', callerName(address), ` as an ${role.input.value}.`]
     const proof = await stepUp('member.invite', purpose, address)
@@ -104,13 +93,6 @@ function inviteSection(done: Done): HTMLElement {
     ),
   )
   return part.element
-}
-
-/** The service judges addresses; here only plain slips are caught. */
-function readEmail(email: Field): string | undefined {
-  const address = email.input.value.trim()
-  if (/^[^\s@]+@[^\s@]+$/.test(address)) return address
-  return wrong(email, 'Enter the e-mail address of the person you invite.')
 }
 
 /** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what stays. */

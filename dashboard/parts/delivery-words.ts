@@ -1,29 +1,24 @@
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import type { Card, Delivery } from '../requests/request-shapes.ts'
 
 /** How a delivery stands, in words. */
-export function deliveryState(state: string): string {
-  const words: Record<string, string> = {
-    due: 'Waiting for its next attempt',
-    sending: 'Being sent',
-    delivered: 'Delivered',
-    dead: 'Given up',
-    dropped: 'Not wanted any more',
-  }
-  return words[state] ?? state
+export const DELIVERY_STATES: Record<Delivery['state'], string> = {
+  due: 'Waiting for its next attempt',
+  sending: 'Being sent',
+  delivered: 'Delivered',
+  dead: 'Given up',
+  dropped: 'Not wanted any more',
 }
 
 /** How a card in chat stands, in words. */
-export function cardState(state: string): string {
-  const words: Record<string, string> = {
-    due: 'Waiting to be sent',
-    sending: 'Being sent',
-    shown: 'Up to date',
-    behind: 'Shows an older state',
-    not_sent: 'Not sent',
-    unreachable: 'No recipient found',
-  }
-  return words[state] ?? state
+export const CARD_STATES: Record<Card['state'], string> = {
+  due: 'Waiting to be sent',
+  sending: 'Being sent',
+  shown: 'Up to date',
+  behind: 'Shows an older state',
+  not_sent: 'Not sent',
+  unreachable: 'No recipient found',
 }
 
 /** What came of one attempt, in words. */
@@ -44,12 +39,8 @@ export function outcomeWord(outcome: string): string {
   return words[outcome] ?? outcome
 }
 
-const PLATFORMS: Record<string, string> = { slack: 'Slack', teams: 'Teams' }
-
-/** Name of a chat platform. */
-export function platformName(platform: string): string {
-  return PLATFORMS[platform] ?? platform
-}
+/** Names of chat platforms. */
+export const PLATFORMS: Record<Card['platform'], string> = { slack: 'Slack', teams: 'Teams' }
 
 /** One try to send something; of a card, also what was tried. */
 export interface Attempt {

@@ -20,7 +20,13 @@ import { quorumView, requestPanel } from '../../webauthn-page/kit/request/reques
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
 import { headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { type Attempt, attemptList, cardState, deliveryState, platformName } from '../parts/delivery-words.ts'
+import {
+  type Attempt,
+  attemptList,
+  CARD_STATES,
+  DELIVERY_STATES,
+  PLATFORMS,
+} from '../parts/delivery-words.ts'
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
@@ -240,7 +246,7 @@ function deliveryRow(delivery: Delivery, href: (path: string) => string): HTMLEl
       : ['Callback']
   return row(
     [...title, event_type !== 'callback' && el('code', { class: 'mono' }, event_type)],
-    { words: deliveryState(state), bad: state === 'dead' },
+    { words: DELIVERY_STATES[state], bad: state === 'dead' },
     [mono(callerText(url))],
     next_attempt_at,
     attempts,
@@ -256,8 +262,8 @@ function cardRow(
       ? [recipient === 'channel' ? 'A channel' : 'An approver']
       : ['Approver ', person(approver)]
   return row(
-    [platformName(platform)],
-    { words: cardState(state), bad: state === 'unreachable' || state === 'not_sent' },
+    [PLATFORMS[platform]],
+    { words: CARD_STATES[state], bad: state === 'unreachable' || state === 'not_sent' },
     whom,
     next_attempt_at,
     attempts,

@@ -6,11 +6,13 @@ import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
 import { copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
+  type Child,
   div,
   el,
   exactText,
   facts,
   folded,
+  freshId,
   hint,
   mono,
   note,
@@ -53,8 +55,8 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
     'verify-result',
     verdictView(verdictOf(report), source),
     result.valid ? approvedWords(main) : undefined,
-    result.valid && card('What is signed', 'signed-title', receiptFacts(main, result.payload, key)),
-    card('Checks', 'checks-title', checkList(main)),
+    result.valid && card('What is signed', receiptFacts(main, result.payload, key)),
+    card('Checks', checkList(main)),
     votesView(votes, unsigned),
     input &&
       div(
@@ -103,8 +105,9 @@ function verdictView({ kind, heading, at, sentence, cautions }: Verdict, source:
   )
 }
 
-function card(title: string, id: string, body: HTMLElement): HTMLElement {
-  return el('section', { class: 'card', 'aria-labelledby': id }, el('h3', { id }, title), body)
+function card(title: string, ...body: Child[]): HTMLElement {
+  const id = freshId('card')
+  return el('section', { class: 'card', 'aria-labelledby': id }, el('h3', { id }, title), ...body)
 }
 
 /** The action, and the details, that were decided on: from the opened statement, or with the doubt said. */
@@ -113,10 +116,8 @@ function approvedWords(examination: Examination): HTMLElement | undefined {
   const claimed = examination.input?.claims.find(({ field }) => field === 'action')?.value
   const action = intent?.action ?? (typeof claimed === 'string' ? claimed : undefined)
   if (action === undefined) return undefined
-  return el(
-    'section',
-    { class: 'card', 'aria-labelledby': 'words-title' },
-    el('h3', { id: 'words-title' }, 'What was decided on'),
+  return card(
+    'What was decided on',
     hint(
       intent === undefined
         ? 'As it stands next to the receipt. It fits the short hash of 64 bits, which is a hint and no proof.'
@@ -239,10 +240,8 @@ function votesView(
 ): HTMLElement | undefined {
   const count = votes.length + unsigned.length
   if (count === 0) return undefined
-  return el(
-    'section',
-    { class: 'card', 'aria-labelledby': 'votes-title' },
-    el('h3', { id: 'votes-title' }, count === 1 ? 'One vote' : `${count} votes`),
+  return card(
+    count === 1 ? 'One vote' : `${count} votes`,
     hint(unsigned.length === 0 ? ALL_SIGNED : ONE_OUTCOME),
     el(
       'ol',

@@ -191,15 +191,14 @@ function statedFacts(consent: Consent): HTMLElement {
   )
 }
 
-const SCOPES = new Map([
-  ['approval:create', 'ask people for approvals in the name of your account'],
-  ['approval:read', 'read their outcome'],
-  ['approval:verify', 'verify receipts'],
-])
+const SCOPES: Record<Consent['scopes'][number], string> = {
+  'approval:create': 'ask people for approvals in the name of your account',
+  'approval:read': 'read their outcome',
+  'approval:verify': 'verify receipts',
+}
 
-function scopeRow(scope: string): HTMLElement {
-  const words = SCOPES.get(scope)
-  return el('li', {}, ...(words === undefined ? [] : [`${words} `]), el('code', {}, scope))
+function scopeRow(scope: Consent['scopes'][number]): HTMLElement {
+  return el('li', {}, `${SCOPES[scope]} `, el('code', {}, scope))
 }
 
 /** What came of it, and what is left to do. */

@@ -12,7 +12,7 @@ import { post, RequestFailure } from '../kit/api/request.ts'
 import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
-import { EMAIL_LENGTH, type Field, field, filled, NAME_LENGTH, wrong } from '../kit/dom/form.ts'
+import { emailField, type Field, field, filled, NAME_LENGTH, readEmail } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
@@ -267,22 +267,20 @@ function personFields(): {
   fields: Record<string, Field>
   read(): Person | undefined
 } {
-  const email = field({
-    label: 'E-mail',
-    name: 'email',
-    hint: 'Colleagues know you by it here, and you give it when you sign in with a code. No e-mail is sent to it.',
-    attributes: { type: 'email', autocomplete: 'email', required: true, maxlength: EMAIL_LENGTH },
-  })
+  const email = emailField(
+    'E-mail',
+    'email',
+    'Colleagues know you by it here, and you give it when you sign in with a code. No e-mail is sent to it.',
+  )
   const name = field({
     label: 'Your name',
     name: 'name',
     attributes: { autocomplete: 'name', required: true, maxlength: NAME_LENGTH },
   })
   const read = (): Person | undefined => {
-    const values = { email: email.input.value.trim(), name: name.input.value.trim() }
-    if (values.name === '') wrong(name, 'Enter your name.')
-    if (!/^\S+@\S+$/.test(values.email)) wrong(email, 'Enter your e-mail address, such as ana@example.com.')
-    return values.name === '' || !/^\S+@\S+$/.test(values.email) ? undefined : values
+    const called = filled(name, 'Enter your name.')
+    const address = readEmail(email, 'Enter your e-mail address, such as ana@example.com.')
+    return called === undefined || address === undefined ? undefined : { email: address, name: called }
   }
   return {
     element: div('person-fields', email.row, name.row),

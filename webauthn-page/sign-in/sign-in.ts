@@ -2,7 +2,7 @@ import { requestOptionsShape, sessionShape, type User } from '../kit/api/contrac
 import { get, post, RequestFailure } from '../kit/api/request.ts'
 import { button, submitButton } from '../kit/dom/button.ts'
 import { div, el, lede, link, note, p } from '../kit/dom/element.ts'
-import { EMAIL_LENGTH, field, form, wrong } from '../kit/dom/form.ts'
+import { emailField, field, form, readEmail, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { insteadOfPrompt, passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
@@ -77,11 +77,7 @@ function notThisOne(): string[] {
 }
 
 function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
-  const email = field({
-    label: 'E-mail',
-    name: 'email',
-    attributes: { type: 'email', autocomplete: 'username', required: true, maxlength: EMAIL_LENGTH },
-  })
+  const email = emailField('E-mail', 'username')
   const code = field({
     label: 'Code',
     name: 'code',
@@ -95,9 +91,10 @@ function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement
   })
   const send = async (): Promise<void> => {
     const path = codePath(code.input.value)
-    if (!/^\S+@\S+$/.test(email.input.value.trim())) return wrong(email, 'Enter your e-mail address.')
+    const address = readEmail(email, 'Enter your e-mail address.')
+    if (address === undefined) return
     if (path === undefined) return wrong(code, 'Enter 6 digits, or a backup code of 10 letters and digits.')
-    const body = { email: email.input.value.trim(), code: code.input.value.replaceAll(' ', '') }
+    const body = { email: address, code: code.input.value.replaceAll(' ', '') }
     const { user } = await post(path, body, sessionShape)
     signedIn(user)
   }

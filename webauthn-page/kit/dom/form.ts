@@ -20,7 +20,7 @@ export function form(
  * never fewer: what fits into the field is never too long for the service.
  */
 export const NAME_LENGTH = 80
-export const EMAIL_LENGTH = 254
+const EMAIL_LENGTH = 254
 
 /** A labelled input with its hint and its error, tied together for assistive technology. */
 export interface Field {
@@ -60,6 +60,18 @@ export function field({ label, name, hint, multiline = false, attributes = {} }:
   }
   input.addEventListener('input', () => setError())
   return { row, input, setError }
+}
+
+/** The field for an e-mail address. */
+export function emailField(label: string, autocomplete: string, hint?: string): Field {
+  const attributes = { type: 'email', autocomplete, required: true, maxlength: EMAIL_LENGTH }
+  return field({ label, name: 'email', ...(hint === undefined ? {} : { hint }), attributes })
+}
+
+/** The service judges addresses; here only plain slips are caught. Where there is one, the field says `message`. */
+export function readEmail(entry: Field, message: string): string | undefined {
+  const address = entry.input.value.trim()
+  return /^[^\s@]+@[^\s@]+$/.test(address) ? address : wrong(entry, message)
 }
 
 /** Says what is wrong with a field and takes the focus there. */
