@@ -124,7 +124,8 @@ export interface WaitingRow {
 function waitingRow(request: PendingRequest): WaitingRow {
   const time = el('p', { class: 'time-left' })
   const { element: quote, textId } = callerQuote(request.action)
-  const box = request.may_decide ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
+  const open = request.may_decide && request.methods.length > 0
+  const box = open ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
   box?.setAttribute('aria-describedby', textId)
   const votes = el('p', { class: 'hint' })
   const key = el('div', {})

@@ -222,7 +222,7 @@ function wayOn(decidedId: string): HTMLElement {
 
 function nextOf(waiting: readonly PendingRequest[], decidedId: string): PendingRequest | undefined {
   return waiting
-    .filter(({ id, may_decide }) => id !== decidedId && may_decide)
+    .filter(({ id, may_decide, methods }) => id !== decidedId && may_decide && methods.length > 0)
     .sort((a, b) => Date.parse(a.expires_at) - Date.parse(b.expires_at))[0]
 }
 
