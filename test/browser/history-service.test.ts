@@ -97,7 +97,12 @@ describeInBrowser('history and audit log of several people at once, against the 
     for (const { path } of [record, receipt]) {
       const run = await cli(['verify', path, '--jwks', jwks, '--json'])
       expect(run.code, run.stdout + run.stderr).toBe(0)
-      expect(run.json()).toMatchObject({ valid: true, payload: { rid: both, decision: 'approved' } })
+      expect(run.json()).toMatchObject({
+        valid: true,
+        payload: { rid: both, decision: 'approved' },
+        // The file holds the whole statement: what was approved is proven, not only that something was.
+        checked: { action: 'full', context: 'full' },
+      })
     }
     for (const { text } of [record, receipt]) {
       await cleo.page.goto('/verify')

@@ -113,25 +113,18 @@ function signedReceipt(review: Review, decision: Decision): HTMLElement {
       'Download as JSON',
       `${decision.id}.json`,
       'application/json',
-      `${JSON.stringify(receiptFile(review, decision, payload), null, 2)}\n`,
+      `${JSON.stringify(receiptFile(review, decision), null, 2)}\n`,
     ),
   )
 }
 
-/** The form of a callback body, which `countersign verify` and other verifiers read as it is. */
-function receiptFile(review: Review, decision: Decision, payload: string): object {
+/** The form of `GET /approvals/:id`, with the intents: `countersign verify` proves action and context by it, too. */
+function receiptFile(review: Review, decision: Decision): object {
+  const { id, status, action, context_json, created_at, expires_at, sandbox } = review
+  const context: unknown = JSON.parse(context_json)
   return {
-    request_id: review.id,
-    decision: decision.decision,
-    decided_at: decision.decided_at,
-    signed_receipt: {
-      decision_id: decision.id,
-      signature: decision.signature,
-      public_key_id: decision.public_key_id,
-      canonical_payload: payload,
-      comment: decision.comment,
-    },
-    ...(review.sandbox === true ? { sandbox: true } : {}),
+    ...{ id, status, action, context, created_at, expires_at, decision },
+    ...(sandbox === true ? { sandbox: true } : {}),
   }
 }
 
