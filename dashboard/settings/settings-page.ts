@@ -108,6 +108,10 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
     hint: 'Approvers who have a passkey must use it. Callers can also mark single requests.',
     checked: policy.high_impact,
   })
+  const confirmed = checkBox('Only people the operator confirmed', {
+    hint: 'Whom you invited yourself does not count until the operator of this service confirms them (countersign user confirm).',
+    checked: policy.confirmed_only,
+  })
   const reminders = reminderField(policy.reminders)
   const save = async (): Promise<void> => {
     const approvers = who.read()
@@ -119,6 +123,7 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
       quorum: needed,
       passkey_only: passkeys.input.checked,
       high_impact: impact.input.checked,
+      confirmed_only: confirmed.input.checked,
       reminders: reminded,
     }
     const proof = await stepUp('policy.change', policyPurpose(rules, members))
@@ -140,6 +145,7 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
       quorum.row,
       passkeys.row,
       impact.row,
+      confirmed.row,
       reminders.row,
       buttonRow(submitButton('Save the policy')),
     ),
@@ -152,7 +158,7 @@ type Rules = Omit<Policy, 'approvers' | 'reachable'> & { approvers: readonly str
 
 /** What is confirmed with a new policy, all of it: a person who sat down at an open page must not slip something in (T34). */
 function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
-  const { approvers, quorum, passkey_only, high_impact, reminders } = rules
+  const { approvers, quorum, passkey_only, high_impact, confirmed_only, reminders } = rules
   const named = members.filter(({ user_id, role }) =>
     approvers.length === 0 ? role === 'owner' : approvers.includes(user_id),
   )
@@ -168,6 +174,8 @@ function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
     yesNo(passkey_only),
     '. Every request is high impact: ',
     yesNo(high_impact),
+    '. Only people the operator confirmed: ',
+    yesNo(confirmed_only),
     `. Reminders: ${percents === '' ? 'none' : percents}.`,
   )
 }

@@ -8,6 +8,8 @@ export interface Policy {
   passkey_only: boolean
   /** Every request counts as high impact. */
   high_impact: boolean
+  /** Only people whom the operator vouched for decide: an owner who invites an address could be its holder as well. */
+  confirmed_only: boolean
   /** When to remind by itself, as fractions of the time a request has. */
   reminders: number[]
 }
@@ -33,6 +35,8 @@ export interface Requirement {
   approvers: ApproverSnapshot[]
   quorum: number
   passkey_only: boolean
+  /** Neither does a delegate count whom the operator did not vouch for. */
+  confirmed_only?: true
 }
 
 export const DEFAULT_POLICY: Policy = {
@@ -40,6 +44,7 @@ export const DEFAULT_POLICY: Policy = {
   quorum: 1,
   passkey_only: false,
   high_impact: false,
+  confirmed_only: false,
   reminders: [0.5, 0.9],
 }
 
@@ -60,6 +65,7 @@ export function policyFor(account: { owner_id: string; policy: Policy }, key: Ke
     quorum: Math.max(policy.quorum, key?.quorum ?? 1),
     passkey_only: policy.passkey_only || key?.passkey_only === true,
     high_impact: policy.high_impact || key?.high_impact === true,
+    confirmed_only: policy.confirmed_only,
     reminders: policy.reminders,
   }
 }
@@ -79,18 +85,23 @@ export interface ApproverFactors {
   approver: string
   has_passkey: boolean
   has_totp: boolean
+  /** Did the operator vouch for them? */
+  confirmed: boolean
 }
 
 /**
  * Fixes who must decide. Each person named is snapshotted, also people without a factor yet: they may enrol while it is open.
+ * Under `confirmed_only` those for whom only an owner vouches are not.
  * @returns undefined when the quorum could not be reached even then (fewer people than the quorum, or, under
  * `passkey_only`, fewer people with a passkey).
  */
 export function requirementFor(policy: Policy, people: ApproverFactors[]): Requirement | undefined {
-  const able = policy.passkey_only ? people.filter((person) => person.has_passkey) : people
-  if (able.length < policy.quorum || policy.quorum < 1) return undefined
-  const approvers = people.map(({ user_id, approver }) => ({ user_id, approver }))
-  return { approvers, quorum: policy.quorum, passkey_only: policy.passkey_only }
+  const { quorum, passkey_only, confirmed_only } = policy
+  const counting = confirmed_only ? people.filter(({ confirmed }) => confirmed) : people
+  const able = passkey_only ? counting.filter((person) => person.has_passkey) : counting
+  if (able.length < quorum || quorum < 1) return undefined
+  const approvers = counting.map(({ user_id, approver }) => ({ user_id, approver }))
+  return { approvers, quorum, passkey_only, ...(confirmed_only ? { confirmed_only } : {}) }
 }
 
 /** The factors a person may use here: high impact asks a person who has a passkey for it. */

@@ -8,7 +8,7 @@ import { monthAt } from '../domain/limits.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Reversibility } from '../domain/request.ts'
-import { factorsOf, type User } from '../domain/user.ts'
+import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
 import { releaseAttention, reserveAttention } from './attention.ts'
@@ -142,7 +142,12 @@ async function whoDecides(
   const people = eligible.flatMap((id) =>
     id === owner.id ? [owner] : found.filter((user) => user.id === id),
   )
-  const factors = people.map((user) => ({ user_id: user.id, approver: user.approver, ...factorsOf(user) }))
+  const factors = people.map((user) => ({
+    user_id: user.id,
+    approver: user.approver,
+    confirmed: isVouchedFor(user),
+    ...factorsOf(user),
+  }))
   const requirement = requirementFor(policy, factors)
   if (requirement === undefined) throw refusal('no_eligible_approver')
   return requirement

@@ -12,8 +12,8 @@ import { createLookup } from './shared-trips.ts'
 const { trusted } = mongoose
 
 /** These came later than the first accounts. */
-type StoredPolicy = Omit<Policy, 'reminders' | 'high_impact'> &
-  Partial<Pick<Policy, 'reminders' | 'high_impact'>>
+type LaterRule = 'reminders' | 'high_impact' | 'confirmed_only'
+type StoredPolicy = Omit<Policy, LaterRule> & Partial<Pick<Policy, LaterRule>>
 type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels' | 'members' | 'version'> & {
   _id: string
   policy: StoredPolicy
@@ -30,6 +30,7 @@ const policyFields = new Schema(
     quorum: { type: Number, required: true, min: 1 },
     passkey_only: { type: Boolean, required: true },
     high_impact: Boolean,
+    confirmed_only: Boolean,
     reminders: { type: [Number], default: undefined },
   },
   { _id: false, strict: 'throw' },

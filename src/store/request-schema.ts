@@ -76,6 +76,7 @@ const requirementFields = new Schema(
     approvers: { type: [new Schema({ user_id: text, approver: text }, part)], required: true },
     quorum: { type: Number, required: true },
     passkey_only: { type: Boolean, required: true },
+    confirmed_only: Boolean,
   },
   part,
 )

@@ -92,6 +92,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
             email: 'gone@example.com',
             name: LONG,
             approver: 'app_9',
+            confirmed: true,
             eligible: false,
           }
           area.policy.approvers = [{ ...named, has_passkey: false, has_totp: false }]

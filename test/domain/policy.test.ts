@@ -14,6 +14,7 @@ const person = (id: string, has_passkey = true, has_totp = false): ApproverFacto
   approver: id.padEnd(16, '0'),
   has_passkey,
   has_totp,
+  confirmed: true,
 })
 const policy = (quorum: number, passkey_only = false) => ({ ...DEFAULT_POLICY, quorum, passkey_only })
 
@@ -23,6 +24,7 @@ it('by default the owner alone decides, by any factor, and is reminded half-way 
     quorum: 1,
     passkey_only: false,
     high_impact: false,
+    confirmed_only: false,
     reminders: [0.5, 0.9],
   })
 })
@@ -119,6 +121,7 @@ describe('policyFor', () => {
       quorum: 3,
       passkey_only: true,
       high_impact: true,
+      confirmed_only: false,
       reminders: own.reminders,
     })
   })

@@ -57,6 +57,7 @@ function fresh() {
     approvers: [],
     quorum: 1,
     passkey_only: false,
+    confirmed_only: false,
     high_impact: false,
     reminders: [0.5, 0.9],
     reachable: true,

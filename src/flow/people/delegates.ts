@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import { type Decider, isNamed, whoseVote } from '../../domain/eligibility.ts'
 import { invalidField } from '../../domain/errors.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { type Delegate, factorsOf, MAX_DELEGATION_DAYS, type User } from '../../domain/user.ts'
+import { type Delegate, factorsOf, isVouchedFor, MAX_DELEGATION_DAYS, type User } from '../../domain/user.ts'
 import type { Waiter } from '../../store/requests.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accountsOf } from './accounts.ts'
@@ -129,7 +129,8 @@ type StandInDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock'>
 
 /**
  * The person, with those for whom they stand in now, as this request needs them to decide on it. A delegate must
- * themself decide in that account, or an approver could hand the account's say to an outsider.
+ * themself decide in that account, or an approver could hand the account's say to an outsider; and be vouched for by the
+ * operator where the request counts such people alone.
  */
 export async function deciderFor(deps: StandInDeps, person: User, request: Asked): Promise<Decider> {
   return (await decidersFor(deps, person, [request]))(request)
@@ -152,6 +153,7 @@ export async function decidersFor(
   const open = await whereTheyDecide(deps, person, new Set(wanted.map(({ account_id }) => account_id)))
   return (request) => {
     if (isNamed(request, person.id) || !open.has(request.account_id)) return decider
+    if (request.requirement.confirmed_only && !isVouchedFor(person)) return decider
     const named = namedIn(request)
     return named.length === 0 ? decider : { ...decider, stands_in_for: named }
   }

@@ -3,7 +3,7 @@ import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { type Month, monthAt } from '../../domain/limits.ts'
 import { type KeyPolicy, type Policy, policyFor, requirementFor } from '../../domain/policy.ts'
-import { factorsOf, type User } from '../../domain/user.ts'
+import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accessTo } from './accounts.ts'
 import { changeFresh } from './person.ts'
@@ -64,8 +64,9 @@ export async function renameAccount(
   return viewAccount(deps, person)
 }
 
-/** A policy as its owner sends it; without `reminders` those stay. */
-type NewPolicy = Omit<Policy, 'reminders'> & { reminders?: number[] }
+/** A policy as its owner sends it; without `reminders` and `confirmed_only` those stay. */
+type NewPolicy = Omit<Policy, 'reminders' | 'confirmed_only'> &
+  Partial<Pick<Policy, 'reminders' | 'confirmed_only'>>
 
 /**
  * Replaces the policy of the person's own account; requests that are open keep theirs (T79).
@@ -85,7 +86,7 @@ export async function setPolicy(
   await proveFactor(deps, who, { operation: 'policy.change' }, proof, address)
   return changeFresh(deps.accounts, account_id, async (fresh) => {
     const next = await checkPolicy(deps, fresh, policy)
-    const { quorum, passkey_only, high_impact } = next
+    const { quorum, passkey_only, high_impact, confirmed_only } = next
     // An empty list is the owner alone. Who, not how many: an exchange must not look like no change.
     const approvers = next.approvers.length > 0 ? next.approvers : [fresh.owner_id]
     const entry = {
@@ -95,7 +96,13 @@ export async function setPolicy(
       actor: { kind: 'user', id, address },
       account_id,
       subject: account_id,
-      detail: { quorum, passkey_only, high_impact, approvers: approvers.join(' ') },
+      detail: {
+        quorum,
+        passkey_only,
+        high_impact,
+        ...(confirmed_only ? { confirmed_only } : {}),
+        approvers: approvers.join(' '),
+      },
     } as const
     return { fields: { policy: next }, audit: [entry] }
   })
@@ -113,7 +120,8 @@ async function checkPolicy(
     throw invalidField('approvers', 'must be the owner or members who are approvers')
   if (quorum > Math.max(1, approvers.length))
     throw invalidField('quorum', 'must not exceed the number of approvers')
-  const policy = { reminders: account.policy.reminders, ...wanted }
+  const { reminders, confirmed_only } = account.policy
+  const policy = { reminders, confirmed_only, ...wanted }
   const { reachable } = await readPolicy(deps, { ...account, policy })
   if (!reachable) throw refusal('no_eligible_approver')
   return policy
@@ -152,6 +160,11 @@ export async function readPolicy(
   })
   const able = approvers
     .filter(({ eligible }) => eligible)
-    .map(({ user }) => ({ user_id: user.id, approver: user.approver, ...factorsOf(user) }))
+    .map(({ user }) => ({
+      user_id: user.id,
+      approver: user.approver,
+      confirmed: isVouchedFor(user),
+      ...factorsOf(user),
+    }))
   return { policy, approvers, reachable: requirementFor(policy, able) !== undefined }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isId } from '../../domain/identifier.ts'
 import type { Policy } from '../../domain/policy.ts'
-import type { User } from '../../domain/user.ts'
+import { isVouchedFor, type User } from '../../domain/user.ts'
 import { factors, person, presentSelf } from './members.ts'
 import { type Answer, approverField, ignoredFields } from './shared/fields.ts'
 import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
@@ -44,6 +44,10 @@ export const policyBody = z
     quorum,
     passkey_only: flag,
     high_impact: flag,
+    confirmed_only: flag.optional().meta({
+      description:
+        'Only people whom the operator vouched for count, as approvers and as their delegates: not those whom only an owner invited, until `countersign user confirm`. Left out, it stays.',
+    }),
     reminders: reminders
       .optional()
       .meta({ description: 'When to remind, as fractions of the time a request has; left out, they stay.' }),
@@ -59,6 +63,7 @@ export const policyAnswer = z
         ...person,
         approver: approverField,
         ...factors,
+        confirmed: z.boolean().meta({ description: 'The operator vouched for the person.' }),
         eligible: z.boolean().meta({
           description:
             'False: neither owner nor approver of the account any more; new requests leave them out.',
@@ -68,6 +73,7 @@ export const policyAnswer = z
     quorum: z.int().min(1),
     passkey_only: z.boolean(),
     high_impact: z.boolean(),
+    confirmed_only: z.boolean(),
     reminders: z.array(z.number()),
     reachable: z.boolean().meta({
       description: 'False: requests made now are refused with `no_eligible_approver`.',
@@ -94,11 +100,13 @@ export function presentPolicy({ policy, approvers, reachable }: PolicyView): Ans
       ...presentSelf(user),
       ...(eligible ? {} : { has_passkey: false, has_totp: false }),
       ...(inside ? {} : { name: user.email }),
+      confirmed: isVouchedFor(user),
       eligible,
     })),
     quorum: policy.quorum,
     passkey_only: policy.passkey_only,
     high_impact: policy.high_impact,
+    confirmed_only: policy.confirmed_only,
     reminders: policy.reminders,
     reachable,
   }

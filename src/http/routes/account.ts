@@ -214,8 +214,8 @@ const read: Endpoint<typeof policyAnswer> = (deps) => async (_request, response)
 }
 
 const replace: Endpoint<typeof policyAnswer> = (deps) => async (request, response) => {
-  const { proof, reminders, ...rules } = parseBody(policyBody, request.body)
-  const policy = { ...rules, ...(reminders === undefined ? {} : { reminders }) }
+  const { proof, reminders, confirmed_only, ...rules } = parseBody(policyBody, request.body)
+  const policy = { ...rules, ...given({ reminders, confirmed_only }) }
   const who = sessionOf(response)
   const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
   const shown = presentPolicy(await readPolicy(deps, account))

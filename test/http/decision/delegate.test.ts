@@ -157,6 +157,26 @@ describe('a delegate', () => {
     expect(again).toMatchObject({ status: 409, body: { error: 'already_voted' } })
   })
 
+  it('T16: a proof for one person never becomes a vote for the next when that person votes at the last moment', async () => {
+    await standIn(ann, dee)
+    await standIn(bob, dee)
+    const id = await ask(setting)
+    const { requests } = service.composition.deps
+    const { recordVote } = requests
+    // Ann's own vote is written between the last look at the request and the write of the vote in her name.
+    requests.recordVote = async (...vote) => {
+      requests.recordVote = recordVote
+      expect((await decideAs(ann, id)).body.status).toBe('pending')
+      return recordVote(...vote)
+    }
+    const answer = await decideAs(dee, id)
+    expect(answer).toMatchObject({ status: 400, body: { error: 'challenge_invalid' } })
+    const votes = (await requests.find(id))?.votes
+    expect(votes?.map(({ user_id, on_behalf_of }) => [user_id, on_behalf_of])).toEqual([
+      [ann.userId, ann.userId],
+    ])
+  })
+
   it('a proof for one person never becomes a vote for the next: 400', async () => {
     await standIn(ann, dee)
     await standIn(bob, dee)

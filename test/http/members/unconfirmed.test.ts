@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inviteMemberByOperator } from '../../../src/flow/people/invite-member.ts'
 import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
 import { vouchFor } from '../../../src/flow/people/person.ts'
 import { send, stored } from '../../support/caller.ts'
-import { expectStatus } from '../../support/enrolled.ts'
+import { expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { enrolByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
+import { ask, keyOf } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const SECRET = 't'.repeat(40)
@@ -32,6 +34,59 @@ const askFor = (email: string) =>
   })
 
 describe('an address that only an owner’s invitation vouches for', () => {
+  it('T78: is no second pair of eyes under confirmed_only, neither as approver nor as delegate, until the operator confirms it', async () => {
+    const { deps } = service.composition
+    const puppet = await squat('puppet@example.com')
+    const set = async (approvers: string[], quorum: number) => {
+      const proof = await passkeyProof(owner, service, 'policy.change')
+      const rules = { approvers, quorum, passkey_only: false, high_impact: false, confirmed_only: true }
+      return owner.browser.put('/api/v1/account/policy', { ...rules, proof })
+    }
+    const both = [owner.userId, puppet.userId]
+    const refused = await set(both, 2)
+    expect([refused.status, refused.body.error]).toEqual([422, 'no_eligible_approver'])
+    const { approvers, confirmed_only } = expectStatus(await set(both, 1), 200)
+    expect(confirmed_only).toBe(true)
+    expect(Array.from(approvers, ({ confirmed }) => confirmed)).toEqual([true, false])
+    const key = await keyOf(service, owner.userId)
+    const id = await ask({ service, key })
+    expect((await deps.requests.find(id))?.requirement).toMatchObject({
+      approvers: [{ user_id: owner.userId }],
+      confirmed_only: true,
+    })
+    const times = { starts_at: new Date(Date.now() - 60_000), ends_at: new Date(Date.now() + 60_000) }
+    const { version } = (await deps.users.find(owner.userId)) ?? expect.unreachable()
+    await deps.users.change(owner.userId, version, { delegate: { user_id: puppet.userId, ...times } }, [])
+    const options = () =>
+      puppet.browser.post(`/api/v1/approvals/${id}/decision/options`, { decision: 'approved' })
+    expect((await options()).status).toBe(404)
+    await vouchFor(deps, 'puppet@example.com', { kind: 'cli' })
+    expect((await options()).status).toBe(200)
+    expectStatus(await set(both, 2), 200)
+  })
+
+  it('T34: enrols once, when two links for it are used at the same moment', async () => {
+    const { deps } = service.composition
+    const other = await newOwner(service, 'other-owner@example.com')
+    const { account_id } = (await deps.users.find(other.userId)) ?? expect.unreachable()
+    const email = 'twice@example.com'
+    const first = await inviteMember(service, owner, email)
+    const second = await inviteMemberByOperator(deps, account_id, { email, role: 'approver' })
+    const { enrollments } = deps
+    const { consume } = enrollments
+    let rightful: Awaited<ReturnType<typeof enrolByLink>> | undefined
+    enrollments.consume = async (id) => {
+      enrollments.consume = consume
+      const consumed = await consume(id)
+      rightful = await enrolByLink(service, second.link.url)
+      return consumed
+    }
+    await expect(enrolByLink(service, first.link.url)).rejects.toThrow('enrollment_invalid')
+    const user = await deps.users.findByEmail(email)
+    expect(user?.passkeys).toHaveLength(1)
+    expect((await rightful?.browser.get('/api/v1/session'))?.status).toBe(200)
+  })
+
   it('is nobody to the internal token, until the operator confirms it', async () => {
     await squat('ceo@example.com')
     expect(await askFor('ceo@example.com')).toMatchObject({
