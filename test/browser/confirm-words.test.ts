@@ -80,7 +80,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     await page.getByLabel('Passkeys only').check()
     await press('Save the policy')
     expect(await asked()).toBe(
-      'Confirm the new policy of the account. Approvers: Ana Pereira, Bo Lind. Approvals needed: 2. Passkeys only: yes. Every request is high impact: no. Reminders: 50 %, 90 %.',
+      'Confirm the new policy of the account. Approvers: Ana Pereira, Bo Lind. Approvals needed: 2. Passkeys only: yes. Every request is high impact: no. Only people the operator confirmed: no. Reminders: 50 %, 90 %.',
     )
   })
 

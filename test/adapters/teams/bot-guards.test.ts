@@ -70,7 +70,7 @@ const STRANGERS: Record<string, [reason: string, (given: TeamsSetting) => Wherea
   ],
 }
 
-describe('an activity with a good token', () => {
+describe('T39, T40: an activity with a good token', () => {
   it.each(Object.entries(STRANGERS))(
     'is refused with 403 %s, and nobody is called',
     async (name, [reason, knobs]) => {

@@ -75,7 +75,7 @@ const BAD_HEADERS: Record<string, string | null> = {
   'two tokens': 'Bearer a.b.c d.e.f',
 }
 
-describe('the token of an activity', () => {
+describe('T39: the token of an activity', () => {
   it('is accepted when all of it is right', async () => {
     const reply = await setting.driver.installation(personNumber(setting, 1), 'remove')
     expect(reply).toMatchObject({ status: 200, text: '' })

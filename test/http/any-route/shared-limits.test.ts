@@ -51,6 +51,9 @@ describe('T66: limits hold across services on one store', () => {
       const limiters = await Promise.all(
         [1, 2, 3, 4].map(() => createRateLimiter(connection, clock, silent, true)),
       )
+      // A store that inserts two at once would keep both, were the index not there before the first request.
+      const indexes = await connection.collection('rate_limits').indexes()
+      expect(indexes).toContainEqual(expect.objectContaining({ key: { key: 1 }, unique: true }))
       const taken = await Promise.all(
         Array.from({ length: 20 }, () => limiters.map((limiter) => limiter.take('create', 'key_x'))).flat(),
       )

@@ -34,7 +34,7 @@ const askFor = (email: string) =>
   })
 
 describe('an address that only an owner’s invitation vouches for', () => {
-  it('T78: is no second pair of eyes under confirmed_only, neither as approver nor as delegate, until the operator confirms it', async () => {
+  it('is no second pair of eyes under confirmed_only, neither as approver nor as delegate, until the operator confirms it', async () => {
     const { deps } = service.composition
     const puppet = await squat('puppet@example.com')
     const set = async (approvers: string[], quorum: number) => {
