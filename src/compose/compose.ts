@@ -35,7 +35,6 @@ import { createQuotaStore } from '../store/quotas.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
 import { createRequestHistory } from '../store/request-history.ts'
 import { createRequestStore } from '../store/requests.ts'
-import { createReservationStore } from '../store/reservations.ts'
 import { createSessionStore } from '../store/sessions.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createUserStore } from '../store/users.ts'
@@ -159,6 +158,7 @@ async function assemble(
   )
   const limiter = await createRateLimiter(connection, clock, log, !parts.store.own)
   await ensureIndexes(connection)
+  await asking.quotas.adoptReservations()
   await keys.ensure()
   await deps.pushKey.ensure()
   return {
@@ -223,7 +223,6 @@ function requestStores(connection: StoreConnection, clock: Clock, wakeFor: WakeF
     apiKeys: createApiKeyStore(connection, wakeFor('api_keys')),
     history: createRequestHistory(connection, clock),
     quotas: createQuotaStore(connection),
-    reservations: createReservationStore(connection),
     idempotency: createIdempotencyStore(connection),
   }
 }

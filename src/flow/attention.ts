@@ -1,43 +1,70 @@
 import { MOST_PENDING, quietSince, quietUntil, secondsUntilRoom } from '../domain/attention.ts'
 import { refusal } from '../domain/errors.ts'
+import { monthAt } from '../domain/limits.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { FlowDeps } from './deps.ts'
 
-type ReservationDeps = Pick<FlowDeps, 'reservations' | 'requests' | 'clock'>
-type Asking = Pick<ApprovalRequest, 'id' | 'account_id' | 'sandbox' | 'requirement'>
+type AllowanceDeps = Pick<FlowDeps, 'quotas' | 'requests' | 'clock'>
+type Asking = Pick<ApprovalRequest, 'id' | 'account_id' | 'sandbox' | 'requirement' | 'created_at'>
 
 /** A reservation without a request is taken for one whose insert is on its way for so long. */
 const UNDER_WAY_MS = 60_000
 
 /**
- * Reserves the attention of each approver for a request that is about to be made (T24). Each reservation is one conditional
- * write, so that requests made at once count together. A decided or lapsed request does not give its reservations back: once
- * all are taken, those whose request is over are freed. Dry-runs ask no approver and take none.
- * @throws Refusal `too_many_pending`; nothing is taken then
+ * Takes what a request that is about to be made needs: the attention of each approver (T24) and one of the account's quota, in
+ * the month of its `created_at`. Each is one conditional write, so that requests made at once count together. A decided or
+ * lapsed request does not give its reservations back: once all are taken, those whose request is over are freed. Dry-runs ask
+ * no approver and take none.
+ * @throws Refusal `too_many_pending`, `quota_exceeded`; nothing is taken then
  */
-export async function reserveAttention(deps: ReservationDeps, request: Asking): Promise<void> {
-  if (request.sandbox) return
-  const people = request.requirement.approvers.map(({ user_id }) => user_id)
-  const taken = await Promise.all(people.map((userId) => takeOne(deps, request, userId)))
-  const full = taken.filter((wait) => wait !== undefined)
-  if (full.length === 0) return
-  await releaseAttention(deps, request)
-  throw refusal('too_many_pending', { retry_after: Math.max(...full), limit: MOST_PENDING })
-}
-
-/** Gives them back when the request was not made after all. */
-export async function releaseAttention({ reservations }: ReservationDeps, request: Asking): Promise<void> {
-  if (request.sandbox) return
-  const { id, account_id, requirement } = request
-  await Promise.all(requirement.approvers.map(({ user_id }) => reservations.free(account_id, user_id, [id])))
-}
-
-/** @returns undefined when a reservation was taken, else seconds after which asking again may help */
-async function takeOne(deps: ReservationDeps, request: Asking, userId: string): Promise<number | undefined> {
-  const { id, account_id } = request
+export async function takeAllowance(deps: AllowanceDeps, request: Asking, quota: number): Promise<void> {
+  const { id, account_id: accountId, created_at } = request
+  const month = monthAt(created_at)
   const at = deps.clock.now()
-  if (await deps.reservations.take(account_id, userId, id, at)) return undefined
-  const held = await deps.reservations.held(account_id, userId)
+  const take = (people: readonly string[]) =>
+    deps.quotas.take({ accountId, month: month.name, quota, people, reservation: { id, at } })
+  let refused = await take(approversOf(request))
+  if (refused.full.length > 0) {
+    const waits = new Map<string, number>()
+    for (const userId of refused.full) waits.set(userId, await makeRoom(deps, request, userId, at))
+    // Also where nothing was found to free: who asked at the same moment may have freed it just before.
+    refused = await take(refused.full.filter((userId) => waits.get(userId) !== HAS_ONE))
+    if (refused.full.length > 0) {
+      await freeReservations(deps, request)
+      const retry_after = Math.max(...refused.full.map((userId) => waits.get(userId) ?? 0))
+      throw refusal('too_many_pending', { retry_after, limit: MOST_PENDING })
+    }
+  }
+  if (!refused.usedUp) return
+  await freeReservations(deps, request)
+  const left = month.ends.getTime() - created_at.getTime()
+  throw refusal('quota_exceeded', { retry_after: Math.ceil(left / 1000), limit: quota })
+}
+
+/** Gives all of it back when the request was not made after all. */
+export async function giveBackAllowance(deps: AllowanceDeps, request: Asking): Promise<void> {
+  await freeReservations(deps, request)
+  await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
+}
+
+async function freeReservations({ quotas }: AllowanceDeps, request: Asking): Promise<void> {
+  const { id, account_id } = request
+  await Promise.all(approversOf(request).map((userId) => quotas.free(account_id, userId, [id])))
+}
+
+/** Whose attention it takes. */
+function approversOf({ sandbox, requirement }: Asking): string[] {
+  return sandbox ? [] : requirement.approvers.map(({ user_id }) => user_id)
+}
+
+/** An earlier attempt at this request, which died, took the reservation. */
+const HAS_ONE = -1
+
+/** Frees the reservations of requests that are over. @returns seconds after which asking again may help, or `HAS_ONE` */
+async function makeRoom(deps: AllowanceDeps, request: Asking, userId: string, at: Date): Promise<number> {
+  const { id, account_id } = request
+  const held = await deps.quotas.held(account_id, userId)
+  if (held.some((reservation) => reservation.id === id)) return HAS_ONE
   const holders = new Map(
     (await deps.requests.holders(held.map((reservation) => reservation.id))).map((one) => [one.id, one]),
   )
@@ -46,16 +73,13 @@ async function takeOne(deps: ReservationDeps, request: Asking, userId: string): 
     if (holder === undefined) return at.getTime() - reservation.at.getTime() > UNDER_WAY_MS
     return !holder.pending || holder.expires_at <= at
   })
-  await deps.reservations.free(
+  await deps.quotas.free(
     account_id,
     userId,
     over.map((reservation) => reservation.id),
   )
-  // Also when nothing was found to free: who asked at the same moment may have freed it just before.
-  if (await deps.reservations.take(account_id, userId, id, at)) return undefined
   const expiries = [...holders.values()].map(({ expires_at }) => expires_at).filter((time) => time > at)
-  const next = expiries.sort((a, b) => a.getTime() - b.getTime())[0]
-  return secondsUntilRoom(next, at)
+  return secondsUntilRoom(expiries.sort((a, b) => a.getTime() - b.getTime())[0], at)
 }
 
 /**

@@ -11,7 +11,7 @@ import type { ApprovalRequest, Reversibility } from '../domain/request.ts'
 import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
-import { releaseAttention, reserveAttention } from './attention.ts'
+import { giveBackAllowance, takeAllowance } from './attention.ts'
 import type { Caller } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
@@ -31,16 +31,7 @@ export interface CreateInput {
 
 type CreateDeps = Pick<
   FlowDeps,
-  | 'requests'
-  | 'accounts'
-  | 'users'
-  | 'quotas'
-  | 'reservations'
-  | 'targets'
-  | 'clock'
-  | 'random'
-  | 'settings'
-  | 'log'
+  'requests' | 'accounts' | 'users' | 'quotas' | 'targets' | 'clock' | 'random' | 'settings' | 'log'
 >
 
 /** Largest context as canonical JSON, in bytes. */
@@ -79,13 +70,8 @@ export async function createRequest(
     policy,
     requirement,
   })
-  await reserveAttention(deps, request)
-  const saved = await takeQuota(deps, account, request.created_at)
-    .then(() => save(deps, request))
-    .catch(async (error: unknown) => {
-      await releaseAttention(deps, request)
-      throw error
-    })
+  await takeAllowance(deps, request, account.monthly_quota)
+  const saved = await save(deps, request)
   tellLink(deps, saved)
   return saved
 }
@@ -223,23 +209,15 @@ export async function findMade(
   return made?.api_key_id === caller.key.id ? made : undefined
 }
 
-/** A request counts in the month of its own `created_at`, from which `save` also gives it back. */
-async function takeQuota(deps: CreateDeps, account: Account, createdAt: Date): Promise<void> {
-  const month = monthAt(createdAt)
-  if (await deps.quotas.take(account.id, month.name, account.monthly_quota)) return
-  const left = month.ends.getTime() - createdAt.getTime()
-  throw refusal('quota_exceeded', { retry_after: Math.ceil(left / 1000), limit: account.monthly_quota })
-}
-
 async function save(deps: CreateDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
-  const giveBack = () => deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
   try {
     if (await deps.requests.insert(request)) return request
   } catch (error) {
-    await giveBack()
+    await giveBackAllowance(deps, request)
     throw error
   }
-  await giveBack()
+  // An earlier attempt made it, with reservations of its own: under the same id.
+  await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
   const earlier = await deps.requests.find(request.id)
   if (earlier?.api_key_id !== request.api_key_id) throw new Error('a new request id is taken by another key')
   return earlier

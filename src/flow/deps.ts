@@ -19,7 +19,6 @@ import type { PushStore } from '../store/pushes.ts'
 import type { QuotaStore } from '../store/quotas.ts'
 import type { RequestHistory } from '../store/request-history.ts'
 import type { RequestStore } from '../store/requests.ts'
-import type { ReservationStore } from '../store/reservations.ts'
 import type { SessionStore } from '../store/sessions.ts'
 import type { UserStore } from '../store/users.ts'
 import type { WebhookStore } from '../store/webhooks.ts'
@@ -83,7 +82,6 @@ export interface FlowDeps extends PeopleDeps {
   apiKeys: ApiKeyStore
   bootstraps: BootstrapStore
   quotas: QuotaStore
-  reservations: ReservationStore
   history: RequestHistory
   idempotency: IdempotencyStore
   verifications: VerificationLog

@@ -1,19 +1,35 @@
 import mongoose, { Schema } from 'mongoose'
+import { MOST_PENDING } from '../domain/attention.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { createTaker } from './shared-trips.ts'
+import { createTaker, type Upsert } from './shared-trips.ts'
 
-interface QuotaDocument {
-  /** `<account>:<YYYY-MM>` */
-  _id: string
-  used: number
-  month: string
+/** A request that has reserved some of an approver's attention. */
+export interface Reservation {
+  id: string
+  at: Date
 }
+
+/** Two kinds in one collection, so that what a request takes of both is one command. */
+interface QuotaDocument {
+  /** `<account>:<YYYY-MM>`: what the account has used of its quota in that month. `<account>:<approver>`: who has reservations. */
+  _id: string
+  used?: number
+  month?: string
+  held?: Reservation[]
+}
+
+const part = { _id: false, id: false, strict: 'throw' } as const
+const heldFields = new Schema(
+  { id: { type: String, required: true }, at: { type: Date, required: true } },
+  part,
+)
 
 const quotaSchema = new Schema<QuotaDocument>(
   {
     _id: { type: String, required: true },
-    used: { type: Number, required: true },
-    month: { type: String, required: true },
+    used: Number,
+    month: String,
+    held: { type: [heldFields], default: undefined },
   },
   STRICT_SCHEMA,
 )
@@ -21,38 +37,42 @@ quotaSchema.index({ month: 1 })
 
 export type QuotaStore = ReturnType<typeof createQuotaStore>
 
-/** One more in a counter, within a quota. */
-interface Taking {
-  _id: string
+/** What a request takes: one of its account's quota in that month, and reservations before these people. */
+export interface Taken {
+  accountId: string
+  /** `YYYY-MM`, UTC. */
   month: string
+  /** 0 = no limit. */
   quota: number
+  people: readonly string[]
+  reservation: Reservation
 }
 
+/** One more in a counter: of the month within the quota, or among those that have a reservation. */
+type Taking = { _id: string; month: string; quota: number } | ({ _id: string; person: string } & Reservation)
+
 /**
- * Counts requests per account and calendar month, exact across processes: all who wait at the same moment share one conditional
- * upsert. Over the quota nothing is counted. `month` is `YYYY-MM`, UTC.
+ * What limits new requests, exact across processes: how many an account makes a calendar month, and how many wait before one
+ * approver, `MOST_PENDING` for each account (T24). All who wait at the same moment share one conditional upsert of each.
  */
 export function createQuotaStore(connection: StoreConnection) {
   const model = connection.model<QuotaDocument>('Quota', quotaSchema, 'quotas')
-  // A counter without room does not match, so the upsert runs into the existing `_id`. One that does not exist yet would be
-  // made by it whatever the condition says, so no more than the whole quota is ever asked for.
-  const take = createTaker<Taking>(
-    connection,
-    'quotas',
-    ({ _id, quota }) => `${_id} ${quota}`,
-    (takings) => {
-      const [{ _id, month, quota }] = takings
-      const times = takings.length
-      if (quota !== 0 && times > quota) return undefined
-      // Quota 0 is no limit.
-      const room = quota === 0 ? {} : { used: { $lte: quota - times } }
-      return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
-    },
-  )
+  const take = createTaker<Taking>(connection, 'quotas', counterOf, upsertOf)
+  const reservations = (accountId: string, userId: string) => ({ _id: `${accountId}:${userId}` })
   return {
-    /** @returns false when `quota` is used up. `quota` 0 = no limit. */
-    take: (accountId: string, month: string, quota: number): Promise<boolean> =>
-      take({ _id: `${accountId}:${month}`, month, quota }),
+    /**
+     * Takes the reservations, then one of the quota. A request that has a reservation already is refused another one.
+     * @returns who has no room for a reservation, then nothing of the quota is taken; or whether the quota is used up
+     */
+    async take(taken: Taken): Promise<{ full: string[]; usedUp: boolean }> {
+      const { accountId, month, quota, people, reservation } = taken
+      const refused = await take({
+        first: people.map((person) => ({ ...reservations(accountId, person), person, ...reservation })),
+        last: { _id: `${accountId}:${month}`, month, quota },
+      })
+      const full = refused.flatMap((one) => ('person' in one ? [one.person] : []))
+      return { full, usedUp: full.length < refused.length }
+    },
     /** Gives one back when the request was not made after all. */
     async giveBack(accountId: string, month: string): Promise<void> {
       const taken = { _id: `${accountId}:${month}`, used: mongoose.trusted({ $gt: 0 }) }
@@ -63,9 +83,58 @@ export function createQuotaStore(connection: StoreConnection) {
       const found = await model.findById(`${accountId}:${month}`).lean<QuotaDocument>()
       return found?.used ?? 0
     },
+    /** Who has a reservation before that person. */
+    async held(accountId: string, userId: string): Promise<Reservation[]> {
+      const found = await model.findOne(reservations(accountId, userId)).lean<QuotaDocument>()
+      return found?.held ?? []
+    },
+    /** Frees the reservations of these requests. */
+    async free(accountId: string, userId: string, requestIds: readonly string[]): Promise<void> {
+      if (requestIds.length === 0) return
+      const ids = mongoose.trusted({ $in: [...requestIds] })
+      await model.updateOne(reservations(accountId, userId), { $pull: { held: { id: ids } } })
+    },
     /** Forgets the counters of the months before this one. */
     async prune(month: string): Promise<void> {
       await model.deleteMany({ month: mongoose.trusted({ $lt: month }) })
     },
+    /** Takes over the reservations that earlier versions kept in a collection of their own. */
+    async adoptReservations(): Promise<void> {
+      const earlier = connection.collection<QuotaDocument>('reservations')
+      for (const { _id, held = [] } of await earlier.find({}).toArray()) {
+        await model.updateOne({ _id }, { $setOnInsert: { held } }, { upsert: true })
+        await earlier.deleteOne({ _id })
+      }
+    },
+  }
+}
+
+function counterOf(taking: Taking): string {
+  return 'quota' in taking ? `${taking._id} ${taking.quota}` : taking._id
+}
+
+/** A counter without room does not match, so the upsert runs into the existing `_id`. */
+function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
+  const [taking] = takings
+  const { _id } = taking
+  const times = takings.length
+  if ('quota' in taking) {
+    const { month, quota } = taking
+    // One that does not exist yet would be made whatever the condition says, so no more than the whole quota is ever asked for.
+    if (quota !== 0 && times > quota) return undefined
+    const room = quota === 0 ? {} : { used: { $lte: quota - times } }
+    return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
+  }
+  const held = new Map(
+    takings.flatMap((one) => ('person' in one ? [[one.id, { id: one.id, at: one.at }]] : [])),
+  )
+  return {
+    filter: {
+      _id,
+      [`held.${MOST_PENDING - times}`]: { $exists: false },
+      'held.id': { $nin: [...held.keys()] },
+    },
+    // Twice the same request is one reservation.
+    update: { $push: { held: { $each: [...held.values()] } } },
   }
 }

@@ -100,56 +100,94 @@ export interface Upsert {
   update: mongo.Document
 }
 
+/** What one caller takes: `last` only once all others of it were taken. */
+export interface Takings<Taking> {
+  first: readonly Taking[]
+  last: Taking
+}
+
 /**
  * Takes from counters that many callers want to take from at once: all who wait for the same counter share one conditional
  * upsert, all counters one command. Where there is no room for all of them each gets a condition of its own, so nothing is
  * taken over the limit or refused below it.
- * @param counterOf which counter an ask is about
- * @param take from that counter for all these asks, or none; undefined when there can never be room for so many
+ * @param counterOf which counter a taking is from
+ * @param take from that counter for all these takings, or none; undefined when there can never be room for so many
+ * @returns a function that tells which were refused: none, some of the first, or the last
  */
-export function createTaker<Ask>(
+export function createTaker<Taking>(
   connection: StoreConnection,
   collectionName: string,
-  counterOf: (ask: Ask) => string,
-  take: (asks: Group<Ask>) => Upsert | undefined,
-): (ask: Ask) => Promise<boolean> {
+  counterOf: (taking: Taking) => string,
+  take: (takings: Group<Taking>) => Upsert | undefined,
+): (takings: Takings<Taking>) => Promise<readonly Taking[]> {
   const collection = connection.collection<{ _id: string }>(collectionName)
-  const upsert = async (groups: readonly Group<Ask>[]): Promise<Outcome[]> => {
-    const upserts = groups.map(take)
+  const upsert = async (upserts: readonly (Upsert | undefined)[], ordered: boolean): Promise<Outcome[]> => {
     const operations = upserts.flatMap((one) => (one ? [{ updateOne: { ...one, upsert: true } }] : []))
-    const outcomes = await outcomesOf(operations.length, () =>
-      collection.bulkWrite(operations, { ordered: false }),
-    )
+    const outcomes = await outcomesOf(operations.length, () => collection.bulkWrite(operations, { ordered }))
     return upserts.map((one) => (one && outcomes.shift()) ?? 'taken')
   }
-  const takeShared = shareTrips(async (asks: readonly Ask[]) => {
-    const outcomes = new Map<Ask, Outcome>()
-    let groups: Group<Ask>[] = groupsOf(asks, counterOf)
+  /** Stops at the first that is refused: nothing behind it is taken. */
+  const takeInOrder = async (groups: readonly Group<Taking>[]): Promise<Outcome[]> => {
+    const upserts = groups.map(take)
+    const never = upserts.indexOf(undefined)
+    const outcomes = await upsert(never < 0 ? upserts : upserts.slice(0, never), true)
+    const refused = outcomes.findIndex((outcome) => outcome !== 'done')
+    return refused < 0 ? outcomes : outcomes.slice(0, refused)
+  }
+  const takeEach = async (takings: readonly Taking[], outcomes: Map<Taking, Outcome>): Promise<void> => {
+    let groups: Group<Taking>[] = groupsOf(takings, counterOf)
     // One by one twice: a counter that is made by two at once refuses one of them.
     for (let attempt = 0; attempt < 3 && groups.length > 0; attempt += 1) {
-      const results = await upsert(groups).catch((error: unknown) => {
-        // What others have taken by then is theirs.
-        if (attempt === 0 || !(error instanceof Error)) throw error
-        return groups.map((): Outcome => error)
-      })
-      for (const [index, group] of groups.entries())
-        for (const ask of group) outcomes.set(ask, results[index] ?? 'taken')
-      groups = asks.filter((ask) => outcomes.get(ask) === 'taken').map((ask) => [ask])
+      // What others have taken by then is theirs.
+      const results = await upsert(groups.map(take), false).catch((error: unknown) =>
+        groups.map(() => asError(error)),
+      )
+      note(outcomes, groups, results)
+      groups = takings.filter((taking) => outcomes.get(taking) === 'taken').map((taking) => [taking])
     }
-    return asks.map((ask) => outcomes.get(ask) ?? 'taken')
+  }
+  const takeShared = shareTrips(async (asks: readonly Takings<Taking>[]) => {
+    const outcomes = new Map<Taking, Outcome>()
+    const all = [asks.flatMap(({ first }) => first), asks.map(({ last }) => last)] as const
+    const groups = all.flatMap((takings) => groupsOf(takings, counterOf))
+    note(outcomes, groups, await takeInOrder(groups))
+    const open = (taking: Taking): boolean => outcomes.get(taking) !== 'done'
+    await takeEach(all[0].filter(open), outcomes)
+    const able = asks.filter(({ first }) => !first.some(open))
+    await takeEach(able.map(({ last }) => last).filter(open), outcomes)
+    return asks.map(({ first, last }) =>
+      (first.some(open) ? first : [last]).map((one) => [one, outcomes.get(one)] as const),
+    )
   })
-  return async (ask) => settled(await takeShared(ask))
+  return async (takings) =>
+    (await takeShared(takings)).flatMap(([taking, outcome = 'taken']) => (settled(outcome) ? [] : [taking]))
 }
 
-/** Asks about one counter. */
-type Group<Ask> = readonly [Ask, ...Ask[]]
+function note<Taking>(
+  outcomes: Map<Taking, Outcome>,
+  groups: readonly Group<Taking>[],
+  results: readonly Outcome[],
+): void {
+  for (const [index, group] of groups.entries())
+    for (const taking of group) outcomes.set(taking, results[index] ?? 'taken')
+}
 
-function groupsOf<Ask>(asks: readonly Ask[], counterOf: (ask: Ask) => string): [Ask, ...Ask[]][] {
-  const groups = new Map<string, [Ask, ...Ask[]]>()
-  for (const ask of asks) {
-    const group = groups.get(counterOf(ask))
-    if (group === undefined) groups.set(counterOf(ask), [ask])
-    else group.push(ask)
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** Takings from one counter. */
+type Group<Taking> = readonly [Taking, ...Taking[]]
+
+function groupsOf<Taking>(
+  takings: readonly Taking[],
+  counterOf: (taking: Taking) => string,
+): Group<Taking>[] {
+  const groups = new Map<string, [Taking, ...Taking[]]>()
+  for (const taking of takings) {
+    const group = groups.get(counterOf(taking))
+    if (group === undefined) groups.set(counterOf(taking), [taking])
+    else group.push(taking)
   }
   return [...groups.values()]
 }

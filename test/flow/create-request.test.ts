@@ -17,7 +17,9 @@ async function callerOf(service: TestService): Promise<Caller> {
 
 /** What is counted, by month. */
 async function used(service: TestService, { key }: Caller): Promise<Record<string, unknown>> {
-  const counters = await stored(service, 'quotas').find({}).toArray()
+  const counters = await stored(service, 'quotas')
+    .find({ used: { $gte: 0 } })
+    .toArray()
   const own = counters.filter(({ _id }) => _id.startsWith(`${key.account_id}:`))
   return Object.fromEntries(own.map(({ _id, used: count }) => [_id.slice(-7), count]))
 }

@@ -65,7 +65,7 @@ it('64 who ask at once share their commands', async () => {
   const commands = await commandsOf(service, () =>
     Promise.all(
       Array.from({ length: 64 }, () =>
-        Promise.all([deps.accounts.find(account), deps.quotas.take(account, '2026-11', 0)]),
+        Promise.all([deps.accounts.find(account), deps.quotas.take(oneOf(account, 0))]),
       ),
     ),
   )
@@ -104,10 +104,10 @@ it.each([61, 7, 1])(
     // Each gathers its own callers, as two processes do.
     const quotas = [composition.deps.quotas, createQuotaStore(composition.connection)] as const
     const takes = Array.from({ length: 90 }, (_, n) =>
-      quotas[n % 2 === 0 ? 0 : 1].take('acc_1', '2026-11', quota),
+      quotas[n % 2 === 0 ? 0 : 1].take(oneOf('acc_1', quota)),
     )
     const taken = await Promise.all(takes)
-    expect(taken.filter(Boolean)).toHaveLength(quota)
+    expect(taken.filter(({ usedUp }) => !usedUp)).toHaveLength(quota)
     expect(await quotas[0].used('acc_1', '2026-11')).toBe(quota)
   },
 )
@@ -153,7 +153,7 @@ it('a connection that is lost is told as such, never as something written', asyn
   await connection.getClient().close()
   const results = await Promise.allSettled([
     requests.insert({ ...(made ?? expect.unreachable()), id: 'req_00000000000000000000000000' }),
-    quotas.take('acc_1', '2026-11', 0),
+    quotas.take(oneOf('acc_1', 0)),
     pushes.insertNew([newPushOf('evt_1')]),
   ])
   const reasons = results.map((result) =>
@@ -168,6 +168,15 @@ it('what ends a whole bulk write is no list of writes without a refusal, though 
   const wrapped: unknown = Reflect.construct(mongo.MongoBulkWriteError, [gone, result])
   expect(wrapped).toMatchObject({ writeErrors: [] })
   expect(() => failuresOf(wrapped)).toThrow(gone)
+})
+
+/** One request that reserves no attention. */
+const oneOf = (accountId: string, quota: number) => ({
+  accountId,
+  month: '2026-11',
+  quota,
+  people: [],
+  reservation: { id: 'req_1', at: new Date() },
 })
 
 const newPushOf = (event_id: string): Push => ({

@@ -125,7 +125,9 @@ describe('Idempotency-Key', () => {
     await unfinish(caller, 'k', DEAD())
     const second = await caller.create({ action: 'Pay' }, headers)
     expect([second.status, second.body.id]).toEqual([201, first.body.id])
-    const used = await stored(service, 'quotas').find({}).toArray()
+    const used = await stored(service, 'quotas')
+      .find({ used: { $gte: 0 } })
+      .toArray()
     expect(used.find((one) => one._id.startsWith(caller.user.account_id))?.used).toBe(1)
   })
 
