@@ -177,9 +177,9 @@ async function assemble(
 function createWakes(): { wakeFor: WakeFor; listeners: ((written: Written) => void)[] } {
   const listeners: ((written: Written) => void)[] = []
   const tell = (written: Written): void => listeners.forEach((listener) => void listener(written))
-  const wakeFor: WakeFor = (outboxOf) => (what) => {
+  const wakeFor: WakeFor = (outboxOf) => (what, hint) => {
     if (what === undefined || what === 'cards') tell(what ?? { outboxOf })
-    else tell({ outboxOf, document: what })
+    else tell({ outboxOf, document: what, ...(hint && { hint }) })
   }
   return { wakeFor, listeners }
 }

@@ -52,17 +52,13 @@ export async function startWork(
     pushes: createPushLoop(deps, { ...PUSHES, leaseMs }),
     cards: createCardLoop(deps, CARDS),
   }
-  const relay = createRelay(deps, {
-    deliveries: loops.deliveries.wake,
-    cards: loops.cards.wake,
-    pushes: loops.pushes.wake,
-  })
+  const relay = createRelay(deps, loops)
   let stopped = false
   onOutbox((written) => {
     // What is written later than that, another process carries on, or the next start: the store is about to be closed.
     if (stopped) return
     if (written === 'cards') loops.cards.wake()
-    else relay.wake(written.outboxOf, written.document)
+    else relay.wake(written.outboxOf, written.document, written.hint)
   })
   // What an earlier process left behind.
   relay.wake()

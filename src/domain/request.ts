@@ -81,6 +81,8 @@ export interface CallbackOutbox {
   event_id: string
   /** `dlv_…`, the delivery it becomes. */
   delivery_id: string
+  /** As `ApprovalRequest.callback_secret_version`. */
+  secret_version?: number
   /** The exact bytes (UTF-8 text) of every attempt; gone once handed over. */
   body?: string
 }
@@ -105,6 +107,8 @@ export interface ApprovalRequest {
   reversibility?: Reversibility
   requirement: Requirement
   callback_url?: string
+  /** Which of its key's secrets signs the callback: the one of the key that asked. Absent from the first requests. */
+  callback_secret_version?: number
   created_at: Date
   expires_at: Date
   /** Sandbox only: what the next read after `due_at` decides. */

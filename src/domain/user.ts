@@ -70,6 +70,8 @@ export interface User {
   chat: LinkedIdentity[]
   created_at: Date
   enrolled_at: Date | null
+  /** No browser of theirs ever had notifications: gone before the first one is stored, and absent from the first people. */
+  no_browsers?: true
   /** Set for the person who signed up by the set-up link; unique, so that two such links never make two owners. */
   founder?: true
   version: number

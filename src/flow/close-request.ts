@@ -119,8 +119,9 @@ function callbackFor(
   request: ApprovalRequest,
   decision: Decision,
 ): CallbackOutbox | undefined {
-  if (request.callback_url === undefined) return undefined
+  const { callback_url: url, callback_secret_version: secret_version } = request
+  if (url === undefined) return undefined
   const body = JSON.stringify(decidedData(request, decision))
   const ids = { event_id: drawId(deps, 'evt'), delivery_id: drawId(deps, 'dlv') }
-  return { state: 'due', url: request.callback_url, ...ids, body }
+  return { state: 'due', url, ...ids, ...(secret_version === undefined ? {} : { secret_version }), body }
 }

@@ -1,6 +1,6 @@
 import { type Account, may, roleIn } from '../domain/account.ts'
 import { planReminders } from '../domain/attention.ts'
-import { fieldRequired, invalidField, Refusal, refusal } from '../domain/errors.ts'
+import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
@@ -58,9 +58,11 @@ export async function createRequest(
   refuseSandboxFields(caller, input)
   const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
+  // Before anything is read: a webhook that the account turns out to lack is then younger than the request, and wants no news of it.
+  const created_at = deps.clock.now()
   const { account, owner } = await whoseRequest(deps, caller)
   const policy = policyOf(caller, account)
-  const requirement = await whoDecides(deps, caller, account, owner, policy)
+  const { requirement, people } = await whoDecides(deps, caller, account, owner, policy)
   const request = buildRequest(deps, caller, input, {
     id,
     callback,
@@ -69,9 +71,10 @@ export async function createRequest(
     owner,
     policy,
     requirement,
+    created_at,
   })
   await takeAllowance(deps, request, account.monthly_quota)
-  const saved = await save(deps, request)
+  const saved = await save(deps, request, hasNoListeners(account, people))
   tellLink(deps, saved)
   return saved
 }
@@ -117,9 +120,10 @@ async function whoDecides(
   account: Account,
   owner: User,
   policy: Policy,
-): Promise<Requirement> {
+): Promise<{ requirement: Requirement; people: User[] }> {
   if (caller.key.sandbox) {
-    return { approvers: [{ user_id: owner.id, approver: owner.approver }], quorum: 1, passkey_only: false }
+    const approvers = [{ user_id: owner.id, approver: owner.approver }]
+    return { requirement: { approvers, quorum: 1, passkey_only: false }, people: [] }
   }
   // A person whom the policy names but who is no longer an approver of the account does not count: too few left fails closed.
   const eligible = policy.approvers.filter((id) => may(roleIn(account, id), 'decide'))
@@ -136,7 +140,13 @@ async function whoDecides(
   }))
   const requirement = requirementFor(policy, factors)
   if (requirement === undefined) throw refusal('no_eligible_approver')
-  return requirement
+  return { requirement, people }
+}
+
+/** The marks go before the first webhook or browser is stored, so one that was acknowledged before this request came is seen. */
+function hasNoListeners(account: Account, people: readonly User[]): boolean {
+  const alone = people.every(({ no_browsers, delegate }) => no_browsers === true && delegate === undefined)
+  return alone && account.no_webhooks === true
 }
 
 interface Parts {
@@ -147,11 +157,11 @@ interface Parts {
   owner: User
   policy: Policy
   requirement: Requirement
+  created_at: Date
 }
 
 function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, parts: Parts): ApprovalRequest {
-  const created_at = deps.clock.now()
-  const { id, account, owner, context } = parts
+  const { id, account, owner, context, created_at } = parts
   const kind = caller.internal_user_id === undefined ? 'api_key' : 'internal'
   const ttl = input.ttl_seconds ?? owner.default_ttl_seconds
   const actor = { kind, id: caller.key.id, address: caller.address } as const
@@ -179,7 +189,9 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     requirement: parts.requirement,
     ...(input.audience === undefined ? {} : { audience: input.audience }),
     ...(input.reversibility === undefined ? {} : { reversibility: input.reversibility }),
-    ...(parts.callback === undefined ? {} : { callback_url: parts.callback }),
+    ...(parts.callback === undefined
+      ? {}
+      : { callback_url: parts.callback, callback_secret_version: caller.key.secret_version }),
     ...(caller.key.sandbox
       ? { sandbox_plan: sandboxPlan(input, owner, created_at) }
       : planReminders(account.policy.reminders, facts)),
@@ -209,9 +221,13 @@ export async function findMade(
   return made?.api_key_id === caller.key.id ? made : undefined
 }
 
-async function save(deps: CreateDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
+async function save(
+  deps: CreateDeps,
+  request: ApprovalRequest,
+  noListeners: boolean,
+): Promise<ApprovalRequest> {
   try {
-    if (await deps.requests.insert(request)) return request
+    if (await deps.requests.insert(request, { noListeners })) return request
   } catch (error) {
     await giveBackAllowance(deps, request)
     throw error
@@ -244,40 +260,4 @@ export function refuseSandboxFields(caller: Caller, body: object): void {
 /** A blank action says nothing to an approver; the interface's words for it are `action required`. */
 export function refuseBlankAction(action: string): void {
   if (action.trim() === '') throw fieldRequired('action')
-}
-
-/** An answer as it goes out: status and JSON text. */
-interface Answer {
-  status: number
-  body: string
-}
-
-/**
- * Runs a POST at most once per `Idempotency-Key`: the same body gets the first answer again, byte for byte. A refusal
- * leaves no trace, so that the caller may correct the body and reuse the key.
- * @param key undefined = the header was not sent: simply run it
- * @param subject id for the new resource; after a crash the next attempt is given the one of the first, as `resumed`
- * @throws Refusal `idempotency_mismatch`, `idempotency_in_progress`, and those of `run`
- */
-export async function runOnce(
-  deps: Pick<FlowDeps, 'idempotency' | 'clock'>,
-  claim: { scope: string; key: string | undefined; body: unknown; subject: string },
-  run: (resource: { id: string; resumed: boolean }) => Promise<Answer>,
-): Promise<Answer & { replayed: boolean }> {
-  const { scope, key, body, subject } = claim
-  if (key === undefined) return { ...(await run({ id: subject, resumed: false })), replayed: false }
-  const bodySha256 = sha256Hex(canonicalize(body))
-  const claimed = await deps.idempotency.claim({ scope, key, bodySha256, subject, at: deps.clock.now() })
-  if (claimed.state === 'replay') return { status: claimed.status, body: claimed.body, replayed: true }
-  if (claimed.state === 'mismatch') throw refusal('idempotency_mismatch')
-  if (claimed.state === 'running') throw refusal('idempotency_in_progress')
-  const { token } = claimed
-  const resource = { id: claimed.subject, resumed: claimed.subject !== subject }
-  const answer = await run(resource).catch(async (error: unknown) => {
-    // Only a refusal is known to have left nothing behind; after any other error the claim stays and lapses by itself.
-    if (error instanceof Refusal) await deps.idempotency.release({ scope, key, token })
-    throw error
-  })
-  await deps.idempotency.finish({ scope, key, token, answer })
-  return { ...answer, replayed: false }
 }

@@ -171,6 +171,8 @@ export interface OutboxEntry {
   account_id?: string
   events: OutboxEvent[]
   audit: AuditEntry[]
+  /** No webhook and no browser is to be looked for: there never was one when it was written. */
+  noListeners?: boolean
   /** Requests: the callback that the deciding write left. */
   callback?: CallbackOutbox & { request_id: string; api_key_id: string }
 }

@@ -1,3 +1,6 @@
+import type { Card } from '../domain/chat.ts'
+import type { Push } from '../domain/push.ts'
+import type { Delivery } from '../domain/webhook.ts'
 import { settleBootstraps } from '../flow/bootstrap/settle-bootstrap.ts'
 import { cleanUp } from '../flow/clean-up.ts'
 import type { Relay } from '../flow/delivery/relay.ts'
@@ -20,7 +23,11 @@ export interface Sweep {
 export type Sweeps = Readonly<Record<SweepName, Sweep>>
 
 /** The loops that send. */
-export type SendLoops = Record<'deliveries' | 'pushes' | 'cards', SendLoop>
+export interface SendLoops {
+  deliveries: SendLoop<Delivery>
+  pushes: SendLoop<Push>
+  cards: SendLoop<Card>
+}
 
 const HOUR_MS = 3_600_000
 

@@ -69,6 +69,7 @@ const accountSchema = new Schema<AccountDocument>(
     channels: { type: [channelFields], default: undefined },
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: { type: Date, required: true },
+    no_webhooks: Boolean,
     version: Number,
     audit: { type: [auditFields], default: undefined },
   },
@@ -95,6 +96,10 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
     async insert({ id, ...rest }: Account): Promise<void> {
       await model.create({ _id: id, ...rest })
     },
+    /** To be called before the account's webhook is stored: from then on no request is made without looking for one. */
+    async willHaveWebhook(id: string): Promise<void> {
+      await model.updateOne({ _id: id, no_webhooks: true }, { $unset: { no_webhooks: 1 } })
+    },
     find,
     /** The account this person owns and all that have them as a member, invited ones included; oldest first. */
     async ofPerson(userId: string): Promise<Account[]> {
@@ -119,6 +124,16 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
       wake()
       return fromDocument(changed)
     },
+    ...channels(model, find, wake),
+  }
+}
+
+function channels(
+  model: mongoose.Model<AccountDocument>,
+  find: (id: string) => Promise<Account | undefined>,
+  wake: Wake,
+) {
+  return {
     /** Adds a channel, unless the account has it or has `most` already; the entry is written with it only. */
     async addChannel(
       id: string,

@@ -69,7 +69,7 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
     only: { revoked_at: null },
   })
   return {
-    ...reads(model),
+    ...reads(model, createLookup<KeyDocument>(connection, 'api_keys')),
     ...writes(model, wake),
     ...bootstrapWrites(model, wake),
     /** By HMAC; a revoked key is not found. */
@@ -80,10 +80,10 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
   }
 }
 
-function reads(model: KeyModel) {
+function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | undefined>) {
   return {
     async find(id: string): Promise<ApiKey | undefined> {
-      return toKey(await model.findById(id).lean<KeyDocument>())
+      return toKey(await lookup(id))
     },
     async list(accountId: string | undefined): Promise<ApiKey[]> {
       const filter = accountId === undefined ? {} : { account_id: accountId }

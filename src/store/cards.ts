@@ -13,12 +13,20 @@ import {
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields, noticeFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
-import { type Claimed, createQueue, type Lease, makeQueue, noneOf } from './queue.ts'
+import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import {
+  type Choice,
+  type Claimed,
+  createQueue,
+  type Lease,
+  makeQueue,
+  noneOf,
+  type QueueToken,
+} from './queue.ts'
 
 const { trusted } = mongoose
 
-type CardDocument = Omit<Card, 'id'> & { _id: string; recipient_key: string } & OutboxToken
+type CardDocument = Omit<Card, 'id'> & { _id: string; recipient_key: string } & QueueToken
 type CardModel = mongoose.Model<CardDocument>
 type CardWrites = Parameters<CardModel['bulkWrite']>[0]
 
@@ -121,8 +129,8 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
     ...news(model, wake),
     /** Those whose {request, platform, recipient} exists already are left out. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
-    /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
-    claim: ({ platforms, busyRecipients, ...lease }: CardClaim) =>
+    /** As deliveries: the chosen of those due longest, until `leaseEnds`. */
+    claim: ({ platforms, busyRecipients, ...lease }: CardClaim & Choice<Card>) =>
       queue.claim(lease, { ...onPlatforms(platforms), ...noneOf('recipient_key', busyRecipients) }),
     /**
      * Writes the result of the claimed attempt; a card with news since the claim is due again.
@@ -252,6 +260,7 @@ function toDocument({ id, ...rest }: Card): CardDocument {
   return { _id: id, ...rest, recipient_key: recipientKey(rest), ...outboxToken(rest) }
 }
 
-function fromDocument({ _id, recipient_key: _key, outbox_token: _token, ...rest }: CardDocument): Card {
+function fromDocument(document: CardDocument): Card {
+  const { _id, recipient_key: _key, outbox_token: _token, holder: _holder, ...rest } = document
   return { id: _id, ...rest }
 }

@@ -5,19 +5,27 @@ import { ATTEMPTS_KEPT, type Attempt, type Delivery } from '../domain/webhook.ts
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
-import { noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
-import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
+import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import {
+  type Choice,
+  createQueue,
+  indexResting,
+  type Lease,
+  makeQueue,
+  noneOf,
+  type QueueToken,
+} from './queue.ts'
 
 const { trusted } = mongoose
 
-type DeliveryDocument = Omit<Delivery, 'id'> & { _id: string; target_key: string } & OutboxToken
+type DeliveryDocument = Omit<Delivery, 'id'> & { _id: string; target_key: string } & QueueToken
 
 const text = { type: String, required: true } as const
 const date = { type: Date, required: true } as const
 const part = { _id: false, strict: 'throw' } as const
 
 const targetFields = new Schema(
-  { kind: text, request_id: String, api_key_id: String, webhook_id: String },
+  { kind: text, request_id: String, api_key_id: String, secret_version: Number, webhook_id: String },
   part,
 )
 
@@ -104,11 +112,12 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
     async find(id: string): Promise<Delivery | undefined> {
       return toDelivery(await model.findById(id).lean<DeliveryDocument>())
     },
-    /** Takes the delivery that is due longest, or whose lease ended, until `leaseEnds`. */
-    claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy) =>
+    /** Takes the chosen of those that are due longest, or whose lease ended, until `leaseEnds`. */
+    claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Delivery>) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, fence: number, result: DeliveryResult): Promise<boolean> {
+    async finish(delivery: Delivery, result: DeliveryResult): Promise<boolean> {
+      const { id, fence } = delivery
       const set = { state: result.state, next_at: result.next_at, tries: result.tries }
       const push = { attempts: { $each: result.attempts, $slice: -ATTEMPTS_KEPT } }
       const kept = await queue.finish(
@@ -116,7 +125,12 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
         fence,
         withOutbox({ $set: set, $push: push }, result.audit, result.events),
       )
-      if (kept) wake()
+      // While it is leased nothing else adds to its outbox.
+      if (kept && result.audit.length > 0) {
+        const outbox = [...delivery.outbox, ...result.events]
+        const audit = [...delivery.audit, ...result.audit]
+        wake({ ...toDocument({ ...delivery, outbox, audit }), ...outboxToken({ audit }) })
+      }
       return kept
     },
     /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account */
@@ -150,7 +164,8 @@ function toDocument({ id, ...rest }: Delivery): DeliveryDocument {
   return { _id: id, ...rest, target_key: target.kind === 'callback' ? 'callback' : target.webhook_id }
 }
 
-function fromDocument({ _id, target_key: _key, outbox_token: _token, ...rest }: DeliveryDocument): Delivery {
+function fromDocument(document: DeliveryDocument): Delivery {
+  const { _id, target_key: _key, outbox_token: _token, holder: _holder, ...rest } = document
   return { id: _id, ...rest }
 }
 

@@ -10,10 +10,16 @@ import type { StoreConnection } from './connect.ts'
  * updater that it made cards due. Stores call it after each such write, so that no verb can forget it; losing it costs only
  * time.
  */
-export type Wake = (what?: 'cards' | object) => void
+export type Wake = (what?: 'cards' | object, hint?: OutboxHint) => void
+
+/** What is known of an outbox entry beyond what its document says. */
+export interface OutboxHint {
+  /** It was written when the account never had had a webhook, nor any person it may concern a browser with notifications. */
+  noListeners?: boolean
+}
 
 /** What was written: an outbox entry in that collection, or cards that are due. */
-export type Written = { outboxOf: string; document?: object } | 'cards'
+export type Written = { outboxOf: string; document?: object; hint?: OutboxHint } | 'cards'
 
 /** For stores without a relay of their own: a command beside the service, a test. */
 export const noWake: Wake = () => undefined

@@ -6,10 +6,18 @@ import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
 import { auditFields, noticeFields } from './fields.ts'
-import { noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
-import { createQueue, indexResting, type Lease, makeQueue, noneOf } from './queue.ts'
+import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import {
+  type Choice,
+  createQueue,
+  indexResting,
+  type Lease,
+  makeQueue,
+  noneOf,
+  type QueueToken,
+} from './queue.ts'
 
-type PushDocument = Omit<Push, 'id'> & { _id: string } & OutboxToken
+type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 
 const text = { type: String, required: true } as const
 const date = { type: Date, required: true } as const
@@ -63,8 +71,8 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
     async ofEvent(eventId: string): Promise<Push[]> {
       return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(fromDocument)
     },
-    /** As deliveries: the one due longest, or whose lease ended, until `leaseEnds`. */
-    claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy) =>
+    /** As deliveries: the chosen of those due longest, until `leaseEnds`. */
+    claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Push>) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
@@ -87,6 +95,6 @@ function toDocument({ id, ...rest }: Push): PushDocument {
   return { _id: id, ...rest, ...outboxToken(rest) }
 }
 
-function fromDocument({ _id, outbox_token: _token, ...rest }: PushDocument): Push {
+function fromDocument({ _id, outbox_token: _token, holder: _holder, ...rest }: PushDocument): Push {
   return { id: _id, ...rest }
 }

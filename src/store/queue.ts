@@ -1,13 +1,19 @@
-import mongoose, { type Schema } from 'mongoose'
+import { randomUUID } from 'node:crypto'
+import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
-
-import { failuresOf } from './shared-trips.ts'
+import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
 
 const { trusted } = mongoose
 
+/** What only the store keeps of a document of a queue. */
+export interface QueueToken extends OutboxToken {
+  /** The newest claim, or the write of its result. */
+  holder?: string
+}
+
 /** What a document of a queue holds besides what is to be sent. */
-interface QueueDocument extends OutboxToken {
+interface QueueDocument extends QueueToken {
   _id: string
   account_id: string
   state: string
@@ -32,6 +38,12 @@ export interface Claimed<R> {
   interrupted: boolean
 }
 
+/** What a claim takes of what it found. */
+export interface Choice<R> {
+  limit: number
+  choose(found: readonly R[]): R[]
+}
+
 /** From when to when a claim holds. */
 export interface Lease {
   now: Date
@@ -49,6 +61,7 @@ export function makeQueue(schema: Schema, name: string, receiver: readonly strin
   const date = { type: Date, required: true } as const
   const number = { type: Number, required: true } as const
   schema.add({ state: { type: String, required: true }, next_at: date, tries: number, fence: number })
+  schema.add({ holder: String })
   const fields = Object.fromEntries(['next_at', ...receiver].map((field) => [field, 1 as const]))
   schema.index(fields, { partialFilterExpression: { state: { $in: OPEN_STATES } }, name })
   addOutbox(schema)
@@ -75,23 +88,39 @@ export function createQueue<D extends QueueDocument, R>(
   fromDocument: (document: D) => R,
 ) {
   const model = connection.model<QueueDocument>(modelName)
-  const collection = connection.collection<QueueDocument>(model.collection.name)
+  const collection: Collection = connection.collection<{ _id: string }>(model.collection.name)
+  // Results that are written at the same moment share one command.
+  const finish = shareTrips((writes: readonly ConditionalWrite[]) => writeEach(collection, writes))
+  const lookMany = (which: object, now: Date, limit: number): Promise<D[]> =>
+    collection
+      .find<D>(
+        { ...which, state: OPEN, next_at: { $lte: now } },
+        { sort: { next_at: 1 }, limit, batchSize: limit + 1 },
+      )
+      .toArray()
   return {
-    /** Takes the one that is due longest, or whose lease ended, among those that match. */
-    async claim({ now, leaseEnds }: Lease, which: Filter): Promise<Claimed<R> | undefined> {
-      const due = { ...which, state: OPEN, next_at: trusted({ $lte: now }) }
-      const lease = { $set: { state: 'leased', next_at: leaseEnds }, $inc: { fence: 1 } }
-      // The state before tells whether the attempt before this one ever reported back.
-      const options = { sort: { next_at: 1 }, returnDocument: 'before' } as const
-      const before = await model.findOneAndUpdate(due, lease, options).lean<D>()
-      if (before === null) return undefined
-      const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
-      return { record: fromDocument(held), interrupted: before.state === 'leased' }
+    /** Takes of those that match and are due longest, or whose lease ended, the chosen, in one write. */
+    async claim({ now, leaseEnds, limit, choose }: Lease & Choice<R>, which: object): Promise<Claimed<R>[]> {
+      const found = await lookMany(which, now, limit)
+      const records = new Map(found.map((document) => [fromDocument(document), document]))
+      const chosen = choose([...records.keys()]).flatMap((record) => records.get(record) ?? [])
+      if (chosen.length === 0) return []
+      const update = { $set: { state: 'leased', next_at: leaseEnds }, $inc: { fence: 1 } }
+      const writes = chosen.map(({ _id, state, fence }) => ({
+        filter: { _id, state, fence, next_at: { $lte: now } },
+        update,
+      }))
+      const outcomes = await writeEach(collection, writes)
+      return chosen.flatMap((before, index) => {
+        if (!settled(outcomes[index] ?? 'taken')) return []
+        const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
+        // The state before tells whether the attempt before this one ever reported back.
+        return [{ record: fromDocument(held), interrupted: before.state === 'leased' }]
+      })
     },
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, fence: number, update: mongoose.UpdateQuery<QueueDocument>): Promise<boolean> {
-      const { matchedCount } = await model.updateOne({ _id: id, fence, state: 'leased' }, update)
-      return matchedCount === 1
+    async finish(id: string, fence: number, update: ConditionalWrite['update']): Promise<boolean> {
+      return settled(await finish({ filter: { _id: id, fence, state: 'leased' }, update }))
     },
     /** When the next one is due or its lease ends. */
     async nextDue(which: Filter = {}): Promise<Date | undefined> {
@@ -115,17 +144,51 @@ export function createQueue<D extends QueueDocument, R>(
       return (await model.deleteMany({ ...rested, _id: ids })).deletedCount
     },
     /**
-     * Inserts those whose name (the unique index) is not taken. Past mongoose, whose unordered insert leaves invalid
+     * Inserts those whose name (the unique index) is not taken, and returns their ids. Past mongoose, whose unordered insert leaves invalid
      * documents out without a word: what is left out here would never be sent.
      */
-    async insertNew(documents: readonly D[]): Promise<void> {
-      if (documents.length === 0) return
+    async insertNew(documents: readonly D[]): Promise<ReadonlySet<string>> {
+      const ids = documents.map(({ _id }) => _id)
+      if (documents.length === 0) return new Set()
       try {
         await collection.insertMany([...documents], { ordered: false })
+        return new Set(ids)
       } catch (error) {
+        const failures = failuresOf(error)
         // Another process carried the same entry, or an earlier attempt of ours did: the rest was inserted all the same.
-        if (failuresOf(error).some(({ code }) => code !== 11000)) throw error
+        if (failures.some(({ code }) => code !== 11000)) throw error
+        const refused = new Set(failures.map(({ index }) => index))
+        return new Set(ids.filter((_, index) => !refused.has(index)))
       }
     },
   }
+}
+
+type Collection = mongo.Collection<{ _id: string }>
+
+/** A write of one document, if it is as the filter says. */
+interface ConditionalWrite {
+  filter: { _id: string; [field: string]: unknown }
+  update: { $set?: object }
+}
+
+/** Each by itself, all in one command. @returns of each whether its condition held */
+async function writeEach(collection: Collection, writes: readonly ConditionalWrite[]): Promise<Outcome[]> {
+  // A bulk write says how many matched. Which ones, this tells.
+  const batch = randomUUID()
+  const marks = writes.map((_, index) => `${batch} ${index}`)
+  const marked = writes.map(({ filter, update }, index) => ({
+    updateOne: { filter, update: { ...update, $set: { ...update.$set, holder: marks[index] } } },
+  }))
+  let matched = 0
+  const outcomes = await outcomesOf(writes.length, async () => {
+    matched = (await collection.bulkWrite(marked, { ordered: false })).matchedCount
+  })
+  if (matched === writes.length) return outcomes
+  const theirs = { _id: { $in: writes.map(({ filter }) => filter._id) }, holder: { $in: marks } }
+  const found = await collection.find<QueueToken>(theirs, { projection: { holder: 1 } }).toArray()
+  const written = new Set(found.map(({ holder }) => holder))
+  return outcomes.map((outcome, index) =>
+    outcome === 'done' && !written.has(marks[index]) ? 'taken' : outcome,
+  )
 }

@@ -15,7 +15,7 @@ import {
   OLDEST_FIRST,
   UNEXPIRED,
 } from './filters.ts'
-import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { noWake, type OutboxHint, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 import { createInserter, createLookup } from './shared-trips.ts'
 
@@ -64,10 +64,10 @@ export function createRequestStore(
     ...dueReads(model),
     ...writes(model, wake),
     /** @returns false when the id exists already. */
-    async insert(request: ApprovalRequest): Promise<boolean> {
+    async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
       const document = toDocument(request)
       const inserted = await insert(document)
-      if (inserted) wake(document)
+      if (inserted) wake(document, hint)
       return inserted
     },
   }

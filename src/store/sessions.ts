@@ -100,8 +100,9 @@ function uses(model: SessionModel, wake: Wake, limits: SessionLimits) {
       const { matchedCount } = await model.updateOne({ _id: id, ended_at: null }, { $set: { proven_at: at } })
       return matchedCount === 1
     },
-    /** Notes that the session is used, at most once a minute. */
-    async touch(id: string, at: Date): Promise<void> {
+    /** Notes that the session is used, at most once a minute: as it was read just now. */
+    async touch({ id, last_seen_at }: Pick<Session, 'id' | 'last_seen_at'>, at: Date): Promise<void> {
+      if (at.getTime() - last_seen_at.getTime() <= TOUCH_GAP_MS) return
       const stale = trusted({ $lt: new Date(at.getTime() - TOUCH_GAP_MS) })
       await model.updateOne({ _id: id, last_seen_at: stale, ended_at: null }, { $set: { last_seen_at: at } })
     },

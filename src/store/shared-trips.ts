@@ -78,7 +78,7 @@ export function createLookup<Document extends object>(
 }
 
 /** A write that others shared: done, or refused because its unique key is taken. Any other error fails the one it concerns. */
-type Outcome = 'done' | 'taken' | Error
+export type Outcome = 'done' | 'taken' | Error
 
 /** Inserts. Past mongoose: what comes here was parsed where it came in. @returns false when the document's key is taken */
 export function createInserter<Document extends mongo.Document>(
@@ -192,13 +192,14 @@ function groupsOf<Taking>(
   return [...groups.values()]
 }
 
-function settled(outcome: Outcome): boolean {
+/** @throws an error */
+export function settled(outcome: Outcome): boolean {
   if (outcome instanceof Error) throw outcome
   return outcome === 'done'
 }
 
 /** What an unordered bulk write came to, one by one. @throws what concerns all of it */
-async function outcomesOf(count: number, write: () => Promise<unknown>): Promise<Outcome[]> {
+export async function outcomesOf(count: number, write: () => Promise<unknown>): Promise<Outcome[]> {
   const outcomes: Outcome[] = Array.from({ length: count }, () => 'done')
   if (count === 0) return outcomes
   try {

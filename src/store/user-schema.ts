@@ -105,6 +105,7 @@ export const userSchema = new Schema<UserDocument>(
     chat: { type: [identityFields], default: undefined },
     created_at: { type: Date, required: true },
     enrolled_at: { type: Date, default: null },
+    no_browsers: Boolean,
     founder: Boolean,
     version: { type: Number, required: true },
     audit: { type: [auditFields], required: true },

@@ -111,6 +111,10 @@ function writes(users: Users, wake: Wake) {
       if (changed !== undefined) wake()
       return changed
     },
+    /** To be called before a browser of theirs is stored: from then on no request is made without looking for one. */
+    async willHaveBrowser(userId: string): Promise<void> {
+      await users.updateOne({ _id: userId, no_browsers: true }, { $unset: { no_browsers: 1 } })
+    },
     /** Takes a passkey out of use; keeps the first suspension's time. */
     async suspendPasskey(userId: string, credentialId: string, at: Date, audit: AuditEntry): Promise<void> {
       const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })

@@ -5,6 +5,7 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { createLookup } from './shared-trips.ts'
 
 const { trusted } = mongoose
 
@@ -48,7 +49,7 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
       await model.create({ _id: id, ...rest, ...outboxToken(rest) })
       wake()
     },
-    ...reads(model),
+    ...reads(model, createLookup<WebhookDocument>(connection, 'webhooks')),
     ...changes(model, wake),
     /** Removes the secrets from before rotations that sign nothing any more at `now`. */
     async forgetPreviousSecrets(now: Date): Promise<void> {
@@ -58,10 +59,10 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
   }
 }
 
-function reads(model: WebhookModel) {
+function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocument | undefined>) {
   return {
     async find(id: string): Promise<Webhook | undefined> {
-      return toWebhook(await model.findById(id).lean<WebhookDocument>())
+      return toWebhook(await lookup(id))
     },
     /** Not deleted ones, oldest first. */
     async list(accountId: string): Promise<Webhook[]> {
@@ -129,6 +130,6 @@ function fromDocument({ _id, outbox_token: _token, ...rest }: WebhookDocument): 
   return { id: _id, ...rest }
 }
 
-function toWebhook(document: WebhookDocument | null): Webhook | undefined {
-  return document === null ? undefined : fromDocument(document)
+function toWebhook(document: WebhookDocument | null | undefined): Webhook | undefined {
+  return document === null || document === undefined ? undefined : fromDocument(document)
 }

@@ -70,8 +70,8 @@ describe('losing jobs costs time and no duty', () => {
     // What failed falls due again while the store is away, however fast the five first attempts follow each other.
     const { deliveries } = worker.deps
     const { finish } = deliveries
-    deliveries.finish = (id, claim, end) =>
-      finish(id, claim, end.state === 'due' ? { ...end, next_at: new Date(duties.due) } : end)
+    deliveries.finish = (delivery, end) =>
+      finish(delivery, end.state === 'due' ? { ...end, next_at: new Date(duties.due) } : end)
     await worker.start()
     // An attempt that cannot be recorded waits for the end of its lease: that is not what is looked at here.
     await vi.waitFor(

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Delivery } from '../../src/domain/webhook.ts'
 import type { DeliveryResult } from '../../src/store/deliveries.ts'
+import type { Choice } from '../../src/store/queue.ts'
+import { FIRST } from '../support/first-claim.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -34,11 +36,16 @@ function result(more: Partial<DeliveryResult> = {}): DeliveryResult {
 }
 
 const store = () => service.composition.deps.deliveries
-const claim = (
+const claimMany = (
   now: number,
   leaseEnds: number,
   { hosts = [], accounts = [] }: { hosts?: string[]; accounts?: string[] } = {},
-) => store().claim({ now: at(now), leaseEnds: at(leaseEnds), busyHosts: hosts, busyAccounts: accounts })
+  choice: Choice<Delivery> = FIRST,
+) => {
+  const busy = { busyHosts: hosts, busyAccounts: accounts }
+  return store().claim({ ...choice, now: at(now), leaseEnds: at(leaseEnds), ...busy })
+}
+const claim = async (...query: Parameters<typeof claimMany>) => (await claimMany(...query))[0]
 
 it('keeps one delivery per event and target, and inserts the rest of a batch all the same', async () => {
   await store().insertNew([delivery(1)])
@@ -64,10 +71,32 @@ it('claims what is due longest first, and nothing that is not due', async () => 
 
 it('T82: of many claims at once each delivery goes to one', async () => {
   await store().insertNew([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => delivery(n)))
-  const claimed = await Promise.all(Array.from({ length: 40 }, () => claim(20, 50)))
-  const ids = claimed.flatMap((taken) => taken?.record.id ?? [])
-  expect(ids).toHaveLength(10)
-  expect(new Set(ids).size).toBe(10)
+  const claimer = async (limit: number): Promise<string[]> => {
+    const got: string[] = []
+    for (let found = true; found; ) {
+      const choose = (some: readonly Delivery[]): Delivery[] => {
+        found = some.length > 0
+        return [...some]
+      }
+      got.push(...(await claimMany(20, 50, {}, { limit, choose })).map(({ record }) => record.id))
+    }
+    return got
+  }
+  const claimed = await Promise.all([1, 2, 3, 4, 64, 64, 64, 64].map(claimer))
+  expect(claimed.flat()).toHaveLength(10)
+  expect(new Set(claimed.flat()).size).toBe(10)
+})
+
+it('T82: of many results at once each is told whether it was in time', async () => {
+  await store().insertNew([1, 2, 3, 4, 5, 6].map((n) => delivery(n)))
+  const all = { limit: 64, choose: (found: readonly Delivery[]) => [...found] }
+  const slow = await claimMany(20, 50, {}, all)
+  const quick = await claimMany(51, 80, {}, { limit: 3, choose: all.choose })
+  expect(quick.map(({ record, interrupted }) => [record.fence, interrupted])).toEqual(
+    Array.from({ length: 3 }, () => [2, true]),
+  )
+  const kept = await Promise.all([...slow, ...quick].map(({ record }) => store().finish(record, result())))
+  expect(kept).toEqual([false, false, false, true, true, true, true, true, true])
 })
 
 it('passes over hosts that have enough under way', async () => {
@@ -104,9 +133,9 @@ it('T82: whoever lost the lease can write nothing any more', async () => {
   const slow = (await claim(5, 35)) ?? expect.unreachable()
   const quick = (await claim(36, 66)) ?? expect.unreachable()
   expect([slow.interrupted, quick.interrupted]).toEqual([false, true])
-  expect(await store().finish('dlv_1', slow.record.fence, result({ state: 'dead' }))).toBe(false)
-  expect(await store().finish('dlv_1', quick.record.fence, result())).toBe(true)
-  expect(await store().finish('dlv_1', quick.record.fence, result({ state: 'dead' }))).toBe(false)
+  expect(await store().finish(slow.record, result({ state: 'dead' }))).toBe(false)
+  expect(await store().finish(quick.record, result())).toBe(true)
+  expect(await store().finish(quick.record, result({ state: 'dead' }))).toBe(false)
   expect(await store().find('dlv_1')).toMatchObject({
     state: 'delivered',
     tries: 1,
@@ -123,7 +152,7 @@ it('keeps the last fifty attempts', async () => {
     duration_ms: n,
   }))
   const taken = (await claim(5, 35)) ?? expect.unreachable()
-  await store().finish('dlv_1', taken.record.fence, result({ attempts }))
+  await store().finish(taken.record, result({ attempts }))
   const kept = (await store().find('dlv_1'))?.attempts ?? []
   expect(kept).toHaveLength(50)
   expect(kept.at(-1)).toMatchObject({ duration_ms: 59 })
@@ -141,7 +170,7 @@ it('replays what rests, of the account that owns it, as a new round under the sa
   expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
   const taken = (await claim(5, 35)) ?? expect.unreachable()
   expect(await store().replay('dlv_1', 'acc_a', at(9), entry)).toBeUndefined()
-  await store().finish('dlv_1', taken.record.fence, result({ state: 'dead', tries: 5 }))
+  await store().finish(taken.record, result({ state: 'dead', tries: 5 }))
   expect(await store().replay('dlv_1', 'acc_b', at(9), entry)).toBeUndefined()
   const replayed = await store().replay('dlv_1', 'acc_a', at(9), entry)
   expect(replayed).toMatchObject({

@@ -36,9 +36,9 @@ describe('a session', () => {
     await insert(session(20, start))
     expect(await sessions.findByToken(HASH(20), hoursIn(11.9))).toEqual(session(20, start))
     expect(await sessions.findLive('ses_20', hoursIn(12))).toBeUndefined()
-    await sessions.touch('ses_20', hoursIn(11))
+    await sessions.touch({ id: 'ses_20', last_seen_at: new Date(start) }, hoursIn(11))
     expect(await sessions.findLive('ses_20', hoursIn(22.9))).toMatchObject({ last_seen_at: hoursIn(11) })
-    await sessions.touch('ses_20', hoursIn(99))
+    await sessions.touch({ id: 'ses_20', last_seen_at: new Date(start) }, hoursIn(99))
     expect(await sessions.findLive('ses_20', hoursIn(99.9))).toMatchObject({ last_seen_at: hoursIn(99) })
     expect(await sessions.findLive('ses_20', hoursIn(100))).toBeUndefined()
   })
@@ -60,7 +60,8 @@ describe('a session', () => {
   it('notes its use at most once a minute, and never backwards', async () => {
     const { sessions } = stores()
     await insert(session(21, start))
-    for (const seconds of [59, 30, -600]) await sessions.touch('ses_21', new Date(start + seconds * 1000))
+    for (const seconds of [59, 30, -600])
+      await sessions.touch({ id: 'ses_21', last_seen_at: new Date(start) }, new Date(start + seconds * 1000))
     expect((await sessions.findLive('ses_21', hoursIn(1)))?.last_seen_at).toEqual(new Date(start))
   })
 
@@ -74,7 +75,7 @@ describe('a session', () => {
     expect(await sessions.findLive('ses_23', hoursIn(1))).toBeUndefined()
     expect(await sessions.findByToken(HASH(24), hoursIn(1))).toBeUndefined()
     expect(await sessions.findLive('ses_25', hoursIn(1))).toMatchObject({ id: 'ses_25', user_id: 'usr_t' })
-    await sessions.touch('ses_23', hoursIn(2))
+    await sessions.touch({ id: 'ses_23', last_seen_at: new Date(start) }, hoursIn(2))
     expect(await sessions.findLive('ses_23', hoursIn(2))).toBeUndefined()
   })
 

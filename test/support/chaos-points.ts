@@ -24,7 +24,7 @@ const STEPS: readonly Step[] = [
   { name: 'relay', command: 'insert', collection: 'deliveries' },
   { name: 'audit of requests', command: 'insert', collection: 'audit_log', where: tellsOf('approval.') },
   { name: 'settle requests', command: 'update', collection: 'requests', where: settles },
-  { name: 'claim', command: 'findAndModify', collection: 'deliveries', where: sets('state', 'leased') },
+  { name: 'claim', command: 'update', collection: 'deliveries', where: sets('state', 'leased') },
   {
     name: 'finish, delivered',
     command: 'update',
@@ -62,7 +62,7 @@ export const SEND_POINTS: readonly { name: string; behaviour: Behaviour }[] = [
 
 /**
  * Lets a receiver behave as `mood` says, but for ambushes: the next delivery that comes in kills its sender, which is known
- * from the claim that passed the sender's store proxy.
+ * from the lease that passed the sender's store proxy: with the delivery as it is stored, or a claim of its own.
  */
 export function layAmbushes(
   fleet: Fleet,
@@ -70,9 +70,19 @@ export function layAmbushes(
   mood: (arrival: Arrival) => Behaviour,
 ): (behaviour: Behaviour) => Promise<void> {
   const senders = new Map<string, () => void>()
+  const arrivals = new Map<unknown, string>()
   for (const slot of fleet.slots) {
-    slot.proxy.watch('findAndModify', 'deliveries', (_command, { value }) => {
-      if (value) senders.set(`${new URL(value.url).pathname} ${value.event_id}`, slot.kill)
+    slot.proxy.watch('insert', 'deliveries', ({ documents }, { writeErrors = [] }) => {
+      const refused = new Set([writeErrors].flat().map(({ index }: Document) => index))
+      for (const [index, { _id, url, event_id, state }] of [...documents].entries()) {
+        if (refused.has(index)) continue
+        arrivals.set(_id, `${new URL(url).pathname} ${event_id}`)
+        if (state === 'leased') senders.set(arrivals.get(_id) ?? '', slot.kill)
+      }
+    })
+    slot.proxy.watch('update', 'deliveries', ({ updates }) => {
+      for (const { q, u } of updates)
+        if (u.$set?.state === 'leased') senders.set(arrivals.get(q._id) ?? '', slot.kill)
     })
   }
   let ambush: ((arrival: Arrival) => Behaviour) | undefined

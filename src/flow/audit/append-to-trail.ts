@@ -13,18 +13,56 @@ const TRIES = 200
 const FIRST_PAUSE_MS = 16
 const LONGEST_PAUSE_MS = 64
 
+/** So often in a row the head was what this process had appended last: it appends alone, as far as one can tell. */
+const ALONE = 3
+
 /**
  * Appends those entries that the trail does not have yet, in their order. Any number of processes may append at once,
  * also the same entries: `seq` is unique, so of two who link to the same head one inserts and the other looks again; an
  * insert that stops half-way leaves a shorter trail, never one with a gap.
  * @throws what the store throws; then call again with the same entries
  */
-export async function appendToTrail(deps: AppendDeps, entries: readonly AuditEntry[]): Promise<void> {
-  for (let start = 0; start < entries.length; start += BATCH)
-    await appendBatch(deps, entries.slice(start, start + BATCH))
+export function appendToTrail(deps: AppendDeps, entries: readonly AuditEntry[]): Promise<void> {
+  return createAppender(deps)(entries)
 }
 
-async function appendBatch(deps: AppendDeps, batch: readonly AuditEntry[]): Promise<void> {
+/**
+ * The same, for many calls, one after the other. While this process appends alone it links to what it appended last without
+ * asking for the head. Nothing is lost when another process was faster: its record has the number, and refuses the insert.
+ */
+export function createAppender(deps: AppendDeps): (entries: readonly AuditEntry[]) => Promise<void> {
+  const heads = createHeads(deps)
+  return async (entries) => {
+    for (let start = 0; start < entries.length; start += BATCH)
+      await appendBatch(deps, heads, entries.slice(start, start + BATCH))
+  }
+}
+
+/** Where the trail has got to, for those who append. */
+interface Heads {
+  next(): Promise<ChainHead>
+  /** Undefined: another process was faster, or nothing is known. */
+  appended(last: ChainHead | undefined): void
+}
+
+function createHeads({ trail }: AppendDeps): Heads {
+  let own: ChainHead | undefined
+  let alone = 0
+  return {
+    async next() {
+      if (own !== undefined && alone >= ALONE) return own
+      const head = (await trail.head()) ?? GENESIS
+      alone = head.hash === own?.hash ? alone + 1 : 0
+      return head
+    },
+    appended(last) {
+      own = last
+      if (last === undefined) alone = 0
+    },
+  }
+}
+
+async function appendBatch(deps: AppendDeps, heads: Heads, batch: readonly AuditEntry[]): Promise<void> {
   let left = [...new Map(batch.map((entry) => [entry.eid, entry])).values()]
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     // An entry that the trail has refuses the insert, so which it has is asked only then.
@@ -34,7 +72,14 @@ async function appendBatch(deps: AppendDeps, batch: readonly AuditEntry[]): Prom
       left = left.filter(({ eid }) => !known.has(eid))
       if (left.length === 0) return
     }
-    if (await deps.trail.insert(linkAll(deps, (await deps.trail.head()) ?? GENESIS, left))) return
+    const records = linkAll(deps, await heads.next(), left)
+    let last: ChainHead | undefined
+    try {
+      if (await deps.trail.insert(records)) last = records.at(-1)
+    } finally {
+      heads.appended(last)
+    }
+    if (last !== undefined) return
   }
   throw new Error('the audit trail takes no record; run: countersign audit check')
 }

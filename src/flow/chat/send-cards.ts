@@ -27,7 +27,7 @@ type SendDeps = Pick<
  * Posts and edits cards that are due. One card per recipient on a platform at a time, so a slow recipient delays no
  * other one; a recipient whom the platform asked patience for is paused. Without platforms it does nothing.
  */
-export function createCardLoop(deps: SendDeps, limits: { total: number; leaseMs: number }): SendLoop {
+export function createCardLoop(deps: SendDeps, limits: { total: number; leaseMs: number }): SendLoop<Card> {
   const platforms = new Map(deps.chats.map((chat) => [chat.platform, chat]))
   const attempting = { ...deps, lookup: createLookup(deps.clock) }
   const slots = createRecipientSlots(platforms.size === 0 ? 0 : limits.total)
@@ -61,8 +61,8 @@ function createRecipientSlots(total: number) {
       for (const [recipient, until] of paused) if (until <= now) paused.delete(recipient)
       return { busyRecipients: [...new Set([...taken, ...paused.keys()])] }
     },
-    // One claim at a time: two on their way could bring two cards of one recipient.
-    roomFor: (claims: number) => claims <= 1 && taken.size + claims <= total,
+    room: () => total - taken.size,
+    fits: (card: Card) => taken.size < total && !taken.has(recipientKey(card)),
     take: (card: Card) => void taken.add(recipientKey(card)),
     free: (card: Card) => void taken.delete(recipientKey(card)),
     pause: (card: Card, until: Date) => void paused.set(recipientKey(card), until),

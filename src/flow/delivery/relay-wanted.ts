@@ -1,3 +1,4 @@
+import type { OutboxHint } from '../../store/outbox.ts'
 import type { OutboxEntry, OutboxSource } from '../ports.ts'
 
 /** Documents carried on at a time. */
@@ -9,9 +10,9 @@ export function createWanted(sources: readonly OutboxSource[]) {
   const all = (source: OutboxSource): void => void entries.set(source, 'all')
   return {
     all,
-    add(source: OutboxSource, document: object | undefined): void {
+    add(source: OutboxSource, document: object | undefined, hint?: OutboxHint): void {
       const known = entries.get(source) ?? new Map<string, OutboxEntry>()
-      const entry = document && source.read(document)
+      const entry = document && { ...source.read(document), ...hint }
       if (entry?.token === '') return
       // Two writes of one document may be told in another order than they were made.
       if (entry === undefined || known === 'all' || known.size >= RELAY_BATCH || known.has(entry.id))

@@ -2,16 +2,18 @@ import type { OutboxEvent } from '../../domain/event.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { plainEntry } from '../../signing/audit-chain.ts'
-import { appendToTrail } from '../audit/append-to-trail.ts'
+import type { OutboxHint } from '../../store/outbox.ts'
 import { followCards, followConsents, followNotices } from '../chat/follow-cards.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry, OutboxSource } from '../ports.ts'
 import { followPushes } from '../push/follow-pushes.ts'
 import { coalesce } from './coalesce.ts'
+import { createRecorder, type Recorder } from './recorder.ts'
 import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
+import type { SendLoop } from './send-loop.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
-type RelayDeps = Pick<FlowDeps, 'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'log'> &
+type RelayDeps = Pick<FlowDeps, 'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'random' | 'log'> &
   Parameters<typeof followCards>[0] &
   Parameters<typeof followConsents>[0] &
   Parameters<typeof followNotices>[0] &
@@ -19,10 +21,19 @@ type RelayDeps = Pick<FlowDeps, 'outbox' | 'deliveries' | 'webhooks' | 'trail' |
 
 /** Whom to tell that there is something to send. */
 export interface Senders {
-  deliveries(): void
-  cards(): void
-  pushes(): void
+  deliveries: Pick<SendLoop<Delivery>, 'wake' | 'enter'>
+  cards: Pick<SendLoop<never>, 'wake'>
+  pushes: Pick<SendLoop<never>, 'wake'>
 }
+
+/** For a process that sends nothing: what its relay makes is stored, and stays due for one that does. */
+export const NO_SENDERS: Senders = {
+  deliveries: { wake: noWake, enter: async (records, store) => void (await store(records)) },
+  cards: { wake: noWake },
+  pushes: { wake: noWake },
+}
+
+function noWake(): void {}
 
 /** A turn of the sweep, and how many there are: whichever process takes it, the time says which it is. */
 const TURN_MS = 10_000
@@ -34,7 +45,7 @@ export interface Relay {
    * Something was written: look soon, into that collection alone if it is named, at that document alone if it is given as it
    * was stored. Never throws, never waits.
    */
-  wake(collection?: string, document?: object): void
+  wake(collection?: string, document?: object, hint?: OutboxHint): void
   /**
    * Looks for what a process left that died before its own relay: at the requests, and in turns at the other collections, at
    * each within 40 s if it is called every 10 s. Never throws, never waits.
@@ -49,14 +60,15 @@ export interface Relay {
  * relays at once, changes nothing: deliveries are unique per event and target, cards per request and
  * recipient, pushes per event and browser, audit entries unique by id, and an outbox entry is removed only while its token
  * stands. What cannot be carried on blocks nothing else: an outbox entry that makes no sense is logged and left, and while the
- * trail takes nothing, entries wait but deliveries are made.
+ * trail takes nothing, entries wait but deliveries are made. Deliveries come first and at once; the trail has a moment.
  */
 export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const wanted = createWanted(deps.outbox)
+  const recorder = createRecorder(deps, wanted.all)
   const look = coalesce(async () => {
     const failures: unknown[] = []
     for (const { source, given } of wanted.take()) {
-      await relaySource(deps, source, senders, given).catch((error: unknown) => {
+      await relaySource({ deps, source, senders, recorder }, given).catch((error: unknown) => {
         failures.push(error)
         wanted.all(source)
       })
@@ -66,40 +78,43 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
   const trouble = warnSeldom(deps.log, 'carrying events on failed; the sweep tries again')
   const run = (): Promise<void> => {
     for (const source of deps.outbox) wanted.all(source)
-    return look()
+    return look().finally(recorder.flush)
   }
   const quietly = (looking: Promise<void>): void => void looking.then(trouble.worked, trouble.failed)
   return {
     run,
-    wake(collection, document) {
+    wake(collection, document, hint) {
       const source = deps.outbox.find(({ name }) => name === collection)
-      if (source !== undefined) wanted.add(source, document)
-      quietly(source === undefined ? run() : look())
+      if (source !== undefined) wanted.add(source, document, hint)
+      quietly(source === undefined ? run() : look().finally(recorder.soon))
     },
     sweep() {
       const turn = Math.floor(deps.clock.now().getTime() / TURN_MS) % TURNS
       const [requests, ...others] = deps.outbox
       if (requests !== undefined) wanted.all(requests)
       for (const [index, source] of others.entries()) if (index % TURNS === turn) wanted.all(source)
-      quietly(look())
+      quietly(look().finally(recorder.flush))
     },
   }
 }
 
+/** What is carried on, by what means. */
+interface Carrying {
+  deps: RelayDeps
+  source: OutboxSource
+  senders: Senders
+  recorder: Recorder
+}
+
 /** Walks through all that is due, page by page, even when a page fails. @throws what kept the trail from growing */
-async function relaySource(
-  deps: RelayDeps,
-  source: OutboxSource,
-  senders: Senders,
-  given?: readonly OutboxEntry[],
-): Promise<void> {
+async function relaySource(carrying: Carrying, given?: readonly OutboxEntry[]): Promise<void> {
+  const { source, recorder } = carrying
   const failures: unknown[] = []
   for (let after = ''; ; ) {
     const entries = given ?? (await source.due(RELAY_BATCH, after))
-    const sound = await handOver(deps, source, entries, senders)
-    if (failures.length === 0) {
-      await record(deps, source, sound).catch((error: unknown) => failures.push(error))
-    }
+    const sound = await handOver(carrying, entries)
+    if (failures.length === 0) recorder.add(source, sound)
+    if (recorder.isFull()) await recorder.flush().catch((error: unknown) => failures.push(error))
     const last = entries.at(-1)
     if (given !== undefined || last === undefined || entries.length < RELAY_BATCH) break
     after = last.token
@@ -109,10 +124,8 @@ async function relaySource(
 
 /** Makes the deliveries of these entries. @returns those whose audit entries can be recorded, too */
 async function handOver(
-  deps: RelayDeps,
-  source: OutboxSource,
+  { deps, source, senders }: Carrying,
   entries: readonly OutboxEntry[],
-  senders: Senders,
 ): Promise<OutboxEntry[]> {
   const webhooks = await webhooksFor(deps, entries)
   const deliveries: Delivery[] = []
@@ -129,25 +142,17 @@ async function handOver(
       )
     }
   }
-  await deps.deliveries.insertNew(deliveries)
-  if (deliveries.length > 0 || entries.some(isReplay)) senders.deliveries()
+  if (deliveries.length > 0) await senders.deliveries.enter(deliveries, deps.deliveries.insertNew)
+  if (entries.some(isReplay)) senders.deliveries.wake()
   const told = [
     await followCards(deps, sound),
     await followConsents(deps, sound),
     await followNotices(deps, sound),
   ]
-  if (told.includes(true)) senders.cards()
-  if (await followPushes(deps, sound)) senders.pushes()
+  if (told.includes(true)) senders.cards.wake()
+  const heard = sound.filter(({ noListeners }) => noListeners !== true)
+  if (await followPushes(deps, heard)) senders.pushes.wake()
   return sound
-}
-
-async function record(deps: RelayDeps, source: OutboxSource, entries: readonly OutboxEntry[]): Promise<void> {
-  const records = entries.flatMap((entry) => entry.audit)
-  await appendToTrail(
-    deps,
-    records.sort((a, b) => a.at.getTime() - b.at.getTime()),
-  )
-  await source.settle(entries)
 }
 
 /** A replayed delivery is due, though nothing was inserted. */
@@ -157,7 +162,7 @@ function isReplay(entry: OutboxEntry): boolean {
 
 async function webhooksFor(deps: RelayDeps, entries: readonly OutboxEntry[]): Promise<Webhook[]> {
   const accounts = entries
-    .filter((entry) => entry.events.length > 0)
+    .filter(({ events, noListeners }) => events.length > 0 && noListeners !== true)
     .flatMap((entry) => entry.account_id ?? [])
   return accounts.length === 0 ? [] : deps.webhooks.activeOf([...new Set(accounts)])
 }
@@ -188,13 +193,14 @@ function requestOf(entry: OutboxEntry, event: OutboxEvent): { request_id: string
 function callbackOf(deps: RelayDeps, entry: OutboxEntry): Delivery[] {
   const { callback } = entry
   if (callback?.state !== 'due' || callback.body === undefined || entry.account_id === undefined) return []
-  const { request_id, api_key_id, url, event_id, delivery_id: id, body } = callback
+  const { request_id, api_key_id, url, event_id, delivery_id: id, body, secret_version } = callback
+  const signing = { api_key_id, ...(secret_version === undefined ? {} : { secret_version }) }
   return [
     {
       ...fresh(deps, { account_id: entry.account_id, url, body, event_id }),
       id,
       host: new URL(url).hostname.replace(/\.$/, ''),
-      target: { kind: 'callback', request_id, api_key_id },
+      target: { kind: 'callback', request_id, ...signing },
       event_type: 'callback',
       request_id,
     },

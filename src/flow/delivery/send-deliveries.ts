@@ -6,7 +6,8 @@ import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../
 import type { Busy, DeliveryResult } from '../../store/deliveries.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { AttemptOutcome, WebhookSender } from '../ports.ts'
-import { createSendLoop, createSendSlots, isTooLate, type SendLimits, type SendLoop } from './send-loop.ts'
+import { createSendLoop, isTooLate, type SendLoop } from './send-loop.ts'
+import { createSendSlots, type SendLimits } from './send-slots.ts'
 
 type AttemptDeps = Pick<
   FlowDeps,
@@ -14,7 +15,10 @@ type AttemptDeps = Pick<
 >
 
 /** Sends deliveries that are due. */
-export function createDeliveryLoop(deps: AttemptDeps, limits: SendLimits & { leaseMs: number }): SendLoop {
+export function createDeliveryLoop(
+  deps: AttemptDeps,
+  limits: SendLimits & { leaseMs: number },
+): SendLoop<Delivery> {
   return createSendLoop<Delivery, Busy>(
     {
       name: { one: 'delivery', many: 'deliveries' },
@@ -72,7 +76,7 @@ export async function attemptDelivery(
   const receiver = await receiverOf(deps, delivery, at)
   if (receiver === undefined) {
     const dropped = { ...resultIn(delivery, 'dropped', at), attempts: before }
-    await deps.deliveries.finish(delivery.id, delivery.fence, {
+    await deps.deliveries.finish(delivery, {
       ...dropped,
       audit: [audit(deps, delivery, 'delivery.dropped', at)],
     })
@@ -84,7 +88,7 @@ export async function attemptDelivery(
   if (result.outcome === 'interrupted') return giveBack(deps, delivery, [...before, attempt])
   const step = stepAfter(delivery, result)
   const written = resultOf(deps, delivery, step, attempt)
-  const kept = await deps.deliveries.finish(delivery.id, delivery.fence, {
+  const kept = await deps.deliveries.finish(delivery, {
     ...written,
     attempts: [...before, attempt],
   })
@@ -118,7 +122,7 @@ async function send(
 /** The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing. */
 async function giveBack(deps: AttemptDeps, delivery: Delivery, attempts: Attempt[]): Promise<AttemptReport> {
   const due = { ...resultIn(delivery, 'due', deps.clock.now()), attempts, audit: [] }
-  await deps.deliveries.finish(delivery.id, delivery.fence, due)
+  await deps.deliveries.finish(delivery, due)
   return { state: 'due', outcome: 'interrupted', next_at: due.next_at }
 }
 
@@ -136,8 +140,10 @@ async function receiverOf(
   at: Date,
 ): Promise<{ openSecrets: () => [string, ...string[]] } | undefined> {
   if (target.kind === 'callback') {
-    const key = await deps.apiKeys.find(target.api_key_id)
-    return key && { openSecrets: () => [deps.vault.webhookSecret(key.id, key.secret_version)] }
+    const { api_key_id: id, secret_version = (await deps.apiKeys.find(id))?.secret_version } = target
+    return secret_version === undefined
+      ? undefined
+      : { openSecrets: () => [deps.vault.webhookSecret(id, secret_version)] }
   }
   const webhook = await deps.webhooks.find(target.webhook_id)
   // A test-fire may try a webhook that is switched off.

@@ -1,13 +1,19 @@
-import type { Busy } from '../../store/deliveries.ts'
-import type { Claimed, Lease } from '../../store/queue.ts'
+import type { Choice, Claimed, Lease } from '../../store/queue.ts'
 import type { Clock, Log } from '../ports.ts'
 import { coalesce } from './coalesce.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
 /** The loop of one process that sends what is due of one kind. */
-export interface SendLoop {
+export interface SendLoop<R> {
   /** Something may be due: claim as long as there is room. Never throws, never waits. */
   wake(): void
+  /**
+   * Has records stored that are due now. Those for which there is room are leased to this process from the start, and sent
+   * without a claim as soon as they are stored.
+   * @param store inserts them. @returns the ids of those that were not there already
+   * @throws what `store` throws
+   */
+  enter(records: readonly R[], store: (records: readonly R[]) => Promise<ReadonlySet<string>>): Promise<void>
   /** Claims nothing more and resolves when the attempts under way have reported; connections may end later. */
   drain(): Promise<void>
 }
@@ -16,22 +22,22 @@ export interface SendLoop {
 export interface Slots<R, Busy> {
   /** What a claim must leave out. */
   busy(now: Date): Busy
-  /**
-   * Can that many claims be on their way at once? Only if the limits hold whatever all of them turn out to bring.
-   */
-  roomFor(claims: number): boolean
+  /** How many more can be under way at most. */
+  room(): number
+  /** Can this one, too? */
+  fits(record: R): boolean
   take(record: R): void
   free(record: R): void
 }
 
 /** One kind of thing to send. */
-export interface Sending<R, Busy> {
+export interface Sending<R, Busy extends object> {
   /** Of it, in logs. */
   name: { one: string; many: string }
   slots: Slots<R, Busy>
   /** Milliseconds; longer than the longest attempt. After it another worker takes over. */
   leaseMs: number
-  claim(query: Lease & Busy): Promise<Claimed<R> | undefined>
+  claim(query: Lease & Busy & Choice<R>): Promise<Claimed<R>[]>
   /**
    * One attempt, and the write that records its result.
    * @param hold keeps the slot, after the attempt, until this promise resolves
@@ -40,19 +46,34 @@ export interface Sending<R, Busy> {
   attempt(claimed: Claimed<R>, hold: (until: Promise<void>) => void): Promise<Date | undefined>
 }
 
+/** What can be leased. */
+interface Leasable {
+  id: string
+  state: string
+  next_at: Date
+  fence: number
+}
+
 /**
  * The loop of claim, attempt and report. Any number of processes share the work: a claim is a conditional write, and what a
  * process that died had claimed is claimed again when its lease ends.
  */
-export function createSendLoop<R extends { id: string }, Busy>(
-  { name, slots, leaseMs, ...sending }: Sending<R, Busy>,
+export function createSendLoop<R extends Leasable, Busy extends object>(
+  sending: Sending<R, Busy>,
   { clock, log }: { clock: Clock; log: Log },
-): SendLoop {
-  const underWay = new Set<Promise<void>>()
-  let claiming = 0
+): SendLoop<R> {
+  const { name, slots, leaseMs } = sending
+  const underWay = new Set<Promise<unknown>>()
   let stopped = false
+  /** Something that is due may have been left for want of room. */
+  let left = false
 
-  const attempt = async (claimed: Claimed<R>): Promise<void> => {
+  const track = <T>(work: Promise<T>): Promise<T> => {
+    const running: Promise<T> = work.finally(() => underWay.delete(running))
+    underWay.add(running)
+    return running
+  }
+  const attempt = async (claimed: Claimed<R>, lookAgain: boolean): Promise<void> => {
     const { record } = claimed
     let held = Promise.resolve()
     const hold = (until: Promise<void>): void => {
@@ -66,40 +87,112 @@ export function createSendLoop<R extends { id: string }, Busy>(
     }
     held.then(() => {
       slots.free(record)
-      wake()
+      if (lookAgain || left) wake()
     })
   }
-  const begin = (claimed: Claimed<R>): void => {
-    slots.take(claimed.record)
-    const running: Promise<void> = attempt(claimed).finally(() => underWay.delete(running))
-    underWay.add(running)
+  const hands: Hands<R> = {
+    lease() {
+      const now = clock.now()
+      return { now, leaseEnds: new Date(now.getTime() + leaseMs) }
+    },
+    take(record) {
+      const fits = !stopped && slots.fits(record)
+      if (fits) slots.take(record)
+      return fits
+    },
+    free: slots.free,
+    begin: (claimed, lookAgain) => void track(attempt(claimed, lookAgain)),
   }
-  /** @returns false when nothing was due */
-  const claimOne = async (): Promise<boolean> => {
-    const now = clock.now()
-    claiming += 1
-    try {
-      const leaseEnds = new Date(now.getTime() + leaseMs)
-      const claimed = await sending.claim({ now, leaseEnds, ...slots.busy(now) })
-      if (claimed !== undefined) begin(claimed)
-      return claimed !== undefined
-    } finally {
-      claiming -= 1
-    }
-  }
-  const room = (more: number): boolean => !stopped && slots.roomFor(claiming + more)
-  const claimAll = coalesce(() => claimInLanes(claimOne, room))
+  const claimAll = coalesce(async () => {
+    left = true
+    for (let more = true; more && !stopped && slots.room() > 0; )
+      ({ more, left } = await claimSome(sending, hands))
+  })
   const trouble = warnSeldom(log, `claiming ${name.many} failed; the sweep tries again`)
   const wake = (): void => void claimAll().then(trouble.worked, trouble.failed)
   return {
     wake,
+    async enter(records, store) {
+      if (!(await track(enter(hands, records, store)))) wake()
+    },
     async drain() {
       stopped = true
-      // A claim that was on its way may still return a record; it is sent as well.
       await claimAll().catch(() => undefined)
-      await Promise.all(underWay)
+      while (underWay.size > 0) await Promise.allSettled(underWay)
     },
   }
+}
+
+/** What claiming and entering share. */
+interface Hands<R> {
+  /** One that begins now. */
+  lease(): Lease
+  /** Takes a slot. @returns false when there is none for it */
+  take(record: R): boolean
+  free(record: R): void
+  /** The attempt at what is leased and has its slot. `lookAgain`: where it was found there may be more. */
+  begin(claimed: Claimed<R>, lookAgain: boolean): void
+}
+
+/** Looked through by one question, and claimed by one write. */
+const MOST_CLAIMED = 64
+
+/** @returns `more`: there may be more for which there is room; `left`: something may wait for room */
+async function claimSome<R extends Leasable, Busy extends object>(
+  { slots, claim }: Sending<R, Busy>,
+  hands: Hands<R>,
+): Promise<{ more: boolean; left: boolean }> {
+  const { now, leaseEnds } = hands.lease()
+  const limit = Math.min(slots.room(), MOST_CLAIMED)
+  const busy = slots.busy(now)
+  const taken = new Map<string, R>()
+  let found = 0
+  let passed = 0
+  const choose = (records: readonly R[]): R[] => {
+    const chosen = records.filter(hands.take)
+    for (const record of chosen) taken.set(record.id, record)
+    found = records.length
+    passed = found - chosen.length
+    return chosen
+  }
+  try {
+    for (const claimed of await claim({ ...busy, now, leaseEnds, limit, choose })) {
+      taken.delete(claimed.record.id)
+      hands.begin(claimed, true)
+    }
+  } finally {
+    // Another process was faster.
+    for (const record of taken.values()) hands.free(record)
+  }
+  const more = found === limit
+  return { more, left: more || passed > 0 || Object.values(busy).some(({ length }) => length > 0) }
+}
+
+/** @returns whether all are leased, or were there already */
+async function enter<R extends Leasable>(
+  hands: Hands<R>,
+  records: readonly R[],
+  store: (records: readonly R[]) => Promise<ReadonlySet<string>>,
+): Promise<boolean> {
+  const { leaseEnds } = hands.lease()
+  const leased = new Map<string, R>()
+  const all = records.map((record) => {
+    if (!hands.take(record)) return record
+    const mine: R = { ...record, state: 'leased', next_at: leaseEnds, fence: record.fence + 1 }
+    leased.set(mine.id, mine)
+    return mine
+  })
+  const complete = leased.size === records.length
+  try {
+    const stored = await store(all)
+    for (const record of [...leased.values()].filter(({ id }) => stored.has(id))) {
+      leased.delete(record.id)
+      hands.begin({ record, interrupted: false }, false)
+    }
+  } finally {
+    for (const record of leased.values()) hands.free(record)
+  }
+  return complete
 }
 
 /** Later than the time itself, which the store may still call future. */
@@ -123,81 +216,4 @@ export function isTooLate(
   { next_at: leaseEnds }: { next_at: Date },
 ): boolean {
   return clock.now().getTime() + settings.attemptMs >= leaseEnds.getTime()
-}
-
-/**
- * Claims until nothing is due or there is no room. A store makes many writes durable as fast as one, so while there is a
- * backlog several claims are on their way. Each find may bring one more, but not the first: a single delivery costs no
- * question more than it must.
- * @param room for that many claims more than are on their way
- * @throws what a claim threw, once none is on its way
- */
-async function claimInLanes(
-  claimOne: () => Promise<boolean>,
-  room: (more: number) => boolean,
-): Promise<void> {
-  const workers: Promise<unknown>[] = []
-  const failures: unknown[] = []
-  let found = 0
-  const worker = async (): Promise<void> => {
-    while (room(1) && (await claimOne())) {
-      found += 1
-      if (found > 1 && room(2)) open()
-    }
-  }
-  const open = (): void => void workers.push(worker().catch((error: unknown) => failures.push(error)))
-  open()
-  // Grows while it is walked.
-  for (const running of workers) await running
-  if (failures.length > 0) throw failures[0]
-}
-
-/** How much one process sends at once. */
-export interface SendLimits {
-  /** Attempts under way in this process, with the connections that outlast them. */
-  total: number
-  /** Of them, to one host: no receiver can take all workers, nor be flooded by us (T8, T9). */
-  perHost: number
-  /** Of them, for one account: no account can take all workers by many host names for slow receivers (T8). */
-  perAccount: number
-}
-
-interface Sent {
-  host: string
-  account_id: string
-}
-
-/** Counts what is under way by host and by account, for one process; nothing is shared. */
-export function createSendSlots({ total, perHost, perAccount }: SendLimits): Slots<Sent, Busy> {
-  const hosts = createCount(perHost)
-  const accounts = createCount(perAccount)
-  let taken = 0
-  return {
-    busy: () => ({ busyHosts: hosts.full(), busyAccounts: accounts.full() }),
-    roomFor: (claims) => taken + claims <= total && hosts.roomFor(claims) && accounts.roomFor(claims),
-    take({ host, account_id }) {
-      taken += 1
-      hosts.add(host, 1)
-      accounts.add(account_id, 1)
-    },
-    free({ host, account_id }) {
-      taken -= 1
-      hosts.add(host, -1)
-      accounts.add(account_id, -1)
-    },
-  }
-}
-
-function createCount(limit: number) {
-  const counts = new Map<string, number>()
-  return {
-    full: () => [...counts].filter(([, n]) => n >= limit).map(([name]) => name),
-    roomFor: (more: number) =>
-      more <= limit && [...counts.values()].every((n) => n >= limit || n + more <= limit),
-    add(name: string, change: 1 | -1) {
-      const left = (counts.get(name) ?? 0) + change
-      if (left === 0) counts.delete(name)
-      else counts.set(name, left)
-    },
-  }
 }

@@ -113,7 +113,7 @@ export async function readSession(
   if (session === undefined || user === undefined) return undefined
   // A change of factors ends all sessions by its own write; ending each is for the trail, and may have been cut off.
   if ((session.factor_epoch ?? 0) !== (user.factor_epoch ?? 0)) return undefined
-  if (use === 'counts') await deps.sessions.touch(session.id, now)
+  if (use === 'counts') await deps.sessions.touch(session, now)
   return { session, user }
 }
 

@@ -11,7 +11,7 @@ import { newPush } from './follow-pushes.ts'
 import { sealSubscription } from './push-secrets.ts'
 import { attemptPush } from './send-pushes.ts'
 
-type ManageDeps = Pick<FlowDeps, 'pushDevices' | 'targets' | 'vault' | 'clock' | 'random' | 'log'>
+type ManageDeps = Pick<FlowDeps, 'pushDevices' | 'users' | 'targets' | 'vault' | 'clock' | 'random' | 'log'>
 
 /** The person's browsers that show notifications, oldest first. */
 export function listPushDevices(
@@ -41,6 +41,7 @@ export async function addPushDevice(
   const name = visibleString(input.name).trim()
   const detail = { user_id: person.id, name }
   const audit = personAudit(deps, 'push.device_added', person, { address, subject: id, detail })
+  await deps.users.willHaveBrowser(person.id)
   const device = await deps.pushDevices.put(
     {
       id,

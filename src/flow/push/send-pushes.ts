@@ -15,13 +15,8 @@ import type { Attempt } from '../../domain/webhook.ts'
 import { sha256Hex } from '../../signing/encoding.ts'
 import type { Busy } from '../../store/deliveries.ts'
 import type { PushResult } from '../../store/pushes.ts'
-import {
-  createSendLoop,
-  createSendSlots,
-  isTooLate,
-  type SendLimits,
-  type SendLoop,
-} from '../delivery/send-loop.ts'
+import { createSendLoop, isTooLate, type SendLoop } from '../delivery/send-loop.ts'
+import { createSendSlots, type SendLimits } from '../delivery/send-slots.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { AttemptOutcome } from '../ports.ts'
 import { whomToPush } from './follow-pushes.ts'
@@ -31,7 +26,7 @@ type AttemptDeps = Parameters<typeof drawPush>[0] &
   Pick<FlowDeps, 'pushes' | 'pushDevices' | 'pusher' | 'pushKey' | 'vault' | 'settings' | 'random' | 'log'>
 
 /** Sends pushes that are due, as deliveries are sent: no push service is flooded (T9). */
-export function createPushLoop(deps: AttemptDeps, limits: SendLimits & { leaseMs: number }): SendLoop {
+export function createPushLoop(deps: AttemptDeps, limits: SendLimits & { leaseMs: number }): SendLoop<Push> {
   return createSendLoop<Push, Busy>(
     {
       name: { one: 'push', many: 'pushes' },

@@ -7,7 +7,7 @@ import { deliveryTo } from '../delivery/relay.ts'
 import { attemptDelivery } from '../delivery/send-deliveries.ts'
 import type { FlowDeps } from '../deps.ts'
 
-type ManageDeps = Pick<FlowDeps, 'webhooks' | 'vault' | 'targets' | 'clock' | 'random'>
+type ManageDeps = Pick<FlowDeps, 'webhooks' | 'accounts' | 'vault' | 'targets' | 'clock' | 'random'>
 
 /** Webhooks of an account that are not deleted: each of them multiplies every event (T9). */
 const MAX_LIVE_WEBHOOKS = 20
@@ -29,6 +29,8 @@ export async function createWebhook(
   if ('problem' in target) throw invalidField('url', target.problem)
   // Counted, then written, as API keys are: calls at the same moment can exceed the limit by as many as they are.
   if ((await deps.webhooks.countLive(owner.accountId)) >= MAX_LIVE_WEBHOOKS) throw refusal('webhook_limit')
+  // Then its time: a request that did not look for webhooks is older.
+  await deps.accounts.willHaveWebhook(owner.accountId)
   const id = drawId(deps, 'whk')
   const at = deps.clock.now()
   const { secret, sealed_secret } = drawSecret(deps, id)

@@ -5,15 +5,10 @@ import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { cancelRequest } from '../../flow/cancel-request.ts'
 import { consumeRequest } from '../../flow/consume-request.ts'
-import {
-  createRequest,
-  findMade,
-  refuseBlankAction,
-  refuseSandboxFields,
-  runOnce,
-} from '../../flow/create-request.ts'
+import { createRequest, findMade, refuseBlankAction, refuseSandboxFields } from '../../flow/create-request.ts'
 import { listOwnRequests, readOwnRequest } from '../../flow/read-request.ts'
 import { remindApprovers } from '../../flow/remind-approvers.ts'
+import { runOnce } from '../../flow/run-once.ts'
 import { logRefusedVerification, verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
 import { waitForDecision, watchRequest } from '../../flow/wait-for-decision.ts'
 import { toJwks } from '../../signing/keys.ts'

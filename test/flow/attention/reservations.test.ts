@@ -33,7 +33,7 @@ describe('T24: pending requests before one approver', () => {
     expect(refused.map(({ code }) => code)).toEqual(Array.from({ length: 15 }, () => 'too_many_pending'))
     const pending = await worker.stored('requests').countDocuments({ status: 'pending' })
     expect(pending).toBe(MOST_PENDING)
-    expect(refused[0].details).toEqual({ retry_after: 60 })
+    expect(refused[0].details).toEqual({ retry_after: 60, limit: MOST_PENDING })
     // Nothing was counted for what was not made.
     expect(await worker.stored('quotas').findOne({ used: { $gte: 0 } })).toMatchObject({ used: 6 })
   })

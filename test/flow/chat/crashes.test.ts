@@ -1,18 +1,23 @@
 import { expect, it } from 'vitest'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import { attemptCard } from '../../../src/flow/chat/send-cards.ts'
-import { createRelay } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { FIRST } from '../../support/first-claim.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
-
-const nobody = { deliveries: () => undefined, cards: () => undefined, pushes: () => undefined }
 
 /** Claims the next card as a process does that will not finish it in time. */
 async function claimNext({ worker: { deps } }: CardSetting) {
   const now = deps.clock.now()
   const leaseEnds = new Date(now.getTime() + 60_000)
-  const claimed = await deps.cards.claim({ now, leaseEnds, platforms: ['slack'], busyRecipients: [] })
+  const [claimed] = await deps.cards.claim({
+    ...FIRST,
+    now,
+    leaseEnds,
+    platforms: ['slack'],
+    busyRecipients: [],
+  })
   return claimed ?? expect.unreachable()
 }
 
@@ -24,7 +29,7 @@ it('posts once more, and only once, when the process died between the platformâ€
   const setting = await useCardSetting()
   const { worker, chat, requester } = setting
   const id = await requester.request()
-  await createRelay(worker.deps, nobody).run()
+  await createRelay(worker.deps, NO_SENDERS).run()
   const dying = attempting(setting)
   dying.cards = { ...dying.cards, finish: () => Promise.reject(new Error('killed')) }
   await expect(attemptCard(dying, chat, await claimNext(setting))).rejects.toThrow('killed')
@@ -51,7 +56,7 @@ it('carries on after a restart what was left before it: cards not made, not post
   await first.stop()
   await vote(setting, edited, person ?? expect.unreachable(), 'approved')
   const unposted = await requester.request()
-  await createRelay(worker.deps, nobody).run()
+  await createRelay(worker.deps, NO_SENDERS).run()
   const unmade = await requester.request()
   expect(chat.messages).toHaveLength(1)
   const next = await useWorker({ beside: worker, chats: [chat] })
@@ -68,12 +73,12 @@ it('makes and tells the same cards however often an outbox entry is carried on',
   const id = await requester.request()
   const broken = { ...worker.deps, outbox: worker.deps.outbox.map((source) => ({ ...source })) }
   for (const source of broken.outbox) source.settle = () => Promise.reject(new Error('killed'))
-  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, nobody).run()).rejects.toThrow('killed')
+  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, NO_SENDERS).run()).rejects.toThrow('killed')
   const [first, ...rest] = await worker.deps.cards.ofRequest(id)
   expect(rest).toHaveLength(1)
   expect(first).toMatchObject({ wanted: 1, news: 0 })
   await vote(setting, id, people[0] ?? expect.unreachable(), 'approved')
-  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, nobody).run()).rejects.toThrow('killed')
+  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, NO_SENDERS).run()).rejects.toThrow('killed')
   const told = await worker.deps.cards.ofRequest(id)
   expect(told).toMatchObject([
     { wanted: 2, replies: [{ kind: 'decided' }] },
@@ -91,7 +96,7 @@ it('edits again after somebody who had lost the claim wrote an older state over 
   await first.stop()
   const [person] = people
   await vote(setting, id, person ?? expect.unreachable(), 'approved', { closes: false })
-  await createRelay(worker.deps, nobody).run()
+  await createRelay(worker.deps, NO_SENDERS).run()
   const slow = await claimNext(setting)
   // While the slow process is on its way to the platform, its lease ends and another one shows the decision.
   const next = await useWorker({ beside: worker, chats: [chat] })
@@ -128,7 +133,7 @@ it('starts no call that could outlive its lease', async () => {
   const setting = await useCardSetting()
   const { worker, chat, requester } = setting
   const id = await requester.request()
-  await createRelay(worker.deps, nobody).run()
+  await createRelay(worker.deps, NO_SENDERS).run()
   const { record: card, interrupted } = await claimNext(setting)
   const nearlyOver = { ...card, next_at: new Date(worker.deps.clock.now().getTime() + 5_000) }
   const report = await attemptCard(attempting(setting), chat, { record: nearlyOver, interrupted })

@@ -1,13 +1,12 @@
 import { createECDH } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createRelay } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { decryptPush } from '../../support/decrypt-push.ts'
+import { FIRST } from '../../support/first-claim.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'
-
-const NOBODY = { deliveries: () => undefined, cards: () => undefined, pushes: () => undefined }
 
 const statesOf = async ({ worker }: PushSetting) =>
   (await worker.stored('pushes').find({}).toArray()).map(({ state }) => state)
@@ -19,7 +18,7 @@ describe('a process that dies', () => {
     const browser = await setting.browserOf(requester.user)
     await requester.request()
     // The relay of a process that dies right after it: what it made is due, nobody was woken.
-    await createRelay(worker.deps, NOBODY).run()
+    await createRelay(worker.deps, NO_SENDERS).run()
     expect(await statesOf(setting)).toEqual(['due'])
     const next = await useWorker({ beside: worker })
     await next.start()
@@ -34,14 +33,17 @@ describe('a process that dies', () => {
     await setting.browserOf(requester.user)
     const id = await requester.request()
     const before = await worker.stored('requests').findOne({ _id: id })
-    await createRelay(worker.deps, NOBODY).run()
+    await createRelay(worker.deps, NO_SENDERS).run()
     await worker
       .stored('requests')
       .updateOne(
         { _id: id },
         { $set: { outbox_token: before?.outbox_token, outbox: before?.outbox, audit: before?.audit } },
       )
-    await Promise.all([createRelay(worker.deps, NOBODY).run(), createRelay(worker.deps, NOBODY).run()])
+    await Promise.all([
+      createRelay(worker.deps, NO_SENDERS).run(),
+      createRelay(worker.deps, NO_SENDERS).run(),
+    ])
     expect(await statesOf(setting)).toEqual(['due'])
   })
 
@@ -50,10 +52,16 @@ describe('a process that dies', () => {
     const { worker, push, requester } = setting
     const browser = await setting.browserOf(requester.user)
     await requester.request()
-    await createRelay(worker.deps, NOBODY).run()
+    await createRelay(worker.deps, NO_SENDERS).run()
     const at = worker.deps.clock.now()
-    const query = { now: at, leaseEnds: new Date(at.getTime() + 1), busyHosts: [], busyAccounts: [] }
-    const dead = await worker.deps.pushes.claim(query)
+    const query = {
+      ...FIRST,
+      now: at,
+      leaseEnds: new Date(at.getTime() + 1),
+      busyHosts: [],
+      busyAccounts: [],
+    }
+    const [dead] = await worker.deps.pushes.claim(query)
     await worker.start()
     await push.until('it was told', () => browser.messages.length === 1)
     await waitUntil(async () => expect(await statesOf(setting)).toEqual(['sent']))

@@ -143,6 +143,7 @@ describe('the callback of a request', () => {
       url: receiver.url('/light'),
       event_id: first?.eventId,
       delivery_id: (await delivery(id))?._id,
+      secret_version: 1,
     })
   })
 

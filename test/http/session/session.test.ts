@@ -170,7 +170,7 @@ describe('a session', () => {
       for (let hours = 40; hours < 7 * 24; hours += 10) {
         later = hours * HOURS
         await service.composition.deps.sessions.touch(
-          (await sessionId(browser)) ?? fail(),
+          { id: (await sessionId(browser)) ?? fail(), last_seen_at: new Date(0) },
           new Date(Date.now() + later),
         )
       }

@@ -1,0 +1,52 @@
+import type { Busy } from '../../store/deliveries.ts'
+import type { Slots } from './send-loop.ts'
+
+/** How much one process sends at once. */
+export interface SendLimits {
+  /** Attempts under way in this process, with the connections that outlast them. */
+  total: number
+  /** Of them, to one host: no receiver can take all workers, nor be flooded by us (T8, T9). */
+  perHost: number
+  /** Of them, for one account: no account can take all workers by many host names for slow receivers (T8). */
+  perAccount: number
+}
+
+interface Sent {
+  host: string
+  account_id: string
+}
+
+/** Counts what is under way by host and by account, for one process; nothing is shared. */
+export function createSendSlots({ total, perHost, perAccount }: SendLimits): Slots<Sent, Busy> {
+  const hosts = createCount(perHost)
+  const accounts = createCount(perAccount)
+  let taken = 0
+  return {
+    busy: () => ({ busyHosts: hosts.full(), busyAccounts: accounts.full() }),
+    room: () => total - taken,
+    fits: ({ host, account_id }) => taken < total && hosts.fits(host) && accounts.fits(account_id),
+    take({ host, account_id }) {
+      taken += 1
+      hosts.add(host, 1)
+      accounts.add(account_id, 1)
+    },
+    free({ host, account_id }) {
+      taken -= 1
+      hosts.add(host, -1)
+      accounts.add(account_id, -1)
+    },
+  }
+}
+
+function createCount(limit: number) {
+  const counts = new Map<string, number>()
+  return {
+    full: () => [...counts].filter(([, n]) => n >= limit).map(([name]) => name),
+    fits: (name: string) => (counts.get(name) ?? 0) < limit,
+    add(name: string, change: 1 | -1) {
+      const left = (counts.get(name) ?? 0) + change
+      if (left === 0) counts.delete(name)
+      else counts.set(name, left)
+    },
+  }
+}
