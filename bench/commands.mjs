@@ -1,0 +1,299 @@
+// Store commands of each operation, with all that follows it in the background until everything is at rest. What the clock brings
+// (about 7 commands a second of an idle process, see CONTRIBUTING.md) is no operation's and not counted; the rate limit, which a
+// process with a store of its own counts in memory, has a column of its own.
+// Bounded: a fixed number of operations each. Usage: npm run build && node bench/commands.mjs [--list]
+// --list: which commands.
+import { spawn } from 'node:child_process'
+import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { generateSync, ScureBase32Plugin } from 'otplib'
+import { readConfig } from '../dist/src/config/config.js'
+import { createRelay } from '../dist/src/flow/delivery/relay.js'
+import { createDeliveryLoop } from '../dist/src/flow/delivery/send-deliveries.js'
+import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
+import { inviteUser } from '../dist/src/flow/people/invite-user.js'
+import { startSession } from '../dist/src/flow/people/sessions.js'
+import { serve } from '../dist/src/serve.js'
+
+const ALONE = 12
+const TOGETHER = 64
+const BURSTS = 10
+/** Accounts that the burst spreads over: before one approver only 250 requests of an account wait. */
+const ACCOUNTS = 20
+const root = fileURLToPath(new URL('..', import.meta.url))
+const silent = { debug() {}, info() {}, warn: console.error, error: console.error }
+
+const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+const store = spawn(process.execPath, [join(root, 'bin/countersign.mjs'), 'store', '--json'], {
+  env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+process.once('exit', () => store.kill('SIGKILL'))
+const [firstLine] = await once(store.stdout, 'data')
+const uri = JSON.parse(String(firstLine)).mongodb_uri
+const secrets = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
+const origin = 'http://localhost:3972'
+const config = readConfig({
+  DATA_DIR: dataDir,
+  BASE_URL: origin,
+  PORT: '0',
+  MONGODB_URI: `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`,
+  CALLBACK_ALLOW_PRIVATE: '1',
+  TRUST_PROXY: '1',
+  ...Object.fromEntries(secrets.map((name) => [name, randomBytes(32).toString('base64')])),
+})
+const service = await serve(config, { log: silent, work: false })
+const { deps, connection } = service.composition
+const commands = []
+const rows = []
+let address = 0
+connection.getClient().on('commandStarted', ({ commandName, command }) => {
+  commands.push(`${commandName} ${command[commandName]}`)
+})
+let arrived = 0
+const receiver = createServer((request, response) => {
+  request.resume().on('end', () => {
+    arrived += 1
+    response.end()
+  })
+})
+await new Promise((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+const callback_url = `http://127.0.0.1:${receiver.address().port}/in`
+carryOn()
+try {
+  await run()
+} finally {
+  receiver.close()
+  await service.close()
+  store.kill('SIGTERM')
+  await once(store, 'exit')
+  await rm(dataDir, { recursive: true, force: true })
+}
+
+/** What follows a write, as `startWork` has it, without what the clock brings. */
+function carryOn() {
+  const loop = createDeliveryLoop(deps, { total: 64, perHost: 4, perAccount: 32, leaseMs: 60_000 })
+  const idle = { wake() {} }
+  const relay = createRelay(deps, { deliveries: loop, cards: idle, pushes: idle })
+  service.composition.onOutbox((written) => {
+    if (written !== 'cards') relay.wake(written.outboxOf, written.document, written.hint)
+  })
+}
+
+async function run() {
+  const people = []
+  for (let n = 0; n < ACCOUNTS; n += 1) people.push(await newPerson(n))
+  const [person] = people
+  const live = people.map(({ live }) => live)
+  const create = (turn, more = {}) =>
+    call('POST', '/api/v1/approvals/request', live[turn % live.length], { action: `Bench ${turn}`, ...more })
+  const sandbox = (turn) =>
+    call('POST', '/api/v1/approvals/request', person.sandbox, {
+      action: `Bench ${turn}`,
+      sandbox_auto_decide_seconds: 0,
+    })
+  await create(0)
+  const made = await alone('create', () => create(0))
+  const dry = await alone('create in the sandbox', sandbox)
+  const path = (turn) => `/api/v1/approvals/${dry[turn].request_id}`
+  await alone('read that decides and signs', (turn) => call('GET', path(turn), person.sandbox))
+  await alone('read', (turn) => call('GET', path(turn), person.sandbox))
+  await alone('list', () => call('GET', '/api/v1/approvals?limit=5', person.sandbox))
+  await alone('verify', (turn) => call('GET', `${path(turn)}/verify`))
+  await decideAll(person, 'passkey', ALONE, create)
+  await decideAll(person, 'totp', 1, create)
+  if (made.length !== ALONE) throw new Error('not all were made')
+  await together(`create, ${TOGETHER} clients`, live.length, create)
+  console.table(rows)
+}
+
+/** Decisions of requests with a callback: from the POST until the callback has come and everything is at rest. */
+async function decideAll(person, method, count, create) {
+  const proofs = []
+  for (let turn = 0; turn < count; turn += 1) {
+    const { id } = await create(0, { callback_url })
+    const asked = { decision: 'approved' }
+    const path = `/api/v1/approvals/${id}/decision`
+    if (method === 'totp') proofs.push({ path, body: { ...asked, totp: person.code() } })
+    else {
+      const { options } = await call('POST', `${path}/options`, person.session, asked)
+      proofs.push({ path, body: { ...asked, passkey: person.assert(options) } })
+    }
+  }
+  const before = arrived
+  await alone(
+    `decide by ${method}, callback delivered`,
+    (turn) => call('POST', proofs[turn].path, person.session, proofs[turn].body),
+    count,
+  )
+  if (arrived !== before + count) throw new Error('not every callback came')
+}
+
+/** One after the other, each until everything is at rest. */
+async function alone(name, operation, count = ALONE) {
+  await atRest()
+  const answers = []
+  const each = []
+  for (let turn = 0; turn < count; turn += 1) {
+    commands.length = 0
+    answers.push(await operation(turn))
+    each.push(await atRest())
+  }
+  const median = each.toSorted((a, b) => a.length - b.length)[Math.floor(each.length / 2)]
+  report(name, median, 1, each)
+  return answers
+}
+
+async function together(name, accounts, operation) {
+  await atRest()
+  commands.length = 0
+  let turn = 0
+  const client = async () => {
+    for (let burst = 0; burst < BURSTS; burst += 1) await operation(turn++)
+  }
+  const started = performance.now()
+  await Promise.all(Array.from({ length: TOGETHER }, client))
+  const seconds = (performance.now() - started) / 1000
+  report(name, await atRest(), TOGETHER * BURSTS)
+  console.log(`${Math.round((TOGETHER * BURSTS) / seconds)} creates a second in ${accounts} accounts`)
+}
+
+function report(name, all, operations, each = [all]) {
+  const limits = all.filter((command) => command.endsWith(' rate_limits'))
+  const counted = all.filter((command) => !command.endsWith(' rate_limits'))
+  const most = Math.max(
+    ...each.map((one) => one.filter((command) => !command.endsWith(' rate_limits')).length),
+  )
+  rows.push({
+    operation: name,
+    'store commands': Number((counted.length / operations).toFixed(2)),
+    most: Number((most / operations).toFixed(2)),
+    'rate limit': Number((limits.length / operations).toFixed(2)),
+  })
+  if (!process.argv.includes('--list')) return
+  const byName = new Map()
+  for (const command of counted) byName.set(command, (byName.get(command) ?? 0) + 1)
+  console.log(name)
+  for (const [command, count] of byName)
+    console.log(`  ${command}: ${Number((count / operations).toFixed(2))}`)
+}
+
+/** Waits until no outbox waits, no delivery is open, and the store has not been asked for a while. @returns what it was asked */
+async function atRest() {
+  for (let tries = 0; tries < 400; tries += 1) {
+    const asked = commands.length
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    if (commands.length !== asked) continue
+    const seen = [...commands]
+    const open = await connection
+      .collection('deliveries')
+      .countDocuments({ state: { $in: ['due', 'leased'] } })
+    const waiting = { outbox_token: { $gt: '' } }
+    const entries = await Promise.all(
+      ['requests', 'deliveries'].map((name) => connection.collection(name).countDocuments(waiting)),
+    )
+    commands.length = 0
+    commands.push(...seen)
+    if (open + entries[0] + entries[1] === 0) return seen
+  }
+  throw new Error('the service does not come to rest')
+}
+
+/** A person with both factors, signed in, with keys of both kinds. */
+async function newPerson(n) {
+  const { user } = await inviteUser(deps, { email: `bench${n}@example.com` }, { kind: 'cli' })
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const credential = randomBytes(16).toString('base64url')
+  const seed = randomBytes(20)
+  const at = new Date(Date.now() - 3_600_000)
+  const passkey = {
+    id: `pky_${n}`,
+    credential_id: credential,
+    public_key: coseKey(publicKey).toString('base64url'),
+    algorithm: -7,
+    name: 'Bench',
+    counter: 0,
+    transports: [],
+    backup_eligible: false,
+    synced: false,
+    created_at: at,
+    last_used_at: null,
+    suspended_at: null,
+  }
+  const totp = {
+    sealed_seed: deps.vault.seal(seed, `totp:${user.id}`),
+    confirmed_at: at,
+    last_step: 0,
+    failures: 0,
+    locked_until: null,
+    locks: 0,
+    disabled_at: null,
+  }
+  const factors = { passkeys: [passkey], totp, enrolled_at: at }
+  await connection.collection('users').updateOne({ _id: user.id }, { $set: factors })
+  await connection.collection('accounts').updateOne({ _id: user.account_id }, { $set: { monthly_quota: 0 } })
+  const key = (sandbox) =>
+    createApiKey(deps, { accountId: user.account_id, name: 'Bench', sandbox }, { kind: 'cli' })
+  const found = await deps.users.find(user.id)
+  const { token } = await startSession(deps, found, { address: '127.0.0.1', user_agent: 'bench' }, 'bench')
+  return {
+    session: token,
+    live: (await key(false)).raw_key,
+    sandbox: (await key(true)).raw_key,
+    assert: ({ challenge }) => assertion(challenge, credential, privateKey),
+    code: () => generateSync({ secret: new ScureBase32Plugin().encode(seed, { padding: false }) }),
+  }
+}
+
+/** CBOR of an ES256 key (RFC 9053 §7.1). */
+function coseKey(publicKey) {
+  const { x, y } = publicKey.export({ format: 'jwk' })
+  const bytes = (text) => Buffer.concat([Buffer.from([0x58, 0x20]), Buffer.from(text, 'base64url')])
+  return Buffer.concat([
+    Buffer.from([0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21]),
+    bytes(x),
+    Buffer.from([0x22]),
+    bytes(y),
+  ])
+}
+
+function assertion(challenge, id, privateKey) {
+  const client = JSON.stringify({ type: 'webauthn.get', challenge, origin, crossOrigin: false })
+  const hash = (bytes) => createHash('sha256').update(bytes).digest()
+  // User present and verified; no counter.
+  const data = Buffer.concat([hash('localhost'), Buffer.from([0x05, 0, 0, 0, 0])])
+  const signature = sign('sha256', Buffer.concat([data, hash(client)]), privateKey)
+  return {
+    id,
+    rawId: id,
+    type: 'public-key',
+    clientExtensionResults: {},
+    response: {
+      clientDataJSON: Buffer.from(client).toString('base64url'),
+      authenticatorData: data.toString('base64url'),
+      signature: signature.toString('base64url'),
+    },
+  }
+}
+
+/** An address of its own each time: the limits are not what is measured here. */
+async function call(method, path, token, body) {
+  address += 1
+  const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
+    method,
+    headers: {
+      ...(token ? { Authorization: `Bearer ${token}` } : {}),
+      ...(body ? { 'Content-Type': 'application/json' } : {}),
+      'X-Forwarded-For': `10.0.${address >> 8}.${address & 255}`,
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  const answer = await response.json()
+  if (!response.ok) throw new Error(`${response.status} ${JSON.stringify(answer)}`)
+  return answer
+}
