@@ -14,6 +14,7 @@ const UNCOUNTED: ReadonlySet<string> = new Set([
   'approval.reminded',
   'approval.verified',
   'delivery.replayed',
+  'key.secret_read',
   'webhook.disabled',
   'webhook.enabled',
   'webhook.rotated',
