@@ -115,6 +115,7 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     const owner = await useWorker()
     const worker = await useWorker({ beside: owner, storeUri: proxy.uri(owner.database) })
     await worker.start()
+    // Not the driver's heartbeat: some spans hold one more of it than others.
     const sum = (pattern: RegExp) =>
       [...proxy.sent].reduce((all, [name, times]) => all + (pattern.test(name) ? times : 0), 0)
     // By its job, which no other connection is seen to touch: it runs every ten seconds, however slow the machine is.
@@ -126,7 +127,7 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
         timeout: 30_000,
         interval: 20,
       })
-      return { commands: sum(/./), updates: sum(/^update /) }
+      return { commands: sum(/^(?!hello)/), updates: sum(/^update /) }
     }
     await nextRun()
     const before = await nextRun()
