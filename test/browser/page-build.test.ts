@@ -26,6 +26,8 @@ describe.each([
       const [plain, brotli, gzip] = await Promise.all([read(name), read(`${name}.br`), read(`${name}.gz`)])
       expect(brotliDecompressSync(brotli).equals(plain)).toBe(true)
       expect(gunzipSync(gzip).equals(plain)).toBe(true)
+      // So little text has nothing that repeats itself.
+      if (plain.length < 150) continue
       expect(brotli.length).toBeLessThan(gzip.length)
       expect(gzip.length).toBeLessThan(plain.length)
     }

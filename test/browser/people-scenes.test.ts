@@ -176,6 +176,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
           quorum: 2,
           passkey_only: true,
           high_impact: false,
+          confirmed_only: false,
           reminders: [0.25, 0.75],
           proof: { totp: '123456' },
         },

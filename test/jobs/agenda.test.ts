@@ -127,7 +127,7 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
         timeout: 30_000,
         interval: 20,
       })
-      return { commands: sum(/^(?!hello)/), updates: sum(/^update /) }
+      return { at: performance.now(), commands: sum(/^(?!hello)/), updates: sum(/^update /) }
     }
     await nextRun()
     const before = await nextRun()
@@ -135,8 +135,10 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     const after = await nextRun()
     const commands = after.commands - before.commands
     const updates = after.updates - before.updates
-    console.info(`idle, in 20 s: ${commands} commands, of them ${updates} updates`)
-    expect(commands).toBeLessThanOrEqual(40)
-    expect(updates).toBeLessThanOrEqual(10)
+    // 20 s, longer where the machine is busy; what is asked by the clock goes on meanwhile.
+    const seconds = (after.at - before.at) / 1000
+    console.info(`idle, in ${seconds.toFixed(1)} s: ${commands} commands, of them ${updates} updates`)
+    expect(commands / seconds).toBeLessThanOrEqual(2)
+    expect(updates / seconds).toBeLessThanOrEqual(0.5)
   },
 )

@@ -47,11 +47,20 @@ describe('GET /api/v1/account', () => {
       quota: { limit: 10_000, used: before + 1, month, resets_at: ends },
       policy: {
         approvers: [
-          { user_id: user?.id, ...owner, id: undefined, has_passkey: true, has_totp: false, eligible: true },
+          {
+            user_id: user?.id,
+            ...owner,
+            id: undefined,
+            has_passkey: true,
+            has_totp: false,
+            confirmed: true,
+            eligible: true,
+          },
         ].map(({ id: _, ...approver }) => approver),
         quorum: 1,
         passkey_only: false,
         high_impact: false,
+        confirmed_only: false,
         reminders: [0.5, 0.9],
         reachable: true,
       },

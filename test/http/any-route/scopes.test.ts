@@ -12,10 +12,11 @@ afterAll(() => service.close())
 /** What each route asks for, and its status when allowed. */
 const ROUTES: [string, string, Scope | 'none', number][] = [
   ['POST', '/api/v1/approvals/request', 'approval:create', 201],
+  // Before the first read, which decides a dry-run.
+  ['POST', '/api/v1/approvals/:id/remind', 'none', 200],
   ['GET', '/api/v1/approvals', 'approval:read', 200],
   ['GET', '/api/v1/approvals/:id', 'approval:read', 200],
   ['GET', '/api/v1/approvals/:id/wait?timeout=1', 'approval:read', 200],
-  ['POST', '/api/v1/approvals/:id/remind', 'none', 200],
   ['GET', '/api/v1/approvals/:id/verify', 'none', 200],
   ['GET', '/api/v1/account/webhook-secret', 'none', 200],
 ]

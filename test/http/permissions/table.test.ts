@@ -51,7 +51,7 @@ function people(owner: Cell, named: Cell, other: Cell, auditor: Cell, stranger: 
   }
 }
 
-/** Nobody but the key that asked; `internal` and `another` for those. */
+/** No one but the key that asked; `internal` and `another` for those. */
 function keyOnly(internal: Cell = GONE, another: Cell = GONE): Row['cells'] {
   return {
     ...people(NO_KEY, NO_KEY, NO_KEY, NO_KEY, NO_KEY),
@@ -127,7 +127,7 @@ describe('decide a request that names them: owner and approver, no one else', ()
   )('%s', (_title, row) => holds(row))
 })
 
-describe("create, read, remind, wait, cancel, consume: the key's own requests, no person's", () => {
+describe("create, read, remind, wait, cancel, consume: the key's own requests; the internal token reads the account's", () => {
   const request = '/api/v1/approvals/:pending'
   it.each(
     titled([
@@ -138,12 +138,16 @@ describe("create, read, remind, wait, cancel, consume: the key's own requests, n
         status: 201,
         cells: keyOnly('yes', 'yes'),
       },
-      { method: 'GET', path: request, cells: keyOnly() },
+      { method: 'GET', path: request, cells: keyOnly('yes') },
       { method: 'GET', path: '/api/v1/approvals?limit=1&x=:pending', cells: keyOnly('own', 'own') },
-      { method: 'POST', path: `${request}/remind`, cells: keyOnly() },
-      { method: 'GET', path: `${request}/wait?timeout=1`, cells: keyOnly() },
+      {
+        method: 'POST',
+        path: `${request}/remind`,
+        cells: { ...keyOnly('yes'), 'API key': [429, 'remind_rate_limited'] },
+      },
+      { method: 'GET', path: `${request}/wait?timeout=1`, cells: keyOnly('yes') },
       { method: 'POST', path: `${request}/cancel`, cells: keyOnly() },
-      { method: 'GET', path: '/api/v1/approvals/:approved/events', cells: keyOnly() },
+      { method: 'GET', path: '/api/v1/approvals/:approved/events', cells: keyOnly('yes') },
       { method: 'POST', path: '/api/v1/approvals/:approved/consume', cells: keyOnly() },
       {
         method: 'GET',

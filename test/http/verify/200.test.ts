@@ -213,16 +213,16 @@ describe('the verification log', () => {
     const unknown = 'req_22222222222222222222222222'
     const { verifications } = service.composition.deps
     await verifications.flush()
-    const model = service.composition.connection.models.AuditInbox
-    if (model === undefined) throw new Error('no model')
-    const create = model.create.bind(model)
+    const { collection } = service.composition.connection.models.AuditInbox ?? {}
+    if (collection === undefined) throw new Error('no collection')
+    const insertMany = collection.insertMany.bind(collection)
     let batches = 0
-    model.create = ((...batch: Parameters<typeof create>) => {
+    collection.insertMany = ((...batch: Parameters<typeof insertMany>) => {
       batches += 1
-      return batches === 1 ? Promise.reject(new Error('the store was away')) : create(...batch)
-    }) as typeof model.create
+      return batches === 1 ? Promise.reject(new Error('the store was away')) : insertMany(...batch)
+    }) as typeof insertMany
     onTestFinished(() => {
-      model.create = create
+      collection.insertMany = insertMany
     })
     const began = performance.now()
     await Promise.all(Array.from({ length: 100 }, () => verify(unknown)))
