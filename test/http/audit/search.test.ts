@@ -28,8 +28,14 @@ async function page(person: EnrolledPerson, query = '') {
   expect(auditListAnswer.safeParse(answer).error?.issues ?? []).toEqual([])
   return auditListAnswer.parse(answer)
 }
-const found = async (query: string, person = setting.owner) =>
-  (await page(person, query)).data.map(({ id }) => id)
+
+/** Of all pages: a search that has looked long enough stops, and says where to go on. */
+async function found(query: string, person = setting.owner): Promise<string[]> {
+  const { data, next_cursor } = await page(person, query)
+  const ids = data.map(({ id }) => id)
+  if (next_cursor === null) return ids
+  return [...ids, ...(await found(`${query.replace(/&cursor=.*/, '')}&cursor=${next_cursor}`, person))]
+}
 
 /** Puts entries into the trail, in this order. @returns their ids */
 async function told(...entries: Partial<AuditEntry>[]): Promise<string[]> {
