@@ -80,6 +80,7 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
     for (const source of deps.outbox) wanted.all(source)
     return look().finally(recorder.flush)
   }
+  let swept: number | undefined
   const quietly = (looking: Promise<void>): void => void looking.then(trouble.worked, trouble.failed)
   return {
     run,
@@ -89,10 +90,14 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
       quietly(source === undefined ? run() : look().finally(recorder.soon))
     },
     sweep() {
-      const turn = Math.floor(deps.clock.now().getTime() / TURN_MS) % TURNS
+      const turn = Math.floor(deps.clock.now().getTime() / TURN_MS)
+      // A sweep comes a little later than a turn after the last one: a turn that it skipped is taken with it.
+      const turns = Math.max(1, turn - (swept ?? turn))
+      swept = turn
       const [requests, ...others] = deps.outbox
       if (requests !== undefined) wanted.all(requests)
-      for (const [index, source] of others.entries()) if (index % TURNS === turn) wanted.all(source)
+      for (const [index, source] of others.entries())
+        if ((turn + TURNS - (index % TURNS)) % TURNS < turns) wanted.all(source)
       quietly(look().finally(recorder.flush))
     },
   }
