@@ -229,7 +229,9 @@ async function save(
   try {
     if (await deps.requests.insert(request, { noListeners })) return request
   } catch (error) {
-    await giveBackAllowance(deps, request)
+    // Where the connection was lost, the request may stand, and its retry is answered with it: then it counts (T24).
+    const stands = await deps.requests.find(request.id).catch(() => request)
+    if (stands === undefined) await giveBackAllowance(deps, request)
     throw error
   }
   // An earlier attempt made it, with reservations of its own: under the same id.

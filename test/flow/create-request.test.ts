@@ -46,6 +46,23 @@ it('gives the quota back when the id was taken by an earlier attempt', async () 
   expect(Object.values(await used(service, caller))).toEqual([1])
 })
 
+it.each([
+  ['counts a request whose insert got no answer', true, [1]],
+  ['gives the quota back when nothing was inserted', false, [0]],
+])('%s', async (_what, stands, counted) => {
+  const service = await useService()
+  const caller = await callerOf(service)
+  const { requests } = service.composition.deps
+  const insert: typeof requests.insert = async (...what) => {
+    if (stands) await requests.insert(...what)
+    throw new Error('the connection was lost')
+  }
+  const deps = { ...service.composition.deps, requests: { ...requests, insert } }
+  const created = createRequest(deps, caller, INPUT, drawId(deps, 'req'))
+  await expect(created).rejects.toThrow('the connection was lost')
+  expect(Object.values(await used(service, caller))).toEqual(counted)
+})
+
 it('counts a request in the month it carries, also when the next one begins meanwhile', async () => {
   const service = await useService()
   const caller = await callerOf(service)
