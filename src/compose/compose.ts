@@ -158,7 +158,6 @@ async function assemble(
   )
   const limiter = await createRateLimiter(connection, clock, log, !parts.store.own)
   await ensureIndexes(connection)
-  await asking.quotas.adoptReservations()
   await keys.ensure()
   await deps.pushKey.ensure()
   return {

@@ -98,14 +98,6 @@ export function createQuotaStore(connection: StoreConnection) {
     async prune(month: string): Promise<void> {
       await model.deleteMany({ month: mongoose.trusted({ $lt: month }) })
     },
-    /** Takes over the reservations that earlier versions kept in a collection of their own. */
-    async adoptReservations(): Promise<void> {
-      const earlier = connection.collection<QuotaDocument>('reservations')
-      for (const { _id, held = [] } of await earlier.find({}).toArray()) {
-        await model.updateOne({ _id }, { $setOnInsert: { held } }, { upsert: true })
-        await earlier.deleteOne({ _id })
-      }
-    },
   }
 }
 
@@ -125,6 +117,8 @@ function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
     const room = quota === 0 ? {} : { used: { $lte: quota - times } }
     return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
   }
+  // A negative place would hold for every counter.
+  if (times > MOST_PENDING) return undefined
   const held = new Map(
     takings.flatMap((one) => ('person' in one ? [[one.id, { id: one.id, at: one.at }]] : [])),
   )

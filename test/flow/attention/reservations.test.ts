@@ -112,22 +112,6 @@ describe('T24: pending requests before one approver', () => {
     expect(await askMany(requester, 3)).toMatchObject({ made: 1 })
   })
 
-  it('are taken over from where earlier versions kept them', async () => {
-    const worker = await useWorker()
-    const [requester, other] = [await newRequester(worker), await newRequester(worker)]
-    const held = [{ id: 'req_00000000000000000000000000', at: new Date() }]
-    const [early, both] = [requester, other].map(({ account, user }) => `${account.id}:${user.id}`)
-    await other.request()
-    const now = await worker.stored('quotas').findOne({ _id: String(both) })
-    await worker
-      .stored('reservations')
-      .insertMany([Object({ _id: early, held }), Object({ _id: both, held })])
-    await worker.deps.quotas.adoptReservations()
-    expect(await worker.deps.quotas.held(requester.account.id, requester.user.id)).toEqual(held)
-    expect(await worker.stored('quotas').findOne({ _id: String(both) })).toEqual(now)
-    expect(await worker.stored('reservations').countDocuments({})).toBe(0)
-  })
-
   it('cost nothing of the quota where they are refused, and the last of it goes to whoever has room', async () => {
     const worker = await useWorker()
     const requester = await newRequester(worker)
