@@ -5,7 +5,7 @@ import { packagePath } from '../config/package-path.ts'
 import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
 import { createHttpApp } from '../http/app.ts'
 import type { Mount } from '../http/http-deps.ts'
-import { isUnreachable } from '../store/connect.ts'
+import { isUnavailable } from '../store/failures.ts'
 import type { Composition } from './compose.ts'
 
 /** The HTTP surface over a composition, which commands do without; `mounts` are the chat platforms' own routes. */
@@ -32,6 +32,6 @@ export async function composeHttp(
     ping: async () => {
       await connection.db?.admin().command({ ping: 1 })
     },
-    storeIsDown: isUnreachable,
+    storeIsDown: isUnavailable,
   })
 }

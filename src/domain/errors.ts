@@ -138,6 +138,10 @@ export const REFUSALS = {
   chat_body_too_large: [413, 'The activity is larger than 256 KiB.'],
   chat_keys_unavailable: [503, 'The keys that tokens are checked with cannot be read; try again later.'],
   // ours
+  storage_unavailable: [
+    503,
+    'The store does not answer or takes no writes right now; send the same again after `retry_after` seconds.',
+  ],
   unavailable: [503, 'The service cannot do this right now; retry in a moment.'],
   internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],
 } as const satisfies Record<string, readonly [number, string]>
@@ -178,6 +182,11 @@ export class Refusal extends Error {
 export function refusal(code: RefusalCode, details: RefusalDetails = {}): Refusal {
   const [status, message] = REFUSALS[code]
   return new Refusal(code, status, message, details)
+}
+
+/** 503: the store is expected back soon, and a caller that comes back at once would only add to its load. */
+export function storageUnavailable(): Refusal {
+  return refusal('storage_unavailable', { retry_after: 3 })
 }
 
 /** 400 `<field> required`: the interface's own wording for a missing field. */

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
-import { Refusal, refusal } from '../domain/errors.ts'
+import { Refusal, refusal, storageUnavailable } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { loggedPath, requestIdOf } from './middleware/log-requests.ts'
 
@@ -22,7 +22,7 @@ export function errorResponse({
     const request_id = requestIdOf(response)
     log.error({ error, request_id, method: request.method, path: loggedPath(request.path) }, 'request failed')
     if (storeIsDown(error)) {
-      sendRefusal(response, refusal('unavailable'), clock.now())
+      sendRefusal(response, storageUnavailable(), clock.now())
       return
     }
     const bland = refusal('internal_error')

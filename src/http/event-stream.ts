@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import { Refusal, refusal } from '../domain/errors.ts'
+import { Refusal, refusal, storageUnavailable } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
 
 /** One server-sent event (WHATWG HTML, section 9.2). `data` is sent as JSON, which has no line breaks. */
@@ -61,7 +61,7 @@ export function errorEventData(
   error: unknown,
 ): object {
   const known =
-    error instanceof Refusal ? error : refusal(storeIsDown(error) ? 'unavailable' : 'internal_error')
+    error instanceof Refusal ? error : storeIsDown(error) ? storageUnavailable() : refusal('internal_error')
   if (known !== error) log.error({ error }, 'event stream failed')
   return { error: known.code, message: known.publicMessage, status: known.status }
 }

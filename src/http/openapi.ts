@@ -47,7 +47,7 @@ const serviceOperations = operations('Service', {
     ...open,
     answers: {
       '200': { schema: readyAnswer, description: 'The store answers.' },
-      '503': { schema: errorAnswer, description: 'The store does not answer: `unavailable`.' },
+      '503': { schema: errorAnswer, description: 'The store does not answer: `storage_unavailable`.' },
     },
   },
   'get /openapi.json': {

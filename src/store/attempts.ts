@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
 import type { Clock, LimitState } from '../flow/ports.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { isDuplicateKey } from './failures.ts'
 
 interface AttemptDocument {
   /** What is tried, and by whom or on whom. */

@@ -1,7 +1,8 @@
 import { Schema } from 'mongoose'
 import type { AuditRecord } from '../domain/audit.ts'
 import type { AuditTrail } from '../flow/ports.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { isDuplicateKey } from './failures.ts'
 import { auditFields } from './fields.ts'
 import { beyond, during } from './filters.ts'
 

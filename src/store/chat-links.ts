@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose'
 import { type ChatLink, identityKey } from '../domain/chat.ts'
-import { isDuplicateKey, STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { isDuplicateKey } from './failures.ts'
 import { UNEXPIRED } from './filters.ts'
 
 /** Kind and identity are its name: there is one open link of both. */

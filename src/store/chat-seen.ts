@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose'
 import type { Clock } from '../flow/ports.ts'
-import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { unlessTaken } from './failures.ts'
 
 interface SeenDocument {
   _id: string

@@ -81,44 +81,6 @@ export const STRICT_SCHEMA = {
   id: false,
 } as const
 
-/** Is it MongoDB's refusal of a second document with the same unique key (E11000), on this field if one is named? */
-export function isDuplicateKey(error: unknown, field?: string): boolean {
-  if (!(error instanceof Error && 'code' in error && error.code === 11000)) return false
-  return field === undefined || ('keyPattern' in error && field in Object(error.keyPattern))
-}
-
-/** @returns false when the write ran into another document's unique key (on this field, if one is named) */
-export async function unlessTaken(write: () => Promise<unknown>, field?: string): Promise<boolean> {
-  try {
-    await write()
-    return true
-  } catch (error) {
-    if (isDuplicateKey(error, field)) return false
-    throw error
-  }
-}
-
-/** The driver's names for: the store cannot be reached. Nothing is said about the request; it may be sent again. */
-const UNREACHABLE: ReadonlySet<string> = new Set([
-  'MongoNetworkError',
-  'MongoNetworkTimeoutError',
-  'MongoServerSelectionError',
-  'MongooseServerSelectionError',
-  'MongoNotConnectedError',
-  'MongoTopologyClosedError',
-  'MongoClientClosedError',
-  'MongoServerClosedError',
-  'MongoPoolClearedError',
-  'PoolClearedOnNetworkError',
-  'MongoPoolClosedError',
-  'MongoWaitQueueTimeoutError',
-])
-
-/** Does the error mean that the store could not be reached, rather than that it refused? */
-export function isUnreachable(error: unknown): boolean {
-  return error instanceof Error && UNREACHABLE.has(error.name)
-}
-
 /** Ports of the stores in use; undefined stands for a Unix socket. */
 const storePorts = new Set<number | undefined>()
 let watching = false

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
-import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { unlessTaken } from './failures.ts'
 
 interface IdempotencyDocument {
   /** `<scope>:<key>` */

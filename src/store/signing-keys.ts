@@ -1,7 +1,8 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
-import { STRICT_SCHEMA, type StoreConnection, unlessTaken } from './connect.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { unlessTaken } from './failures.ts'
 import { auditFields } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 

@@ -31,6 +31,7 @@ const PROMISED: [RefusalCode, number][] = [
   ['too_many_waits', 429],
   ['sandbox_request', 409],
   ['key_limit', 409],
+  ['storage_unavailable', 503],
   ['unavailable', 503],
   ['internal_error', 500],
 ]

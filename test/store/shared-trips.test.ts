@@ -8,7 +8,8 @@ import { createRelay, NO_SENDERS } from '../../src/flow/delivery/relay.ts'
 import { createDeliveryLoop } from '../../src/flow/delivery/send-deliveries.ts'
 import { revokeApiKey } from '../../src/flow/manage-api-keys.ts'
 import { createWebhook, deleteWebhook } from '../../src/flow/webhooks/manage-webhooks.ts'
-import { connectStore, isUnreachable } from '../../src/store/connect.ts'
+import { connectStore } from '../../src/store/connect.ts'
+import { isUnavailable } from '../../src/store/failures.ts'
 import { createPushStore } from '../../src/store/pushes.ts'
 import { createQuotaStore } from '../../src/store/quotas.ts'
 import { createRequestStore } from '../../src/store/requests.ts'
@@ -293,7 +294,7 @@ it('a connection that is lost is told as such, never as something written', asyn
     pushes.insertNew([newPushOf('evt_1')]),
   ])
   const reasons = results.map((result) =>
-    result.status === 'rejected' ? isUnreachable(result.reason) : result,
+    result.status === 'rejected' ? isUnavailable(result.reason) : result,
   )
   expect(reasons).toEqual([true, true, true])
 })

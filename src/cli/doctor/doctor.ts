@@ -168,7 +168,7 @@ function keysCheck({ keys }: StoreReport): Check {
 const TIMEOUT_MS = 5_000
 
 const readyAnswer = z.object({ status: z.literal('ready') })
-const brokenAnswer = z.object({ error: z.literal('unavailable') })
+const brokenAnswer = z.object({ error: z.literal('storage_unavailable') })
 
 /** Can BASE_URL be the address people and callers use? */
 function checkBaseUrl(config: Config): Check {

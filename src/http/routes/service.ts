@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type RequestHandler, Router } from 'express'
-import { refusal } from '../../domain/errors.ts'
+import { storageUnavailable } from '../../domain/errors.ts'
 import { renderDocs } from '../docs/page.ts'
 import { DOCS_STYLE, DOCS_STYLE_PATH } from '../docs/style.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -16,7 +16,7 @@ export function healthRoutes(deps: HttpDeps): Router {
       () => true,
       () => false,
     )
-    if (!ready) throw refusal('unavailable')
+    if (!ready) throw storageUnavailable()
     response.setHeader('Cache-Control', 'no-store').json({ status: 'ready' })
   })
   return router

@@ -11,14 +11,14 @@ it('200: /healthz answers while the process lives, /readyz while the store does'
   expect(ready.headers.get('cache-control')).toBe('no-store')
 })
 
-it('503: without the store /readyz and every request that needs it say unavailable; /healthz stays', async () => {
+it('503: without the store /readyz and every request that needs it say storage_unavailable; /healthz stays', async () => {
   const owner = await useService()
   const service = await startService({ database: owner.composition.connection.name })
   const caller = await newCaller(service)
   const id = await caller.createdId()
   await service.composition.connection.close()
   const ready = await send(service, '/readyz')
-  expect([ready.status, ready.body.error]).toEqual([503, 'unavailable'])
+  expect([ready.status, ready.body.error]).toEqual([503, 'storage_unavailable'])
   expect((await send(service, '/healthz')).status).toBe(200)
   const answers = [
     await caller.read(id),
@@ -28,7 +28,9 @@ it('503: without the store /readyz and every request that needs it say unavailab
   ]
   for (const answer of answers) {
     expect(answer.status).toBe(503)
-    expect(answer.body).toEqual({ error: 'unavailable', message: expect.any(String) })
+    const message = expect.any(String)
+    expect(answer.body).toEqual({ error: 'storage_unavailable', message, retry_after: 3 })
+    expect(answer.headers.get('retry-after')).toBe('3')
   }
   await service.close()
 })

@@ -133,7 +133,8 @@ function operation(tag: string, facts: OperationFacts): ZodOpenApiOperationObjec
 }
 
 const UNFORESEEN: ZodOpenApiResponseObject = {
-  description: 'Anything unforeseen has the same form: `internal_error` (500) or `unavailable` (503).',
+  description:
+    'Anything unforeseen has the same form: `internal_error` (500), `storage_unavailable` or `unavailable` (503).',
   content: { 'application/json': { schema: errorAnswer } },
 }
 

@@ -1,0 +1,68 @@
+/** Is it MongoDB's refusal of a second document with the same unique key (E11000), on this field if one is named? */
+export function isDuplicateKey(error: unknown, field?: string): boolean {
+  if (!(error instanceof Error && 'code' in error && error.code === 11000)) return false
+  return field === undefined || ('keyPattern' in error && field in Object(error.keyPattern))
+}
+
+/** @returns false when the write ran into another document's unique key (on this field, if one is named) */
+export async function unlessTaken(write: () => Promise<unknown>, field?: string): Promise<boolean> {
+  try {
+    await write()
+    return true
+  } catch (error) {
+    if (isDuplicateKey(error, field)) return false
+    throw error
+  }
+}
+
+/** The driver's names for: the store cannot be reached, or did not answer in time. */
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoOperationTimeoutError',
+  'MongoServerSelectionError',
+  'MongooseServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoClientClosedError',
+  'MongoServerClosedError',
+  'MongoPoolClearedError',
+  'PoolClearedOnNetworkError',
+  'MongoPoolClosedError',
+  'MongoWaitQueueTimeoutError',
+])
+
+/** A server's codes for: not I, or not now. An election, a majority that does not answer, a stop, a full disk. */
+const NOT_NOW: ReadonlySet<unknown> = new Set([
+  6, // HostUnreachable
+  7, // HostNotFound
+  50, // MaxTimeMSExpired
+  64, // WriteConcernTimeout
+  89, // NetworkTimeout
+  91, // ShutdownInProgress
+  100, // UnsatisfiableWriteConcern
+  133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
+  189, // PrimarySteppedDown
+  262, // ExceededTimeLimit
+  9001, // SocketException
+  10058, // LegacyNotPrimary
+  10107, // NotWritablePrimary
+  11600, // InterruptedAtShutdown
+  11601, // Interrupted
+  11602, // InterruptedDueToReplStateChange
+  13435, // NotPrimaryNoSecondaryOk
+  13436, // NotPrimaryOrSecondary
+  14031, // OutOfDiskSpace
+])
+
+/**
+ * Does the error mean that the store cannot do it now, rather than that it refused? Nothing is said about the request: it may
+ * have been done, and may be sent again.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (UNREACHABLE.has(error.name) || ('code' in error && NOT_NOW.has(error.code))) return true
+  const inner = 'errorResponse' in error ? error.errorResponse : error.cause
+  return inner !== error && isUnavailable(inner)
+}
