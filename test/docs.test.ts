@@ -135,6 +135,18 @@ describe('the documents', () => {
     ).toEqual([])
   })
 
+  it('lists every threat by its number, with a test that carries it', () => {
+    const rows = [
+      ...readFileSync(packagePath('docs/threats.md'), 'utf8').matchAll(/^\| (T\d+) .*`(test\/.+)` \|$/gm),
+    ]
+    expect(rows.map(([, number]) => number)).toEqual(rows.map((_, index) => `T${index + 1}`))
+    expect(rows.length).toBeGreaterThanOrEqual(87)
+    const lost = rows.filter(([, number, path = '']) => {
+      return !new RegExp(`\\b${number}\\b`).test(readFileSync(packagePath(path), 'utf8'))
+    })
+    expect(lost.map(([row]) => row)).toEqual([])
+  })
+
   it('says how everything works in no more than 10 kB on its first page, and no sentence twice', () => {
     const [readme] = PAGES
     expect(Buffer.byteLength(readme?.text ?? '')).toBeLessThanOrEqual(10_000)
