@@ -5,22 +5,37 @@ import { RETRY_DELAYS_MS } from './retry.ts'
 const LONGEST_RETRY_AFTER_MS = 3_600_000
 const SHORTEST_RETRY_AFTER_MS = 1_000
 
-/** What happens to a card after a call that was not accepted. `exhausted`: it rests until the next change. */
+/** The pauses grow to this, and then stay: a platform may be away for days. */
+const LONGEST_PAUSE_MS = 900_000
+/** A card that asks about what is over already misleads as long as it stands: it waits no longer than this. */
+const LONGEST_WHILE_WRONG_MS = 300_000
+/** Up to this share of a pause is left out, by chance: cards that failed together do not come back together. */
+const JITTER = 0.25
+
+/** What happens to a card after a call that was not accepted. */
 export type CardStep =
   | { state: 'unreachable'; tries: number }
   | { state: 'due'; tries: number; delay_ms: number; ask_patience: boolean }
-  | { state: 'idle'; tries: number; exhausted: true }
+
+/** What the pause before the next attempt follows from. */
+interface Trouble {
+  /** Failed attempts in a row before this one. */
+  tries: number
+  /** Seconds the platform asked for. */
+  retryAfter?: number | undefined
+  /** Its message asks about a request that is over. */
+  misleads?: boolean
+  /** 0 to 1, drawn for this attempt. */
+  luck: number
+}
 
 /**
- * Outcome of the call → what next. Being asked for patience is no failure, so it uses up no try; neither does a process that
- * stops in the middle.
- * @param tries failed attempts in a row before this one
- * @param retryAfter seconds the platform asked for
+ * Outcome of the call → what next. A card is never given up because calls fail. Being asked for patience is no failure, so it
+ * lengthens no pause; neither does a process that stops in the middle.
  */
 export function cardStepAfter(
   outcome: Exclude<CardAttempt['outcome'], 'accepted'>,
-  tries: number,
-  retryAfter = 0,
+  { tries, retryAfter = 0, misleads = false, luck }: Trouble,
 ): CardStep {
   if (outcome === 'unreachable') return { state: 'unreachable', tries: 0 }
   if (outcome === 'interrupted') return { state: 'due', tries, delay_ms: 0, ask_patience: false }
@@ -28,15 +43,13 @@ export function cardStepAfter(
     const asked = Math.min(retryAfter * 1000, LONGEST_RETRY_AFTER_MS)
     return { state: 'due', tries, delay_ms: Math.max(asked, SHORTEST_RETRY_AFTER_MS), ask_patience: true }
   }
-  const delay = RETRY_DELAYS_MS[tries]
-  if (delay === undefined) return { state: 'idle', tries: 0, exhausted: true }
-  return { state: 'due', tries: tries + 1, delay_ms: delay, ask_patience: false }
+  const most = misleads ? LONGEST_WHILE_WRONG_MS : LONGEST_PAUSE_MS
+  const pause = Math.min(RETRY_DELAYS_MS[tries] ?? LONGEST_PAUSE_MS, most)
+  const delay_ms = Math.round(pause * (1 - JITTER * luck))
+  return { state: 'due', tries: tries + 1, delay_ms, ask_patience: false }
 }
 
-/**
- * How a card stands, in words for its log. `behind`: given up until the next change; `not_sent`: the request was over before
- * anything was posted, or posting was given up.
- */
+/** How a card stands, in words for its log. `behind`: it cannot be edited; `not_sent`: nothing was posted while it mattered. */
 export type CardStanding = 'due' | 'sending' | 'shown' | 'behind' | 'not_sent' | 'unreachable'
 
 /** Says how a card stands. */

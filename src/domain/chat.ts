@@ -113,8 +113,8 @@ export interface Card {
   recipient: CardRecipient
   notice?: FactorNotice
   /**
-   * `idle`: nothing to do until the next change, also after the last try failed. `unreachable`: the platform knows no one to
-   * send it to; said on the hosted page and in the delivery log.
+   * `idle`: nothing to do until the next change. `unreachable`: the platform knows no one to send it to; said on the hosted
+   * page and in the delivery log.
    */
   state: 'due' | 'leased' | 'idle' | 'unreachable'
   /** Only ever grows. */

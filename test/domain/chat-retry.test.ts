@@ -27,15 +27,20 @@ function card(more: Partial<Card> = {}): Card {
 }
 
 describe('what happens to a card after a call that was not accepted', () => {
-  it('is tried again after 1 s, 5 s, 30 s and 5 min, and then given up until the next change', () => {
-    const steps = [0, 1, 2, 3, 4].map((tries) => cardStepAfter('timeout', tries))
-    expect(steps).toEqual([
-      { state: 'due', tries: 1, delay_ms: 1_000, ask_patience: false },
-      { state: 'due', tries: 2, delay_ms: 5_000, ask_patience: false },
-      { state: 'due', tries: 3, delay_ms: 30_000, ask_patience: false },
-      { state: 'due', tries: 4, delay_ms: 300_000, ask_patience: false },
-      { state: 'idle', tries: 0, exhausted: true },
-    ])
+  const delays = (most: number, { misleads = false, luck = 0 }) =>
+    Array.from({ length: most }, (_, tries) => {
+      const step = cardStepAfter('timeout', { tries, misleads, luck })
+      expect(step).toMatchObject({ state: 'due', tries: tries + 1, ask_patience: false })
+      return 'delay_ms' in step ? step.delay_ms / 1000 : undefined
+    })
+
+  it('is tried again after 1 s, 5 s, 30 s, 5 min, and then every 15 min for as long as it takes', () => {
+    expect(delays(7, {})).toEqual([1, 5, 30, 300, 900, 900, 900])
+    expect(delays(5, { luck: 1 })).toEqual([0.75, 3.75, 22.5, 225, 675])
+  })
+
+  it('is tried every 5 min while its message asks about what is over', () => {
+    expect(delays(7, { misleads: true })).toEqual([1, 5, 30, 300, 300, 300, 300])
   })
 
   it.each([
@@ -44,16 +49,20 @@ describe('what happens to a card after a call that was not accepted', () => {
     [30, 30_000],
     [86_400, 3_600_000],
   ])(
-    'waits when the platform asks for %s s, at least a second and at most an hour, and uses up no try',
+    'waits when the platform asks for %s s, at least a second and at most an hour, and lengthens no pause',
     (asked, ms) => {
       const step = { state: 'due', tries: 4, delay_ms: ms, ask_patience: true }
-      expect(cardStepAfter('rate_limited', 4, asked)).toEqual(step)
+      expect(cardStepAfter('rate_limited', { tries: 4, retryAfter: asked, luck: 0 })).toEqual(step)
     },
   )
 
   it('is unreachable at once when trying again would not help, and due at once when its process stops', () => {
-    expect(cardStepAfter('unreachable', 3)).toEqual({ state: 'unreachable', tries: 0 })
-    expect(cardStepAfter('interrupted', 3)).toMatchObject({ state: 'due', tries: 3, delay_ms: 0 })
+    expect(cardStepAfter('unreachable', { tries: 3, luck: 0 })).toEqual({ state: 'unreachable', tries: 0 })
+    expect(cardStepAfter('interrupted', { tries: 3, luck: 0 })).toMatchObject({
+      state: 'due',
+      tries: 3,
+      delay_ms: 0,
+    })
   })
 })
 

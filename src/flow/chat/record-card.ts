@@ -32,6 +32,9 @@ export interface CardProgress {
   failure?: CardFailure
 }
 
+/** It rests. `exhausted`: it was given up. */
+type Rest = 'idle' | 'unreachable' | 'exhausted'
+
 type RecordDeps = Pick<FlowDeps, 'cards' | 'clock' | 'random' | 'log'>
 
 /**
@@ -43,7 +46,7 @@ export async function recordCard(
   deps: RecordDeps,
   card: Card,
   progress: CardProgress,
-  step: 'idle' | 'unreachable' | CardStep,
+  step: Rest | CardStep,
 ): Promise<CardReport | undefined> {
   const now = deps.clock.now()
   const { shown, certain, message, posted_at, said, dropped, attempts } = progress
@@ -71,7 +74,8 @@ export async function recordCard(
 }
 
 /** Replies beyond what one claim says keep it due. */
-function restOrGoOn(card: Card, { said, dropped }: CardProgress, state: 'idle' | 'unreachable', now: Date) {
+function restOrGoOn(card: Card, { said, dropped }: CardProgress, rest: Rest, now: Date) {
+  const state = rest === 'exhausted' ? 'idle' : rest
   const done = new Set([...said, ...dropped])
   const left = card.replies.some((reply) => reply.state === 'due' && !done.has(reply.id))
   return { state: left ? ('due' as const) : state, next_at: now, again_at: now, tries: 0 }
@@ -89,7 +93,7 @@ function auditOf(
   deps: RecordDeps,
   card: Card,
   progress: CardProgress,
-  step: 'idle' | 'unreachable' | CardStep,
+  step: Rest | CardStep,
   at: Date,
 ): AuditEntry[] {
   const entry = (type: AuditType): AuditEntry => {
@@ -104,6 +108,6 @@ function auditOf(
   return [
     ...(progress.posted_at ? [entry('card.posted')] : []),
     ...(lost ? [entry('card.unreachable')] : []),
-    ...(typeof step !== 'string' && step.state === 'idle' ? [entry('card.exhausted')] : []),
+    ...(step === 'exhausted' ? [entry('card.exhausted')] : []),
   ]
 }

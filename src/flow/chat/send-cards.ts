@@ -1,6 +1,7 @@
 import { type Card, type CardAttempt, type MessageRef, recipientKey } from '../../domain/chat.ts'
-import { cardStepAfter } from '../../domain/chat-retry.ts'
+import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
 import type { FactorNotice } from '../../domain/factor-notice.ts'
+import { NOTICE_PUSH_DAYS } from '../../domain/push.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
 import { createSendLoop, type SendLoop } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -69,6 +70,8 @@ function createRecipientSlots(total: number) {
   }
 }
 
+const DAY_MS = 86_400_000
+
 type NoticeDeps = Pick<FlowDeps, 'cards' | 'users' | 'settings' | 'clock' | 'random' | 'log'>
 
 /** Tells a change of a person's factors to one of their identities, unless they have unlinked it since. Posted once. */
@@ -97,8 +100,10 @@ async function attemptNotice(
     },
   )
   note(answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
-  if (!answer.ok)
-    return recordCard(deps, card, progress, cardStepAfter(answer.outcome, card.tries, answer.retry_after))
+  if (!answer.ok) {
+    const old = deps.clock.now().getTime() - notice.at.getTime() > NOTICE_PUSH_DAYS * DAY_MS
+    return recordCard(deps, card, progress, old ? 'exhausted' : stepAfter(deps, card, answer))
+  }
   const posted = { message: { ...answer.value, user }, posted_at: deps.clock.now(), shown: card.wanted }
   return recordCard(deps, card, { ...progress, ...posted }, 'idle')
 }
@@ -164,8 +169,19 @@ export async function attemptCard(
   else if (card.shown < card.wanted || card.stale) await update(job, showing, message)
   if (progress.failure === undefined && progress.dropped.length === 0) await sayReplies(job, showing)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
-  const { outcome, retry_after } = progress.failure
-  return recordCard(deps, card, progress, cardStepAfter(outcome, card.tries, retry_after))
+  const misleads =
+    progress.message !== undefined && progress.shown < card.wanted && isOver(request, deps.clock.now())
+  return recordCard(deps, card, progress, stepAfter(deps, card, progress.failure, misleads))
+}
+
+function stepAfter(
+  { random }: Pick<FlowDeps, 'random'>,
+  { tries }: Card,
+  { outcome, retry_after: retryAfter }: CardFailure,
+  misleads = false,
+): CardStep {
+  const luck = (random.bytes(1)[0] ?? 0) / 255
+  return cardStepAfter(outcome, { tries, retryAfter, misleads, luck })
 }
 
 /** Says nothing, and waits for nothing more. */

@@ -78,6 +78,9 @@ export function isOver(
   return status !== 'pending' || expires_at <= now
 }
 
+/** A decision is news for so long; after that the card alone says it. */
+const TELLING_MS = 86_400_000
+
 /**
  * A line under the card. @returns undefined when it need not be said any more: decided, lapsed, voted already, or told to
  * a person whom it no longer concerns
@@ -91,6 +94,7 @@ export function showReply(
   if (person !== undefined && view.audience === 'channel') return undefined
   const { request_id, action, links, status } = view
   if (reply.kind === 'decided') {
+    if (now.getTime() - reply.at.getTime() > TELLING_MS) return undefined
     if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined
     const decided = { ...status, kind: status.kind }
     return { kind: 'decided', status: decided, request_id, action, details: links.details }

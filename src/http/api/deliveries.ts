@@ -49,7 +49,7 @@ const cardAnswer = z
     approver: approverField.optional(),
     state: z.enum(['due', 'sending', 'shown', 'behind', 'not_sent', 'unreachable']).meta({
       description:
-        '`shown`: the message is up to date. `behind`: editing it was given up until the next change. `not_sent`: posting was given up, or the request was over before. `unreachable`: the platform knows no one to send it to.',
+        '`shown`: the message is up to date. `due`: also while calls fail, for as long as they do. `behind`: it shows an older state and cannot be edited. `not_sent`: the request was over before. `unreachable`: the platform knows no one to send it to.',
     }),
     next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
     attempts: z
