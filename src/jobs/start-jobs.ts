@@ -145,9 +145,9 @@ async function findNeglected(
 async function putJob(collection: JobDocuments, name: SweepName, at: Date): Promise<void> {
   const fixed = { name: JOB, type: 'normal' as const, priority: 0, data: { sweep: name } }
   const update = { $set: { nextRunAt: at, lockedAt: null }, $setOnInsert: fixed }
-  await collection.updateOne({ _id: idOf(name) }, update, { upsert: true })
-  // Gone with the collection, if that is what happened.
+  // Gone with the collection, if that is what happened. Before the job: Agenda asks as soon as there is one.
   await collection.createIndex({ name: 1, nextRunAt: 1, priority: -1 }, { name: 'next_job' })
+  await collection.updateOne({ _id: idOf(name) }, update, { upsert: true })
 }
 
 /** A job's id follows from its sweep's name, so that no two processes can make two of one: Agenda's own `every` can. */
