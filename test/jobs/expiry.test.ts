@@ -27,7 +27,7 @@ async function requestsEnding(
 
 /** Notes by how much each expiry is late once it is durable, halts of everything left out, and the events that its write left. */
 function watchExpiry(worker: Worker) {
-  const { requests, clock } = worker.deps
+  const { requests } = worker.deps
   const pulse = feelPulse(worker)
   const done: { due: number; at: number; late: number }[] = []
   const events: string[] = []
@@ -35,9 +35,9 @@ function watchExpiry(worker: Worker) {
   requests.expire = async (...args) => {
     const expired = await expire(...args)
     if (expired !== undefined) {
-      // By the clock that expiry goes by, which is the database's.
-      const late = clock.now().getTime() - expired.expires_at.getTime()
-      done.push({ due: Date.now() - late, at: Date.now(), late })
+      // Expiry goes by the database's clock, which is this machine's. The service's estimate of it moves by milliseconds.
+      const [due, at] = [expired.expires_at.getTime(), Date.now()]
+      done.push({ due, at, late: at - due })
     }
     const told = expired?.outbox.filter(({ type }) => type === 'approval.expired') ?? []
     events.push(...told.map(({ body }) => JSON.parse(body).data.request_id))
