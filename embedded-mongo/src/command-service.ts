@@ -24,7 +24,7 @@ import {
 } from './commands/read-commands.ts'
 import { authenticate, buildInfo, hello, legacyHello, ping } from './commands/server-commands.ts'
 import { findAndModify, insert, remove, update } from './commands/write-commands.ts'
-import { codeOf, StoreDamageError } from './engine/open-file.ts'
+import { explainFileError, messageOf, StoreDamageError, StoreFileError } from './engine/file-errors.ts'
 import type { Steps } from './engine/slice.ts'
 import type { StoreEngine } from './engine/store-engine.ts'
 import { MongoError } from './semantics/mongo-error.ts'
@@ -100,11 +100,9 @@ export class SlicedCommandService implements CommandService {
   }
 
   #advance(job: Job): void {
-    if (job.epoch !== this.#engine.epoch) {
-      throw new MongoError(
-        1,
-        'the write could not be made durable: another one broke off, and this one with it',
-      )
+    const engine = this.#engine
+    if (job.epoch !== engine.epoch) {
+      throw writeError(engine, engine.undoneBy, 'another one broke off, and this one with it')
     }
     const step = job.steps.next()
     if (step.done === true) this.#afterCommit(encodeReply(step.value), job.reply)
@@ -115,7 +113,7 @@ export class SlicedCommandService implements CommandService {
     try {
       slice()
     } catch (error) {
-      const message = this.failure(answerable(error))
+      const message = this.failure(answerable(error, this.#engine.file.path))
       // A write that broke off half-way takes with it all that is not committed.
       if (this.#engine.recover(error)) {
         this.#flush()
@@ -161,7 +159,7 @@ export class SlicedCommandService implements CommandService {
     try {
       this.#engine.commit()
     } catch (error) {
-      failure = this.failure(storageError(error))
+      failure = this.failure(writeError(this.#engine, error, messageOf(error)))
     }
     for (const release of waiting) release(failure)
   }
@@ -172,19 +170,21 @@ function shuttingDown(): MongoError {
 }
 
 /** What the client learns of an error that is not MongoDB's: of its file all there is, of a defect only its kind. */
-function answerable(error: unknown): unknown {
-  if (error instanceof StoreDamageError) return new MongoError(366, error.message)
-  const code = codeOf(error)
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
-    return new MongoError(366, `the store file is damaged: ${String(error)}`)
-  }
-  return code.startsWith('SQLITE_') ? storageError(error) : error
+function answerable(error: unknown, path: string): unknown {
+  const told = explainFileError(error, path)
+  if (told instanceof StoreDamageError) return new MongoError(366, told.message)
+  if (!(told instanceof StoreFileError)) return error
+  return new MongoError(FILE_CODES[told.trouble], told.message)
 }
 
-function storageError(error: unknown): MongoError {
-  const message = error instanceof Error ? error.message : String(error)
-  const full = codeOf(error) === 'SQLITE_FULL'
-  return new MongoError(full ? 14031 : 1, `the write could not be made durable: ${message}`)
+const FILE_CODES = { full: 14031, disk: 39, file: 1 } as const
+
+/** Why a write was not made durable: what the file's error says, else `otherwise`. */
+function writeError({ file }: StoreEngine, error: unknown, otherwise: string): MongoError {
+  const told = answerable(error, file.path)
+  return told instanceof MongoError
+    ? told
+    : new MongoError(1, `the write could not be made durable: ${otherwise}`)
 }
 
 /** Every command the store has. Anything else is 59 CommandNotFound. */

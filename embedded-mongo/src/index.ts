@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { readLockNote, StoreLockedError, socketUri, storeFiles } from './data-directory.ts'
+import { StoreFileError } from './engine/file-errors.ts'
 import type { PlanReport } from './engine/store-engine.ts'
 import type { WorkerOptions, WorkerReport } from './store-worker.ts'
 
 export { findRunningStore, StoreLockedError } from './data-directory.ts'
+export { StoreFileError } from './engine/file-errors.ts'
 export type { PlanReport } from './engine/store-engine.ts'
 
 /** How long a holder that has the lock may take to say who it is. */
@@ -27,7 +29,7 @@ export interface EmbeddedStore {
  * Worker threads load no TypeScript, so this works from the compiled package only. `onPlan` is for tests: it learns
  * how each statement found its documents.
  * @throws StoreLockedError when another live process, or this one, already serves the directory;
- *   Error when the directory or its file cannot be used
+ *   StoreFileError when the directory or its file cannot be used
  */
 export async function startEmbeddedStore(options: {
   dataDir: string
@@ -46,8 +48,7 @@ export async function startEmbeddedStore(options: {
   const report = await Promise.race([nextReport(worker), exited])
   if (report instanceof Error) throw report
   if (report.kind === 'locked') throw await lockedError(dataDir)
-  if (report.kind !== 'ready')
-    throw new Error(report.kind === 'failed' ? report.message : 'the store closed early')
+  if (report.kind !== 'ready') throw failureOf(report)
   let closing: Promise<void> | undefined
   return {
     uri: socketUri(report.socketPath),
@@ -88,7 +89,12 @@ async function closeWorker(worker: Worker, exited: Promise<Error>): Promise<void
   const report = await Promise.race([answer, exited])
   await exited
   if (report instanceof Error) throw report
-  if (report.kind === 'failed') throw new Error(report.message)
+  if (report.kind === 'failed') throw failureOf(report)
+}
+
+function failureOf(report: WorkerReport): Error {
+  if (report.kind !== 'failed') return new Error('the store closed early')
+  return report.told ? new StoreFileError(report.message) : new Error(report.message)
 }
 
 function nextReport(worker: Worker): Promise<WorkerReport> {

@@ -12,8 +12,8 @@ import {
   writeLockNote,
 } from './data-directory.ts'
 import { DurableFile } from './engine/durable-file.ts'
+import { explainFileError, FileBusyError } from './engine/file-errors.ts'
 import { startHousekeeping } from './engine/housekeeping.ts'
-import { FileBusyError } from './engine/open-file.ts'
 import { type PlanReport, StoreEngine } from './engine/store-engine.ts'
 import { MongoError } from './semantics/mongo-error.ts'
 import { Connection } from './wire/connection.ts'
@@ -45,16 +45,28 @@ export interface ServeOptions {
 /**
  * Opens the data directory and serves it. This blocks the thread it runs in while commands execute; the
  * service uses {@link startEmbeddedStore}, which gives it a thread of its own.
- * @throws StoreLockedError when another store holds the directory
+ * @throws StoreLockedError when another store holds the directory; StoreFileError when it cannot be used
  */
 export async function serveStore(dataDir: string, options: ServeOptions = {}): Promise<StoreServer> {
   const files = storeFiles(dataDir)
-  prepareDataDirectory(files)
+  try {
+    prepareDataDirectory(files)
+    return await open(files, options)
+  } catch (error) {
+    throw explainFileError(error, files.database)
+  }
+}
+
+async function open(files: StoreFiles, options: ServeOptions): Promise<StoreServer> {
   const engine = openEngine(files, options)
   try {
     return await listen(files, engine, options.maxConnections ?? MAX_CONNECTIONS)
   } catch (error) {
-    engine.close()
+    try {
+      engine.close()
+    } catch {
+      // What kept the store from being opened is the first error.
+    }
     throw error
   }
 }

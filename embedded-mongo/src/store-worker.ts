@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { StoreLockedError } from './data-directory.ts'
+import { messageOf, StoreFileError } from './engine/file-errors.ts'
 import type { PlanReport } from './engine/store-engine.ts'
 import { type StoreServer, serveStore } from './store-server.ts'
 
@@ -7,7 +8,8 @@ import { type StoreServer, serveStore } from './store-server.ts'
 export type WorkerReport =
   | { kind: 'ready'; socketPath: string }
   | { kind: 'locked' }
-  | { kind: 'failed'; message: string }
+  /** `told`: the message alone says what to do. */
+  | { kind: 'failed'; message: string; told: boolean }
   | { kind: 'plan'; report: PlanReport }
   | { kind: 'closed' }
 
@@ -53,7 +55,7 @@ function isOptions(data: unknown): data is WorkerOptions {
 
 function failureOf(error: unknown): WorkerReport {
   if (error instanceof StoreLockedError) return { kind: 'locked' }
-  return { kind: 'failed', message: error instanceof Error ? error.message : String(error) }
+  return { kind: 'failed', message: messageOf(error), told: error instanceof StoreFileError }
 }
 
 await main()

@@ -4,6 +4,7 @@ import Database from 'libsql'
 import type { Document } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { DurableFile } from '../src/engine/durable-file.ts'
+import { openFile } from '../src/engine/open-file.ts'
 import { serveStore } from '../src/store-server.ts'
 import { openStore, refusal, type TestStore, temporaryDirectory } from './support.ts'
 
@@ -150,9 +151,9 @@ describe('a file that cannot be served', () => {
     await expect(serveStore(dataDir)).rejects.toThrow(message)
   })
 
-  it('because it is no database is refused with its path and what to do', async () => {
+  it('because it is no database is refused with its path and what to do', () => {
     writeFileSync(file(), 'this is a diary\n'.repeat(100))
-    await expect(serveStore(dataDir)).rejects.toThrow(
+    expect(() => openFile(file())).toThrow(
       /store\.db is damaged: file is not a database\. Stop the store, keep a copy of the file and restore a backup/,
     )
   })

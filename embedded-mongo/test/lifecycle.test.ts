@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -247,15 +248,84 @@ describe('a disk that fails', () => {
     await store.close()
   })
 
-  it('is told apart from a disk that is full', async () => {
-    const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
-    const openFile = (path: string) => new FailingFile(path, () => full)
+  it.each([
+    [
+      'SQLITE_FULL',
+      14031,
+      'OutOfDiskSpace',
+      /^the disk of the store file \/.*store\.db is full \(.*; \d+ KiB free\)/,
+    ],
+    ['SQLITE_READONLY', 39, 'FileStreamFailed', /^the store file \/.*store\.db cannot be written/],
+    [
+      'SQLITE_IOERR_FSYNC',
+      39,
+      'FileStreamFailed',
+      /^the store file \/.*store\.db cannot be used .*\d+ KiB free/,
+    ],
+  ])(
+    '%s is told with path and room, also to who asks whether it answers, until it is over',
+    async (sqlite, code, codeName, errmsg) => {
+      let broken: Error | undefined = Object.assign(new Error('that is how it is'), { code: sqlite })
+      const openFile = (path: string) => new FailingFile(path, () => broken)
+      const store = await openStore(dataDir, { keep: true, openFile })
+      const items = store.db.collection<{ _id: number }>('items')
+      await store.db.command({ ping: 1 })
+      const told = { code, codeName, errmsg: expect.stringMatching(errmsg) }
+      await expect(items.insertOne({ _id: 1 })).rejects.toMatchObject(told)
+      await expect(store.db.command({ ping: 1 })).rejects.toMatchObject(told)
+      expect(await items.find().toArray()).toEqual([])
+      broken = undefined
+      await store.db.command({ ping: 1 })
+      await items.insertOne({ _id: 1 })
+      await store.close()
+    },
+  )
+
+  it('that cannot even be read refuses everything, and is served again when that is over', async () => {
+    let broken: Error | undefined
+    const openFile = (path: string) => new FailingFile(path, () => broken)
     const store = await openStore(dataDir, { keep: true, openFile })
-    await expect(store.db.collection('items').insertOne({ a: 1 })).rejects.toMatchObject({
-      code: 14031,
-      codeName: 'OutOfDiskSpace',
+    const items = store.db.collection<{ _id: number }>('items')
+    await items.insertOne({ _id: 1 })
+    broken = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' })
+    Object.assign(store.server.engine.file, {
+      collections: () => {
+        throw broken
+      },
     })
+    await expect(items.insertOne({ _id: 2 })).rejects.toMatchObject({ code: 39 })
+    await expect(items.find().toArray()).rejects.toMatchObject({ code: 39 })
+    broken = undefined
+    Reflect.deleteProperty(store.server.engine.file, 'collections')
+    await expect(items.find().toArray()).rejects.toMatchObject({ code: 39 })
+    expect(await items.find().toArray()).toEqual([{ _id: 1 }])
+    await items.insertOne({ _id: 2 })
     await store.close()
+  })
+
+  it('a file that cannot grow: what was acknowledged stays, and writing goes on when there is room again', async () => {
+    const child = await spawnStore(dataDir, 3000)
+    await withClient(child.said.uri ?? '', async (client) => {
+      const items = client.db('a').collection<{ _id: number; text: string }>('b')
+      const acknowledged: number[] = []
+      const text = 'x'.repeat(40_000)
+      const fill = async () => {
+        for (let _id = 0; _id < 1000; _id += 1) {
+          await items.insertOne({ _id, text })
+          acknowledged.push(_id)
+        }
+      }
+      const told = { code: 39, errmsg: expect.stringContaining(join(dataDir, 'store.db')) }
+      await expect(fill()).rejects.toMatchObject(told)
+      await expect(client.db('a').command({ ping: 1 })).rejects.toMatchObject(told)
+      const found = async () => (await items.find().project({ _id: 1 }).toArray()).map(({ _id }) => _id)
+      expect(await found()).toEqual(acknowledged)
+      execFileSync('prlimit', ['--pid', String(child.process.pid), '--fsize=unlimited:'])
+      await client.db('a').command({ ping: 1 })
+      await items.insertOne({ _id: -1, text })
+      expect(await found()).toEqual([...acknowledged, -1])
+    })
+    expect(await child.end('SIGTERM')).toBe(0)
   })
 })
 

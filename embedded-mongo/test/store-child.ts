@@ -23,9 +23,16 @@ export interface StoreChild {
   ended(): Promise<number | null>
 }
 
+/** Ends what would be written to any file behind so many blocks of 512 bytes, as a full disk would. */
+const LIMITED = 'ulimit -S -f "$0"; exec "$@"'
+
 /** Starts a store (as built in `dist/`) in a process of its own and waits until it is ready, or has said why it is not. */
-export async function spawnStore(dataDir: string): Promise<StoreChild> {
-  const child = spawn(process.execPath, [SCRIPT, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+export async function spawnStore(dataDir: string, blocks?: number): Promise<StoreChild> {
+  const [command, ...args] = [
+    ...(blocks === undefined ? [] : ['sh', '-c', LIMITED, String(blocks)]),
+    ...[process.execPath, SCRIPT, dataDir],
+  ]
+  const child = spawn(command ?? '', args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   const lines = createInterface({ input: child.stdout })
   // Closed, not exited: what it said last may be read after the news that it is gone.

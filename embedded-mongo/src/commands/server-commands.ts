@@ -28,9 +28,13 @@ export const legacyHello: Command = {
   run: (call) => describe(call, 'ismaster'),
 }
 
+/** While the file cannot be written, that is what it answers. */
 export const ping: Command = {
   fields: new Set(['ping']),
-  run: () => new Map(),
+  run: ({ engine }) => {
+    engine.probe()
+    return new Map()
+  },
 }
 
 /** What a client sends that was given a user and a password: the store has neither. */

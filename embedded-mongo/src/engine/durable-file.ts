@@ -1,7 +1,8 @@
 import { crc32 } from 'node:zlib'
 import type Database from 'libsql'
 import type { KeyRange } from '../semantics/index-ranges.ts'
-import { openFile, StoreDamageError } from './open-file.ts'
+import { StoreDamageError } from './file-errors.ts'
+import { openFile } from './open-file.ts'
 
 /** Documents a collection can ever have had. Ids stay whole numbers in a double for 32 767 collections. */
 const NUMBERS = 2 ** 38
@@ -225,6 +226,13 @@ export class DurableFile {
     return true
   }
 
+  /** Writes some documents as they are: can the file be written? SQLite writes only what was changed, so it is changed twice. */
+  probe(): void {
+    this.#begin()
+    this.#statements.probe.run([PROBE_DOCUMENTS])
+    this.#statements.probe.run([PROBE_DOCUMENTS])
+  }
+
   /** Pages of the file, and how many of them hold nothing. */
   pages(): { all: number; free: number } {
     const count = (name: string) => Number(columns(this.#db.prepare(`PRAGMA ${name}`).raw().all()[0])[0])
@@ -292,6 +300,9 @@ export class DurableFile {
 /** Entries that are written by one statement at most. */
 const ENTRIES_AT_ONCE = 32
 
+/** As much as some requests at once write: the last page of a disk is not room. */
+const PROBE_DOCUMENTS = 64
+
 /** All entries come in one text: a row of its own costs several times as much as an entry does. */
 const ENTRY = "group_concat(hex(key) || ':' || number || ':' || sum, ' ')"
 
@@ -328,6 +339,7 @@ function prepareAll(db: Database.Database) {
       'SELECT count(*) FROM (SELECT 1 FROM entries WHERE tree = ? AND key >= ? AND key < ? LIMIT ?)',
     ),
     deleteEntry: write('DELETE FROM entries WHERE tree = ? AND key = ? AND number = ?'),
+    probe: write('UPDATE documents SET sum = ~sum WHERE id IN (SELECT id FROM documents LIMIT ?)'),
     garbage: read('SELECT kind, id FROM garbage ORDER BY kind, id'),
     addGarbage: write('INSERT OR IGNORE INTO garbage VALUES (?, ?)'),
     removeGarbage: write('DELETE FROM garbage WHERE kind = ? AND id = ?'),

@@ -1,4 +1,5 @@
 import Database from 'libsql'
+import { explainFileError, StoreFileError } from './file-errors.ts'
 
 /** Marks the file as ours ("CSgn"), so that a foreign SQLite file is refused instead of altered. */
 const APPLICATION_ID = 0x4353676e
@@ -19,20 +20,6 @@ const TABLES = `
 const PAGE_CACHE = 32 * 1024
 /** The write-ahead log is cut back to this after it has grown. */
 const LOG_BYTES = 16 * 1024 * 1024
-
-/** Another process (or another store in this one) holds the file. */
-export class FileBusyError extends Error {}
-
-/** The file is not what the store wrote. Never answered with what it seems to hold. */
-export class StoreDamageError extends Error {
-  constructor(path: string, what: string, options?: ErrorOptions) {
-    super(
-      `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of the file and restore a backup`,
-      options,
-    )
-    this.name = 'StoreDamageError'
-  }
-}
 
 /**
  * Opens SQLite in WAL mode with `synchronous=FULL`, so a commit that returned has been fsynced, and with
@@ -60,7 +47,7 @@ export function openFile(path: string): Database.Database {
     return db
   } catch (error) {
     db?.close()
-    throw explained(error, path)
+    throw explainFileError(error, path)
   }
 }
 
@@ -70,9 +57,11 @@ function prepareFormat(db: Database.Database, path: string): void {
   const format = single(db, 'PRAGMA user_version')
   if (tables === 0) db.exec(TABLES)
   else if (application !== APPLICATION_ID) {
-    throw new Error(`${path} is a SQLite database, but not an embedded store; nothing in it was changed`)
+    throw new StoreFileError(
+      `${path} is a SQLite database, but not an embedded store; nothing in it was changed`,
+    )
   } else if (format !== FORMAT) {
-    throw new Error(
+    throw new StoreFileError(
       `the store file ${path} has format ${String(format)}; this version reads format ${FORMAT} only. Nothing in it was changed: open it with the version that wrote it`,
     )
   }
@@ -81,34 +70,4 @@ function prepareFormat(db: Database.Database, path: string): void {
 function single(db: Database.Database, query: string): unknown {
   const [row]: unknown[] = db.prepare(query).raw().all()
   return Array.isArray(row) ? row[0] : undefined
-}
-
-/** One sentence for a person: which file, what is wrong with it, what to do. */
-function explained(error: unknown, path: string): unknown {
-  const code = codeOf(error)
-  const cause = error instanceof Error ? error.message : String(error)
-  if (code.startsWith('SQLITE_BUSY')) return new FileBusyError(`${path} is in use`, { cause: error })
-  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
-    return new StoreDamageError(path, cause, { cause: error })
-  }
-  if (code === 'SQLITE_FULL') {
-    return new Error(`the disk of the store file ${path} is full (${cause}): make room and start again`, {
-      cause: error,
-    })
-  }
-  if (code.startsWith('SQLITE_READONLY') || code.startsWith('SQLITE_CANTOPEN')) {
-    return new Error(
-      `the store file ${path} cannot be written (${cause}): the user that runs the store needs to own it and its directory, on a disk that is not read-only`,
-      { cause: error },
-    )
-  }
-  if (code.startsWith('SQLITE_')) {
-    return new Error(`the store file ${path} cannot be used (${cause})`, { cause: error })
-  }
-  return error
-}
-
-/** The code of an error of the file or the operating system, else ''. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -38,6 +38,8 @@ export class StoreEngine implements CollectionHost {
   onPlan: ((report: PlanReport) => void) | undefined
   /** Grows when what was not durable is undone: a command that began before it cannot go on. */
   epoch = 0
+  /** Why it was. */
+  undoneBy: unknown
   /** There is something for {@link purge}. */
   untidy = false
   #collections = new Map<string, Collection>()
@@ -45,6 +47,8 @@ export class StoreEngine implements CollectionHost {
   #lastTree = 0
   #writing = false
   #failure: { error: unknown; lasting: boolean } | undefined
+  /** The last write was not made durable. */
+  #failing = false
 
   /** Reads what collections and indexes there are. @throws Error if that is not readable; the file is closed then */
   constructor(file: DurableFile) {
@@ -141,10 +145,16 @@ export class StoreEngine implements CollectionHost {
       for (const collection of this.#resized) collection.persistSize()
       this.#resized.clear()
       this.file.commit()
+      this.#failing = false
     } catch (error) {
-      this.#undo()
+      this.#undo(error)
       throw error
     }
+  }
+
+  /** After a write that failed, tries whether the file can be written again; the next {@link commit} tells. */
+  probe(): void {
+    if (this.#failing) this.change(() => this.file.probe())
   }
 
   /**
@@ -155,7 +165,7 @@ export class StoreEngine implements CollectionHost {
   recover(error: unknown): boolean {
     if (!this.#writing) return false
     this.#failure ??= { error, lasting: false }
-    this.#undo()
+    this.#undo(error)
     return true
   }
 
@@ -182,14 +192,18 @@ export class StoreEngine implements CollectionHost {
   #throwFailure(): void {
     const failure = this.#failure
     if (failure === undefined) return
-    if (!failure.lasting) this.#failure = undefined
+    this.#failure = undefined
+    // This command went by what was not read: it is refused, and the next one finds out whether that passed.
+    if (failure.lasting) this.#undo(failure.error)
     throw failure.error
   }
 
-  /** If even reading the file again fails, memory is not trusted and every command from here on is refused. */
-  #undo(): void {
+  /** If even reading the file again fails, memory is not trusted and every command is refused until that succeeds. */
+  #undo(why: unknown): void {
     this.epoch += 1
+    this.undoneBy = why
     this.#writing = false
+    this.#failing = true
     try {
       this.file.rollback()
       this.#load()

@@ -17,6 +17,7 @@ const codeNames = {
   27: 'IndexNotFound',
   28: 'PathNotViable',
   34: 'CannotBackfillArray',
+  39: 'FileStreamFailed',
   40: 'ConflictingUpdateOperators',
   43: 'CursorNotFound',
   48: 'NamespaceExists',

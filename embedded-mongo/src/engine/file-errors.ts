@@ -1,0 +1,84 @@
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** Another process (or another store in this one) holds the file. */
+export class FileBusyError extends Error {}
+
+/** The file cannot be used. The message is a sentence for a person: which file, what is wrong, what to do. */
+export class StoreFileError extends Error {
+  override readonly name: string = 'StoreFileError'
+  /** The disk is full, or does not do what it should: that may pass. Or the file itself is not what it should be. */
+  readonly trouble: 'full' | 'disk' | 'file'
+
+  constructor(
+    message: string,
+    { trouble = 'file', ...options }: ErrorOptions & Partial<Pick<StoreFileError, 'trouble'>> = {},
+  ) {
+    super(message, options)
+    this.trouble = trouble
+  }
+}
+
+/** The file is not what the store wrote. Never answered with what it seems to hold. */
+export class StoreDamageError extends StoreFileError {
+  override readonly name = 'StoreDamageError'
+
+  constructor(path: string, what: string, options?: ErrorOptions) {
+    super(
+      `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of the file and restore a backup`,
+      options,
+    )
+  }
+}
+
+/** Of SQLite and of the operating system. */
+const NO_ROOM: ReadonlySet<string> = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT'])
+const NOT_OURS = /^(?:SQLITE_(?:READONLY|CANTOPEN|PERM)|EROFS$|EACCES$|EPERM$|ENOENT$|ENOTDIR$)/
+
+/** The same error for a person, if it is one of the file or of its directory. */
+export function explainFileError(error: unknown, path: string): unknown {
+  if (error instanceof StoreFileError) return error
+  const code = codeOf(error)
+  const options = { cause: error }
+  const cause = messageOf(error)
+  if (code.startsWith('SQLITE_BUSY')) return new FileBusyError(`${path} is in use`, options)
+  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
+    return new StoreDamageError(path, cause, options)
+  }
+  if (NO_ROOM.has(code)) {
+    const message = `the disk of the store file ${path} is full (${cause}; ${freeSpace(path)}): make room there`
+    return new StoreFileError(message, { ...options, trouble: 'full' })
+  }
+  if (NOT_OURS.test(code)) {
+    const advice =
+      'the user that runs the store needs to own it and its directory, on a disk that is not read-only'
+    const message = `the store file ${path} cannot be written (${cause}): ${advice}`
+    return new StoreFileError(message, { ...options, trouble: 'disk' })
+  }
+  if (code.startsWith('SQLITE_IOERR')) {
+    const advice = 'is the disk full, read-only or broken, or the size of a file limited?'
+    const message = `the store file ${path} cannot be used (${cause}, ${code}; ${freeSpace(path)}): ${advice}`
+    return new StoreFileError(message, { ...options, trouble: 'disk' })
+  }
+  const plain = `the store file ${path} cannot be used (${cause})`
+  return code.startsWith('SQLITE_') ? new StoreFileError(plain, options) : error
+}
+
+function freeSpace(path: string): string {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path))
+    return `${Math.floor((bavail * bsize) / 1024)} KiB free`
+  } catch {
+    return 'free space unknown'
+  }
+}
+
+/** What an error says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** The code of an error of the file or the operating system, else ''. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
