@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { axeViolations, describeInBrowser } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
@@ -217,8 +217,15 @@ describeInBrowser('every page for everybody', () => {
     const phone = await suite.visit({ viewport: { width: 360, height: 700 } })
     await phone.page.goto(`${REQUEST}?d=reject`)
     await phone.page.locator('.decision-form').waitFor()
-    expect(await phone.page.evaluate('document.activeElement.tagName')).toBe('H1')
+    expect(await phone.page.evaluate('document.activeElement.textContent')).toBe('Reject')
     expect(await phone.page.evaluate('scrollY')).toBe(0)
+    // As at 400 %: no bar covers so small a window, and the buttons stand at the end.
+    const enlarged = await suite.visit({ viewport: { width: 320, height: 256 } })
+    await enlarged.page.goto(`${REQUEST}?d=reject`)
+    await enlarged.page.locator('.decision-form').waitFor()
+    expect(await enlarged.page.evaluate('document.activeElement.tagName')).toBe('H1')
+    expect(await enlarged.page.evaluate('scrollY')).toBe(0)
+    expect(await overflow(enlarged.page)).toBeLessThanOrEqual(0)
   })
 
   it('ties an error to its field and moves the focus there', async () => {

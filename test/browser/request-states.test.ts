@@ -67,7 +67,7 @@ describeInBrowser('the states of a request', () => {
   const heading = (name: string) => visitor.page.getByRole('heading', { name, exact: true })
 
   beforeEach(async () => {
-    visitor = await suite.visit({ viewport: { width: 1440, height: 900 } })
+    visitor = await suite.visit({ viewport: { width: 1440, height: 1600 } })
   })
 
   it('that nothing can be done in are named, and offer no decision', async () => {

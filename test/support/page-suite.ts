@@ -12,6 +12,9 @@ export interface PageSuite {
   visit(options?: BrowserContextOptions, executable?: string): Promise<Visitor>
 }
 
+/** A window that shows the sample request whole: what was not on the screen cannot be approved when its impact is high. */
+const WHOLE = { width: 1280, height: 1600 }
+
 /** One browser and one server for the suite; fresh answers and fresh profiles for each test. */
 export function usePageSuite(...areas: PageArea[]): PageSuite {
   let browser: Browser | undefined
@@ -41,7 +44,7 @@ export function usePageSuite(...areas: PageArea[]): PageSuite {
     server: () => started().server,
     visit: async (options, executable) => {
       const wanted = executable === undefined ? started().browser : await sharedBrowser(executable)
-      const visitor = await newVisitor(wanted, started().server.url, options)
+      const visitor = await newVisitor(wanted, started().server.url, { viewport: WHOLE, ...options })
       visitors.push(visitor)
       return visitor
     },

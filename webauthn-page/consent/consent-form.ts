@@ -49,8 +49,8 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
     ballot.slot.element,
     div(
       'decision-buttons',
-      button('Approve', 'approve', () => answer('approved')),
       button('Reject', 'reject', () => answer('rejected')),
+      button('Approve', 'approve', () => answer('approved')),
     ),
     ballot.hint,
   )

@@ -1,25 +1,24 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
+import { visibleString } from '../../src/domain/text.ts'
 import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
-import { type ButtonLook, button } from '../kit/dom/button.ts'
 import { announce, type Child, div, el, link } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
-import { commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import {
   assertSameRequest,
   type CheckedReview,
   loadReview,
   MismatchError,
-  shownIntent,
   stateOf,
 } from '../kit/request/checked-review.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
-import { ACTION_ID, requestScene } from '../kit/request/request-scene.ts'
-import { audience, headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
-import { callerName } from '../kit/show/caller-text.ts'
+import { requestScene } from '../kit/request/request-scene.ts'
+import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
+import { barTop, type DecisionFormOptions, decisionForm } from './decision-form.ts'
 import { showInvitation, showStopped } from './stopped-scenes.ts'
+import { type Unseen, watchUnseen } from './unseen.ts'
 
 const POLL_MS = 4000
 
@@ -30,6 +29,7 @@ export class DecidePage {
   readonly #draft = { comment: '', author: '' }
   #shown: CheckedReview | undefined
   #quorum: HTMLElement | undefined
+  #unseen: Unseen | undefined
   /** Stays the same from scene to scene. */
   #way: HTMLElement | undefined
   #busy = false
@@ -76,23 +76,31 @@ export class DecidePage {
     const pending = review.status === 'pending'
     const clock = pending ? timeLeft(checked, () => this.#follow(1000)) : undefined
     this.#stopClock = clock?.stop ?? (() => {})
-    this.#quorum = quorumView(review)
-    const live = clock === undefined ? [this.#quorum] : [clock.element, this.#quorum]
-    const panel = requestPanel(review, live, () => decisionForm(review, this.#formOptions()))
+    const votes = quorumView(review)
+    this.#quorum = votes
+    const unseen = watchUnseen(barTop)
+    this.#unseen = unseen
+    const live = [clock?.element, votes].filter((part) => part !== undefined)
+    const panel = requestPanel(review, isOpen(review) ? [] : live, () =>
+      div('section-body', decisionForm(review, this.#formOptions(clock?.element, unseen)), votes),
+    )
     const scene = requestScene(checked, panel, message)
     if (!(pending && review.may_decide)) {
       this.#way ??= wayBack()
       scene.querySelector('.request-head')?.after(this.#way)
     }
-    showScene(headingOf(review), scene, { wide: true })
+    showScene(titleOf(review), scene, { wide: true })
     if (first) focusWanted(scene)
+    if (isOpen(review)) unseen.watch(scene)
     if (pending) this.#follow(POLL_MS)
   }
 
-  #formOptions(): DecisionFormOptions {
+  #formOptions(time: HTMLElement | undefined, unseen: Unseen): DecisionFormOptions {
     return {
       wanted: this.#wanted,
       draft: this.#draft,
+      timeLeft: time,
+      unseen,
       busy: (state) => {
         this.#busy = state
       },
@@ -176,7 +184,23 @@ export class DecidePage {
   #stop(): void {
     clearTimeout(this.#timer)
     this.#stopClock()
+    this.#unseen?.stop()
+    this.#unseen = undefined
   }
+}
+
+const TITLE_LENGTH = 60
+
+/** With the action, so that tabs and the task switcher tell requests apart. */
+function titleOf(review: Review): string {
+  const action = [...visibleString(review.action)]
+  const short = action.length > TITLE_LENGTH ? `${action.slice(0, TITLE_LENGTH).join('')}…` : action.join('')
+  return `${isOpen(review) ? 'Approve?' : `${headingOf(review)}:`} ${short}`
+}
+
+/** May this person decide it now, with what they have? */
+function isOpen({ status, may_decide, methods }: Review): boolean {
+  return status === 'pending' && may_decide && methods.length > 0
 }
 
 function isFinal(error: unknown): boolean {
@@ -224,75 +248,4 @@ function nextOf(waiting: readonly PendingRequest[], decidedId: string): PendingR
   return waiting
     .filter(({ id, may_decide, methods }) => id !== decidedId && may_decide && methods.length > 0)
     .sort((a, b) => Date.parse(a.expires_at) - Date.parse(b.expires_at))[0]
-}
-
-interface DecisionFormOptions {
-  /** What the link asked for: it only decides which button stands out. */
-  wanted: Outcome | undefined
-  draft: { comment: string }
-  /** True while a decision is under way. */
-  busy(state: boolean): void
-  recorded(decision: Outcome): Promise<void>
-  /** The request's state or the session changed under the person's hands. */
-  stale(failure: RequestFailure): Promise<void>
-  mismatch(error: MismatchError): void
-}
-
-/** Comment, way of confirming, and the two decisions side by side. */
-function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
-  const comment = commentField(options.draft, 'The caller reads it, and it is kept with the receipt.')
-  const ballot = createBallot({ methods: review.methods, busy: options.busy, fields: { comment } })
-  const took = async (error: unknown): Promise<boolean> => {
-    if (error instanceof MismatchError) options.mismatch(error)
-    else if (isStale(error)) await options.stale(error)
-    else return false
-    return true
-  }
-  const decide = (decision: Outcome): Promise<void> =>
-    ballot.cast(async (totp) => {
-      const path = `/approvals/${review.id}/decision`
-      const shown = await shownIntent(review, decision, audience())
-      await postWord({ path, said: { decision }, comment: options.draft.comment, shown }, totp, ballot.slot)
-      await options.recorded(decision)
-    }, took)
-  return div(
-    'decision-form',
-    comment.row,
-    ballot.choice,
-    ballot.slot.element,
-    decidingFor(review),
-    decisionButtons(options.wanted, decide),
-    ballot.hint,
-  )
-}
-
-/** Beside the buttons: whose vote it is, is part of what they decide. */
-function decidingFor({ on_behalf_of: other }: Review): HTMLElement | undefined {
-  if (other === undefined || other === null) return undefined
-  return el('p', { class: 'deciding-for' }, 'You decide for ', callerName(other.name), '.')
-}
-
-function decisionButtons(
-  wanted: Outcome | undefined,
-  decide: (decision: Outcome) => Promise<void>,
-): HTMLElement {
-  const one = (label: string, decision: Outcome, look: ButtonLook): HTMLElement =>
-    button(label, look, () => decide(decision), {
-      'aria-describedby': ACTION_ID,
-      ...(wanted === decision ? { 'data-wanted': true } : {}),
-    })
-  return el(
-    'div',
-    { class: wanted === undefined ? 'decision-buttons' : `decision-buttons wanted-${wanted}` },
-    one('Approve', 'approved', 'approve'),
-    one('Reject', 'rejected', 'reject'),
-  )
-}
-
-/** Refusals after which the same form would only be refused again. */
-function isStale(error: unknown): error is RequestFailure {
-  return (
-    error instanceof RequestFailure &&
-    ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
-  )
 }

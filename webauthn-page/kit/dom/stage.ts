@@ -35,6 +35,7 @@ export function plainScene(heading: Child, ...parts: Child[]): HTMLElement {
 export function showUser(user: User | undefined): void {
   const place = document.querySelector('#signed-in')
   if (place === null) return
+  place.parentElement?.classList.toggle('has-user', user !== undefined)
   if (user === undefined) {
     place.replaceChildren()
     return

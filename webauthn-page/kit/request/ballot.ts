@@ -12,6 +12,8 @@ import { checkIntent } from './checked-review.ts'
 /** With what the person confirms, and what comes of it: the part that every form for a decision has. */
 export interface Ballot {
   choice: HTMLElement
+  /** There is nothing to choose: a code is the only way. */
+  codeOnly: boolean
   slot: NoticeSlot
   /** What pressing the button does, with the way that is chosen. */
   hint: HTMLElement
@@ -35,11 +37,12 @@ interface BallotOptions {
 
 /** One decision at a time, whichever button it was. */
 export function createBallot({ methods, busy, fields = {} }: BallotOptions): Ballot {
-  const { element, code, hint, method } = methodChoice(methods)
+  const { element, code, codeOnly, hint, method } = methodChoice(methods)
   const slot = noticeSlot()
   let running = false
   return {
     choice: element,
+    codeOnly,
     slot,
     hint,
     async cast(work, took) {
@@ -100,6 +103,7 @@ export function commentOf({ comment = '' }: { comment?: string }): { comment?: s
 interface MethodChoice {
   element: HTMLElement
   code: Field
+  codeOnly: boolean
   hint: HTMLElement
   method(): Factor
 }
@@ -131,7 +135,7 @@ function methodChoice(allowed: readonly Factor[]): MethodChoice {
   }
   if (usable.includes('totp')) element.append(code.row)
   update()
-  return { element, code, hint, method: () => chosen }
+  return { element, code, codeOnly: usable.join() === 'totp', hint, method: () => chosen }
 }
 
 function option(method: Factor, checked: boolean, choose: () => void): HTMLElement {

@@ -1,7 +1,7 @@
 import { REVERSIBILITY_WORDS } from '../../../src/domain/request.ts'
 import type { Review } from '../api/contract.ts'
 import { copyButton } from '../dom/button.ts'
-import { type Child, div, el, facts, hint, mono, panel } from '../dom/element.ts'
+import { type Child, div, el, facts, folded, hint, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { callerBox } from '../show/caller-box.ts'
 import { callerName, callerText } from '../show/caller-text.ts'
@@ -30,7 +30,7 @@ export function requestScene(
       keyName: review.requested_by.key_name,
       actionId: ACTION_ID,
     }),
-    signedFacts(review),
+    evidence(review),
   )
   return el(
     'div',
@@ -56,18 +56,14 @@ function requestHead(review: Review): HTMLElement {
     el(
       'p',
       { class: 'asker' },
-      'Countersign knows the caller as the API key ',
-      strong(review.requested_by.key_name),
-      ' of the account ',
-      strong(review.requested_by.account_name),
-      '.',
+      'Asked by ',
+      callerName(review.requested_by.key_name),
+      ' of ',
+      callerName(review.requested_by.account_name),
     ),
+    review.reversibility !== undefined && p(REVERSIBILITY_WORDS[review.reversibility], ', says the caller.'),
     revokedKeyNote(review.requested_by),
   )
-}
-
-function strong(name: string): HTMLElement {
-  return callerName(name)
 }
 
 function badges(review: Review): HTMLElement | undefined {
@@ -77,6 +73,19 @@ function badges(review: Review): HTMLElement | undefined {
   return items.length === 0
     ? undefined
     : el('ul', { class: 'badges', 'aria-label': 'Marked by Countersign' }, ...items)
+}
+
+/** Has the window room for two columns? On a phone, what is not needed to decide starts folded. */
+export function isWide(): boolean {
+  return matchMedia('(min-width: 64rem)').matches
+}
+
+/** Hashes and references: what a person compares only when in doubt. */
+function evidence(review: Review): HTMLElement {
+  const fold = folded('Evidence', signedFacts(review))
+  fold.classList.add('evidence')
+  fold.open = isWide()
+  return fold
 }
 
 /** What the service itself adds to the signed statement. */

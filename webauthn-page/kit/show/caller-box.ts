@@ -1,5 +1,5 @@
 import { CONTEXT_KEYS } from '../../../src/domain/request.ts'
-import { copyButton } from '../dom/button.ts'
+import { button, copyButton } from '../dom/button.ts'
 import { div, el, exactText, folded, freshId, note } from '../dom/element.ts'
 import {
   callerText,
@@ -28,8 +28,8 @@ export interface CallerWords {
 export function callerBox({ action, context, contextJson, keyName, actionId }: CallerWords): HTMLElement {
   const others = Object.entries(context).filter(([key]) => !CONTEXT_KEYS.some(([known]) => known === key))
   const titleId = freshId('caller-box-title')
-  const rows = CONTEXT_KEYS.filter(([key]) => Object.hasOwn(context, key))
-  return el(
+  const rows = ORDER.filter(([key]) => Object.hasOwn(context, key))
+  const box = el(
     'section',
     { class: 'caller-box', 'aria-labelledby': titleId },
     boxTitle(keyName, titleId),
@@ -47,6 +47,22 @@ export function callerBox({ action, context, contextJson, keyName, actionId }: C
     exactDetails(contextJson),
     el('p', { class: 'caller-box-end', 'aria-hidden': 'true' }, 'End of what the caller wrote'),
   )
+  const folds = box.querySelectorAll<HTMLDetailsElement>('.tree details:not([open])')
+  if (folds.length > 0) box.querySelector('.caller-rows, .other-rows')?.before(openAll(folds))
+  return box
+}
+
+/** What will be done comes first, then why, and who does it; hashes come last. */
+const FIRST = ['tool', 'tool_arguments', 'risk_arg_findings']
+const LAST = ['tool_arguments_fingerprint']
+const rank = (key: string): number => (FIRST.includes(key) ? 0 : LAST.includes(key) ? 2 : 1)
+const ORDER = [...CONTEXT_KEYS].sort(([one], [other]) => rank(one) - rank(other))
+
+function openAll(folds: NodeListOf<HTMLDetailsElement>): HTMLElement {
+  const all = button(`Open all ${folds.length} folds`, 'quiet', () => {
+    for (const fold of folds) fold.open = true
+  })
+  return div('open-all', all)
 }
 
 function boxTitle(keyName: string, id: string): HTMLElement {

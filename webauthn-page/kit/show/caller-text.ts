@@ -1,4 +1,4 @@
-import { hasHidden, type Segment, visibleText } from '../../../src/domain/text.ts'
+import { hasHidden, type Segment, visibleString, visibleText } from '../../../src/domain/text.ts'
 import { mixedScriptWarning } from '../../../src/domain/text-scripts.ts'
 import { div, el, freshId } from '../dom/element.ts'
 
@@ -53,7 +53,7 @@ function flag(title: string, sentence: string | HTMLElement): HTMLElement {
 export function callerValue(text: string): HTMLElement {
   if (text === '') return el('em', { class: 'note' }, 'empty text')
   const shown = div('caller-value', callerText(text), ...textWarnings(text))
-  return isLong(text) ? longValue(shown, text) : shown
+  return isLong(visibleString(text)) ? longValue(shown, text) : shown
 }
 
 const LONG_CHARACTERS = 900
@@ -130,9 +130,15 @@ export function kindOf(value: JsonValue): string {
   ]
 }
 
+/** Of one list or object, more entries than these start folded. */
+const OPEN_ENTRIES = 12
+/** A list or object inside another starts folded when it holds more values than these, at any depth. */
+const OPEN_VALUES = 8
+
 /**
- * A JSON value for people. Objects and lists can be folded but start open: a person who decides must not need a click to see
- * what they sign. A text that looks like a number stays told apart from a number by its kind.
+ * A JSON value for people. What fits beside the rest starts open: who decides should not need a click to see what they sign.
+ * What would push the rest out of sight starts folded, and its title says how much it holds. A text that looks like a number
+ * stays told apart from a number by its kind.
  */
 export function valueTree(value: JsonValue): HTMLElement {
   if (typeof value === 'string') return callerValue(value)
@@ -144,7 +150,21 @@ export function valueTree(value: JsonValue): HTMLElement {
     : Object.entries(value)
   if (entries.length === 0)
     return el('em', { class: 'note' }, Array.isArray(value) ? 'empty list' : 'no fields')
-  return el('ul', { class: 'tree' }, ...entries.map(([key, item]) => branch(key, item, isJsonObject(value))))
+  const rows = entries.map(([key, item]) => branch(key, item, isJsonObject(value)))
+  if (rows.length <= OPEN_ENTRIES) return el('ul', { class: 'tree' }, ...rows)
+  const others = rows.splice(OPEN_ENTRIES - 2)
+  const rest = el('summary', {}, `${others.length} more`)
+  const more = el('details', {}, rest, el('ul', { class: 'tree' }, ...others))
+  return el('ul', { class: 'tree' }, ...rows, el('li', {}, more))
+}
+
+/** How many values stand in it, at any depth; an empty list or object is one. */
+function valuesIn(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Math.max(
+    1,
+    Object.values(value).reduce<number>((sum, item) => sum + valuesIn(item), 0),
+  )
 }
 
 function branch(key: string, value: JsonValue, named: boolean): HTMLElement {
@@ -152,8 +172,10 @@ function branch(key: string, value: JsonValue, named: boolean): HTMLElement {
   const folds = typeof value === 'object' && value !== null && Object.keys(value).length > 0
   const warnings = named ? textWarnings(key) : []
   if (!folds) return el('li', {}, div('leaf', label, ' ', valueTree(value)), ...warnings)
-  const summary = el('summary', {}, label, ' ', el('span', { class: 'kind' }, kindOf(value)))
-  return el('li', {}, el('details', { open: true }, summary, ...warnings, valueTree(value)))
+  const values = valuesIn(value)
+  const all = values === Object.keys(value).length ? '' : `, ${values} values in all`
+  const summary = el('summary', {}, label, ' ', el('span', { class: 'kind' }, `${kindOf(value)}${all}`))
+  return el('li', {}, el('details', { open: values <= OPEN_VALUES }, summary, ...warnings, valueTree(value)))
 }
 
 /** A field name the caller chose, shown as exactly that; put `textWarnings` of it beside its value. */

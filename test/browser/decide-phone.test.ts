@@ -1,0 +1,100 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { sampleReview } from '../support/page-samples.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+const PHONE = { width: 390, height: 844 }
+const PATH = `/a/${sampleReview().id}`
+const ARGUMENTS = { service: 'billing-api', version: '4.2.1', environment: 'production', replicas: 12 }
+const DEPLOY = { agent_name: 'release-bot', tool: 'deploy', reason: 'A fix.', tool_arguments: ARGUMENTS }
+/** Folds: a list of 40 in the arguments, of which no more than 12 values would start open. */
+const DEEP = { tool_arguments: { cluster: 'eu', hosts: Array.from({ length: 40 }, (_, at) => `host-${at}`) } }
+
+describeInBrowser('deciding on a phone', () => {
+  const suite = usePageSuite()
+  const open = async (viewport = PHONE): Promise<Page> => {
+    const { page } = await suite.visit({ viewport })
+    await page.goto(PATH)
+    await page.locator('.decision-form').waitFor()
+    return page
+  }
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+  const left = async (page: Page): Promise<number> =>
+    Number(/See (\d+) more/.exec((await page.locator('.see-more').textContent()) ?? '')?.[1])
+  const asked = (): number => suite.server().calls.filter((call) => call.endsWith('/options')).length
+
+  it('shows time and buttons in a bar at the lower edge, and the arguments on the first screen', async () => {
+    suite.server().state.review = sampleReview({}, DEPLOY)
+    const page = await open()
+    const bar = await page.locator('.decision-bar').boundingBox()
+    if (bar === null) throw new Error('no bar')
+    expect(bar.y + bar.height).toBe(PHONE.height)
+    expect(bar.height).toBeLessThan(160)
+    expect(await page.locator('.decision-bar').innerText()).toMatch(
+      /left to decide\s+(See \d more fields?\s+)?Reject\s+Approve$/,
+    )
+    for (const name of ['Reject', 'Approve']) {
+      const box = await page.getByRole('button', { name, exact: true }).boundingBox()
+      expect(box?.height).toBeGreaterThanOrEqual(48)
+    }
+    for (const text of [sampleReview().action, ...Object.values(ARGUMENTS).map(String)]) {
+      const box = await page.locator('.caller-box').getByText(text, { exact: true }).boundingBox()
+      expect((box?.y ?? 0) + (box?.height ?? 0), text).toBeLessThan(bar.y)
+    }
+    expect(await page.getByText('Stated by Countersign').isVisible()).toBe(false)
+    await page.getByText('Evidence').click()
+    await page.getByText(sampleReview({}, DEPLOY).context_sha256).waitFor()
+    await page.getByText('Add a comment').click()
+    await page.getByLabel('Comment (optional)').focus()
+    const comment = await page.getByLabel('Comment (optional)').boundingBox()
+    expect((comment?.y ?? 0) + (comment?.height ?? 0)).toBeLessThanOrEqual(bar.y)
+    expect(await axeViolations(page)).toEqual([])
+    expect(await overflow(page)).toBe(0)
+    expect(await page.title()).toBe(`Approve? ${sampleReview().action.slice(0, 60)}… · Countersign`)
+  })
+
+  it('asks to have seen all of a high impact before it is approved, also by keyboard; rejecting is free', async () => {
+    suite.server().state.review = sampleReview({ methods: ['totp'] }, DEEP)
+    const page = await open()
+    const before = await left(page)
+    expect(before).toBeGreaterThanOrEqual(40)
+    await press(page, 'Approve')
+    await page.getByText(`${before} fields were not on your screen yet.`).waitFor()
+    expect(asked()).toBe(0)
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    const more = page.locator('.see-more')
+    for (let presses = 0; presses < 40 && (await more.isVisible()); presses += 1) {
+      const seen = await left(page)
+      await more.focus()
+      await page.keyboard.press('Enter')
+      await expect.poll(async () => !(await more.isVisible()) || (await left(page)) < seen).toBe(true)
+    }
+    expect(await more.isVisible()).toBe(false)
+    expect(await page.locator('.leaf').getByText('host-39').isVisible()).toBe(true)
+    await press(page, 'Approve')
+    await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+
+    suite.server().state.review = sampleReview({ methods: ['totp'] }, DEEP)
+    await page.reload()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await press(page, 'Reject')
+    await page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
+  })
+
+  it('counts as seen neither what is folded nor the rest of a text that scrolls, and asks only for a high impact', async () => {
+    const context = { ...DEEP, reason: 'word '.repeat(400) }
+    suite.server().state.review = sampleReview({ high_impact: false, methods: ['totp'] }, context)
+    const page = await open({ width: 1280, height: 1600 })
+    expect(await left(page)).toBe(41)
+    await press(page, 'Open all 2 folds')
+    expect(await left(page)).toBeLessThanOrEqual(10)
+    await page.locator('.long-value').scrollIntoViewIfNeeded()
+    await expect.poll(() => left(page)).toBe(1)
+    await page.evaluate(`document.querySelector('.long-value').scrollTo(0, 99999)`)
+    await expect.poll(() => page.locator('.see-more').isVisible()).toBe(false)
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await press(page, 'Approve')
+    await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+  })
+})

@@ -1,0 +1,129 @@
+import type { Outcome } from '../../src/domain/receipt.ts'
+import type { Review } from '../kit/api/contract.ts'
+import { RequestFailure } from '../kit/api/request.ts'
+import { type ButtonLook, button } from '../kit/dom/button.ts'
+import { div, el, folded } from '../kit/dom/element.ts'
+import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
+import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
+import { ACTION_ID, isWide } from '../kit/request/request-scene.ts'
+import { audience } from '../kit/request/request-words.ts'
+import { callerName } from '../kit/show/caller-text.ts'
+import type { Unseen } from './unseen.ts'
+
+export interface DecisionFormOptions {
+  /** What the link asked for: it only decides which button stands out. */
+  wanted: Outcome | undefined
+  draft: { comment: string }
+  timeLeft: HTMLElement | undefined
+  unseen: Unseen
+  /** True while a decision is under way. */
+  busy(state: boolean): void
+  recorded(decision: Outcome): Promise<void>
+  /** The request's state or the session changed under the person's hands. */
+  stale(failure: RequestFailure): Promise<void>
+  mismatch(error: MismatchError): void
+}
+
+/**
+ * Comment, way of confirming, and the bar with time and buttons, which stays at the lower edge of a phone. What comes and
+ * goes in the bar stands where it does not move the buttons: above them on a phone, below them elsewhere.
+ */
+export function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
+  const comment = commentField(options.draft, 'The caller reads it, and it is kept with the receipt.')
+  const ballot = createBallot({ methods: review.methods, busy: options.busy, fields: { comment } })
+  const took = async (error: unknown): Promise<boolean> => {
+    if (error instanceof MismatchError) options.mismatch(error)
+    else if (isStale(error)) await options.stale(error)
+    else return false
+    return true
+  }
+  const decide = async (decision: Outcome): Promise<void> => {
+    options.unseen.look()
+    if (decision === 'approved' && isUnread(review, options.unseen)) return askToRead(ballot, options.unseen)
+    await ballot.cast(async (totp) => {
+      const path = `/approvals/${review.id}/decision`
+      const shown = await shownIntent(review, decision, audience())
+      await postWord({ path, said: { decision }, comment: options.draft.comment, shown }, totp, ballot.slot)
+      await options.recorded(decision)
+    }, took)
+  }
+  const bar = div(
+    'decision-bar',
+    ballot.slot.element,
+    ballot.codeOnly && ballot.choice,
+    div('bar-line', options.timeLeft, options.unseen.element),
+    decidingFor(review),
+    decisionButtons(options.wanted, decide),
+  )
+  keepClear(bar)
+  options.unseen.changed = () => bar.toggleAttribute('data-unread', isUnread(review, options.unseen))
+  return div(
+    'decision-form',
+    isWide() || options.draft.comment !== '' ? comment.row : folded('Add a comment', comment.row),
+    !ballot.codeOnly && ballot.choice,
+    ballot.hint,
+    bar,
+  )
+}
+
+/** Of what has a high impact, all must have been on the screen before it is approved. Rejecting is always free. */
+function isUnread({ high_impact }: Review, unseen: Unseen): boolean {
+  return high_impact && unseen.left() > 0
+}
+
+function askToRead({ slot }: Ballot, unseen: Unseen): void {
+  const fields = unseen.left() === 1 ? '1 field was' : `${unseen.left()} fields were`
+  slot.show(
+    'warning',
+    `this request has a high impact, and ${fields} not on your screen yet. “${unseen.element.textContent}” leads you there.`,
+  )
+}
+
+/** Tells the page how much of its end the bar covers, so that nothing is hidden behind it, not even what has the focus. */
+function keepClear(bar: HTMLElement): void {
+  const root = document.documentElement
+  new ResizeObserver(() => {
+    root.style.setProperty('--bar', `${isFixed(bar) ? bar.offsetHeight : 0}px`)
+  }).observe(bar)
+}
+
+function isFixed(bar: Element): boolean {
+  return bar.isConnected && getComputedStyle(bar).position === 'fixed'
+}
+
+/** Where the bar begins that covers the end of the window; the end itself where none does. */
+export function barTop(): number {
+  const bar = document.querySelector('.decision-bar')
+  return bar !== null && isFixed(bar) ? bar.getBoundingClientRect().top : window.innerHeight
+}
+
+/** Beside the buttons: whose vote it is, is part of what they decide. */
+function decidingFor({ on_behalf_of: other }: Review): HTMLElement | undefined {
+  if (other === undefined || other === null) return undefined
+  return el('p', { class: 'deciding-for' }, 'You decide for ', callerName(other.name), '.')
+}
+
+function decisionButtons(
+  wanted: Outcome | undefined,
+  decide: (decision: Outcome) => Promise<void>,
+): HTMLElement {
+  const one = (label: string, decision: Outcome, look: ButtonLook): HTMLElement =>
+    button(label, look, () => decide(decision), {
+      'aria-describedby': ACTION_ID,
+      ...(wanted === decision ? { 'data-wanted': true } : {}),
+    })
+  return el(
+    'div',
+    { class: wanted === undefined ? 'decision-buttons' : `decision-buttons wanted-${wanted}` },
+    one('Reject', 'rejected', 'reject'),
+    one('Approve', 'approved', 'approve'),
+  )
+}
+
+/** Refusals after which the same form would only be refused again. */
+function isStale(error: unknown): error is RequestFailure {
+  return (
+    error instanceof RequestFailure &&
+    ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
+  )
+}
