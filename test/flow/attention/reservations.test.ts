@@ -133,5 +133,8 @@ describe('T24: pending requests before one approver', () => {
     const got = taken.filter(({ full, usedUp }) => full.length === 0 && !usedUp)
     expect([got.length, await worker.deps.quotas.used(account.id, month)]).toEqual([2, 3])
     expect(taken.filter(({ full }) => full.length > 0).length).toBeGreaterThanOrEqual(19)
+    // Given back once more than taken, it makes no room that the quota does not have.
+    for (let n = 0; n < 4; n += 1) await worker.deps.quotas.giveBack(account.id, month)
+    expect(await worker.deps.quotas.used(account.id, month)).toBe(0)
   })
 })
