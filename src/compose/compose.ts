@@ -24,6 +24,7 @@ import { createStoreClock } from '../store/clock.ts'
 import { connectStore, ensureIndexes, type StoreConnection } from '../store/connect.ts'
 import { createDeliveryStore } from '../store/deliveries.ts'
 import { createEnrollmentStore } from '../store/enrollments.ts'
+import { isUnavailable } from '../store/failures.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
@@ -89,7 +90,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const close = () => undoAll(opened.splice(0).reverse())
   try {
     const vault = createVault(await loadSecrets(config))
-    const connection = await connectStore(store.uri)
+    const connection = await connectStore(store.uri, config.storeTimeoutMs)
     opened.push(() => connection.close())
     return await assemble(config, options, { vault, connection, store, opened, close })
   } catch (error) {
@@ -138,6 +139,7 @@ async function assemble(
     ...asking,
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
     verifications,
+    storeIsDown: isUnavailable,
     ...signals.ports,
     signer: createSigner(keys, clock),
     keys,

@@ -15,17 +15,19 @@ import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createStateSurvey } from '../store/state-survey.ts'
 import { openStore } from './open-store.ts'
 
+type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'storeTimeoutMs'>
+
 /**
  * Lets a command look at the store of a service that runs, or at the store itself, without a write: no index is made.
  * @throws when the store cannot be opened or does not answer
  */
 async function lookAt<Result>(
-  config: Pick<Config, 'mongodbUri' | 'dataDir'>,
+  config: StoreSettings,
   look: (connection: StoreConnection) => Promise<Result>,
 ): Promise<Result> {
   const store = await openStore(config, true)
   try {
-    const connection = await connectStore(store.uri)
+    const connection = await connectStore(store.uri, config.storeTimeoutMs)
     try {
       return await look(connection)
     } finally {
@@ -77,7 +79,7 @@ function asError(error: unknown): Error {
  * @throws what `lookAt` and the work throw
  */
 export function withTrail<Result>(
-  config: Pick<Config, 'mongodbUri' | 'dataDir'>,
+  config: StoreSettings,
   work: (deps: TrailDeps) => Promise<Result>,
 ): Promise<Result> {
   return lookAt(config, (connection) =>

@@ -29,6 +29,8 @@ export interface Config {
   readonly dataDir: string
   /** Set: that MongoDB (or `countersign store`) is used; unset: the embedded store under `dataDir`. */
   readonly mongodbUri: string | undefined
+  /** How long the store may take for one operation. */
+  readonly storeTimeoutMs: number
   /** Express `trust proxy`: a hop count or a list of proxy addresses; 0 = connected directly. Never `true` (T65). */
   readonly trustProxy: number | readonly string[]
   /** `internal-<token>` credential; undefined = off (unset or shorter than 32 characters). */
@@ -90,6 +92,11 @@ const environmentSchema = z.object({
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'must start with mongodb:// or mongodb+srv://')
     .optional(),
+  STORE_TIMEOUT_MS: z
+    .string()
+    .regex(/^[1-9]\d{2,4}$/, 'must be a whole number of milliseconds from 100 to 99999')
+    .transform(Number)
+    .default(5_000),
   TRUST_PROXY: z.string().optional(),
   INTERNAL_SERVICE_TOKEN: z
     .string()
@@ -209,6 +216,7 @@ export function readConfig(env: Environment): Config {
     rpId: baseUrl.hostname,
     dataDir: resolve(values.DATA_DIR),
     mongodbUri: values.MONGODB_URI,
+    storeTimeoutMs: values.STORE_TIMEOUT_MS,
     trustProxy,
     internalServiceToken: token.value,
     secrets: Object.freeze(secrets),

@@ -31,7 +31,16 @@ export interface CreateInput {
 
 type CreateDeps = Pick<
   FlowDeps,
-  'requests' | 'accounts' | 'users' | 'quotas' | 'targets' | 'clock' | 'random' | 'settings' | 'log'
+  | 'requests'
+  | 'accounts'
+  | 'users'
+  | 'quotas'
+  | 'targets'
+  | 'clock'
+  | 'random'
+  | 'settings'
+  | 'log'
+  | 'storeIsDown'
 >
 
 /** Largest context as canonical JSON, in bytes. */
@@ -229,9 +238,11 @@ async function save(
   try {
     if (await deps.requests.insert(request, { noListeners })) return request
   } catch (error) {
-    // Where the connection was lost, the request may stand, and its retry is answered with it: then it counts (T24).
-    const stands = await deps.requests.find(request.id).catch(() => request)
-    if (stands === undefined) await giveBackAllowance(deps, request)
+    const settled = giveBackUnlessMade(deps, request).catch((cause: unknown) =>
+      deps.log.warn({ error: cause, request_id: request.id }, 'what this request took was not given back'),
+    )
+    // A store that has just kept the caller waiting would do so again.
+    if (!deps.storeIsDown(error)) await settled
     throw error
   }
   // An earlier attempt made it, with reservations of its own: under the same id.
@@ -239,6 +250,11 @@ async function save(
   const earlier = await deps.requests.find(request.id)
   if (earlier?.api_key_id !== request.api_key_id) throw new Error('a new request id is taken by another key')
   return earlier
+}
+
+/** Where the connection was lost, the request may stand, and its retry is answered with it: then it counts (T24). */
+async function giveBackUnlessMade(deps: CreateDeps, request: ApprovalRequest): Promise<void> {
+  if ((await deps.requests.find(request.id)) === undefined) await giveBackAllowance(deps, request)
 }
 
 /** In development the link that a card would carry is logged, so that the flow can be walked without chat. */

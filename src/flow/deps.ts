@@ -106,4 +106,6 @@ export interface FlowDeps extends PeopleDeps {
   sender: WebhookSender
   targets: TargetUrls
   settings: Settings
+  /** Does the error mean that the store cannot do it now? Whether it was done is not known then; the same may be tried again. */
+  storeIsDown(error: unknown): boolean
 }

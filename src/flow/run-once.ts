@@ -9,6 +9,9 @@ interface Answer {
   body: string
 }
 
+/** Well before the lease of a claim ends (`store/idempotency.ts`). */
+const RENEW_EVERY_MS = 3_000
+
 /**
  * Runs a POST at most once per `Idempotency-Key`: the same body gets the first answer again, byte for byte. A refusal
  * leaves no trace, so that the caller may correct the body and reuse the key.
@@ -17,7 +20,7 @@ interface Answer {
  * @throws Refusal `idempotency_mismatch`, `idempotency_in_progress`, and those of `run`
  */
 export async function runOnce(
-  deps: Pick<FlowDeps, 'idempotency' | 'clock'>,
+  deps: Pick<FlowDeps, 'idempotency' | 'clock' | 'storeIsDown'>,
   claim: { scope: string; key: string | undefined; body: unknown; subject: string },
   run: (resource: { id: string; resumed: boolean }) => Promise<Answer>,
 ): Promise<Answer & { replayed: boolean }> {
@@ -28,13 +31,25 @@ export async function runOnce(
   if (claimed.state === 'replay') return { status: claimed.status, body: claimed.body, replayed: true }
   if (claimed.state === 'mismatch') throw refusal('idempotency_mismatch')
   if (claimed.state === 'running') throw refusal('idempotency_in_progress')
-  const { token } = claimed
-  const resource = { id: claimed.subject, resumed: claimed.subject !== subject }
-  const answer = await run(resource).catch(async (error: unknown) => {
-    // Only a refusal is known to have left nothing behind; after any other error the claim stays and lapses by itself.
-    if (error instanceof Refusal) await deps.idempotency.release({ scope, key, token })
+  const held = { scope, key, token: claimed.token }
+  const renewal = setInterval(() => {
+    // Left alone the claim lapses, and the next attempt makes the same resource.
+    deps.idempotency.renew(held, deps.clock.now()).catch(ignore)
+  }, RENEW_EVERY_MS)
+  try {
+    const answer = await run({ id: claimed.subject, resumed: claimed.subject !== subject })
+    await deps.idempotency.finish({ ...held, answer })
+    return { ...answer, replayed: false }
+  } catch (error) {
+    // Only a refusal is known to have left nothing behind. After any other error the next attempt carries on this one.
+    const over = error instanceof Refusal ? deps.idempotency.release(held) : deps.idempotency.abandon(held)
+    const settled = over.catch(ignore)
+    // A store that has just kept the caller waiting would do so again.
+    if (!deps.storeIsDown(error)) await settled
     throw error
-  })
-  await deps.idempotency.finish({ scope, key, token, answer })
-  return { ...answer, replayed: false }
+  } finally {
+    clearInterval(renewal)
+  }
 }
+
+function ignore(): void {}

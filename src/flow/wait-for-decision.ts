@@ -8,7 +8,10 @@ import { readOwnRequest } from './read-request.ts'
 import { settleRequest } from './settle-request.ts'
 
 /** What waiting for a request takes. */
-type WaitDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
+type WaitDeps = Pick<
+  FlowDeps,
+  'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings' | 'storeIsDown'
+>
 
 /** How long the caller waits at most, and what ends it before. */
 interface Patience {
@@ -96,6 +99,9 @@ export async function* watchInbox(
 /** The database may still call a deadline future that our clock calls past; look again a moment later, not at once. */
 const GRACE_MS = 20
 
+/** How long a store that could not be asked is left alone. */
+const AWAY_MS = 500
+
 /** What is kept of a request while it is waited for: thousands may be, and all of it is read again before it is answered. */
 type Known = Pick<ApprovalRequest, 'version' | 'status' | 'expires_at'> & { due: Date }
 
@@ -126,16 +132,30 @@ async function nextState(
   known: Known,
   { until, signal }: Patience,
 ): Promise<ApprovalRequest | undefined> {
-  const news = await watch.next(known.version, nextDeadline(deps, known, until), signal)
-  if (news === undefined) return undefined
-  if (news.revoked) throw refusal('invalid or missing API key')
-  if (news.request === undefined) throw refusal('not_found')
-  return settleRequest(deps, news.request)
+  for (let grace = GRACE_MS; ; grace = AWAY_MS) {
+    try {
+      const news = await watch.next(known.version, nextDeadline(deps, known, until, grace), signal)
+      if (news === undefined) return undefined
+      if (news.revoked) throw refusal('invalid or missing API key')
+      if (news.request === undefined) throw refusal('not_found')
+      return await settleRequest(deps, news.request)
+    } catch (error) {
+      // A store that is away for a moment ends no wait.
+      if (!deps.storeIsDown(error) || !isWorthWaiting(deps, PENDING, { until, signal })) throw error
+    }
+  }
 }
 
-function nextDeadline(deps: Pick<WaitDeps, 'clock'>, { expires_at, due }: Known, until: Date): Date {
+const PENDING = { status: 'pending' } as const
+
+function nextDeadline(
+  deps: Pick<WaitDeps, 'clock'>,
+  { expires_at, due }: Known,
+  until: Date,
+  grace: number,
+): Date {
   const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS
-  const notAtOnce = deps.clock.now().getTime() + GRACE_MS
+  const notAtOnce = deps.clock.now().getTime() + grace
   return new Date(Math.min(until.getTime(), Math.max(soonest, notAtOnce)))
 }
 

@@ -60,6 +60,4 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   mounts: readonly Mount[]
   /** Throws when the store does not answer. */
   ping(): Promise<void>
-  /** Does the error mean that the store cannot be reached? Then 503 is the honest answer. */
-  storeIsDown(error: unknown): boolean
 }

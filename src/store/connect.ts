@@ -2,19 +2,42 @@ import { subscribe } from 'node:diagnostics_channel'
 import { Socket } from 'node:net'
 import type { mongo } from 'mongoose'
 import mongoose from 'mongoose'
+import { isUnavailable } from './failures.ts'
 
 /** A connection on which every model of the service is defined. */
 export type StoreConnection = mongoose.Connection
 
+/** How long a store may be away when it is opened: as long as an election may take. */
+const PATIENCE_MS = 10_000
+
 /**
  * Opens the store. Filters take plain values only: an operator that came in from outside becomes a literal (T61), an
  * unknown path throws instead of matching everything. Writes are acknowledged by a majority and journalled.
+ * @param limitMs how long an operation may take. A server that is frozen or cut off keeps its connections open and never
+ * answers; the driver (mongodb 7.8) ignores `timeoutMS`, and tries what it may try again once, so each try gets half of the time
  * @throws when the store does not answer within 10 s.
  */
-export async function connectStore(uri: string): Promise<StoreConnection> {
+export async function connectStore(uri: string, limitMs = 30_000): Promise<StoreConnection> {
   const followStore = wakeClosedWrites()
-  const connection = mongoose.createConnection(uri, {
-    serverSelectionTimeoutMS: 10_000,
+  for (const asked = performance.now(); ; ) {
+    const connection = open(uri, limitMs)
+    followStore(connection.getClient())
+    try {
+      return await connection.asPromise()
+    } catch (error) {
+      await connection.close().catch(() => undefined)
+      if (!isUnavailable(error) || performance.now() - asked > PATIENCE_MS - limitMs / 2) throw error
+    }
+  }
+}
+
+function open(uri: string, limitMs: number): StoreConnection {
+  const tryMs = Math.ceil(limitMs / 2)
+  return mongoose.createConnection(uri, {
+    serverSelectionTimeoutMS: tryMs,
+    waitQueueTimeoutMS: tryMs,
+    connectTimeoutMS: tryMs,
+    socketTimeoutMS: tryMs,
     maxPoolSize: 32,
     bufferCommands: false,
     autoCreate: false,
@@ -24,9 +47,6 @@ export async function connectStore(uri: string): Promise<StoreConnection> {
     readConcern: { level: 'majority' },
     readPreference: 'primary',
   })
-  followStore(connection.getClient())
-  await connection.asPromise()
-  return connection
 }
 
 /** Indexes that earlier versions made. One that is dropped from a schema goes on working in the databases that have it. */

@@ -34,14 +34,17 @@ idempotencySchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
 const KEPT_MS = 24 * 3600 * 1000
 
-/** A claim this old belongs to a process that died. */
-const DEAD_AFTER_MS = 60_000
+/** A claim that was not renewed for so long belongs to a process that died, or that the store could not hear. */
+const LEASE_MS = 10_000
+
+/** Of a claim that was given up. */
+const LONG_AGO = new Date(0)
 
 export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>
 
 /**
- * The outcome of a claim. `fresh`: run it with `subject` as the new resource's id, then `finish` or `release`; `subject` is
- * the one given, or that of an attempt that died. `replay`: answer again as stored. `mismatch`: another body. `running`:
+ * The outcome of a claim. `fresh`: run it with `subject` as the new resource's id, `renew` meanwhile, then `finish`, `release` or `abandon`;
+ * `subject` is the one given, or that of an attempt that died. `replay`: answer again as stored. `mismatch`: another body. `running`:
  * another call is at it.
  */
 type ClaimState =
@@ -93,6 +96,18 @@ export function createIdempotencyStore(connection: StoreConnection) {
     }: HeldClaim & { answer: { status: number; body: string } }): Promise<void> {
       await model.updateOne({ _id: `${scope}:${key}`, token }, { $set: { answer } })
     },
+    /** Holds the claim for as long again. */
+    async renew({ scope, key, token }: HeldClaim, at: Date): Promise<void> {
+      const claimed_at = mongoose.trusted({ $lt: at })
+      await model.updateOne({ _id: `${scope}:${key}`, token, claimed_at }, { $set: { claimed_at: at } })
+    },
+    /** Lets the next attempt carry on with the same resource: this one may have left something behind. */
+    async abandon({ scope, key, token }: HeldClaim): Promise<void> {
+      await model.updateOne(
+        { _id: `${scope}:${key}`, token, answer: null },
+        { $set: { claimed_at: LONG_AGO } },
+      )
+    },
     async release({ scope, key, token }: HeldClaim): Promise<void> {
       await model.deleteOne({ _id: `${scope}:${key}`, token, answer: null })
     },
@@ -104,7 +119,7 @@ async function takeOver(
   _id: string,
   claim: { body_sha256: string; token: string; claimed_at: Date },
 ): Promise<ClaimState> {
-  const dead = new Date(claim.claimed_at.getTime() - DEAD_AFTER_MS)
+  const dead = new Date(claim.claimed_at.getTime() - LEASE_MS)
   const stale = {
     _id,
     body_sha256: claim.body_sha256,

@@ -7,6 +7,7 @@ import {
 import { type LimitBucket, REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import type { Clock, Log, RateLimiter } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
+import { isUnavailable } from './failures.ts'
 
 const WINDOW_SECONDS = 60
 
@@ -70,6 +71,8 @@ function overLimiters(
         return state(taken.msBeforeNext, taken.remainingPoints, true)
       } catch (refused) {
         if (refused instanceof RateLimiterRes) return state(refused.msBeforeNext, 0, false)
+        // The call could not do its work either.
+        if (isUnavailable(refused)) throw refused
         log.error({ error: refused, bucket }, 'the rate limiter does not answer')
         return state(WINDOW_SECONDS * 1000, 0, bucket !== 'auth')
       }

@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
+import { newCaller, send } from '../support/caller.ts'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
+import { useService } from '../support/service.ts'
 
 it('runs the store as a process of its own, which several commands share', async () => {
   const { env } = await useDataDir()
@@ -38,4 +40,34 @@ it('needs no other configuration than DATA_DIR, and tells its address as JSON', 
     data_dir: env.DATA_DIR,
   })
   expect(await store.stop('SIGINT')).toBe(0)
+})
+
+it('a service tells that its store is frozen, and goes on when it is not any more', async () => {
+  const { env } = await useDataDir()
+  const store = startCli(['store'], { env })
+  const [, uri = ''] = await store.line(/^MONGODB_URI=(mongodb:\/\/\S+)$/m)
+  const MONGODB_URI = uri.replace('/?', '/frozen?')
+  const service = await useService({ env: { MONGODB_URI, STORE_TIMEOUT_MS: '4000' }, work: true })
+  const caller = await newCaller(service)
+  const key = { 'idempotency-key': 'frozen' }
+  onTestFinished(() => void store.child.kill('SIGCONT'))
+
+  store.child.kill('SIGSTOP')
+  const asked = performance.now()
+  const since = (answer: { status: number }) => [answer.status, performance.now() - asked] as const
+  const [ready, created] = await Promise.all([
+    send(service, '/readyz').then(since),
+    caller.create({ action: 'x' }, key).then(since),
+  ])
+  expect([ready, created]).toEqual([
+    [503, expect.any(Number)],
+    [503, expect.any(Number)],
+  ])
+  expect(ready[1]).toBeLessThan(2_000)
+  expect(created[1]).toBeLessThan(6_000)
+
+  store.child.kill('SIGCONT')
+  await expect.poll(async () => (await caller.create({ action: 'x' }, key)).status).toBe(201)
+  expect((await send(service, '/readyz')).status).toBe(200)
+  expect((await caller.send('/api/v1/approvals')).body.data).toHaveLength(1)
 })

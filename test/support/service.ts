@@ -51,6 +51,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     BASE_URL: url,
     DATA_DIR: dataDir,
     MONGODB_URI: databaseUri(inject('storeUri'), database),
+    // All test files share one store: on a busy machine it may be slow, and is not away.
+    STORE_TIMEOUT_MS: '30000',
     ...TEST_SECRETS,
     ...options.env,
   })

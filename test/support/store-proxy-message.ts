@@ -1,10 +1,32 @@
-import { type Document, deserialize } from 'bson'
+import { type Document, deserialize, serialize } from 'bson'
 import type { Frame } from 'embedded-mongo/wire/frame-reader'
 
 const OP_MSG = 2013
+const OP_REPLY = 1
 /** Header of 16 bytes, flags of 4, the kind byte of the first section. */
 const BODY = 21
 const BSON_STRING = 2
+
+/** In the answer to the first question of a connection, which is a legacy one, the document begins here. */
+const LEGACY_BODY = 36
+
+/** The reply to a command, or to the legacy handshake. */
+export function readReply(frame: Frame): Document {
+  return frame.opCode === OP_REPLY ? deserialize(frame.bytes.subarray(LEGACY_BODY)) : readMessage(frame)
+}
+
+/** A reply to the question with that id, in the form in which it was asked. */
+export function writeReply(responseTo: number, opCode: number, reply: Document): Buffer {
+  const body = serialize(reply)
+  const legacy = opCode === OP_REPLY
+  const bytes = Buffer.alloc((legacy ? LEGACY_BODY : BODY) + body.length)
+  bytes.writeInt32LE(bytes.length, 0)
+  bytes.writeInt32LE(responseTo, 8)
+  bytes.writeInt32LE(legacy ? OP_REPLY : OP_MSG, 12)
+  if (legacy) bytes.writeInt32LE(1, LEGACY_BODY - 4)
+  bytes.set(body, bytes.length - body.length)
+  return bytes
+}
 
 /** A command or a reply; the legacy handshake is not. */
 export function isCommand(frame: Frame): boolean {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Document } from 'bson'
 import { type Frame, FrameReader } from 'embedded-mongo/wire/frame-reader'
-import { isCommand, nameOf, readMessage } from './store-proxy-message.ts'
+import { isCommand, nameOf, readMessage, readReply, writeReply } from './store-proxy-message.ts'
 
 /** A point at which the process behind a proxy dies. */
 export interface Trap {
@@ -21,6 +21,20 @@ export interface Trap {
   answer?: (reply: Document) => boolean
 }
 
+/**
+ * How the line to the store is. `frozen`: connections stand and nothing passes until it is `open` again. `lost`: as well, but
+ * what is sent meanwhile never arrives, and the connections are found broken afterwards. `refused`: there are no connections.
+ */
+export type Line = 'open' | 'frozen' | 'lost' | 'refused'
+
+/** A part that the proxy plays for the store. `name` as in `sent`, undefined for the first question of a connection. */
+export interface Part {
+  /** @returns a reply in place of the store's, which never sees the command; `nothing`: there is none */
+  before?(command: Document, name: string): Document | 'nothing' | undefined
+  /** The store has done it. @returns another reply; `torn`: the half of it, then the connection breaks */
+  after?(reply: Document, name: string | undefined): Document | 'torn' | undefined
+}
+
 /** Stands between one service process and its store, and knows every command that passes. */
 export interface StoreProxy {
   /** Connection string of the proxy. */
@@ -35,6 +49,9 @@ export interface StoreProxy {
   disarm(): void
   /** Tells each such command together with the store's reply, on its way back. */
   watch(command: string, collection: string, see: (command: Document, reply: Document) => void): void
+  line(line: Line): void
+  /** From now on; an empty part ends it. */
+  play(part: Part): void
   close(): Promise<void>
 }
 
@@ -56,13 +73,13 @@ export async function startStoreProxy(storeUri: string): Promise<StoreProxy> {
   const path = join(folder, 'proxy.sock')
   const sent = new Map<string, number>()
   const watches = new Map<string, Watch>()
-  const links = new Set<() => void>()
   let armed: Armed | undefined
+  let part: Part = {}
 
   const spring = (trap: Armed): void => {
     armed = undefined
     trap.spring()
-    for (const cut of [...links]) cut()
+    for (const { cut } of [...ends.links]) cut()
   }
 
   /** @returns what waits for the reply, or `dead` when the command must not pass. */
@@ -90,7 +107,8 @@ export async function startStoreProxy(storeUri: string): Promise<StoreProxy> {
     }
   }
 
-  const server = createServer((client) => link(client, connect({ path: storePath }), see, links))
+  const ends: Ends = { see, played: () => part, line: 'open', links: new Set() }
+  const server = createServer((client) => link(client, () => connect({ path: storePath }), ends))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(path, resolve)
@@ -111,51 +129,89 @@ export async function startStoreProxy(storeUri: string): Promise<StoreProxy> {
       armed = undefined
     },
     watch: (command, collection, look) => void watches.set(`${command} ${collection}`, { see: look }),
+    line(line) {
+      const before = ends.line
+      ends.line = line
+      for (const { cut, hold } of [...ends.links]) {
+        if (line === 'refused' || before === 'lost') cut()
+        else hold(line === 'frozen')
+      }
+    },
+    play(played) {
+      part = played
+    },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      for (const cut of [...links]) cut()
+      for (const { cut } of [...ends.links]) cut()
       await closed
       await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
+/** What all connections of a proxy share. */
+interface Ends {
+  see(frame: Frame): 'dead' | ((reply: Frame) => boolean) | undefined
+  played(): Part
+  line: Line
+  links: Set<{ cut(): void; hold(held: boolean): void }>
+}
+
 /** Carries frames between the two sockets until either ends. */
-function link(
-  client: Socket,
-  store: Socket,
-  see: (frame: Frame) => 'dead' | ((reply: Frame) => boolean) | undefined,
-  links: Set<() => void>,
-): void {
-  const waiting = new Map<number, (reply: Frame) => boolean>()
-  const requests = new FrameReader()
-  const replies = new FrameReader()
-  const cut = (): void => {
-    links.delete(cut)
+function link(client: Socket, open: () => Socket, ends: Ends): void {
+  if (ends.line === 'refused') {
     client.destroy()
-    store.destroy()
+    return
   }
-  links.add(cut)
+  const store = open()
+  const waiting = new Map<number, { name: string | undefined; pass?: (reply: Frame) => boolean }>()
+  const self = {
+    cut(): void {
+      ends.links.delete(self)
+      client.destroy()
+      store.destroy()
+    },
+    hold(held: boolean): void {
+      for (const socket of [client, store]) held ? socket.pause() : socket.resume()
+    },
+  }
+  ends.links.add(self)
   for (const socket of [client, store]) {
-    socket.on('error', cut)
-    socket.on('close', cut)
+    socket.on('error', self.cut)
+    socket.on('close', self.cut)
   }
-  client.on('data', (chunk: Buffer) => {
-    requests.push(chunk)
-    for (let frame = requests.next(); frame !== undefined && links.has(cut); frame = requests.next()) {
-      const verdict = isCommand(frame) ? see(frame) : undefined
-      if (verdict === 'dead') return
-      if (verdict !== undefined) waiting.set(frame.requestId, verdict)
+  const passes = (): boolean => ends.links.has(self)
+  const request = (frame: Frame): void => {
+    const name = isCommand(frame) ? nameOf(frame) : undefined
+    const verdict = name === undefined ? undefined : ends.see(frame)
+    if (verdict === 'dead' || ends.line === 'lost') return
+    const { before } = ends.played()
+    const answer = name === undefined ? undefined : before?.(readMessage(frame), name)
+    if (answer === undefined) {
+      waiting.set(frame.requestId, { name, ...(verdict && { pass: verdict }) })
       store.write(frame.bytes)
-    }
-  })
-  store.on('data', (chunk: Buffer) => {
-    replies.push(chunk)
-    for (let frame = replies.next(); frame !== undefined && links.has(cut); frame = replies.next()) {
-      const responseTo = frame.bytes.readInt32LE(8)
-      const pass = waiting.get(responseTo)
-      waiting.delete(responseTo)
-      if (pass === undefined || pass(frame)) client.write(frame.bytes)
-    }
+    } else if (answer !== 'nothing') client.write(writeReply(frame.requestId, frame.opCode, answer))
+  }
+  const reply = (frame: Frame): void => {
+    if (ends.line === 'lost') return
+    const asked = frame.bytes.readInt32LE(8)
+    const { name, pass } = waiting.get(asked) ?? {}
+    waiting.delete(asked)
+    if (pass !== undefined && !pass(frame)) return
+    const { after } = ends.played()
+    const answer = after?.(readReply(frame), name)
+    if (answer === 'torn') client.write(frame.bytes.subarray(0, frame.bytes.length >> 1), self.cut)
+    else client.write(answer === undefined ? frame.bytes : writeReply(asked, frame.opCode, answer))
+  }
+  readFrames(client, passes, request)
+  readFrames(store, passes, reply)
+  self.hold(ends.line === 'frozen')
+}
+
+function readFrames(socket: Socket, passes: () => boolean, take: (frame: Frame) => void): void {
+  const reader = new FrameReader()
+  socket.on('data', (chunk: Buffer) => {
+    reader.push(chunk)
+    for (let frame = reader.next(); frame !== undefined && passes(); frame = reader.next()) take(frame)
   })
 }

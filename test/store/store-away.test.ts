@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { type Answer, callerWith, newCaller, send, signIn, type TestCaller } from '../support/caller.ts'
+import { openEvents } from '../support/event-source.ts'
+import { watchInbox } from '../support/inbox-stream.ts'
+import { startService, type TestService } from '../support/service.ts'
+import { type Line, type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
+
+const READY_MS = 2_000
+const ANSWER_MS = 6_000
+
+/** On the same database: beside the proxy, and behind it. */
+let beside: TestService
+let service: TestService
+let proxy: StoreProxy
+
+beforeAll(async () => {
+  beside = await startService()
+  proxy = await startStoreProxy(inject('storeUri'))
+  const database = beside.composition.connection.name
+  const env = { MONGODB_URI: proxy.uri(database), STORE_TIMEOUT_MS: '3000' }
+  service = await startService({ env, database, work: true })
+})
+afterAll(async () => {
+  proxy.line('open')
+  await service.close()
+  await proxy.close()
+  await beside.close()
+})
+
+/** A caller known to the service behind the proxy; nothing of theirs has passed it. */
+async function useCaller(): Promise<{ caller: TestCaller; direct: TestCaller }> {
+  const direct = await newCaller(beside)
+  return { direct, caller: callerWith(service, direct.user, direct.token, direct.keyId) }
+}
+
+function takeLine(line: Line): void {
+  onTestFinished(() => proxy.line('open'))
+  proxy.line(line)
+}
+
+function play(part: Part): void {
+  onTestFinished(() => proxy.play({}))
+  proxy.play(part)
+}
+
+async function timed(answer: Promise<Answer>): Promise<Answer & { ms: number }> {
+  const asked = performance.now()
+  return { ...(await answer), ms: performance.now() - asked }
+}
+
+function expectAway(answer: Answer & { ms: number }, mostMs: number): void {
+  const { status, body, headers, ms } = answer
+  expect([status, body]).toEqual([
+    503,
+    { error: 'storage_unavailable', message: expect.any(String), retry_after: 3 },
+  ])
+  expect(headers.get('retry-after')).toBe('3')
+  expect(ms).toBeLessThan(mostMs)
+}
+
+describe.each<Line>(['frozen', 'lost', 'refused'])('a store whose line is %s', (line) => {
+  it('is told in time, keeps waits and streams open, and everything goes on when it is back', async () => {
+    const { caller, direct } = await useCaller()
+    const id = await direct.createdId()
+    const looks = () => proxy.sent.get('find requests') ?? 0
+    const before = looks()
+    const wait = caller.send(`/api/v1/approvals/${id}/wait?timeout=60`)
+    // The first answers the wait's own question, the others are those of its watch.
+    await expect.poll(looks).toBeGreaterThan(before + 2)
+    const stream = await openEvents(caller, service.url, id)
+    expect([await stream.next(), (await stream.next())?.data?.status]).toEqual([{ retry: '3000' }, 'pending'])
+    const inbox = await watchInbox(service, await signIn(service, direct.user))
+    const key = { 'idempotency-key': `away-${line}` }
+
+    takeLine(line)
+    const sent = [...proxy.sent.values()].reduce((sum, count) => sum + count, 0)
+    const [ready, ...answers] = await Promise.all([
+      timed(send(service, '/readyz')),
+      timed(caller.read(id)),
+      timed(caller.create({ action: 'x' })),
+      timed(caller.create({ action: 'x' }, key)),
+      timed(send(service, `/api/v1/approvals/${id}/verify`)),
+      timed(send(service, '/api/v1/session/passkey/options', { method: 'POST', json: {} })),
+    ])
+    expectAway(ready, READY_MS)
+    for (const answer of answers) expectAway(answer, ANSWER_MS)
+    expect((await send(service, '/healthz')).status).toBe(200)
+    const meanwhile = [...proxy.sent.values()].reduce((sum, count) => sum + count, 0) - sent
+    expect(meanwhile).toBeLessThan(60)
+
+    proxy.line('open')
+    await expect.poll(async () => (await send(service, '/readyz')).status).toBe(200)
+    await expect.poll(async () => (await caller.create({ action: 'x' }, key)).status).toBe(201)
+    expect((await direct.send(`/api/v1/approvals/${id}/cancel`, { method: 'POST', json: {} })).status).toBe(
+      200,
+    )
+    expect((await wait).body).toMatchObject({ id, status: 'expired' })
+    expect((await stream.rest()).at(-1)).toMatchObject({ event: 'status', data: { status: 'expired' } })
+    expect(await inbox.next()).toEqual({ event: 'changed', data: {} })
+    inbox.close()
+  })
+})
+
+const CODES = { NotWritablePrimary: 10107, InterruptedDueToReplStateChange: 11602, OutOfDiskSpace: 14031 }
+const refused = (codeName: keyof typeof CODES) => ({
+  ok: 0,
+  code: CODES[codeName],
+  codeName,
+  errmsg: codeName,
+})
+
+describe('a command that the store did not, or may have done', () => {
+  const isInsert = (name: string | undefined) => name === 'insert requests'
+  it.each<[string, (times: () => boolean) => Part]>([
+    [
+      'refused in an election',
+      (now) => ({
+        before: (_command, name) => (isInsert(name) && now() ? refused('NotWritablePrimary') : undefined),
+      }),
+    ],
+    [
+      'interrupted after it was done',
+      (now) => ({
+        after: (_reply, name) =>
+          isInsert(name) && now() ? refused('InterruptedDueToReplStateChange') : undefined,
+      }),
+    ],
+    [
+      'whose answer breaks off',
+      (now) => ({ after: (_reply, name) => (isInsert(name) && now() ? 'torn' : undefined) }),
+    ],
+    [
+      'that is never answered',
+      (now) => ({ before: (_command, name) => (isInsert(name) && now() ? 'nothing' : undefined) }),
+    ],
+    [
+      'for which there is no room',
+      (now) => ({
+        before: (_command, name) => (isInsert(name) && now() ? refused('OutOfDiskSpace') : undefined),
+      }),
+    ],
+  ])('%s: 503, and the same call again makes the one request', async (what, partOf) => {
+    const { caller, direct } = await useCaller()
+    const key = { 'idempotency-key': what.replaceAll(' ', '-') }
+    let left = 1
+    play(partOf(() => left-- > 0))
+    expectAway(await timed(caller.create({ action: what }, key)), ANSWER_MS)
+    const again = await caller.create({ action: what }, key)
+    expect([again.status, again.body]).toEqual([201, expect.objectContaining({ status: 'pending' })])
+    const { data } = (await direct.send('/api/v1/approvals')).body
+    expect(data).toEqual([expect.objectContaining({ action: what })])
+  })
+})
