@@ -1,9 +1,10 @@
 import type { ConsentStatus, ConsentView, NoticeView } from '../../src/domain/card-view.ts'
 import {
-  NOTICE_ADVICE,
+  noticeAdvice,
   noticeHeading,
   noticeMore,
   noticeName,
+  noticePath,
   timeWords,
 } from '../../src/domain/factor-notice.ts'
 import { framed } from './caller-parts.ts'
@@ -143,13 +144,14 @@ const SCOPE_WORDS: Record<ConsentView['scopes'][number], string> = {
 /** A change of a person's factors. */
 export function noticeDocument({ notice, links }: NoticeView): CardDocument {
   const heading = noticeHeading(notice)
+  const place = noticePath(notice) === '/account' ? 'account' : 'integrations'
   return {
     heading: `🔐 ${heading}`,
     tone: 'warning',
     parts: [ours(...noticeLines(notice))],
-    link: { title: 'Open my account', url: links.details, opens: 'your account page', shown: 'line' },
+    link: { title: `Open my ${place}`, url: links.details, opens: `your ${place} page`, shown: 'line' },
     notes: [],
-    summary: `${heading}. ${NOTICE_ADVICE}`,
+    summary: `${heading}. ${noticeAdvice(notice)}`,
   }
 }
 
@@ -163,7 +165,7 @@ function noticeLines(notice: NoticeView['notice']): Piece[][] {
     ...(address === undefined ? [] : [[bold('From: '), code(address)]]),
     ...(by_other ? [[words('Another person did it.')]] : []),
     ...(more === undefined ? [] : [[words(more)]]),
-    [words(NOTICE_ADVICE)],
+    [words(noticeAdvice(notice))],
   ]
 }
 

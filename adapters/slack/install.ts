@@ -8,10 +8,7 @@ import type { Edge, Mount, Notice } from '../../src/http/http-deps.ts'
 import { BOT_SCOPES } from './manifest.ts'
 import { CALL_MS, createSlackLog } from './web-client.ts'
 
-type InstallDeps = Pick<
-  FlowDeps,
-  'installations' | 'challenges' | 'audit' | 'vault' | 'clock' | 'random' | 'log' | 'settings'
->
+type InstallDeps = Parameters<typeof addInstallation>[0] & Pick<FlowDeps, 'challenges' | 'vault' | 'settings'>
 
 const START = '/slack/install'
 const DONE = '/slack/installed'

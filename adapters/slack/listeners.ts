@@ -81,7 +81,7 @@ function shownChannel(name: string): string {
   return name === 'privategroup' ? 'a private channel' : name
 }
 
-type UninstallDeps = Pick<FlowDeps, 'installations' | 'audit' | 'clock' | 'random' | 'log'>
+type UninstallDeps = Parameters<typeof removeInstallation>[0]
 
 const eventSchema = z.object({
   /** Unix seconds. */

@@ -40,8 +40,13 @@ export function createWebCalls(
   ): Promise<WebAnswer> => {
     const { tenant, method } = target
     const workspace = await workspaces.find(tenant)
-    if (workspace === 'not_installed') return { ok: false, outcome: 'unreachable', code: workspace }
-    if (workspace === 'not_known_yet') return { ok: false, outcome: 'failed', code: workspace }
+    if (workspace === 'not_installed') return { ok: false, outcome: 'unavailable', code: workspace }
+    if (workspace === 'not_known_yet') {
+      const why = workspaces.whyUnknown()
+      return why?.outcome === 'unavailable'
+        ? { ok: false, ...why }
+        : { ok: false, outcome: 'failed', code: workspace }
+    }
     const now = performance.now()
     if (now > latest) return { ok: false, outcome: 'timeout', code: 'no_time_left' }
     const turn = await pacer.turn(target, Math.min(now + TURN_MS, latest))

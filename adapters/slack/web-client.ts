@@ -21,8 +21,8 @@ export function createWebClient(apiUrl: string, token: string, log: Log): webApi
 export type Trouble = Pick<ChatOutcome<never> & { ok: false }, 'outcome' | 'retry_after'> & { code: string }
 
 /**
- * Slack's error codes after which trying again does not help: no such person or place, not allowed there, or the app is not
- * in the workspace any more. Whatever is not listed counts as a failure and is tried again.
+ * Slack's error codes after which trying again does not help: no such person or place, or not allowed there. What is in neither
+ * list counts as a failure and is tried again.
  */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   // The person.
@@ -51,7 +51,10 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'cant_update_message',
   'edit_window_closed',
   'is_deleted',
-  // The app.
+])
+
+/** The app itself is refused: its token is dead, or lacks what the call takes. That is a state of the workspace. */
+const UNAVAILABLE: ReadonlySet<string> = new Set([
   'not_authed',
   'invalid_auth',
   'account_inactive',
@@ -104,6 +107,7 @@ export function troubleOf(error: unknown): Trouble {
 function platformTrouble(said: string): Trouble {
   const code = /^[a-z][a-z0-9_.]{0,60}$/i.test(said) ? said : 'unreadable'
   if (RATE_LIMITED.has(code)) return patience(code, USUAL_PATIENCE)
+  if (UNAVAILABLE.has(code)) return { outcome: 'unavailable', code }
   return { outcome: UNREACHABLE.has(code) ? 'unreachable' : 'failed', code }
 }
 

@@ -5,7 +5,7 @@ import { UNKNOWN_TENANT } from '../../src/domain/chat.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatSetup, Log } from '../../src/flow/ports.ts'
 import type { ChatInstallation, ChatInstallationStore } from '../../src/store/chat-installations.ts'
-import { createWebClient, troubleOf } from './web-client.ts'
+import { createWebClient, type Trouble, troubleOf } from './web-client.ts'
 
 /** A workspace with the app in it. */
 export interface Workspace {
@@ -25,6 +25,8 @@ export interface Workspaces {
   setupFor(accountId: string): Promise<ChatSetup>
   /** `not_known_yet`: Slack has not said whether it is that of the token; ask again. */
   find(tenant: string): Promise<Workspace | 'not_installed' | 'not_known_yet'>
+  /** Why it is not known yet, when Slack said that. */
+  whyUnknown(): Trouble | undefined
   /** Its tokens are new, or gone. */
   forget(tenant: string): void
 }
@@ -57,11 +59,12 @@ export function createWorkspaces(
       return { mode: 'many', workspaces }
     },
     find: async (tenant) => (await find(tenant)) ?? 'not_installed',
+    whyUnknown: () => undefined,
     forget,
   }
 }
 
-function oneWorkspace(own: () => Promise<Workspace | undefined>): Workspaces {
+function oneWorkspace({ own, whyUnknown }: OwnWorkspace): Workspaces {
   // Cards are made meanwhile, and webhooks do not wait for Slack.
   const named = () => Promise.race([own(), after(NAMED_WITHIN_MS)])
   return {
@@ -78,6 +81,7 @@ function oneWorkspace(own: () => Promise<Workspace | undefined>): Workspaces {
       if (workspace === undefined || tenant === UNKNOWN_TENANT) return 'not_known_yet'
       return workspace.tenant === tenant ? workspace : 'not_installed'
     },
+    whyUnknown,
     // The token is that of the configuration, and stays in its workspace.
     forget: () => undefined,
   }
@@ -97,6 +101,11 @@ const whoami = z.object({
 /** After Slack could not say whose the token is, it is not asked again for so many milliseconds. */
 const NOT_AGAIN_MS = 5_000
 
+interface OwnWorkspace {
+  own(): Promise<Workspace | undefined>
+  whyUnknown(): Trouble | undefined
+}
+
 /**
  * The workspace of the one token, which only Slack can tell: asked when it is first needed, once for all who wait, and
  * again later as long as there was no answer.
@@ -105,11 +114,12 @@ function createOwnWorkspace(
   apiUrl: string,
   { botToken }: SlackSettings['workspaces'] & { kind: 'one' },
   log: Log,
-): () => Promise<Workspace | undefined> {
+): OwnWorkspace {
   const client = createWebClient(apiUrl, botToken, log)
   let known: Workspace | undefined
   let asking: Promise<Workspace | undefined> | undefined
   let notBefore = 0
+  let trouble: Trouble | undefined
 
   const ask = async (): Promise<Workspace | undefined> => {
     try {
@@ -119,15 +129,19 @@ function createOwnWorkspace(
       known = { tenant, name: said.team ?? tenant, token: botToken, client }
     } catch (error) {
       notBefore = performance.now() + NOT_AGAIN_MS
-      log.error({ reason: troubleOf(error).code }, 'slack did not say which workspace the bot token is for')
+      trouble = troubleOf(error)
+      log.error({ reason: trouble.code }, 'slack did not say which workspace the bot token is for')
     }
     asking = undefined
     return known
   }
-  return async () => {
-    if (known !== undefined) return known
-    if (asking === undefined && performance.now() >= notBefore) asking = ask()
-    return asking
+  return {
+    async own() {
+      if (known !== undefined) return known
+      if (asking === undefined && performance.now() >= notBefore) asking = ask()
+      return asking
+    },
+    whyUnknown: () => trouble,
   }
 }
 

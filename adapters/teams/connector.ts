@@ -13,7 +13,7 @@ interface Sending {
 }
 
 /**
- * One HTTP request to the connector: one attempt, no redirect, with our token only to hosts that are allowed (T40). The
+ * One HTTP request to the connector: one attempt (two when a kept token is refused), no redirect, with our token only to hosts that are allowed (T40). The
  * library's own client would repeat after 429, 5xx and broken connections, a POST as well, and never end.
  * @returns a success of at most a megabyte
  * @throws CallRefused, FetchFailure; what the signal was aborted with
@@ -23,10 +23,7 @@ export function createSendOnce(
   settings: Pick<TeamsSettings, 'serviceHosts'>,
   { clock }: Pick<FlowDeps, 'clock'>,
 ): (sending: Sending) => Promise<{ status: number; text: string }> {
-  return async ({ method, url, body, signal }) => {
-    if (!isAllowedService(url.split('?')[0] ?? url, settings))
-      throw new CallRefused(403, 'service_not_allowed', undefined)
-    const token = await tokens.get(signal)
+  const send = async ({ method, url, body, signal }: Sending, token: string | undefined) => {
     const response = await fetch(url, {
       method,
       signal,
@@ -41,9 +38,20 @@ export function createSendOnce(
       if (signal.aborted) throw error
       throw new FetchFailure(0, networkCode(error))
     })
-    const text = await readText(response)
+    return { response, text: await readText(response) }
+  }
+  return async (sending) => {
+    const { url, signal } = sending
+    if (!isAllowedService(url.split('?')[0] ?? url, settings))
+      throw new CallRefused(403, 'service_not_allowed', undefined)
+    const token = await tokens.get(signal)
+    let { response, text } = await send(sending, token)
+    if (response.status === 401 && token !== undefined) {
+      // It may only be out of date. What is answered so did nothing, so it can be said again.
+      tokens.forget(token)
+      ;({ response, text } = await send(sending, await tokens.get(signal)))
+    }
     if (response.ok) return { status: response.status, text }
-    if (response.status === 401 && token !== undefined) tokens.forget(token)
     const retryAfter = readRetryAfter(response.headers.get('retry-after'), clock.now())
     throw new CallRefused(response.status, errorCodeOf(parsed(text)) ?? 'http_error', retryAfter)
   }
@@ -90,12 +98,20 @@ function failureOf(error: unknown, signal: AbortSignal): Omit<Failed, 'duration_
   if (error instanceof CallRefused) return refusedBy(error)
   if (signal.aborted) return { ok: false, outcome: 'timeout' }
   // The login server's answer, or no answer at all.
-  if (error instanceof FetchFailure) return { ok: false, outcome: 'failed', code: error.code }
+  if (error instanceof FetchFailure) {
+    const refused = error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429
+    return { ok: false, outcome: refused ? 'unavailable' : 'failed', code: error.code }
+  }
   return { ok: false, outcome: 'failed', code: error instanceof Error ? error.name : 'unknown' }
 }
 
+/** Codes of a 403 that are about the bot, not about the person or place (Teams "Status codes from bot conversational APIs"). */
+const OF_THE_BOT: ReadonlySet<string> = new Set(['BotDisabledByAdmin', 'BotNotRegistered'])
+
 function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'duration_ms'> {
   const told = { ok: false as const, code, ...(retryAfter === undefined ? {} : { retry_after: retryAfter }) }
+  // The bot itself, everywhere in the tenant.
+  if (status === 401 || OF_THE_BOT.has(code)) return { ...told, outcome: 'unavailable' }
   // Not installed, blocked, gone: trying again will not help.
   if (status === 403 || status === 404) return { ...told, outcome: 'unreachable' }
   const asksForPatience = status === 429 || (retryAfter !== undefined && (status === 412 || status >= 500))

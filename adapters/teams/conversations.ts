@@ -10,8 +10,8 @@ import { firstService } from './service-address.ts'
 export interface Conversations {
   /** Keeps what an activity says about where it came from. */
   meet(source: BotSource): Promise<ChatConversation | undefined>
-  /** Adds what the directory says about the person. */
-  describe(met: ChatConversation, user: BotUser): Promise<void>
+  /** Adds what the directory says about the person. @returns the address, normalised */
+  describe(met: ChatConversation, user: BotUser): Promise<string | undefined>
   leave(source: BotSource): Promise<void>
   /** A person's own conversation that was opened just now. */
   opened(user: string, conversation: BotConversation): Promise<void>
@@ -75,6 +75,7 @@ export function createConversations(
         ...(normalised === undefined ? {} : { email: normalised }),
         ...(name === undefined ? {} : { name: name.slice(0, LONGEST_NAME) }),
       })
+      return normalised
     },
     async leave(source) {
       const who = whoOf(source)

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
-import { type Card, type CardRecipient, identityKey } from '../../src/domain/chat.ts'
+import { type Card, type CardRecipient, identityKey, recipientKey } from '../../src/domain/chat.ts'
 import { isId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { User } from '../../src/domain/user.ts'
@@ -14,6 +14,7 @@ import type { FlowDeps } from '../../src/flow/deps.ts'
 import { partIn } from '../../src/flow/people/delegates.ts'
 import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
+import type { ChatConversation } from '../../src/store/chat-conversations.ts'
 import { renderAnswer } from './answers.ts'
 import type {
   BotAddress,
@@ -102,12 +103,35 @@ async function meet(
   installed: boolean,
 ): Promise<void> {
   const met = await conversations.meet(source)
-  if (met?.kind !== 'person' || (met.email !== undefined && !installed)) return
+  if (met === undefined || (met.email !== undefined && !installed)) return
   background.run(async () => {
-    const found = await calls.resolveUser(source.conversation, source.member ?? met.who)
-    if (found.ok) await conversations.describe(met, found.value)
-    else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
-  }, 'a person in Teams was not looked up')
+    let { email } = met
+    if (met.kind === 'person') {
+      const found = await calls.resolveUser(source.conversation, source.member ?? met.who)
+      if (found.ok) email = (await conversations.describe(met, found.value)) ?? email
+      else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
+    }
+    if (met.kind === 'person' || installed) await bringWhatWaits(deps, { ...met, email })
+  }, 'what waits for a person or channel in Teams was not brought')
+}
+
+/** The app has come to them: what found no place to go to, or could not be edited there, is tried again. */
+async function bringWhatWaits(
+  { users, cards, clock }: FlowDeps,
+  {
+    kind,
+    tenant,
+    who,
+    email,
+  }: Pick<ChatConversation, 'kind' | 'tenant' | 'who'> & { email: string | undefined },
+): Promise<void> {
+  const platform = 'teams'
+  const wake = (recipient: CardRecipient) =>
+    cards.wake({ recipient: recipientKey({ platform, recipient }) }, clock.now())
+  if (kind === 'channel') return wake({ kind, tenant, channel: who })
+  const linked = await users.findByIdentity(identityKey({ platform, tenant, user: who }))
+  const person = linked ?? (email === undefined ? undefined : await users.findByEmail(email))
+  if (person !== undefined) await wake({ kind: 'approver', user_id: person.id })
 }
 
 /** Ids of activities are counted by conversation. */

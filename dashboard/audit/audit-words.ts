@@ -91,6 +91,8 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'chat.browser_known': ['Browser made known', '{actor} made a browser known by a link from chat'],
     'chat.installed': ['App installed', '{actor} installed the app in {workspace}'],
     'chat.uninstalled': ['App removed', '{actor} removed the app from {workspace}'],
+    'chat.unavailable': ['Chat lost', '{actor} saw that a chat workspace takes no cards any more'],
+    'chat.restored': ['Chat back', '{actor} saw that a chat workspace takes cards again'],
     'channel.added': ['Channel added', '{actor} added a channel for cards'],
     'channel.removed': ['Channel removed', '{actor} removed a channel for cards'],
   },

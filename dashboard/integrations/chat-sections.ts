@@ -11,7 +11,8 @@ import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
-import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import {
   channelName,
   chatName,
@@ -69,6 +70,7 @@ function slackSection(
     part.body.append(notSetUp('Slack', 'docs/slack.md'))
     return part.element
   }
+  part.body.append(...troubles('Slack', slack.unavailable))
   if (slack.mode === 'many') installable(part, slack.installations, context)
   else fixed(part, slack.installations)
   part.body.append(linkedPerson('slack', identities, context))
@@ -134,7 +136,7 @@ function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context:
 
 /** Is Microsoft Teams set up, for which organisation, and what to do next. */
 function teamsSection(
-  { configured, tenants }: ChatApps['teams'],
+  { configured, tenants, unavailable }: ChatApps['teams'],
   identities: readonly ChatIdentity[],
   context: PageContext,
 ): HTMLElement {
@@ -147,6 +149,7 @@ function teamsSection(
     return part.element
   }
   part.body.append(
+    ...troubles('Microsoft Teams', unavailable),
     p('Cards go to the organisation ', ...tenants.map((tenant) => el('code', {}, tenant)), '.'),
     hint(
       'The operator of this service has connected this one organisation for all accounts; it cannot be changed here. Each approver adds the Countersign app in Teams once and writes to it, so that it may write to them.',
@@ -154,6 +157,15 @@ function teamsSection(
     linkedPerson('teams', identities, context),
   )
   return part.element
+}
+
+/** Since when a workspace takes no cards, why, and what to do. */
+function troubles(platform: string, unavailable: ChatApps['slack']['unavailable'] = []): HTMLElement[] {
+  return unavailable.map(({ tenant, since, reason, advice }) => {
+    const where = tenant === null ? [] : [' in ', el('code', {}, tenant)]
+    const what = [' since ', moment(since), ' (', el('code', {}, reason), '). ']
+    return notice('warning', `${platform} takes no cards`, ...where, ...what, advice)
+  })
 }
 
 /** Channels that read action, requester and status of every request of the account. */

@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { loadSecrets } from '../config/secrets.ts'
+import type { ChatPlatform } from '../domain/chat.ts'
+import type { ChatTrouble } from '../domain/chat-trouble.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keep-keys.ts'
 import type { Log } from '../flow/ports.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { createVault } from '../signing/vault.ts'
+import { createAccountStore } from '../store/accounts.ts'
 import { createAuditTrail } from '../store/audit-trail.ts'
 import { type ConversationCounts, createChatConversationStore } from '../store/chat-conversations.ts'
 import { createChatInstallationStore } from '../store/chat-installations.ts'
@@ -90,6 +93,17 @@ export function withTrail<Result>(
 /** How many people and channels of a Teams tenant can be written to. @throws what `lookAt` throws */
 export function inspectConversations(config: Config, tenant: string): Promise<ConversationCounts> {
   return lookAt(config, (connection) => createChatConversationStore(connection).count('teams', tenant))
+}
+
+/** Workspaces of a platform that take no cards of some account, the longest first. @throws what `lookAt` throws */
+export function inspectTroubles(config: Config, platform: ChatPlatform): Promise<ChatTrouble[]> {
+  return lookAt(config, async (connection) => {
+    const accounts = await createAccountStore(connection).inTrouble()
+    return accounts
+      .flatMap(({ chat_troubles = [] }) => chat_troubles)
+      .filter((one) => one.platform === platform)
+      .sort((a, b) => a.since.getTime() - b.since.getTime())
+  })
 }
 
 /** A workspace with the Slack app in it. */

@@ -1,4 +1,5 @@
 import type { ChatChannel } from './chat.ts'
+import type { ChatTrouble } from './chat-trouble.ts'
 import type { Policy } from './policy.ts'
 
 /** A channel that is notified of every request, with the names it had when it was added, in visible form. */
@@ -27,6 +28,8 @@ export interface Account {
   members: Member[]
   /** Channels that are notified of every request. */
   channels: AccountChannel[]
+  /** Chat workspaces that take no cards of the account now. */
+  chat_troubles?: ChatTrouble[]
   /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
   monthly_quota: number
   created_at: Date

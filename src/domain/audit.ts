@@ -28,6 +28,8 @@ export const AUDIT_TYPES = [
   'chat.browser_known',
   'chat.installed',
   'chat.uninstalled',
+  'chat.unavailable',
+  'chat.restored',
   'channel.added',
   'channel.removed',
   'push.device_added',

@@ -69,7 +69,9 @@ export function notReachable(cards: readonly Card[]): string[] {
   for (const card of cards) {
     if (card.recipient.kind !== 'approver') continue
     const { user_id } = card.recipient
-    const lost = card.message === undefined && (card.state === 'unreachable' || card.state === 'idle')
+    const nowhere =
+      card.state === 'unreachable' || card.state === 'idle' || card.attempts.at(-1)?.outcome === 'unavailable'
+    const lost = card.message === undefined && nowhere
     reached.set(user_id, (reached.get(user_id) ?? false) || !lost)
   }
   return [...reached].filter(([, is]) => !is).map(([userId]) => userId)

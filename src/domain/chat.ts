@@ -91,7 +91,7 @@ export const REPLIES_KEPT = 50
 export interface CardAttempt {
   at: Date
   what: 'post' | 'update' | 'reply'
-  outcome: 'accepted' | 'unreachable' | 'rate_limited' | 'timeout' | 'failed' | 'interrupted'
+  outcome: 'accepted' | 'unreachable' | 'unavailable' | 'rate_limited' | 'timeout' | 'failed' | 'interrupted'
   duration_ms: number
 }
 

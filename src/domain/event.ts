@@ -13,6 +13,8 @@ export const EVENT_TYPES = [
   'key.created',
   'key.revoked',
   'delivery.exhausted',
+  'chat.unavailable',
+  'chat.restored',
   'webhook.test',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]

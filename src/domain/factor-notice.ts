@@ -2,7 +2,10 @@ import type { AuditEntry, AuditType } from './audit.ts'
 import { shortLine } from './cut-text.ts'
 import { visibleString } from './text.ts'
 
-/** A change of what a person can prove themself with, or may do, told to that person everywhere (T34). */
+/**
+ * A change of what a person can prove themself with, or may do, told to that person everywhere (T34); and what keeps an owner's
+ * requests from chat.
+ */
 export interface FactorNotice {
   type: AuditType
   at: Date
@@ -53,6 +56,8 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'chat.unlinked': { heading: 'A chat identity was unlinked from your account' },
   'chat.linked': { heading: 'A chat identity was linked to your account' },
   'push.device_added': { heading: 'Notifications were turned on for a browser' },
+  'chat.unavailable': { heading: 'A chat workspace takes no cards of your account' },
+  'chat.restored': { heading: 'A chat workspace takes cards of your account again' },
 }
 
 /** The first line of a notice, without a full stop. */
@@ -76,9 +81,18 @@ export function noticeSentences({ type, at, address, by_other, name }: FactorNot
   ]
 }
 
-/** What to do; the link to the account page goes with it. */
-export const NOTICE_ADVICE =
-  'If this was not you, open your account, remove what you do not know and end the other sessions.'
+/** What to do; the link to `noticePath` goes with it. */
+export function noticeAdvice({ type }: Pick<FactorNotice, 'type'>): string {
+  if (type === 'chat.unavailable')
+    return 'Requests wait in the inbox meanwhile. Your integrations say what to do; then the cards come by themselves.'
+  if (type === 'chat.restored') return 'What waited is on its way.'
+  return 'If this was not you, open your account, remove what you do not know and end the other sessions.'
+}
+
+/** The page that the advice is about. */
+export function noticePath({ type }: Pick<FactorNotice, 'type'>): '/account' | '/integrations' {
+  return type === 'chat.unavailable' || type === 'chat.restored' ? '/integrations' : '/account'
+}
 
 /** A name that a person gave, on one line and in visible form. */
 export function noticeName(name: string): string {
@@ -124,6 +138,8 @@ export interface PersonNotice {
   event_id: string
   subject: string
   notice: FactorNotice
+  /** It is about this chat platform, where it would not be heard. */
+  unheard?: string
 }
 
 function noticeOf(entry: AuditEntry): PersonNotice | undefined {
@@ -146,6 +162,7 @@ function noticeOf(entry: AuditEntry): PersonNotice | undefined {
       ...(byOther ? { by_other: true as const } : {}),
       ...(typeof name === 'string' ? { name } : {}),
     },
+    ...(type === 'chat.unavailable' ? { unheard: String(detail?.platform) } : {}),
   }
 }
 

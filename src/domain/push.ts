@@ -1,7 +1,13 @@
 import type { AuditEntry } from './audit.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { shortLine } from './cut-text.ts'
-import { type FactorNotice, NOTICE_ADVICE, noticeHeading, noticeSentences } from './factor-notice.ts'
+import {
+  type FactorNotice,
+  noticeAdvice,
+  noticeHeading,
+  noticePath,
+  noticeSentences,
+} from './factor-notice.ts'
 import type { ApprovalRequest } from './request.ts'
 import { visibleString } from './text.ts'
 import type { Attempt } from './webhook.ts'
@@ -134,8 +140,8 @@ export function consentPush({ id, client_name, requester }: Bootstrap): PushPayl
 export function noticePush(notice: FactorNotice, eventId: string): PushPayload {
   return {
     title: noticeHeading(notice),
-    body: [...noticeSentences(notice), NOTICE_ADVICE].join(' '),
-    url: '/account',
+    body: [...noticeSentences(notice), noticeAdvice(notice)].join(' '),
+    url: noticePath(notice),
     tag: eventId,
   }
 }

@@ -115,8 +115,11 @@ export type ChatOutcome<T> =
   | { ok: true; value: T; duration_ms: number }
   | {
       ok: false
-      /** `unreachable`: trying again will not help (no such person, not in the channel, the app was removed). */
-      outcome: 'unreachable' | 'rate_limited' | 'timeout' | 'failed'
+      /**
+       * `unreachable`: trying again will not help (no such person, not in the channel). `unavailable`: the workspace takes
+       * nothing from the app at all (token revoked, scope missing, app removed): a state of the installation.
+       */
+      outcome: 'unreachable' | 'unavailable' | 'rate_limited' | 'timeout' | 'failed'
       /** Whole seconds the platform asked for. */
       retry_after?: number
       /** The platform's own error code, for the log. */

@@ -2,9 +2,11 @@ import mongoose, { Schema } from 'mongoose'
 import { type Account, type AccountChannel, hasChannel } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
+import type { ChatTrouble } from '../domain/chat-trouble.ts'
+import type { OutboxEvent } from '../domain/event.ts'
 import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, outboxFields } from './fields.ts'
 import { mergeNewest } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
@@ -22,6 +24,7 @@ type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels' | 'members' | 
   members?: Account['members']
   version?: number
   audit?: AuditEntry[]
+  outbox?: OutboxEvent[]
 } & OutboxToken
 
 const policyFields = new Schema(
@@ -59,6 +62,16 @@ const channelFields = new Schema(
   { _id: false, strict: 'throw' },
 )
 
+const troubleFields = new Schema(
+  {
+    platform: { type: String, required: true },
+    tenant: { type: String, required: true },
+    reason: { type: String, required: true },
+    since: { type: Date, required: true },
+  },
+  { _id: false, strict: 'throw' },
+)
+
 const accountSchema = new Schema<AccountDocument>(
   {
     _id: { type: String, required: true },
@@ -67,11 +80,13 @@ const accountSchema = new Schema<AccountDocument>(
     policy: { type: policyFields, required: true },
     members: { type: [memberFields], default: undefined },
     channels: { type: [channelFields], default: undefined },
+    chat_troubles: { type: [troubleFields], default: undefined },
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: { type: Date, required: true },
     no_webhooks: Boolean,
     version: Number,
     audit: { type: [auditFields], default: undefined },
+    outbox: { type: [outboxFields], default: undefined },
   },
   STRICT_SCHEMA,
 )
@@ -79,6 +94,10 @@ accountSchema.index({ owner_id: 1 }, { unique: true })
 accountSchema.index(
   { 'members.user_id': 1 },
   { partialFilterExpression: { 'members.user_id': { $exists: true } } },
+)
+accountSchema.index(
+  { 'chat_troubles.since': 1 },
+  { partialFilterExpression: { 'chat_troubles.since': { $exists: true } } },
 )
 addOutbox(accountSchema)
 
@@ -125,6 +144,7 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
       return fromDocument(changed)
     },
     ...channels(model, find, wake),
+    ...troubles(model, wake),
   }
 }
 
@@ -167,6 +187,41 @@ function channels(
   }
 }
 
+/** What is told of a change: to the trail and to webhooks. */
+interface Told {
+  audit: AuditEntry
+  event: OutboxEvent
+}
+
+function troubles(model: mongoose.Model<AccountDocument>, wake: Wake) {
+  return {
+    /** @returns false when that workspace is in trouble already. */
+    async beginTrouble(id: string, trouble: ChatTrouble, { audit, event }: Told): Promise<boolean> {
+      const { platform, tenant } = trouble
+      const free = { _id: id, chat_troubles: trusted({ $not: { $elemMatch: { platform, tenant } } }) }
+      const update = withOutbox({ $push: { chat_troubles: trouble } }, [audit], [event])
+      const begun = (await model.updateOne(free, update)).modifiedCount === 1
+      if (begun) wake()
+      return begun
+    },
+    /** Without `told` nothing is told. @returns false when it had ended. */
+    async endTrouble(
+      id: string,
+      { platform, tenant }: Pick<ChatTrouble, 'platform' | 'tenant'>,
+      told?: Told,
+    ): Promise<boolean> {
+      const holding = { _id: id, chat_troubles: trusted({ $elemMatch: { platform, tenant } }) }
+      const pull = { $pull: { chat_troubles: { platform, tenant } } }
+      const update = told === undefined ? pull : withOutbox(pull, [told.audit], [told.event])
+      const ended = (await model.updateOne(holding, update)).modifiedCount === 1
+      if (ended) wake()
+      return ended
+    },
+    /** Accounts that have a workspace in trouble. */
+    inTrouble: () => read(model, { 'chat_troubles.since': trusted({ $exists: true }) }),
+  }
+}
+
 async function read(model: mongoose.Model<AccountDocument>, filter: object): Promise<Account[]> {
   return (await model.find(filter).lean<AccountDocument[]>()).map(fromDocument)
 }
@@ -179,6 +234,7 @@ function fromDocument(document: AccountDocument): Account {
     members = [],
     version = 0,
     audit: _audit,
+    outbox: _outbox,
     outbox_token: _token,
     ...rest
   } = document

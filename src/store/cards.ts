@@ -70,6 +70,10 @@ const cardSchema = new Schema<CardDocument>(
   STRICT_SCHEMA,
 )
 cardSchema.index({ request_id: 1, recipient_key: 1 }, { unique: true })
+cardSchema.index(
+  { recipient_key: 1 },
+  { partialFilterExpression: { state: 'unreachable' }, name: 'unreachable' },
+)
 makeQueue(cardSchema, 'open_by_time')
 
 const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
@@ -187,8 +191,30 @@ function news(model: CardModel, wake: Wake) {
       await model.updateMany({ ...cards, state: RESTING }, { $set: { state: 'due', next_at: at, tries: 0 } })
       wake('cards')
     },
+    /** Their recipient may be reached now: those that found no one to go to are tried again. */
+    async wake({ requestIds, ...which }: WokenCards, at: Date): Promise<void> {
+      const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }
+      const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
+      const due = { $set: { state: 'due', next_at: at, tries: 0 } }
+      await model.updateMany({ ...cards, ...of, state: 'unreachable' }, due)
+      wake('cards')
+    },
+    /** What failed for this account on the platform is tried now. */
+    async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
+      const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
+      await model.updateMany(
+        { ...failed, next_at: trusted({ $gt: at }) },
+        { $set: { next_at: at, tries: 0 } },
+      )
+      wake('cards')
+    },
   }
 }
+
+/** Cards of these requests on a platform, or those of one `recipientKey`. */
+type WokenCards =
+  | { requestIds: readonly string[]; platform: ChatPlatform }
+  | { requestIds?: undefined; recipient: string }
 
 /** First what wakes no card, then waking: a card that gets news between the two is under way or waiting, and so looks again. */
 function followWrites({ request_id, version, replies, unreminded = [], at }: CardNews): CardWrites {

@@ -152,6 +152,8 @@ export function createOutboxSources(connection: StoreConnection): readonly Outbo
   return Object.values(WITH_OUTBOX).map((model) => {
     if (model === 'Request') return requestSource(connection)
     if (model === 'AuditInbox') return inboxSource(connection)
+    if (model === 'Account')
+      return createOutboxSource(connection, model, { read: ({ _id }) => ({ account_id: _id }) })
     return createOutboxSource(connection, model)
   })
 }

@@ -90,6 +90,17 @@ describeInBrowser('chat on the page of integrations', () => {
     expect(await text('Slack')).toContain('No workspace gets cards')
   })
 
+  it('says since when a workspace takes no cards, why, and what to do', async () => {
+    const unavailable = [
+      { tenant: 'T1', since: '2026-11-20T10:00:00.000Z', reason: 'token_revoked', advice: 'Add it again.' },
+    ]
+    area.apps.slack = { configured: true, mode: 'many', installations: [], unavailable }
+    await open()
+    expect(await text('Slack')).toMatch(
+      /Slack takes no cards in T1 since .*2026.* \(token_revoked\)\. Add it again\./,
+    )
+  })
+
   it('names the organisation of Teams, and as whom one is linked', async () => {
     area.apps.teams = { configured: true, tenants: ['tid-1'] }
     suite.server().state.chat.identities = [

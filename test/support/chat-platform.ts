@@ -33,7 +33,11 @@ export interface PlatformCall {
   request?: string
 }
 
-type Failure = { outcome: 'unreachable' | 'rate_limited' | 'timeout' | 'failed'; retry_after?: number }
+type Failure = {
+  outcome: 'unreachable' | 'unavailable' | 'rate_limited' | 'timeout' | 'failed'
+  retry_after?: number
+  code?: string
+}
 
 /** How the platform takes a call; nothing: it accepts. `lost`: it accepts, and the answer never arrives. */
 type Behaviour = Failure | 'lost' | undefined

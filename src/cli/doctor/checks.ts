@@ -1,4 +1,8 @@
+import { inspectTroubles } from '../../compose/inspect-store.ts'
+import { hasStore } from '../../compose/open-store.ts'
 import { type Config, ConfigError, loadConfig, loadProductionProblems } from '../../config/config.ts'
+import type { ChatPlatform } from '../../domain/chat.ts'
+import { troubleAdvice } from '../../domain/chat-trouble.ts'
 import { redact } from '../../domain/redact.ts'
 import type { CommandResult } from '../terminal.ts'
 
@@ -27,6 +31,20 @@ export function fail(name: string, detail: string, fix: string): Check {
 /** What went wrong, without secrets. */
 export function reasonOf(error: unknown): string {
   return String(redact(error instanceof Error ? error.message : String(error)))
+}
+
+/** What the running service has noted: since when which workspaces take no cards. Nothing, where all is well. */
+export async function checkCards(config: Config, platform: ChatPlatform): Promise<Check[]> {
+  if (!hasStore(config)) return []
+  try {
+    const [first, ...more] = await inspectTroubles(config, platform)
+    if (first === undefined) return []
+    const others = more.length === 0 ? '' : `, and ${more.length} more`
+    const detail = `none are taken since ${first.since.toISOString()} (${first.reason})${others}`
+    return [warn('Cards', detail, troubleAdvice(first))]
+  } catch (error) {
+    return [fail('Cards', reasonOf(error), 'Run: npx countersign doctor')]
+  }
 }
 
 const MARKS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const

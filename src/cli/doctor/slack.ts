@@ -8,6 +8,7 @@ import type { SlackSettings } from '../../config/slack.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
+  checkCards,
   checkHttps,
   checkUnsigned,
   diagnose,
@@ -31,7 +32,7 @@ async function examine(config: Config): Promise<Check[]> {
     return [fail('Slack', 'not set up: no SLACK_ variable is set', howToBegin(config.baseUrl))]
   }
   const called = [...(await checkSending(config, slack)), ...(await checkReceiving(config, slack))]
-  return [describe(slack), ...called.filter(isNew)]
+  return [describe(slack), ...called.filter(isNew), ...(await checkCards(config, 'slack'))]
 }
 
 /** Slack sends only to https: addresses. */

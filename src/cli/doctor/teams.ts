@@ -9,6 +9,7 @@ import type { TeamsSettings } from '../../config/teams.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
+  checkCards,
   checkHttps,
   checkUnsigned,
   diagnose,
@@ -37,6 +38,7 @@ async function examine(config: Config): Promise<Check[]> {
     ...(await checkMicrosoft(teams)),
     ...(await checkReceiving(config, teams)),
     await checkConversations(config, teams.tenantId),
+    ...(await checkCards(config, 'teams')),
   ]
 }
 

@@ -1,6 +1,7 @@
 import { type Account, type AccountChannel, hasChannel, MAX_CHANNELS } from '../../domain/account.ts'
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import { type ChatChannel, type ChatPlatform, identityKey, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import type { ChatTrouble } from '../../domain/chat-trouble.ts'
 import { refusal } from '../../domain/errors.ts'
 import { ID_BYTES, newId } from '../../domain/identifier.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
@@ -13,6 +14,7 @@ import type { ChatPort, ChatSetup } from '../ports.ts'
 import { type Owner, ownerAudit } from '../webhooks/manage-webhooks.ts'
 import { useUp } from './chat-links.ts'
 import type { LinkUse } from './link-identity.ts'
+import { beginTrouble, bringToAccount, endTrouble } from './trouble.ts'
 
 /**
  * Has every request of the account shown in a channel, after a fresh proof of its owner for this very link. Only the person
@@ -82,23 +84,33 @@ function channelAudit(
   })
 }
 
-type InstallationDeps = Pick<FlowDeps, 'installations' | 'audit' | 'clock' | 'random'>
+type InstallationDeps = Pick<FlowDeps, 'installations' | 'audit' | 'accounts' | 'clock' | 'random' | 'log'>
 
 /** A workspace and its sealed tokens, as a platform hands them over. */
 type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'workspace_name' | 'sealed'>
 
 /**
- * Keeps a workspace for the owner's account, beside the accounts that have it already; its name and tokens are replaced.
+ * Keeps a workspace for the owner's account, beside the accounts that have it already; its name and tokens are replaced, and
+ * what waited for it is brought.
  * The trail is written first: an entry about an installation that then fails does no harm, one without an entry would.
  */
 export async function addInstallation(
-  deps: InstallationDeps,
+  deps: InstallationDeps & Parameters<typeof bringToAccount>[0],
   owner: Owner,
   fresh: NewInstallation,
 ): Promise<void> {
   const at = deps.clock.now()
   await deps.audit.append(entryOf(deps, 'chat.installed', owner, fresh, at))
   await deps.installations.put({ ...fresh, account_ids: [owner.accountId], installed_at: at })
+  try {
+    await endTrouble(deps, fresh)
+    await bringToAccount(deps, owner.accountId, fresh.platform)
+  } catch (error) {
+    deps.log.warn(
+      { error, account_id: owner.accountId },
+      'cards that waited for a workspace were not brought',
+    )
+  }
 }
 
 /**
@@ -107,7 +119,7 @@ export async function addInstallation(
  * @returns false when it was not known (any more): platforms tell of one removal more than once
  */
 export async function removeInstallation(
-  deps: InstallationDeps,
+  deps: InstallationDeps & Pick<FlowDeps, 'cards'>,
   platform: ChatPlatform,
   tenant: string,
 ): Promise<boolean> {
@@ -119,7 +131,10 @@ export async function removeInstallation(
     return { ...entry, eid: removalId(known, accountId) }
   })
   await deps.audit.append(...entries)
-  return (await deps.installations.remove(platform, tenant)) !== undefined
+  const removed = (await deps.installations.remove(platform, tenant)) !== undefined
+  for (const accountId of known.account_ids)
+    await beginTrouble(deps, accountId, { platform, tenant, reason: 'app_removed' })
+  return removed
 }
 
 /**
@@ -128,7 +143,7 @@ export async function removeInstallation(
  * @throws Refusal `not_found` when the account does not have it
  */
 export async function leaveInstallation(
-  deps: InstallationDeps & Pick<FlowDeps, 'log'>,
+  deps: InstallationDeps,
   owner: Owner,
   platform: ChatPlatform,
   tenant: string,
@@ -137,6 +152,7 @@ export async function leaveInstallation(
   if (!known?.account_ids.includes(owner.accountId)) throw refusal('not_found')
   await deps.audit.append(entryOf(deps, 'chat.uninstalled', owner, known, deps.clock.now()))
   await deps.installations.leave(platform, tenant, owner.accountId)
+  await deps.accounts.endTrouble(owner.accountId, { platform, tenant })
   deps.log.info({ account_id: owner.accountId, platform, tenant }, 'an account left a workspace')
 }
 
@@ -196,17 +212,22 @@ export async function finishInstall(
   if (taken?.session_id !== sessionId) throw refusal('install_state_invalid')
 }
 
-/** How each platform is set up for an account; undefined: not at all on this service. */
-type ChatApps = Record<ChatPlatform, ChatSetup | undefined>
+/** How each platform is set up for an account (undefined: not at all on this service), and what takes no cards. */
+interface ChatApps extends Record<ChatPlatform, ChatSetup | undefined> {
+  troubles: ChatTrouble[]
+}
 
 /** What an owner needs to know to have cards come to chat. Never throws because of a platform. */
-export async function readChatApps(deps: Pick<FlowDeps, 'chats'>, accountId: string): Promise<ChatApps> {
+export async function readChatApps(
+  deps: Pick<FlowDeps, 'chats' | 'accounts'>,
+  accountId: string,
+): Promise<ChatApps> {
   const setupOf = (platform: ChatPlatform): Promise<ChatSetup> | undefined => {
     const port = deps.chats.find((chat) => chat.platform === platform)
     return port && setupFor(port, accountId)
   }
   const [slack, teams] = await Promise.all([setupOf('slack'), setupOf('teams')])
-  return { slack, teams }
+  return { slack, teams, troubles: (await deps.accounts.find(accountId))?.chat_troubles ?? [] }
 }
 
 async function setupFor(port: ChatPort, accountId: string): Promise<ChatSetup> {

@@ -12,9 +12,9 @@ import type { ChatAddress, ChatOutcome, ChatPort, Clock } from '../ports.ts'
 const MOST_TENANTS = 5
 
 /** Where a card could go, the best place first, or why that is not known yet. Empty: nowhere. */
-export type Addresses =
-  | { list: ChatAddress[]; byEmail: boolean }
-  | { failed: ChatOutcome<never> & { ok: false } }
+export type Addresses = { list: ChatAddress[]; byEmail: boolean } | { failed: NotFound }
+
+type NotFound = ChatOutcome<never> & { ok: false } & { tenant?: string }
 
 /**
  * Where a card could be posted now. An approver is where they say they are, newest link first; only a person without a link
@@ -28,7 +28,12 @@ export async function findAddresses(
 ): Promise<Addresses> {
   const { platform } = chat
   const tenants = await chat.tenantsOf(card.account_id)
-  if (tenants.includes(UNKNOWN_TENANT)) return { failed: { ok: false, outcome: 'failed', duration_ms: 0 } }
+  if (tenants.includes(UNKNOWN_TENANT)) {
+    // Why it is not known, such a call says: the token may be dead.
+    const asked = await chat.lookup(UNKNOWN_TENANT, '')
+    const failed = asked.ok ? ({ ok: false, outcome: 'failed', duration_ms: 0 } as const) : asked
+    return { failed: { ...failed, tenant: UNKNOWN_TENANT } }
+  }
   const { recipient } = card
   if (recipient.kind === 'channel') {
     const { tenant, channel } = recipient
@@ -50,10 +55,10 @@ async function lookUp(
   email: string,
   lookup: Lookup,
 ): Promise<Addresses> {
-  let failed: (ChatOutcome<never> & { ok: false }) | undefined
+  let failed: NotFound | undefined
   for (const tenant of tenants) {
     const answer = await lookup.find(chat, tenant, email)
-    if (!answer.ok && answer.outcome !== 'unreachable') failed ??= answer
+    if (!answer.ok && answer.outcome !== 'unreachable') failed ??= { ...answer, tenant }
     if (answer.ok && answer.value !== undefined) return { list: [answer.value], byEmail: true }
   }
   return failed === undefined ? { list: [], byEmail: true } : { failed }

@@ -58,6 +58,15 @@ export async function followCards(deps: FollowDeps, entries: readonly RequestEnt
   return about.length > 0
 }
 
+/** Makes the cards that pending requests lack, as when they were asked: a workspace came later, or comes back. */
+export async function makeCards(deps: FollowDeps, requests: readonly ApprovalRequest[]): Promise<void> {
+  const asked = requests.filter(({ sandbox, status }) => !sandbox && status === 'pending')
+  const about = asked.map(async (request) => {
+    return { request, quiet: await quietPeople(deps, request, request.created_at) }
+  })
+  await deps.cards.insertNew(await addressCards(deps, await Promise.all(about)))
+}
+
 /** Towards whom the key was silent when it asked, or reminded, last: at another look the answer is the same. */
 async function quietNow(
   deps: FollowDeps,
@@ -153,11 +162,11 @@ export async function followNotices(
   const platforms = new Set(deps.chats.map(({ platform }) => platform))
   const found = await deps.users.findMany([...new Set(notices.map(({ user_id }) => user_id))])
   const people = new Map(found.map((person) => [person.id, person]))
-  const cards = notices.flatMap(({ user_id, event_id, notice }) => {
+  const cards = notices.flatMap(({ user_id, event_id, notice, unheard }) => {
     const person = people.get(user_id)
     if (person === undefined) return []
     const told = person.chat.filter(
-      ({ platform, linked_at }) => platforms.has(platform) && linked_at <= notice.at,
+      ({ platform, linked_at }) => platforms.has(platform) && platform !== unheard && linked_at <= notice.at,
     )
     const about = { id: event_id, account_id: person.account_id, version: 1 }
     return told.map(({ platform, tenant, user }) => ({

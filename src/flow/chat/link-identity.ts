@@ -1,13 +1,11 @@
-import { type ChatLink, identityKey, type LinkedIdentity, recipientKey } from '../../domain/chat.ts'
+import { type ChatLink, identityKey, type LinkedIdentity } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
-import type { User } from '../../domain/user.ts'
-import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
-import { waiterFor } from '../people/delegates.ts'
 import { changeFresh, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
 import { useUp } from './chat-links.ts'
+import { bringToPerson } from './trouble.ts'
 
 /** What a signed-in person shows to use a one-time link. */
 export interface LinkUse {
@@ -41,37 +39,8 @@ export async function linkIdentity(
     return { fields: { chat: [...others, linked] }, audit: [audit] }
   })
   deps.log.info({ user_id: changed.id, identity: key }, 'chat identity linked')
-  await bringWhatWaits(deps, changed, linked)
+  await bringToPerson(deps, changed, linked.platform)
   return linked
-}
-
-/** Cards brought to a person who has just linked an identity: the oldest, as in their waiting list. */
-const MOST_CARDS = 100
-
-/**
- * What waits for the person and could not be posted before is posted now, and what was addressed by e-mail no longer asks to link:
- * requests, and agents that ask for a key of the person's account. The link stands without that, too.
- */
-async function bringWhatWaits(
-  deps: Pick<FlowDeps, 'cards' | 'requests' | 'users' | 'accounts' | 'bootstraps' | 'clock' | 'log'>,
-  person: User,
-  { platform }: LinkedIdentity,
-): Promise<void> {
-  const { cards, requests, clock, log } = deps
-  const { id } = person
-  try {
-    const requested = await requests.pendingFor(await waiterFor(deps, person), MOST_CARDS)
-    const waiting = [...requested, ...(await waitingConsents(deps, person))]
-    if (waiting.length === 0) return
-    const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: id } })
-    await cards.renew(
-      waiting.map((each) => each.id),
-      recipient,
-      clock.now(),
-    )
-  } catch (error) {
-    log.warn({ error, user_id: id }, 'cards that waited for a link were not brought')
-  }
 }
 
 /** Whose identity it is taken from, which one, and by whom. */

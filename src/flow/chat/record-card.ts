@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
-import type { CardStep } from '../../domain/chat-retry.ts'
+import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -10,6 +10,10 @@ export interface CardFailure {
   outcome: Exclude<CardAttempt['outcome'], 'accepted'>
   /** Whole seconds the platform asked for. */
   retry_after?: number
+  /** The platform's own code. */
+  code?: string
+  /** Where the call went. */
+  tenant?: string
 }
 
 /** The result of an attempt. `next_at`: when, while it stays due; `patience`: the platform asked for it. */
@@ -110,4 +114,15 @@ function auditOf(
     ...(lost ? [entry('card.unreachable')] : []),
     ...(step === 'exhausted' ? [entry('card.exhausted')] : []),
   ]
+}
+
+/** What follows a call that was not accepted. `misleads`: the message asks about what is over. */
+export function stepAfter(
+  { random }: Pick<FlowDeps, 'random'>,
+  { tries }: Card,
+  { outcome, retry_after: retryAfter }: CardFailure,
+  misleads = false,
+): CardStep {
+  const luck = (random.bytes(1)[0] ?? 0) / 255
+  return cardStepAfter(outcome, { tries, retryAfter, misleads, luck })
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { AccountChannel } from '../../domain/account.ts'
-import { type ChatIdentity, identityKey, type LinkedIdentity } from '../../domain/chat.ts'
+import { type ChatIdentity, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import { type ChatTrouble, troubleAdvice } from '../../domain/chat-trouble.ts'
 import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
 import { OWN_PAGE, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
@@ -106,6 +107,17 @@ export const usedChatLinkAnswer = z
   ])
   .meta({ id: 'UsedChatLink' })
 
+const unavailable = z
+  .array(
+    z.strictObject({
+      tenant: tenant.nullable().meta({ description: 'Null while the platform did not name it.' }),
+      since: timeField,
+      reason: z.string().meta({ description: "The platform's code.", example: 'token_revoked' }),
+      advice: z.string().meta({ description: 'What to do, in a sentence or two.' }),
+    }),
+  )
+  .meta({ description: 'Workspaces that take no cards of the account now.' })
+
 /** `GET /api/v1/account/chat-apps`. */
 export const chatAppsAnswer = z
   .strictObject({
@@ -127,10 +139,12 @@ export const chatAppsAnswer = z
           description:
             'Workspaces whose people get cards of this account; none while Slack has not said which it is.',
         }),
+      unavailable: unavailable.optional(),
     }),
     teams: z.strictObject({
       configured: z.boolean().meta({ description: 'Is Microsoft Teams set up on this service?' }),
       tenants: z.array(z.string()).meta({ description: 'The organisation the operator connected.' }),
+      unavailable: unavailable.optional(),
     }),
   })
   .meta({ id: 'ChatApps' })
@@ -195,7 +209,14 @@ interface ChatSetup {
 export function presentChatApps({
   slack,
   teams,
-}: Record<'slack' | 'teams', ChatSetup | undefined>): Answer<typeof chatAppsAnswer> {
+  troubles,
+}: Record<'slack' | 'teams', ChatSetup | undefined> & { troubles: readonly ChatTrouble[] }): Answer<
+  typeof chatAppsAnswer
+> {
+  const unavailableOn = (platform: 'slack' | 'teams') => {
+    const found = troubles.filter((one) => one.platform === platform)
+    return found.length === 0 ? undefined : found.map(presentTrouble)
+  }
   return {
     slack: {
       configured: slack !== undefined,
@@ -205,11 +226,23 @@ export function presentChatApps({
         name: name ?? null,
         installed_at: installed_at?.toISOString() ?? null,
       })),
+      unavailable: unavailableOn('slack'),
     },
     teams: {
       configured: teams !== undefined,
       tenants: (teams?.workspaces ?? []).map(({ tenant }) => tenant),
+      unavailable: unavailableOn('teams'),
     },
+  }
+}
+
+function presentTrouble(trouble: ChatTrouble): Answer<typeof unavailable>[number] {
+  const { tenant, since, reason } = trouble
+  return {
+    tenant: tenant === UNKNOWN_TENANT ? null : tenant,
+    since: since.toISOString(),
+    reason,
+    advice: troubleAdvice(trouble),
   }
 }
 

@@ -57,7 +57,17 @@ const cardAnswer = z
         z.strictObject({
           at: timeField,
           what: z.enum(['post', 'update', 'reply']),
-          outcome: z.enum(['accepted', 'unreachable', 'rate_limited', 'timeout', 'failed', 'interrupted']),
+          outcome: z
+            .enum([
+              'accepted',
+              'unreachable',
+              'unavailable',
+              'rate_limited',
+              'timeout',
+              'failed',
+              'interrupted',
+            ])
+            .meta({ description: '`unavailable`: the workspace took nothing from the app at all.' }),
           duration_ms: z.int().min(0),
         }),
       )

@@ -53,6 +53,16 @@ const consentFacts = z.object({
   scopes: z.array(z.enum(SCOPES)),
 })
 
+const troubleFacts = z.object({
+  platform: z.enum(['slack', 'teams']),
+  tenant: z
+    .string()
+    .nullable()
+    .meta({ description: 'The workspace; null while the platform did not name it.' }),
+  reason: z.string().meta({ description: "The platform's code.", example: 'token_revoked' }),
+  since: timeField,
+})
+
 const DATA = {
   'approval.created': z.object({
     ...aboutRequest,
@@ -97,6 +107,8 @@ const DATA = {
     attempts: z.int().min(1),
     last_outcome: z.string().meta({ example: 'http_503' }),
   }),
+  'chat.unavailable': troubleFacts,
+  'chat.restored': troubleFacts.extend({ restored_at: timeField }),
   'webhook.test': z.object({ webhook_id: idField('whk') }),
 } satisfies Record<EventType, z.ZodType>
 
@@ -179,6 +191,8 @@ const SUMMARIES: Record<EventType, string> = {
   'key.created': 'An API key was made',
   'key.revoked': 'An API key was revoked',
   'delivery.exhausted': 'A delivery was given up after its last try',
+  'chat.unavailable': 'A chat workspace takes no cards of the account',
+  'chat.restored': 'It takes them again, and gets what waited',
   'webhook.test': 'A test of the webhook',
 }
 

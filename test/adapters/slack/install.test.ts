@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
+import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
 import { stored } from '../../support/caller.ts'
 import type { EnrolledPerson } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
+import { ask, keyOf } from '../../support/live.ts'
 import { type TestService, useService } from '../../support/service.ts'
 import { consent, install, startInstallation } from '../../support/slack-consent.ts'
 import type { SlackEmulator } from '../../support/slack-emulator.ts'
@@ -85,6 +87,25 @@ describe('an installation', () => {
     ])
     for (const secret of [token, slack.clientSecret, code, page.searchParams.get('state') ?? ''])
       expect(everywhere).not.toContain(secret)
+  })
+
+  it('brings what was asked before, and what was asked while the app was gone', async () => {
+    const { deps } = service.composition
+    const live = { service, owner: ana, key: await keyOf(service, ana.userId) }
+    const early = await ask(live)
+    await install(slack, ana.browser, 'ana')
+    const relay = createRelay(deps, NO_SENDERS)
+    const cards = async (id: string) => (await deps.cards.ofRequest(id)).map(({ state }) => state)
+    expect(await cards(early)).toEqual(['due'])
+    await removeInstallation(deps, 'slack', slack.teamId)
+    const troubles = async () => (await deps.accounts.find(await setting.accountOf(ana)))?.chat_troubles
+    expect(await troubles()).toMatchObject([{ tenant: slack.teamId, reason: 'app_removed' }])
+    const late = await ask(live)
+    await relay.run()
+    expect(await cards(late)).toEqual([])
+    await stored(service, 'cards').updateOne({ request_id: early }, { $set: { state: 'unreachable' } })
+    await install(slack, ana.browser, 'ana')
+    expect([await cards(early), await cards(late), await troubles()]).toEqual([['due'], ['due'], []])
   })
 
   it('is told in the trail, by whom and for which account, and so is its end', async () => {

@@ -14,13 +14,16 @@ it.each([
   'message_not_found',
   'cant_update_message',
   'thread_not_found',
-  'account_inactive',
-  'token_revoked',
-  'invalid_auth',
-  'missing_scope',
 ])('does not try %s again, and keeps the code for the log', (code) => {
   expect(refused(code)).toEqual({ outcome: 'unreachable', code })
 })
+
+it.each(['account_inactive', 'token_revoked', 'invalid_auth', 'missing_scope', 'team_access_not_granted'])(
+  'takes %s for a state of the workspace',
+  (code) => {
+    expect(refused(code)).toEqual({ outcome: 'unavailable', code })
+  },
+)
 
 it.each([
   'internal_error',

@@ -220,19 +220,38 @@ it('calls a channel without the app unreachable, and nobody else', async () => {
 })
 
 it.each(['token_revoked', 'account_inactive', 'invalid_auth'])(
-  'tells who waits that nobody was reached when the app was removed (%s), and never logs the token or what was asked',
+  'tells the owner that the workspace refuses the app (%s), and brings everything by itself when it takes it again',
   async (error) => {
-    const before = setting.service.logged.length
+    const { service, owner, key } = setting
+    const over = await ask(setting)
+    await atRest(setting, over, 4)
+    const before = service.logged.length
     setting.slack.behave(() => ({ error }))
-    const id = await ask(setting, { action: SECRET_WORDS, context: { note: SECRET_WORDS } })
-    await atRest(setting, id, 4)
-    expect(await notReachable(id)).toHaveLength(3)
-    expect(await attemptsAt('ana', id)).toEqual(['post unreachable'])
-    const said = setting.service.logged.slice(before)
-    expect(said).toContainEqual({
+    await callWithKey(service, key, `/${over}/cancel`, {})
+    const waiting = await ask(setting, { action: SECRET_WORDS, context: { note: SECRET_WORDS } })
+    await waitUntil(async () => expect(await attemptsAt('ana', waiting)).toContain('post unavailable'))
+    await waitUntil(async () => expect(await attemptsAt('ana', over)).toContain('update unavailable'))
+    expect((await notReachable(waiting)).toSorted()).toEqual(
+      (await Promise.all(['owner', 'ana', 'stan'].map(referenceOf))).toSorted(),
+    )
+    const apps = async () => (await owner.browser.get('/api/v1/account/chat-apps')).body.slack
+    expect((await apps()).unavailable).toMatchObject([
+      {
+        tenant: setting.slack.teamId,
+        reason: error,
+        advice: expect.stringMatching(/SLACK_BOT_TOKEN|doctor slack/),
+      },
+    ])
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+    setting.slack.behave(() => undefined)
+    for (const id of [over, waiting]) await atRest(setting, id, 4)
+    expect(JSON.stringify((await cardTo(setting, 'ana', over)).blocks)).not.toContain('countersign_approve')
+    await cardTo(setting, 'ana', waiting)
+    await waitUntil(async () => expect(await apps()).not.toHaveProperty('unavailable'))
+    expect(service.logged.slice(before)).toContainEqual({
       level: 'warn',
       message: 'slack did not accept a call',
-      fields: expect.objectContaining({ reason: error, outcome: 'unreachable' }),
+      fields: expect.objectContaining({ reason: error, outcome: 'unavailable' }),
     })
   },
 )

@@ -92,6 +92,35 @@ describe('a card in Teams', () => {
     expect(connector.refused).toEqual([])
   })
 
+  it('comes by itself to who gets the app while a request waits, and is mended for who gets it again', async () => {
+    const setting = await useApprovers(3)
+    const { connector, driver, service } = setting
+    const [bob, gil] = [personNumber(setting, 2), personNumber(setting, 3)]
+    const { users } = service.composition.deps
+    const third = (await users.findByEmail('person-3@example.com')) ?? expect.unreachable()
+    await users.change(third.id, third.version, { chat: [] }, [])
+    connector.installed.delete(gil.id)
+    const first = await ask(setting)
+    await waitUntil(() => expect(connector.in(bob.id)).toHaveLength(1))
+    connector.installed.delete(bob.id)
+    await decideAs(setting, setting.owner, first, 'approved')
+    const waiting = await ask(setting)
+    const unreachable = async () =>
+      (await setting.service.composition.deps.cards.ofRequest(waiting)).filter(
+        ({ state }) => state === 'unreachable',
+      )
+    await waitUntil(async () => expect(await unreachable()).toHaveLength(2))
+    connector.installed.add(bob.id).add(gil.id)
+    for (const person of [bob, gil]) await driver.installation(person, 'add')
+    const toldOf = (person: typeof bob, id: string) =>
+      connector
+        .in(person.id)
+        .filter((message) => JSON.stringify(message.shown[0]).includes(`${id}?d=approve`))
+    for (const person of [bob, gil]) await waitUntil(() => expect(toldOf(person, waiting)).toHaveLength(1))
+    await waitUntil(() => expect(titles(toldOf(bob, first)[0])).toEqual(['Details on the approval page']))
+    expect(toldOf(gil, first)).toEqual([])
+  })
+
   it('shows how the quorum stands, and asks nothing more of whoever voted', async () => {
     const setting = await useApprovers(2, { quorum: 2 })
     const { connector } = setting

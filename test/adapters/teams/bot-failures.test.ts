@@ -163,17 +163,21 @@ describe('a call that Teams answers with', () => {
     })
   })
 
-  it('that it has never heard of the token asks for another one, and says so first', async () => {
+  it('that it has never heard of the token asks for another one, and goes on', async () => {
     await posted()
     setting.identity.revokeAll()
     const before = setting.identity.asked.tokens
-    expect(await port().post(to(1), VIEW)).toMatchObject({
-      ok: false,
-      outcome: 'failed',
-      code: 'Unauthorized',
-    })
     expect(await port().post(to(1), VIEW)).toMatchObject({ ok: true })
     expect(setting.identity.asked.tokens - before).toBe(1)
+  })
+
+  it.each([
+    [401, 'Unauthorized'],
+    [403, 'BotDisabledByAdmin'],
+  ])('%s %s is about the bot, not about the person', async (status, code) => {
+    await posted()
+    setting.connector.behave(() => ({ status, code }))
+    expect(await port().post(to(1), VIEW)).toMatchObject({ ok: false, outcome: 'unavailable', code })
   })
 })
 
@@ -186,7 +190,7 @@ describe('the bot’s own token', () => {
   })
 
   it.each([
-    ['refuses the password', 'refuse', { outcome: 'failed', code: 'invalid_client' }],
+    ['refuses the password', 'refuse', { outcome: 'unavailable', code: 'invalid_client' }],
     ['is down', { status: 503, body: {} }, { outcome: 'failed', code: 'http_error' }],
     ['says something else', { status: 200, body: { ok: true } }, { outcome: 'failed' }],
     ['answers with a page', { status: 200, body: '<html>' }, { outcome: 'failed' }],

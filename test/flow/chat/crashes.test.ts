@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
+import { attemptCard } from '../../../src/flow/chat/attempt-card.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
-import { attemptCard } from '../../../src/flow/chat/send-cards.ts'
+import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
 import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
@@ -22,7 +23,7 @@ async function claimNext({ worker: { deps } }: CardSetting) {
 }
 
 function attempting({ worker: { deps } }: CardSetting) {
-  return { ...deps, lookup: createLookup(deps.clock) }
+  return { ...deps, lookup: createLookup(deps.clock), troubles: createTroubleWatch(deps) }
 }
 
 it('posts once more, and only once, when the process died between the platform’s answer and its own note', async () => {

@@ -1,0 +1,212 @@
+import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
+import type { ClaimedCard } from '../../store/cards.ts'
+import type { FlowDeps } from '../deps.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../ports.ts'
+import { findAddresses, isTheirs, type Lookup } from './find-addresses.ts'
+import { type CardFailure, type CardProgress, type CardReport, recordCard, stepAfter } from './record-card.ts'
+import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
+import type { TroubleWatch } from './trouble.ts'
+
+type AttemptDeps = Pick<
+  FlowDeps,
+  'cards' | 'requests' | 'bootstraps' | 'users' | 'accounts' | 'settings' | 'clock' | 'random' | 'log'
+> & { lookup: Lookup; troubles: TroubleWatch }
+
+/** One claimed card in the hands of this process. */
+interface Job {
+  deps: AttemptDeps
+  chat: ChatPort
+  card: Card
+  progress: CardProgress
+  /** No call is started so late that it could end after the lease. */
+  lastCall: Date
+}
+
+/** Longest a call may take, waiting for its turn included. */
+const CALL_MS = 15_000
+
+/** Replies said in one claim; the others keep the card due. */
+const MOST_REPLIES = 5
+
+/**
+ * Brings one claimed card up to date: posts it once or edits it, then says what is due under it, and writes one result. What
+ * it shows is drawn from the stored request, so late news shows no less than newer one. Nothing is posted about a request
+ * that is over, or to whom it does not concern any more. A crash, or a time-out, after the platform took a post and before that was written posts it once more: the
+ * documented and only duplicate, since platforms take no key that would tell the two are one.
+ */
+export async function attemptCard(
+  deps: AttemptDeps,
+  chat: ChatPort,
+  { record: card, interrupted }: ClaimedCard,
+): Promise<CardReport | undefined> {
+  const progress: CardProgress = { shown: card.shown, certain: false, said: [], dropped: [], attempts: [] }
+  if (card.message !== undefined) progress.message = card.message
+  if (interrupted) note(progress, deps, whatOf(card), 'interrupted', 0)
+  const job = { deps, chat, card, progress, lastCall: new Date(card.next_at.getTime() - CALL_MS) }
+  const request = await findSubject(deps, card)
+  if (request === undefined || (card.message === undefined && isOver(request, deps.clock.now()))) {
+    return endQuietly(job, request?.version)
+  }
+  const showing = await showSubject(deps, card, request)
+  const { message } = card
+  if (message === undefined && isOthers(card, showing)) return endQuietly(job, request.version)
+  if (message === undefined) await post(job, showing)
+  else if (!isTheirs(card, chat.platform, message, showing.person, await chat.tenantsOf(card.account_id)))
+    await move(job, showing, message, isOthers(card, showing) || isOver(request, deps.clock.now()))
+  else if (card.shown < card.wanted || card.stale) await update(job, showing, message)
+  if (progress.failure === undefined && progress.dropped.length === 0) await sayReplies(job, showing)
+  await noteWorkspace(job)
+  if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
+  const misleads =
+    progress.message !== undefined && progress.shown < card.wanted && isOver(request, deps.clock.now())
+  return recordCard(deps, card, progress, stepAfter(deps, card, progress.failure, misleads))
+}
+
+/** Whether the workspace takes anything from the app is told of the workspace, not of this card. */
+async function noteWorkspace({ deps, card, progress }: Job): Promise<void> {
+  const { failure, message, attempts } = progress
+  if (failure?.outcome === 'unavailable' && failure.tenant !== undefined)
+    await deps.troubles.failed(card, failure.tenant, failure.code ?? 'unknown')
+  else if (message !== undefined && attempts.some(({ outcome }) => outcome === 'accepted'))
+    await deps.troubles.worked(card, message.tenant)
+}
+
+/** Says nothing, and waits for nothing more. */
+function endQuietly({ deps, card, progress }: Job, version = 0): Promise<CardReport | undefined> {
+  progress.shown = Math.max(card.wanted, version)
+  progress.dropped = dueReplies(card).map(({ id }) => id)
+  return recordCard(deps, card, progress, restingState(card))
+}
+
+/** No message reached a person while it mattered: that stays on record. */
+function restingState(card: Card): 'idle' | 'unreachable' {
+  return card.attempts.at(-1)?.outcome === 'unreachable' ? 'unreachable' : 'idle'
+}
+
+function whatOf(card: Card): CardAttempt['what'] {
+  if (card.message === undefined) return 'post'
+  return card.shown < card.wanted || card.stale ? 'update' : 'reply'
+}
+
+async function post(job: Job, showing: Showing): Promise<void> {
+  const { deps, chat, card, progress } = job
+  const found = await findAddresses(chat, card, showing.person, deps.lookup)
+  if ('failed' in found) return fail(job, 'post', found.failed)
+  let last: Failed = { ok: false, outcome: 'unreachable', duration_ms: 0 }
+  const { view } = showing
+  for (const address of found.list) {
+    const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
+    const answer = await call(job, () => chat.post(address, invited))
+    if (answer.ok) {
+      progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
+      progress.posted_at = deps.clock.now()
+      return accept(job, 'post', view.version, answer.duration_ms)
+    }
+    last = { ...answer, tenant: address.tenant }
+    if (answer.outcome !== 'unreachable') break
+    forget(deps.lookup, address)
+  }
+  fail(job, 'post', last)
+}
+
+function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'user' | 'by_email'> {
+  if (!('user' in address)) return {}
+  return byEmail ? { user: address.user, by_email: true } : { user: address.user }
+}
+
+/** Takes the card out of a chat that is not the person's (any more), and posts it where they are while it is asked. */
+async function move(job: Job, showing: Showing, message: MessageRef, ends: boolean): Promise<void> {
+  const { deps, chat, card, progress } = job
+  const answer = await call(job, () => chat.update(message, { kind: 'moved' }))
+  if (!answer.ok && answer.outcome !== 'unreachable')
+    return fail(job, 'update', { ...answer, tenant: message.tenant })
+  if (!ends) {
+    note(progress, deps, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+    return post(job, showing)
+  }
+  accept(job, 'update', showing.view.version, answer.duration_ms)
+  progress.dropped = dueReplies(card).map(({ id }) => id)
+}
+
+function forget(lookup: Lookup, address: ChatAddress): void {
+  if ('user' in address) lookup.forget(address)
+}
+
+async function update(job: Job, { view, person }: Showing, message: MessageRef): Promise<void> {
+  const { chat, card } = job
+  const linked = person?.chat.some(
+    ({ platform, tenant }) => platform === chat.platform && tenant === message.tenant,
+  )
+  const invited = card.recipient.kind === 'approver' && linked === false && view.status.kind === 'pending'
+  const drawn = invited ? { ...view, invite_to_link: true as const } : view
+  const answer = await call(job, () => chat.update(message, drawn))
+  if (answer.ok) accept(job, 'update', view.version, answer.duration_ms)
+  else fail(job, 'update', { ...answer, tenant: message.tenant })
+}
+
+/** In order, each once; of several reminders that waited only the last. */
+async function sayReplies(job: Job, showing: Showing): Promise<void> {
+  const { deps, chat, card, progress } = job
+  const due = dueReplies(card)
+  const lastReminder = due.findLast(({ kind }) => kind === 'reminder')
+  const postedAt = progress.posted_at ?? card.posted_at
+  let said = 0
+  for (const reply of due) {
+    if (progress.message === undefined || said >= MOST_REPLIES) return
+    const view = showReply(showing, reply, deps.clock.now())
+    const superseded = reply.kind === 'reminder' && reply !== lastReminder
+    if (view === undefined || superseded) {
+      progress.dropped.push(reply.id)
+      continue
+    }
+    // The card itself came after the reminder was asked for: it reminds by itself.
+    if (reply.kind === 'reminder' && postedAt !== undefined && reply.at <= postedAt) {
+      progress.said.push(reply.id)
+      continue
+    }
+    const { message } = progress
+    const answer = await call(job, () => chat.reply(message, view))
+    note(progress, deps, 'reply', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+    said += 1
+    if (answer.ok) progress.said.push(reply.id)
+    else if (answer.outcome === 'unreachable') progress.dropped.push(reply.id)
+    else {
+      progress.failure = { ...answer, tenant: message.tenant }
+      return
+    }
+  }
+}
+
+function dueReplies({ replies }: Card): Card['replies'] {
+  return replies.filter(({ state }) => state === 'due')
+}
+
+type Failed = CardFailure & { ok: false; duration_ms: number }
+type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
+
+/** A call that could outlive the lease would run beside that of the process that takes over. */
+async function call<T>({ deps, lastCall }: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
+  if (deps.clock.now() > lastCall) return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+  return attempt()
+}
+
+function accept({ deps, progress }: Job, what: CardAttempt['what'], version: number, ms: number): void {
+  progress.shown = version
+  progress.certain = true
+  note(progress, deps, what, 'accepted', ms)
+}
+
+function fail({ deps, progress }: Job, what: CardAttempt['what'], answer: Failed): void {
+  progress.failure = answer
+  note(progress, deps, what, answer.outcome, answer.duration_ms)
+}
+
+function note(
+  progress: CardProgress,
+  { clock }: Pick<AttemptDeps, 'clock'>,
+  what: CardAttempt['what'],
+  outcome: CardAttempt['outcome'],
+  duration_ms: number,
+): void {
+  progress.attempts.push({ at: clock.now(), what, outcome, duration_ms })
+}

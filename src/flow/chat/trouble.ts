@@ -1,0 +1,162 @@
+import type { AuditEntry } from '../../domain/audit.ts'
+import { type Card, type ChatPlatform, recipientKey } from '../../domain/chat.ts'
+import { type ChatTrouble, isTroubleOf, PLATFORM_NAMES, troubleData } from '../../domain/chat-trouble.ts'
+import { buildEvent } from '../../domain/event.ts'
+import { drawId } from '../../domain/identifier.ts'
+import type { User } from '../../domain/user.ts'
+import { waitingConsents } from '../bootstrap/review-consent.ts'
+import type { FlowDeps } from '../deps.ts'
+import { waiterFor } from '../people/delegates.ts'
+import { makeCards } from './follow-cards.ts'
+
+/** A workspace. */
+type Place = Pick<ChatTrouble, 'platform' | 'tenant'>
+
+type TroubleDeps = Pick<FlowDeps, 'accounts' | 'cards' | 'clock' | 'random' | 'log'>
+
+/** The workspace takes nothing from the app: told to the account's webhooks and its owner, once. */
+export async function beginTrouble(
+  deps: TroubleDeps,
+  accountId: string,
+  { platform, tenant, reason }: Omit<ChatTrouble, 'since'>,
+): Promise<void> {
+  const account = await deps.accounts.find(accountId)
+  if (account === undefined) return
+  const trouble = { platform, tenant, reason, since: deps.clock.now() }
+  const told = tell(deps, 'chat.unavailable', account, trouble, trouble.since)
+  if (await deps.accounts.beginTrouble(accountId, trouble, told))
+    deps.log.warn({ account_id: accountId, platform, tenant, reason }, 'a chat workspace takes no cards')
+}
+
+/** The workspace takes cards (again): told to every account that was told otherwise, and their cards are tried at once. */
+export async function endTrouble(deps: TroubleDeps, place: Place): Promise<void> {
+  for (const account of await deps.accounts.inTrouble()) {
+    for (const trouble of (account.chat_troubles ?? []).filter((one) => isTroubleOf(one, place))) {
+      const at = deps.clock.now()
+      const told = tell(deps, 'chat.restored', account, trouble, at)
+      if (!(await deps.accounts.endTrouble(account.id, trouble, told))) continue
+      deps.log.info({ account_id: account.id, ...place }, 'a chat workspace takes cards again')
+      await deps.cards.hurry(account.id, place.platform, at)
+    }
+  }
+}
+
+function tell(
+  deps: Pick<FlowDeps, 'random'>,
+  type: 'chat.unavailable' | 'chat.restored',
+  { id, owner_id }: { id: string; owner_id: string },
+  trouble: ChatTrouble,
+  at: Date,
+) {
+  const { platform, tenant, reason } = trouble
+  const data = troubleData(trouble, type === 'chat.restored' ? at : undefined)
+  // What names the owner is a notice to them as well (`domain/factor-notice.ts`).
+  const name = `${PLATFORM_NAMES[platform]}: ${reason}`
+  const audit: AuditEntry = {
+    eid: drawId(deps, 'evt'),
+    type,
+    at,
+    actor: { kind: 'service' },
+    account_id: id,
+    subject: id,
+    detail: { platform, tenant, reason, user_id: owner_id, name },
+  }
+  return { audit, event: buildEvent({ id: drawId(deps, 'evt'), type, at, data }) }
+}
+
+/** Notes what attempts at cards say about the workspaces they went to. */
+export interface TroubleWatch {
+  /** The workspace refused the app itself. */
+  failed(card: Card, tenant: string, reason: string): Promise<void>
+  /** The workspace accepted something. */
+  worked(card: Card, tenant: string): Promise<void>
+}
+
+/** So long what is in trouble is remembered: a card that is accepted at once costs no look. */
+const REMEMBERED_MS = 60_000
+
+/**
+ * One watch of this process. A card that was refused before and is accepted now ends the trouble at once; any other, within
+ * a minute, also one that another process or an earlier run has noted.
+ */
+export function createTroubleWatch(deps: TroubleDeps): TroubleWatch {
+  let known: readonly ChatTrouble[] = []
+  let until = Number.NEGATIVE_INFINITY
+  const inTrouble = async (place: Place): Promise<boolean> => {
+    const now = deps.clock.now().getTime()
+    if (now >= until) {
+      known = (await deps.accounts.inTrouble()).flatMap(({ chat_troubles = [] }) => chat_troubles)
+      until = now + REMEMBERED_MS
+    }
+    // What one method may not do, others may.
+    return known.some((one) => isTroubleOf(one, place) && one.reason !== 'missing_scope')
+  }
+  const quietly = async (work: () => Promise<void>): Promise<void> => {
+    await work().catch((error: unknown) =>
+      deps.log.warn({ error }, 'the state of a chat workspace was not noted'),
+    )
+  }
+  return {
+    failed: ({ account_id, platform }, tenant, reason) =>
+      quietly(async () => {
+        await beginTrouble(deps, account_id, { platform, tenant, reason })
+        until = Number.NEGATIVE_INFINITY
+      }),
+    worked: ({ platform, attempts }, tenant) =>
+      quietly(async () => {
+        const place = { platform, tenant }
+        if (attempts.at(-1)?.outcome !== 'unavailable' && !(await inTrouble(place))) return
+        await endTrouble(deps, place)
+        until = Number.NEGATIVE_INFINITY
+      }),
+  }
+}
+
+/** Requests that are brought at once: the oldest, as in a waiting list. */
+const MOST = 500
+
+/**
+ * Brings what waits in an account to a workspace that has just got the app: cards that were never made, and those for which
+ * there was no place.
+ */
+export async function bringToAccount(
+  deps: TroubleDeps & Parameters<typeof makeCards>[0] & Pick<FlowDeps, 'history'>,
+  accountId: string,
+  platform: ChatPlatform,
+): Promise<void> {
+  const waiting = await deps.history.page({ account_id: accountId, status: 'pending', limit: MOST })
+  await makeCards(deps, waiting)
+  const ids = waiting.map(({ id }) => id)
+  await deps.cards.wake({ requestIds: ids, platform }, deps.clock.now())
+  await deps.cards.hurry(accountId, platform, deps.clock.now())
+}
+
+/** Cards brought to one person at once: the oldest, as in their waiting list. */
+const MOST_CARDS = 100
+
+/**
+ * What waits for a person who can be reached from now on is posted, what was addressed by e-mail no longer asks to link, and
+ * what could not be edited while they were away is. Never throws: what made them reachable stands without that, too.
+ */
+export async function bringToPerson(
+  deps: Pick<FlowDeps, 'cards' | 'requests' | 'users' | 'accounts' | 'bootstraps' | 'clock' | 'log'>,
+  person: User,
+  platform: ChatPlatform,
+): Promise<void> {
+  const { cards, requests, clock, log } = deps
+  const { id } = person
+  try {
+    const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: id } })
+    const requested = await requests.pendingFor(await waiterFor(deps, person), MOST_CARDS)
+    const waiting = [...requested, ...(await waitingConsents(deps, person))]
+    if (waiting.length > 0)
+      await cards.renew(
+        waiting.map((each) => each.id),
+        recipient,
+        clock.now(),
+      )
+    await cards.wake({ recipient }, clock.now())
+  } catch (error) {
+    log.warn({ error, user_id: id }, 'cards that waited for a person were not brought')
+  }
+}

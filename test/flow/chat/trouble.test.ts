@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest'
+import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
+import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+
+const REVOKED = { outcome: 'unavailable', code: 'token_revoked' } as const
+
+it('is told once, to webhooks, the trail and the owner’s other chat, and again when the workspace is back', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  const { accounts, users, trail } = worker.deps
+  const [person = expect.unreachable()] = people
+  const work = await worker.start()
+  const [over, ...others] = [await requester.request(), await requester.request(), await requester.request()]
+  for (const id of [over, ...others]) await untilAtRest(worker, id)
+  chat.behave(({ what }) => (what === 'notice' ? undefined : REVOKED))
+  const owner = (await users.find(requester.user.id)) ?? expect.unreachable()
+  const elsewhere = { platform: 'teams', tenant: 'T9', user: 'U-owner', linked_at: new Date(0) } as const
+  const here = { ...elsewhere, platform: 'slack', tenant: 'T1' } as const
+  await users.change(owner.id, owner.version, { chat: [elsewhere, here] }, [])
+  for (const id of [over, ...others]) await vote(setting, id, person, 'rejected')
+  const failed = () =>
+    worker.stored('cards').countDocuments({ 'attempts.outcome': 'unavailable', state: 'due' })
+  await waitUntil(async () => expect(await failed()).toBe(3))
+  for (let tries = 0; tries < 5; tries += 1) await letTimePass(setting, work.loops.cards.wake)
+  const told = async () => {
+    const found = await trail.list({ account_id: requester.account.id, limit: 50 })
+    return found.flatMap(({ entry }) => (entry?.subject === requester.account.id ? [entry] : [])).reverse()
+  }
+  await waitUntil(async () =>
+    expect(await told()).toMatchObject([
+      { type: 'chat.unavailable', detail: { platform: 'slack', tenant: 'T1', reason: 'token_revoked' } },
+    ]),
+  )
+  expect((await accounts.find(requester.account.id))?.chat_troubles).toMatchObject([
+    { reason: 'token_revoked' },
+  ])
+  // The owner hears of it where it can be heard.
+  expect(chat.notices).toEqual([])
+  chat.behave(() => undefined)
+  const past = new Date(worker.deps.clock.now().getTime() - 1)
+  const later = new Date(past.getTime() + 800_000)
+  await worker.stored('cards').updateMany({ state: 'due' }, { $set: { next_at: later, tries: 4 } })
+  await worker.stored('cards').updateOne({ request_id: over, state: 'due' }, { $set: { next_at: past } })
+  work.loops.cards.wake()
+  // One that got through brings the others, long before their own time.
+  for (const id of [over, ...others]) await untilAtRest(worker, id)
+  for (const id of [over, ...others]) expect(nowShown(chat.one('U1', id))?.status.kind).toBe('rejected')
+  await waitUntil(async () =>
+    expect((await told()).map(({ type }) => type)).toEqual(['chat.unavailable', 'chat.restored']),
+  )
+  expect((await accounts.find(requester.account.id))?.chat_troubles).toEqual([])
+  await waitUntil(() => expect(chat.notices.map(({ view }) => view.notice.type)).toEqual(['chat.restored']))
+})
+
+it('is over with the next card that is accepted, also when none waits and another process had noted it', async () => {
+  const setting = await useCardSetting()
+  const { worker, requester } = setting
+  const card = { account_id: requester.account.id, platform: 'slack' } as const
+  const other = createTroubleWatch(worker.deps)
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  const [stored = expect.unreachable()] = await worker.deps.cards.ofRequest(id)
+  await other.failed({ ...stored, ...card }, 'T1', 'invalid_auth')
+  const read = async () => (await worker.deps.accounts.find(requester.account.id))?.chat_troubles ?? []
+  expect(await read()).toHaveLength(1)
+  await createTroubleWatch(worker.deps).worked(stored, 'T-other')
+  expect(await read()).toHaveLength(1)
+  await createTroubleWatch(worker.deps).worked(stored, 'T1')
+  expect(await read()).toEqual([])
+})
