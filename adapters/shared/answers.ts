@@ -52,7 +52,7 @@ export function verdictDocument(view: VerdictView): CardDocument {
       ? {}
       : { link: { title: 'Check this receipt publicly', url: facts.public_check, shown: 'line' } }),
     notes: [],
-    summary: `${heading}. ${kind === 'invalid' ? 'The receipt does not hold.' : sentence}`,
+    preview: { summary: `${heading}. ${kind === 'invalid' ? 'The receipt does not hold.' : sentence}` },
   }
 }
 
@@ -201,7 +201,7 @@ export function noticeAnswer({ tone, heading, sentence }: Answer<'notice'>): Car
     heading: `${NOTICE_SIGNS[tone]} ${heading}`,
     parts: [ours([words(sentence)])],
     notes: [],
-    summary: `${heading}. ${sentence}`,
+    preview: { summary: `${heading}. ${sentence}` },
   }
 }
 

@@ -77,7 +77,7 @@ function detailParts(view: CardView, size: BoxSize, budget: number): CardPart[] 
   const shares = fairShares(named, Math.floor(budget * (others.length > 0 ? NAMED_SHARE : 1)))
   const rest = fairShares(others.map(rowLength), budget - shares.reduce((sum, share) => sum + share, 0))
   return [
-    ...(known.length > 0 ? [ours([bold('Details')])] : []),
+    ...(known.length > 0 ? [ours([bold('Details'), italic(' · written by the caller')])] : []),
     ...known.flatMap((row, index) => rowParts(row, shares[index] ?? 0)),
     ...findingsParts(view, findings, shares.slice(known.length)),
     ...(others.length > 0 ? [ours([bold('Other fields'), italic(' · supplied by caller')])] : []),
@@ -151,6 +151,21 @@ const UNKNOWN_SEVERITY = { rank: 3, symbol: '•' }
 function severityOf({ severity }: CardFinding): { rank: number; symbol: string } {
   const word = severity.toLowerCase()
   return (Object.hasOwn(SEVERITIES, word) ? SEVERITIES[word] : undefined) ?? UNKNOWN_SEVERITY
+}
+
+/** How much the caller wrote besides the action, in our words; undefined when it is nothing, or not for this reader. */
+export function contextWords({ rows, findings }: CardView): string | undefined {
+  const known = gravest(findings, 1)[0]?.severity.toLowerCase() ?? ''
+  const gravity = Object.hasOwn(SEVERITIES, known) ? `, gravest: ${known}` : ''
+  const counts = [
+    ...(rows.length === 0 ? [] : [rows.length === 1 ? '1 field' : `${rows.length} fields`]),
+    ...(findings.length === 0 ? [] : [`${counted(findings)}${gravity}`]),
+  ]
+  return counts.length === 0 ? undefined : counts.join(' · ')
+}
+
+function counted({ length }: readonly CardFinding[]): string {
+  return length === 1 ? '1 risk finding' : `${length} risk findings`
 }
 
 /** Where not all have a place, the graver ones stay: eight harmless findings must not hide a ninth. */

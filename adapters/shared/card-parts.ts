@@ -71,8 +71,15 @@ export interface CardDocument {
   link?: CardLink
   /** Our own words, small. */
   notes: string[]
-  /** For notifications and clients that draw no card: our words, nothing that the caller wrote (T41). */
+  preview: Preview
+}
+
+/** What notifications, lists of chats and screen readers say, and clients that draw no card. */
+export interface Preview {
+  /** Our own words. */
   summary: string
+  /** Who asks for what, in the words of others: each platform takes out what its clients could draw as markup (T41). */
+  asking?: string
 }
 
 export type Tone = 'good' | 'attention' | 'warning'

@@ -1,5 +1,5 @@
 import type { CardStatus, CardView, ReplyView } from '../../src/domain/card-view.ts'
-import { shortLine } from '../../src/domain/cut-text.ts'
+import { quoted, shortLine, unquoted } from '../../src/domain/cut-text.ts'
 import { framed } from './caller-parts.ts'
 import {
   bold,
@@ -11,6 +11,7 @@ import {
   moment,
   ours,
   type Piece,
+  type Preview,
   type Tone,
   words,
 } from './card-parts.ts'
@@ -54,16 +55,27 @@ function headingWords({ status, voted, voted_by, audience, sandbox }: CardView):
   }
 }
 
-/** What notifications and screen readers say first: our words, nothing that the caller wrote (T41). */
+/** Our words alone: nothing that the caller wrote. */
 export function cardSummary(view: CardView): string {
   if (view.status.kind !== 'pending' || view.voted !== undefined) return `${headingWords(view)}.`
   return 'A request waits for a decision on the approval page.'
 }
 
-/** The same with who asks. @param plain makes a name harmless where the platform draws notifications */
-export function cardNotification(view: CardView, plain: (name: string) => string): string {
-  const { key_name, account_name } = view.requested_by
-  return `${cardSummary(view)} API key: ${plain(key_name)} · Account: ${plain(account_name)}`
+/** A phone shows two lines of it: few words of ours. */
+export function cardPreview(view: CardView): Preview {
+  const impact = view.high_impact && view.status.kind === 'pending' ? '⚠️ High impact. ' : ''
+  const question = decisionLinks(view).length > 0 ? 'Approve or reject?' : `${headingWords(view)}.`
+  return { summary: `${impact}${question}`, asking: asking(view) }
+}
+
+const ASKED_LENGTH = 120
+
+/** Who asks for what. The caller's words are the only ones between quotation marks. */
+function asking({ requested_by, action }: Pick<CardView, 'requested_by' | 'action'>): string {
+  const [key, account] = [requested_by.key_name, requested_by.account_name].map(
+    (name) => shortLine(unquoted(name), ASKED_LENGTH / 2) || 'no name',
+  )
+  return `${key} of ${account} asks: ${quoted(action, ASKED_LENGTH)}`
 }
 
 /**
@@ -84,31 +96,13 @@ function quorumWords({ status, quorum: { approved, needed } }: CardView): string
   if (status.kind !== 'pending') {
     return needed > 1 ? `${approved} of ${needed} needed approvals were given.` : undefined
   }
-  if (needed === 1) return 'One approval is needed. One rejection rejects.'
-  return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
+  if (needed === 1) return 'one vote decides.'
+  return `${approved} of ${needed} so far. One rejection rejects.`
 }
 
 /** How people call a way of proving presence. */
 export function methodWord(method: string): string {
   return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method
-}
-
-/** "3 d", "1 h 5 min", "40 s": whole units, the two largest, never negative. */
-export function durationWords(milliseconds: number): string {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1000))
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 86_400), 'd'],
-    [Math.floor((seconds % 86_400) / 3600), 'h'],
-    [Math.floor((seconds % 3600) / 60), 'min'],
-    [seconds % 60, 's'],
-  ]
-  const first = parts.findIndex(([count]) => count > 0)
-  if (first < 0) return '0 s'
-  return parts
-    .slice(first, first + 2)
-    .filter(([count]) => count > 0)
-    .map(([count, unit]) => `${count} ${unit}`)
-    .join(' ')
 }
 
 const COMMENT_LENGTH = 2000
@@ -165,17 +159,14 @@ function statusLines(view: CardView): Piece[][] {
   return [...timeLines(view), ...(progress === undefined ? [] : [[bold('Approvals: '), words(progress)]])]
 }
 
-function timeLines({ status, created_at, expires_at }: CardView): Piece[][] {
+function timeLines({ status, expires_at }: CardView): Piece[][] {
   switch (status.kind) {
-    case 'pending': {
-      const time = durationWords(expires_at.getTime() - created_at.getTime())
-      return [[bold('Open until: '), moment(expires_at), words(` · ${time} to decide`)]]
-    }
+    case 'pending':
+    case 'expired':
+      return [[bold('Open until: '), moment(expires_at)]]
     case 'approved':
     case 'rejected':
       return decisionLines(status)
-    case 'expired':
-      return [[bold('Open until: '), moment(expires_at)]]
     case 'withdrawn':
       return [[words('There is nothing to decide any more.')]]
   }
@@ -231,10 +222,8 @@ export function replyDocument(view: ReplyView, place: ReplyPlace): CardDocument 
   return view.kind === 'decided' ? decided(view, place) : reminder(view)
 }
 
-function decided(
-  { status, action, details }: ReplyView & { kind: 'decided' },
-  { verify, apart }: ReplyPlace,
-): CardDocument {
+function decided(view: ReplyView & { kind: 'decided' }, { verify, apart }: ReplyPlace): CardDocument {
+  const { status, action, details } = view
   const word = status.kind === 'approved' ? 'Approved' : 'Rejected'
   const title = [bold(`${STATUS_SIGNS[status.kind]} ${word}`)]
   const about = [ours(title, ACTION_TITLE), ...framed(action, ACTION_LENGTH)]
@@ -242,15 +231,15 @@ function decided(
   const lines = [...decisionLines(status), check]
   return {
     parts: apart ? [...about, ours(...lines)] : [ours(title, ...lines)],
-    link: { title: 'Details on the approval page', url: details, shown: 'line' },
+    link: { title: 'Open the approval page', url: details, shown: 'line' },
     notes: [],
-    summary: `${word}. Receipt ${status.decision_id}`,
+    preview: { summary: `${word}.`, asking: asking(view) },
   }
 }
 
 function reminder(view: ReplyView & { kind: 'reminder' }): CardDocument {
-  const { action, expires_at, automatic, details } = view
-  const heading = 'Reminder: a request waits for your decision'
+  const { action, audience, expires_at, automatic, details } = view
+  const heading = `Reminder: a request waits for ${audience === 'approver' ? 'your' : 'a'} decision`
   const by = automatic ? 'sent by Countersign' : 'the caller asks again'
   const parts = [
     ours(
@@ -261,5 +250,5 @@ function reminder(view: ReplyView & { kind: 'reminder' }): CardDocument {
     ...framed(action, ACTION_LENGTH),
   ]
   const link = { title: 'Open the approval page', url: details, shown: 'line' } as const
-  return { parts, link, notes: [], summary: `${heading}, ${by}.` }
+  return { parts, link, notes: [], preview: { summary: `${heading}, ${by}.`, asking: asking(view) } }
 }

@@ -20,7 +20,7 @@ import {
   type Tone,
   words,
 } from './card-parts.ts'
-import { durationWords, methodWord } from './request-card.ts'
+import { methodWord } from './request-card.ts'
 
 /** Signs beside the words, never instead of them. */
 const SIGNS: Record<ConsentStatus['kind'], string> = {
@@ -56,7 +56,7 @@ export function consentDocument(view: ConsentView, chat: { name: string; invitat
       shown: open ? 'button' : 'below',
     },
     notes: [consentAdvice(view, chat.name), ...(open && view.invite_to_link ? [chat.invitation] : [])],
-    summary: open ? 'An agent asks for an API key of your account.' : `${heading}.`,
+    preview: { summary: open ? 'An agent asks for an API key of your account.' : `${heading}.` },
   }
 }
 
@@ -104,14 +104,12 @@ function consentAdvice({ status, request_id }: ConsentView, platform: string): s
 function statusLines({ status, ...view }: ConsentView): Piece[][] {
   const asked = [bold('Asked from: '), code(view.requested_from)]
   switch (status.kind) {
-    case 'pending': {
-      const time = durationWords(view.expires_at.getTime() - view.created_at.getTime())
+    case 'pending':
       return [
         asked,
         [bold('The key may: '), words(view.scopes.map((scope) => SCOPE_WORDS[scope]).join('; '))],
-        [bold('Open until: '), moment(view.expires_at), words(` · ${time} to decide`)],
+        [bold('Open until: '), moment(view.expires_at)],
       ]
-    }
     case 'approved':
       return [...answered('Approved: ', status), asked]
     case 'rejected':
@@ -151,7 +149,7 @@ export function noticeDocument({ notice, links }: NoticeView): CardDocument {
     parts: [ours(...noticeLines(notice))],
     link: { title: `Open my ${place}`, url: links.details, opens: `your ${place} page`, shown: 'line' },
     notes: [],
-    summary: `${heading}. ${noticeAdvice(notice)}`,
+    preview: { summary: `${heading}. ${noticeAdvice(notice)}` },
   }
 }
 

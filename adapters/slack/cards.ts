@@ -4,7 +4,7 @@ import { type BoxSize, callerParts, largestThatFits } from '../shared/caller-par
 import { type CardDocument, type CardLink, ours } from '../shared/card-parts.ts'
 import {
   cardHeading,
-  cardNotification,
+  cardPreview,
   cardSummary,
   decisionLinks,
   headParts,
@@ -15,7 +15,7 @@ import { fits } from './limits.ts'
 import {
   drawParts,
   escapeMrkdwn,
-  fallbackName,
+  fallbackText,
   header,
   link,
   note,
@@ -57,43 +57,37 @@ const CHAT = {
  */
 export function renderCard(view: CardView): SlackMessage {
   const blocks = largestThatFits(BOX_SIZES, (size) => cardBlocks(view, size), fits)
-  return { blocks, text: cardNotification(view, fallbackName) }
+  return { blocks, text: fallbackText(cardPreview(view)) }
 }
 
-/** An open request begins with what to mind when reading it, a closed one with what it was. */
+/**
+ * The action, then who asks and until when, then the rest: a phone shows the first lines of a long card. Whatever the caller
+ * wrote stands below a line of ours that names its author; another one ends the last frame (T44).
+ */
 function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
   const { badges, lines, warnings, comment } = headParts(view)
-  const head = richText(drawParts([ours(...badges, ...lines, ...warnings), ...comment]))
-  const heading = header(cardHeading(view))
-  const box = callerBox(view, size)
-  if (view.status.kind === 'pending') {
-    return [
-      heading,
-      head,
-      { type: 'divider' },
-      ...box,
-      actionButtons(view),
-      note(`Nothing is decided in Slack: the buttons open the approval page. ${view.request_id}`),
-      ...(view.invite_to_link ? [note(CHAT.invitation)] : []),
-    ]
-  }
+  const { action, details, end } = callerParts(view, size)
+  const open = view.status.kind === 'pending'
   return [
-    heading,
-    ...box,
-    head,
-    richText([section([link('Details on the approval page', view.links.details)])]),
-    note(view.request_id),
+    header(cardHeading(view)),
+    richText(drawParts(open && badges.length > 0 ? [ours(...badges), ...action] : action)),
+    richText(drawParts([ours(...(open ? [] : badges), ...warnings, ...lines), ...comment])),
+    ...(details.length > 0 ? [{ type: 'divider' } as const, richText(drawParts(details))] : []),
+    ...(end === undefined ? [] : [note(end)]),
+    ...(open ? openEnd(view) : closedEnd(view)),
   ]
 }
 
-/** Everything the caller wrote, between a line of ours that names its author and one that ends it (T44). */
-function callerBox(view: CardView, size: BoxSize): types.KnownBlock[] {
-  const { action, details, end } = callerParts(view, size)
+function openEnd(view: CardView): types.KnownBlock[] {
   return [
-    richText(drawParts(action)),
-    ...(details.length > 0 ? [richText(drawParts(details))] : []),
-    ...(end === undefined ? [] : [note(end)]),
+    actionButtons(view),
+    note(`Nothing is decided in Slack: the buttons open the approval page. ${view.request_id}`),
+    ...(view.invite_to_link ? [note(CHAT.invitation)] : []),
   ]
+}
+
+function closedEnd({ links, request_id }: CardView): types.KnownBlock[] {
+  return [richText([section([link('Open the approval page', links.details)])]), note(request_id)]
 }
 
 /** The links to the hosted page as buttons: a click in Slack decides nothing. `Details` is always there. */
@@ -142,18 +136,20 @@ export function renderMoved(): SlackMessage {
     heading: MOVED_HEADING,
     parts: [ours([{ kind: 'words', text: MOVED_SENTENCE }])],
     notes: [],
-    summary: `${MOVED_HEADING}. ${MOVED_SENTENCE}`,
+    preview: { summary: `${MOVED_HEADING}. ${MOVED_SENTENCE}` },
   })
 }
 
+const REPLY_PLACE = { verify: '/verify', apart: false }
+
 /** Draws a line for the thread under a card: the decision with the receipt's id, or a reminder. Pure. */
 export function renderReply(view: ReplyView): SlackMessage {
-  return drawDocument(replyDocument(view, { verify: '/verify', apart: false }))
+  return drawDocument(replyDocument(view, REPLY_PLACE))
 }
 
 /** Draws what has no size to choose. `below`: lines of ours that only Slack has, above the link. */
 export function drawDocument(
-  { heading, parts, link: opened, notes, summary }: CardDocument,
+  { heading, parts, link: opened, notes, preview }: CardDocument,
   below: Part[] = [],
 ): SlackMessage {
   const line = opened === undefined ? [] : [section([link(opened.title, opened.url)])]
@@ -165,7 +161,7 @@ export function drawDocument(
       ...(opened?.shown === 'below' ? [richText(line)] : []),
       ...notes.map(note),
     ],
-    text: escapeMrkdwn(summary),
+    text: fallbackText(preview),
   }
 }
 
@@ -179,18 +175,20 @@ export function plainCard(view: CardView): string {
 
 /** The same for an agent that asks for a key. */
 export function plainConsent(view: ConsentView): string {
-  const { summary } = consentDocument(view, CHAT)
-  return `${summary} ${linked(view.links.details, 'Open the consent page')} ${view.request_id}`
+  const { preview } = consentDocument(view, CHAT)
+  return `${preview.summary} ${linked(view.links.details, 'Open the consent page')} ${view.request_id}`
 }
 
 /** The same for a change of a person's factors. */
 export function plainNotice(view: NoticeView): string {
-  return `${noticeDocument(view).summary} ${linked(view.links.details, 'Open my account')}`
+  return `${noticeDocument(view).preview.summary} ${linked(view.links.details, 'Open my account')}`
 }
 
 /** The same for a line under a card. */
 export function plainReply(view: ReplyView): string {
-  return `${renderReply(view).text} ${linked(view.details, 'Open the approval page')}`
+  const { summary } = replyDocument(view, REPLY_PLACE).preview
+  const receipt = view.kind === 'decided' ? ` Receipt ${view.status.decision_id}` : ''
+  return `${summary}${receipt} ${linked(view.details, 'Open the approval page')}`
 }
 
 function linked(url: string, title: string): string {

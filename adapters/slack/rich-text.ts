@@ -1,6 +1,6 @@
 import type { types } from '@slack/bolt'
-import { cutText, plainName } from '../../src/domain/cut-text.ts'
-import { type CardPart, type Piece, utcMoment } from '../shared/card-parts.ts'
+import { cutText, unmarked } from '../../src/domain/cut-text.ts'
+import { type CardPart, type Piece, type Preview, utcMoment } from '../shared/card-parts.ts'
 import { HEADER_LENGTH } from './limits.ts'
 
 export type Inline = types.RichTextText | types.RichTextDate | types.RichTextLink | types.RichTextUserMention
@@ -121,10 +121,7 @@ export function unescapeText(text: string): string {
   return text.replace(/&(?:amp|lt|gt);/g, (escaped) => ESCAPED[escaped] ?? escaped)
 }
 
-/**
- * A name for the top-level `text`, which notifications show and where markup cannot be switched off: no mention, link,
- * emoji, code or bold text can be made of it (T41). Leave a blank after it.
- */
-export function fallbackName(name: string): string {
-  return escapeMrkdwn(plainName(name))
+/** The top-level `text`, which notifications show: no mention, link, emoji, code or bold text can be made of it (T41). */
+export function fallbackText({ summary, asking }: Preview): string {
+  return escapeMrkdwn(asking === undefined ? summary : `${summary} ${unmarked(asking)}`)
 }

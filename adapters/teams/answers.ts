@@ -14,7 +14,7 @@ import {
 } from '../shared/answers.ts'
 import { bold, code, italic, moment, ours, words } from '../shared/card-parts.ts'
 import { drawDocument } from './cards.ts'
-import { apartFromAbove, band, drawParts, fits, heading, message, note, openUrl } from './draw.ts'
+import { apartFromAbove, band, buttons, drawParts, fits, heading, message, note, openUrl } from './draw.ts'
 import type { CardElement, TeamsMessage } from './elements.ts'
 import { TEAMS_LIMITS } from './limits.ts'
 
@@ -89,12 +89,9 @@ function renderPending(answer: ChatAnswer & { kind: 'pending' }): TeamsMessage {
 
 function drawRow(row: PendingRow, index: number, length: number): CardElement[] {
   const { lines, action } = pendingRow(row, length)
-  const first = [bold(`${index + 1}. `), words('Open until: '), moment(row.expires_at)]
+  const first = [words(`Request ${index + 1} · open until: `), moment(row.expires_at)]
   const link = openUrl(`Open request ${index + 1}`, row.url)
-  return [
-    ...apartFromAbove(drawParts([ours(first, ...lines), ...action])),
-    { type: 'ActionSet', spacing: 'Small', actions: [link] },
-  ]
+  return [...apartFromAbove(drawParts([ours(first, ...lines), ...action])), buttons(link)]
 }
 
 function leftOut(count: number) {

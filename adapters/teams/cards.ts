@@ -1,9 +1,15 @@
 import type { CardView, ConsentView, NoticeView, ReplyView } from '../../src/domain/card-view.ts'
-import { type BoxSize, type CallerParts, callerParts, largestThatFits } from '../shared/caller-parts.ts'
-import { bold, type CardDocument, moment } from '../shared/card-parts.ts'
+import {
+  type BoxSize,
+  type CallerParts,
+  callerParts,
+  contextWords,
+  largestThatFits,
+} from '../shared/caller-parts.ts'
+import { bold, type CardDocument, moment, type Piece } from '../shared/card-parts.ts'
 import {
   cardHeading,
-  cardNotification,
+  cardPreview,
   cardTone,
   decisionLinks,
   type HeadParts,
@@ -15,17 +21,20 @@ import {
   apartFromAbove,
   BRACES,
   band,
+  buttons,
   drawLines,
   drawParts,
   drawsApart,
   execute,
   fits,
+  fold,
   heading,
   message,
   note,
   openUrl,
-  summaryName,
+  summaryText,
   titled,
+  UNFOLD,
 } from './draw.ts'
 import { type Action, type CardElement, type OpenUrlAction, type TeamsMessage, VERBS } from './elements.ts'
 
@@ -36,7 +45,7 @@ const SMALLEST: BoxSize = { characters: 600, rows: 4, findings: 1 }
 
 /** The most that fits is taken. A first card leaves room for the rest of the conversation: `Details` shows more. */
 const BOX_SIZES: Record<Shows, readonly [BoxSize, ...BoxSize[]]> = {
-  card: [{ characters: 1000, rows: 8, findings: 3 }, { characters: 800, rows: 6, findings: 2 }, SMALLEST],
+  card: [{ characters: 930, rows: 7, findings: 3 }, { characters: 800, rows: 6, findings: 2 }, SMALLEST],
   details: [
     { characters: 6000, rows: 24, findings: 10 },
     { characters: 5000, rows: 16, findings: 8 },
@@ -72,96 +81,87 @@ export function renderDetails(view: CardView): TeamsMessage {
     : renderCard(view)
 }
 
-/** An open request begins with what to mind when reading it, a closed one with what it was. */
 function drawCard(view: CardView, shows: Shows, size: BoxSize): TeamsMessage {
+  const { details: page } = view.links
+  const text = summaryText(cardPreview(view))
   const head = headParts(view)
-  if (shows === 'details') head.lines.push([bold('Asked: '), moment(view.created_at)])
   const caller = callerParts(view, size)
-  const body =
-    view.status.kind === 'pending'
-      ? open(view, head, caller, notes(view, shows, caller))
-      : closed(view, head, caller)
-  const text = cardNotification(view, summaryName)
-  return message(text, body, cardActions(view, shows), view.links.details)
+  if (view.status.kind !== 'pending')
+    return message(text, closed(view, head, caller), [openUrl('Open the approval page', page)], page)
+  const refresh = execute('Refresh', VERBS.refresh, view.request_id)
+  const folded = shows === 'card' && caller.details.length > 0
+  return message(text, open(view, head, caller, shows), folded ? [UNFOLD, refresh] : [refresh], page)
 }
 
-function open(view: CardView, head: HeadParts, caller: CallerParts, notes: string[]): CardElement[] {
+/**
+ * The action, who asks and the buttons that lead to the decision, all on a phone's screen; the rest is folded up below them
+ * until it is asked for.
+ */
+function open(view: CardView, head: HeadParts, caller: CallerParts, shows: Shows): CardElement[] {
+  const { action, details } = caller
+  const rest = contextBox(view, caller, shows)
+  const folded = shows === 'card' && details.length > 0
+  const lines = shows === 'details' ? [[bold('Asked: '), moment(view.created_at)]] : foldedWords(view)
   return [
-    heading(cardHeading(view)),
-    ...band(view.high_impact ? 'attention' : 'accent', head.badges),
-    ...drawLines(head.lines, 'Small'),
+    titled(cardHeading(view), head.badges.length === 0 ? undefined : impactGround(view), head.badges),
+    ...drawParts(action),
     ...band('warning', head.warnings),
-    ...callerBox(caller),
-    ...notes.map((one) => note(one)),
+    ...drawLines([...head.lines, ...lines], 'Small'),
+    buttons(...pageActions(view)),
+    ...(folded ? [fold(rest)] : rest),
+    ...(drawsApart([...action, ...details]) ? [note(BRACES)] : []),
+    note(`Nothing is decided in Teams: the buttons open the approval page. ${view.request_id}`),
+    ...(view.invite_to_link ? [note(CHAT.invitation)] : []),
   ]
 }
 
-function notes(view: CardView, shows: Shows, caller: CallerParts): string[] {
-  const whole = ![...caller.action, ...caller.details].some((part) => part.kind === 'ours' && part.omits)
+function impactGround({ high_impact }: CardView): 'attention' | 'accent' {
+  return high_impact ? 'attention' : 'accent'
+}
+
+/** What is folded up, in our words. */
+function foldedWords(view: CardView): Piece[][] {
+  const words = contextWords(view)
+  return words === undefined ? [] : [[bold('Details: '), { kind: 'words', text: words }]]
+}
+
+/** What the caller wrote besides the action, and whether that is all of it. */
+function contextBox(view: CardView, { action, details, end }: CallerParts, shows: Shows): CardElement[] {
+  const cut = [...action, ...details].some((part) => part.kind === 'ours' && part.omits)
+  const more = execute('More details', VERBS.details, view.request_id)
+  // Who was found by their e-mail address alone is shown no more than the card.
+  const asks = cut && shows === 'card' && view.audience === 'approver' && !view.invite_to_link
+  const all = cut
+    ? 'The approval page shows all that the caller wrote.'
+    : 'This is all that the caller wrote.'
   return [
-    ...(view.audience === 'approver' ? [EXTENT[shows][whole ? 'whole' : 'cut']] : []),
-    `Nothing is decided in Teams: the buttons open the approval page. ${view.request_id}`,
-    ...(view.invite_to_link ? [CHAT.invitation] : []),
-  ].filter((one) => one !== '')
+    ...apartFromAbove(drawParts(details)),
+    ...(end === undefined ? [] : [note(end)]),
+    ...(cut || shows === 'details' ? [note(all)] : []),
+    ...(asks ? [buttons(more)] : []),
+  ]
 }
 
-const EXTENT: Record<Shows, { whole: string; cut: string }> = {
-  card: { whole: '', cut: 'Details shows more of what the caller wrote.' },
-  details: {
-    whole: 'This is all that the caller wrote.',
-    cut: 'More than this has no room in Teams; the approval page shows all.',
-  },
-}
-
-function closed(view: CardView, head: HeadParts, caller: CallerParts): CardElement[] {
+function closed(view: CardView, head: HeadParts, { action }: CallerParts): CardElement[] {
   return [
     titled(cardHeading(view), cardTone(view)),
-    ...callerBox(caller),
+    ...drawParts(action),
     ...drawLines([...head.badges, ...head.lines], 'Small'),
     ...drawParts(head.comment),
-    ...(drawsApart(head.comment) ? [note(BRACES)] : []),
+    ...(drawsApart([...action, ...head.comment]) ? [note(BRACES)] : []),
     ...band('warning', head.warnings),
     note(view.request_id),
   ]
 }
 
-/** Everything the caller wrote, between two lines of ours (T44). */
-function callerBox({ action, details, end }: CallerParts): CardElement[] {
-  const parts = [...action, ...details]
-  return [
-    ...apartFromAbove(drawParts(parts)),
-    ...(drawsApart(parts) ? [note(BRACES)] : []),
-    ...(end === undefined ? [] : [note(end)]),
-  ]
-}
-
-/**
- * Buttons below a card. `Approve…` and `Reject…` are links to the hosted page, where the decision is made; where there are
- * none of these, a link to look at it. `Details` shows more of the context here, so a channel has none. Once the request is
- * closed there is nothing to do but look.
- */
-function cardActions(view: CardView, shows: Shows): Action[] {
-  const { status, audience, links, request_id } = view
-  if (status.kind !== 'pending') return [openUrl('Details on the approval page', links.details)]
+/** Links to the hosted page, where the decision is made; where there is none to make, a link to look at it. */
+function pageActions(view: CardView): OpenUrlAction[] {
   const [approve, reject] = decisionLinks(view)
-  const page =
-    approve === undefined || reject === undefined
-      ? [openUrl('Open the approval page', links.details)]
-      : [
-          openUrl(approve.title, approve.url, {
-            style: 'positive',
-            tooltip: 'Approve: opens the approval page',
-          }),
-          openUrl(reject.title, reject.url, {
-            style: 'destructive',
-            tooltip: 'Reject: opens the approval page',
-          }),
-        ]
-  const details = audience === 'approver' && shows === 'card'
+  if (approve === undefined || reject === undefined)
+    return [openUrl('Open the approval page', view.links.details)]
   return [
-    ...page,
-    ...(details ? [execute('Details', VERBS.details, request_id)] : []),
-    execute('Refresh', VERBS.refresh, request_id),
+    openUrl(approve.title, approve.url, { style: 'positive', tooltip: 'Approve: opens the approval page' }),
+    openUrl(reject.title, reject.url, { style: 'destructive', tooltip: 'Reject: opens the approval page' }),
   ]
 }
 
@@ -221,7 +221,7 @@ function withBraces(document: CardDocument): CardDocument {
 
 /** Draws what has no size to choose. */
 export function drawDocument(
-  { heading: title, tone, parts, link, notes, summary }: CardDocument,
+  { heading: title, tone, parts, link, notes, preview }: CardDocument,
   look: Partial<OpenUrlAction> = {},
   more: Action[] = [],
 ): TeamsMessage {
@@ -230,7 +230,8 @@ export function drawDocument(
     ...drawParts(parts),
     ...notes.map((one) => note(one)),
   ]
-  if (link === undefined) return message(summary, body, more)
+  const text = summaryText(preview)
+  if (link === undefined) return message(text, body, more)
   const tooltip = link.opens === undefined ? {} : { tooltip: `Opens ${link.opens}` }
-  return message(summary, body, [openUrl(link.title, link.url, { ...look, ...tooltip }), ...more], link.url)
+  return message(text, body, [openUrl(link.title, link.url, { ...look, ...tooltip }), ...more], link.url)
 }

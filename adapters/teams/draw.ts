@@ -1,10 +1,12 @@
-import { plainName } from '../../src/domain/cut-text.ts'
-import { type CardPart, type Piece, utcMoment } from '../shared/card-parts.ts'
+import { unmarked } from '../../src/domain/cut-text.ts'
+import type { CardPart, Piece, Preview } from '../shared/card-parts.ts'
 import type {
   Action,
+  ActionSet,
   CardElement,
   Container,
   ExecuteAction,
+  Fold,
   OpenUrlAction,
   RichTextBlock,
   Spacing,
@@ -39,10 +41,8 @@ export function drawsApart(parts: readonly CardPart[]): boolean {
 /** Said where `drawsApart`. */
 export const BRACES = 'Braces are drawn apart here: “{ {” and “$ {” were written without the blank.'
 
-function drawPiece(piece: Piece): TextRun {
+function drawPiece(piece: Exclude<Piece, { kind: 'moment' }>): TextRun {
   switch (piece.kind) {
-    case 'moment':
-      return { type: 'TextRun', text: momentText(piece.at) }
     case 'words':
       return { type: 'TextRun', text: plainText(piece.text) }
     case 'bold':
@@ -50,24 +50,35 @@ function drawPiece(piece: Piece): TextRun {
     case 'italic':
       return { type: 'TextRun', text: plainText(piece.text), italic: true }
     case 'code':
-      return { type: 'TextRun', text: plainText(piece.text), fontType: 'Monospace' }
+      return { type: 'TextRun', text: plainText(piece.text), fontType: 'Monospace', size: 'Small' }
   }
 }
 
-/** In the reader's zone, which only the client knows; in UTC as well, for clients that show the braces. Whole seconds only. */
+/** In the reader's zone, which only the client knows. Whole seconds only. */
 function momentText(at: Date): string {
   const second = `${at.toISOString().slice(0, 19)}Z`
-  return `{{DATE(${second},SHORT)}}, {{TIME(${second})}} (${utcMoment(at)})`
+  return `{{TIME(${second})}} · {{DATE(${second},SHORT)}}`
 }
 
-/** A line is a block of its own, so that no client can run two together. */
-function drawLine(line: readonly Piece[], spacing: Spacing): RichTextBlock {
-  const [first, ...rest] = line.map(drawPiece)
+/**
+ * A line is a block of its own, so that no client can run two together. Clients promise to fill in moments in text blocks
+ * alone; Markdown is drawn there, and a line with a moment holds nothing but constant words of ours.
+ */
+function drawLine(line: readonly Piece[], spacing: Spacing): RichTextBlock | TextBlock {
+  const runs = line.filter((piece) => piece.kind !== 'moment')
+  if (runs.length < line.length) {
+    const texts = line.map((piece) => {
+      if (piece.kind === 'moment') return momentText(piece.at)
+      return piece.kind === 'bold' ? piece.text.replace(/\S.*\S/, '**$&**') : piece.text
+    })
+    return { type: 'TextBlock', text: texts.join(''), wrap: true, spacing }
+  }
+  const [first, ...rest] = runs.map(drawPiece)
   const inlines = first === undefined ? [] : [{ ...first, text: first.text.replace(/^ /, '\u00a0') }, ...rest]
   return { type: 'RichTextBlock', inlines, spacing }
 }
 
-export function drawLines(lines: readonly Piece[][], first: Spacing): RichTextBlock[] {
+export function drawLines(lines: readonly Piece[][], first: Spacing): (RichTextBlock | TextBlock)[] {
   return lines.map((line, index) => drawLine(line, index === 0 ? first : 'None'))
 }
 
@@ -94,15 +105,31 @@ export function band(style: Ground, lines: readonly Piece[][]): Container[] {
   return [{ type: 'Container', style, spacing: 'Small', items: drawLines(lines, 'None') }]
 }
 
-/** The heading, on a ground where it tells a result. */
-export function titled(text: string, style: Ground | undefined): CardElement {
+/** The heading, on a ground where it tells a result or with lines that are not to be missed. */
+export function titled(text: string, style: Ground | undefined, lines: readonly Piece[][] = []): CardElement {
   const title = heading(text)
-  return style === undefined ? title : { type: 'Container', style, spacing: 'None', items: [title] }
+  if (style === undefined) return title
+  return { type: 'Container', style, spacing: 'None', items: [title, ...drawLines(lines, 'None')] }
+}
+
+const FOLD_ID = 'countersign_details'
+
+/** Elements that are not seen before `UNFOLD` is pressed; clients that cannot fold show them. */
+export function fold(items: CardElement[]): Fold {
+  return { type: 'Container', id: FOLD_ID, isVisible: false, spacing: 'Small', items }
+}
+
+/** Shows and hides what is folded up; nothing is asked for it. */
+export const UNFOLD: Action = {
+  type: 'Action.ToggleVisibility',
+  title: 'Details',
+  targetElements: [FOLD_ID],
 }
 
 /** The first line a little below what stands above, with a rule between. */
 export function apartFromAbove([first, ...rest]: CardElement[]): CardElement[] {
-  return first?.type === 'RichTextBlock' ? [{ ...first, spacing: 'Medium', separator: true }, ...rest] : rest
+  if (first?.type !== 'RichTextBlock' && first?.type !== 'TextBlock') return rest
+  return [{ ...first, spacing: 'Medium', separator: true }, ...rest]
 }
 
 /** Where a frame ends: what is longer, or has lines of its own, might pass for the rows below it. */
@@ -157,14 +184,21 @@ export function fits(drawn: TeamsMessage): boolean {
   return JSON.stringify(drawn).length <= CARD_BUDGET
 }
 
-/** A name in a summary: no link, tag or date can be made of it, whatever the client makes of Markdown and HTML there. */
-export function summaryName(name: string): string {
+/** No link, tag or date can be made of it, whatever the client makes of Markdown and HTML there (T41, T42). */
+export function summaryText({ summary, asking }: Preview): string {
+  if (asking === undefined) return summary
   const brackets: Record<string, string> = { '[': '(', ']': ')', '<': '‹', '>': '›', '&': '+' }
-  return plainText(plainName(name).replace(/[[\]<>&]/g, (bracket) => brackets[bracket] ?? ''))
+  const plain = unmarked(asking).replace(/[[\]<>&]/g, (bracket) => brackets[bracket] ?? '')
+  return `${summary} ${plainText(plain)}`
 }
 
 export function openUrl(title: string, url: string, more: Partial<OpenUrlAction> = {}): OpenUrlAction {
   return { type: 'Action.OpenUrl', title, url, ...more }
+}
+
+/** Buttons where they belong, rather than below the card. */
+export function buttons(...actions: Action[]): ActionSet {
+  return { type: 'ActionSet', spacing: 'Small', actions }
 }
 
 /** A button that asks the bot. */

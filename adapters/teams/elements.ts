@@ -23,7 +23,14 @@ export interface ExecuteAction {
   fallback: { type: 'Action.Submit'; title: string; data: { verb: Verb; request_id: string } }
 }
 
-export type Action = OpenUrlAction | ExecuteAction
+/** Shows and hides an element, in the client alone. */
+interface ToggleAction {
+  type: 'Action.ToggleVisibility'
+  title: string
+  targetElements: string[]
+}
+
+export type Action = OpenUrlAction | ExecuteAction | ToggleAction
 export type Spacing = 'None' | 'Small' | 'Default' | 'Medium'
 
 /** Shown as it is: no client looks for Markdown in it. But dates are filled in, see `plainText`. */
@@ -44,15 +51,17 @@ export interface RichTextBlock {
   separator?: true
 }
 
-/** Markdown is drawn in it: for our own constant words alone (T42). */
+/** Markdown is drawn and moments are filled in: for our own constant words alone (T42). */
 export interface TextBlock {
   type: 'TextBlock'
   text: string
   wrap: true
-  size: 'Large'
-  weight: 'Bolder'
+  size?: 'Large'
+  weight?: 'Bolder'
   /** Tells screen readers; since 1.5, ignored by others. */
-  style: 'heading'
+  style?: 'heading'
+  spacing?: Spacing
+  separator?: true
 }
 
 export interface Container {
@@ -62,13 +71,22 @@ export interface Container {
   items: (RichTextBlock | TextBlock)[]
 }
 
-interface ActionSet {
+export interface ActionSet {
   type: 'ActionSet'
   spacing: Spacing
   actions: Action[]
 }
 
-export type CardElement = RichTextBlock | TextBlock | Container | ActionSet
+/** What a `ToggleAction` shows and hides. */
+export interface Fold {
+  type: 'Container'
+  id: string
+  isVisible: false
+  spacing: Spacing
+  items: CardElement[]
+}
+
+export type CardElement = RichTextBlock | TextBlock | Container | ActionSet | Fold
 
 /** An Adaptive Card of ours (adaptivecards.io, schema 1.5): of its elements only those that clients of version 1.2 draw. */
 interface AdaptiveCard {

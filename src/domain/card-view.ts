@@ -81,22 +81,12 @@ export interface CardView {
 }
 
 /** A line under a card. */
-export type ReplyView =
-  | {
-      kind: 'decided'
-      status: CardStatus & { kind: 'approved' | 'rejected' }
-      request_id: string
-      action: string
-      details: string
-    }
-  | {
-      kind: 'reminder'
-      request_id: string
-      action: string
-      expires_at: Date
-      automatic: boolean
-      details: string
-    }
+export type ReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'requested_by'> & {
+  details: string
+} & (
+    | { kind: 'decided'; status: CardStatus & { kind: 'approved' | 'rejected' } }
+    | { kind: 'reminder'; expires_at: Date; automatic: boolean }
+  )
 
 /** The state of an agent's request for a key, as a card says it. */
 export type ConsentStatus =

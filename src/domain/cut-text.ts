@@ -52,16 +52,25 @@ export function fairShares(lengths: readonly number[], budget: number): number[]
   return shares
 }
 
-/** Characters of a plain name. */
-const NAME_LENGTH = 80
+/** Everything that is, or looks like, a quotation mark. */
+const QUOTATION_MARKS = /["“”„‟«»〝〞〟＂″‶]/g
+
+/** A text of one line between quotation marks, the only ones: what it holds cannot end them (T41). */
+export function quoted(text: string, max: number): string {
+  const { text: shown, left } = cutText(unquoted(text), max)
+  return `“${shown}”${left === 0 ? '' : ` ${more(left)}`}`
+}
+
+/** A text of one line without quotation marks. */
+export function unquoted(text: string): string {
+  return text.replace(QUOTATION_MARKS, "'").replace(/\s+/g, ' ').trim()
+}
 
 /**
- * A name for notifications and for the answers to screen readers, where markup cannot be switched off: no emoji, address,
- * code or bold text can be made of it (T41). Each platform also takes its own brackets away. Leave a blank after it.
+ * A text for notifications and screen readers, where markup cannot be switched off: no emoji, address, code or bold text can
+ * be made of it (T41). Each platform also takes its own brackets away.
  */
-export function plainName(name: string): string {
-  const shown = [...name]
-  const short = shown.length > NAME_LENGTH ? `${shown.slice(0, NAME_LENGTH).join('')}…` : name
+export function unmarked(text: string): string {
   // A blank ends what only works as one word: `:tada:`, `https://…`, `*High*`. Code may hold blanks.
-  return short.replaceAll('`', "'").replace(/([:*_~])(?=\S)/g, '$1 ')
+  return text.replaceAll('`', "'").replace(/([:*_~])(?=\S)/g, '$1 ')
 }

@@ -43,6 +43,20 @@ const CONTEXT = {
   rows_affected: 18204,
 }
 
+/** What a usual request brings along: four facts, three arguments, one finding. */
+export const USUAL_CONTEXT = {
+  agent_name: 'ops-agent',
+  reason: 'Invoices older than ten years may be deleted by law.',
+  tool: 'postgres.execute',
+  source: 'pipeline 4411 of billing-jobs',
+  tool_arguments: {
+    database: 'billing',
+    statement: "DELETE FROM invoices WHERE issued < '2015-01-01'",
+    dry_run: false,
+  },
+  risk_arg_findings: [{ detector: 'destructive-sql', severity: 'high', snippet: 'DELETE FROM invoices' }],
+}
+
 /** A pending request of two approvers, as it is stored; `context` in all its forms. */
 export function sampleRequest(
   changes: Partial<ApprovalRequest> = {},

@@ -6,14 +6,25 @@ import { parseCard } from './parse-card.ts'
 export const LIMIT = { ...TEAMS_LIMITS, actions: 6, buttonTitle: 40, url: 2048 }
 
 /** The only braces that clients may fill in: our own moments, whole seconds in UTC. */
-const MOMENT =
-  /^\{\{DATE\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ),SHORT\)\}\}, \{\{TIME\(\1\)\}\} \(\d{4}-\d\d-\d\d \d\d:\d\d UTC\)$/
+const MOMENT = /\{\{TIME\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\)\}\} · \{\{DATE\(\1,SHORT\)\}\}/
 
-const text = z
+const wellFormed = z
   .string()
   .min(1)
   .refine((value) => value.isWellFormed(), 'half of a surrogate pair')
-  .refine((value) => !/[{$]\{/.test(value) || MOMENT.test(value), 'braces that clients may fill in')
+const noBraces = (value: string) => !/[{$]\{/.test(value)
+const text = wellFormed.refine(noBraces, 'braces that clients may fill in')
+/** A line with a moment: our own words around it, of Markdown bold alone. */
+const dated = z.strictObject({
+  type: z.literal('TextBlock'),
+  text: wellFormed.refine((value) => {
+    const ours = value.replace(MOMENT, '')
+    return ours !== value && noBraces(ours) && /^(\*\*[^*]+\*\*|[^*_[\]<>])*$/.test(ours)
+  }, 'more than a moment'),
+  wrap: z.literal(true),
+  spacing: z.enum(['None', 'Small', 'Default', 'Medium']),
+  separator: z.literal(true).optional(),
+})
 const spacing = z.enum(['None', 'Small', 'Default', 'Medium'])
 const url = z
   .string()
@@ -44,6 +55,7 @@ const heading = z.strictObject({
   weight: z.literal('Bolder'),
   style: z.literal('heading'),
 })
+const line = z.union([richText, heading, dated])
 
 const verb = z.enum(['countersign.refresh', 'countersign.details'])
 const request_id = z.string().min(1)
@@ -73,30 +85,35 @@ const execute = z
       fallback.data.request_id === action.data.request_id,
     'a fallback that says something else',
   )
+const toggle = z.strictObject({
+  type: z.literal('Action.ToggleVisibility'),
+  title,
+  targetElements: z.tuple([z.literal('countersign_details')]),
+})
 const actions = z
-  .array(z.discriminatedUnion('type', [openUrl, execute]))
+  .array(z.discriminatedUnion('type', [openUrl, execute, toggle]))
   .min(1)
   .max(LIMIT.actions)
+const framed = z.strictObject({
+  type: z.literal('Container'),
+  style: z.enum(['emphasis', 'good', 'attention', 'warning', 'accent']),
+  spacing,
+  items: z.array(line).min(1),
+})
+const actionSet = z.strictObject({ type: z.literal('ActionSet'), spacing, actions })
+const fold = z.strictObject({
+  type: z.literal('Container'),
+  id: z.literal('countersign_details'),
+  isVisible: z.literal(false),
+  spacing,
+  items: z.array(z.union([line, framed, actionSet])).min(1),
+})
 
 const card = z.strictObject({
   type: z.literal('AdaptiveCard'),
   version: z.literal(LIMIT.version),
   fallbackText: text,
-  body: z
-    .array(
-      z.discriminatedUnion('type', [
-        richText,
-        heading,
-        z.strictObject({
-          type: z.literal('Container'),
-          style: z.enum(['emphasis', 'good', 'attention', 'warning', 'accent']),
-          spacing,
-          items: z.array(z.discriminatedUnion('type', [richText, heading])).min(1),
-        }),
-        z.strictObject({ type: z.literal('ActionSet'), spacing, actions }),
-      ]),
-    )
-    .min(1),
+  body: z.array(z.union([line, framed, actionSet, fold])).min(1),
   actions: actions.optional(),
 })
 const message = z.strictObject({ card, text })

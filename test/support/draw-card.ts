@@ -76,13 +76,12 @@ function hostConfig(theme: Theme): object {
 function css(theme: Theme): string {
   const { page, card, text, line, button, good, attention } = COLOURS[theme]
   return `body { margin: 0; padding: 14px; background: ${page}; }
-    .card { background: ${card}; border-radius: 6px; overflow: hidden; overflow-wrap: anywhere; }
+    .card { background: ${card}; border-radius: 6px; }
     .card + .card { margin-top: 14px; }
     .ac-pushButton { font: 600 14px system-ui, sans-serif; color: ${text}; background: ${button}; padding: 6px 16px;
       border: 1px solid ${line}; border-radius: 4px; margin-bottom: 4px; }
     .ac-pushButton.style-positive { color: ${good}; border-color: ${good}; }
-    .ac-pushButton.style-destructive { color: ${attention}; border-color: ${attention}; }
-    .ac-actionSet { flex-wrap: wrap; gap: 4px 0; }`
+    .ac-pushButton.style-destructive { color: ${attention}; border-color: ${attention}; }`
 }
 
 /** Puts pictures where most machines have no font; for looking at only, since it takes the signs out of the text. */
@@ -96,8 +95,9 @@ const PAINT = `const walker = document.createTreeWalker(document.body, NodeFilte
     }`
 
 /**
- * A page on which Microsoft's own renderer draws cards, in colours like those of Teams. What it takes for Markdown is made
- * HTML as it is: a caller's text that got there would be seen to run. `window.drawn` tells what that was, what the renderer
+ * A page on which Microsoft's own renderer draws cards, in colours like those of Teams and without a rule that hides what
+ * has no room. What it takes for Markdown is made HTML as it is, but for bold words: a caller's text that got there would be
+ * seen to run. `window.drawn` tells what that was, what the renderer
  * complained of, and which buttons were pressed. `painted`: for pictures.
  */
 export function cardPage(cards: readonly object[], theme: Theme, painted = false): string {
@@ -111,7 +111,7 @@ export function cardPage(cards: readonly object[], theme: Theme, painted = false
     window.drawn = { markdown: [], complaints: [], pressed: [] }
     AdaptiveCards.AdaptiveCard.onProcessMarkdown = (text, result) => {
       drawn.markdown.push(text)
-      result.outputHtml = text
+      result.outputHtml = text.replace(/\\*\\*(.+?)\\*\\*/g, '<strong>$1</strong>')
       result.didProcess = true
     }
     AdaptiveCards.AdaptiveCard.onExecuteAction = ({ title, url, verb, data }) => {

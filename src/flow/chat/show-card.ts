@@ -92,20 +92,13 @@ export function showReply(
 ): ReplyView | undefined {
   if (isConsentView(view)) return undefined
   if (person !== undefined && view.audience === 'channel') return undefined
-  const { request_id, action, links, status } = view
+  const { request_id, audience, action, requested_by, links, status } = view
+  const about = { request_id, audience, action, requested_by, details: links.details }
   if (reply.kind === 'decided') {
     if (now.getTime() - reply.at.getTime() > TELLING_MS) return undefined
     if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined
-    const decided = { ...status, kind: status.kind }
-    return { kind: 'decided', status: decided, request_id, action, details: links.details }
+    return { kind: 'decided', status: { ...status, kind: status.kind }, ...about }
   }
   if (isOver(request, now) || view.voted !== undefined) return undefined
-  return {
-    kind: 'reminder',
-    request_id,
-    action,
-    expires_at: view.expires_at,
-    automatic: reply.automatic === true,
-    details: links.details,
-  }
+  return { kind: 'reminder', expires_at: view.expires_at, automatic: reply.automatic === true, ...about }
 }

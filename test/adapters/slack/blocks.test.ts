@@ -34,6 +34,10 @@ describe('the six states of a card', () => {
       'Delete 18 204 invoices older than ten years from the billing database',
     )
     expect(shownText(blocks)).toContain('⚠️ High impact')
+    // The action comes first: of ours there is at most one badge before it.
+    expect(shownText(blocks).slice(HEADINGS[name]?.length)).toMatch(
+      /^(⚠️ High impact\n)?Requested action · written by the caller, not checked by CountersignDelete 18/,
+    )
   })
 
   it('tells whether it can be undone, as the word of the caller', () => {
@@ -77,13 +81,14 @@ describe('the six states of a card', () => {
         fallback: '2026-09-14 14:15 UTC',
       }),
     )
-    expect(shownText(blocks)).toContain('1 h to decide')
+    // A span of time would be false a minute later, and no card is drawn again for that.
+    expect(shownText(blocks)).not.toMatch(/to decide|\d (h|min)\b/)
   })
 
   it('shows how far a quorum is', () => {
     const two = { ...sampleRequest().requirement, quorum: 2 }
     const request = sampleRequest({ requirement: two, votes: [sampleVote()] })
-    const progress = '1 of 2 needed approvals so far. One rejection rejects.'
+    const progress = '1 of 2 so far. One rejection rejects.'
     expect(shownText(renderCard(viewCard(request, TO_ANA)).blocks)).toContain(progress)
     const mine = renderCard(viewCard(request, TO_BEN)).blocks
     expect(mine[0]).toMatchObject({ text: { text: 'You approved. Waiting for others' } })
@@ -169,14 +174,16 @@ describe('what stands where', () => {
     )
   })
 
-  it('keeps the notification to our own words and who asks', () => {
+  it('T41: says in the notification who asks and, quoted, what', () => {
+    const who =
+      'ops-agent-prod of Example Ltd asks: “Delete 18 204 invoices older than ten years from the billing database”'
     expect(SIX_VIEWS.map(({ view }) => renderCard(view).text)).toEqual([
-      'A request waits for a decision on the approval page. API key: ops-agent-prod · Account: Example Ltd',
-      'A request waits for a decision on the approval page. API key: ops-agent-prod · Account: Example Ltd',
-      'Approved. API key: ops-agent-prod · Account: Example Ltd',
-      'Rejected. API key: ops-agent-prod · Account: Example Ltd',
-      'Expired without a decision. API key: ops-agent-prod · Account: Example Ltd',
-      'Withdrawn by the caller. API key: ops-agent-prod · Account: Example Ltd',
+      `⚠️ High impact. Approve or reject? ${who}`,
+      `⚠️ High impact. Approve or reject? ${who}`,
+      `Approved. ${who}`,
+      `Rejected. ${who}`,
+      `Expired without a decision. ${who}`,
+      `Withdrawn by the caller. ${who}`,
     ])
   })
 })

@@ -25,9 +25,10 @@ describe('callers’ text', () => {
       expect(['rich_text_quote', 'rich_text_preformatted']).toContain(within[1])
       expect(within[2]).toBe('text')
     }
-    expect(message.text).toBe(
-      'A request waits for a decision on the approval page. API key: ops-agent-prod · Account: Example Ltd',
+    expect(message.text).toMatch(
+      /^⚠️ High impact\. Approve or reject\? ops-agent-prod of Example Ltd asks: “[^“”"<>`]*”( … [\d ]+ more characters?)?$/,
     )
+    expect(message.text).not.toMatch(/&(?!amp;|lt;|gt;)|:[a-z_+-]+:|:\/\/|[*_~]\S/)
   })
 
   it.each(HOSTILE)(
@@ -124,6 +125,8 @@ describe('names', () => {
     expect(checkMessage(message)).toEqual([])
     expect(message.text).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
     expect(message.text).not.toMatch(/:[a-z_+-]+:|:\/\/|[*_~]\S|`/)
+    // What the caller asks for stands between the only quotation marks.
+    expect(message.text).toMatch(/^[^“”"]*“[^“”"]*”$/)
     const places = placedTexts(message.blocks).filter((placed) => placed.text === text.replace(/\s+/g, ' '))
     expect(places.map(({ within }) => within)).toEqual([
       ['rich_text', 'rich_text_section', 'text'],
@@ -146,12 +149,14 @@ describe('words of an approver', () => {
       const message = renderCard(viewCard(request, TO_ANA))
       const place = placedTexts(message.blocks).find((placed) => placed.text === visibleString(text))
       expect(place?.within).toEqual(['rich_text', 'rich_text_quote', 'text'])
-      const { status, action } = viewCard(request, TO_CHANNEL)
+      const { status, action, audience, requested_by } = viewCard(request, TO_CHANNEL)
       if (status.kind !== 'approved') throw new Error('the sample is approved')
       const reply = renderReply({
         kind: 'decided',
         status,
         request_id: request.id,
+        audience,
+        requested_by,
         action,
         details: 'https://a.example/a/x',
       })

@@ -37,16 +37,14 @@ describe('no card breaks a limit of Slack', () => {
       fc.property(anyText(500), anyText(1000), fc.boolean(), (action, comment, automatic) => {
         const view = viewCard(decidedRequest(sampleVote({ comment }), { action }), TO_ANA)
         if (view.status.kind !== 'approved') throw new Error('the sample is approved')
-        const { request_id, expires_at, links, status } = view
-        const about = { request_id, action: view.action, details: links.details }
+        const { request_id, audience, requested_by, expires_at, links, status } = view
+        const about = { request_id, audience, requested_by, action: view.action, details: links.details }
         const decided = renderReply({ kind: 'decided', status, ...about })
         const reminder = renderReply({
           kind: 'reminder',
-          request_id,
-          action: view.action,
           expires_at,
           automatic,
-          details: links.details,
+          ...about,
         })
         expect([...checkMessage(decided), ...checkMessage(reminder)]).toEqual([])
       }),

@@ -9,10 +9,11 @@ import { checkMessage } from '../../support/check-blocks.ts'
 
 function decided(to: CardAudience): ReplyView {
   const request = decidedRequest(sampleVote({ decision: 'rejected', comment: 'Not now.' }))
-  const { status, request_id, action, links } = viewCard(request, to)
+  const { status, request_id, audience, requested_by, action, links } = viewCard(request, to)
   if (status.kind !== 'rejected') throw new Error('the sample is rejected')
   const decided = { ...status, kind: status.kind }
-  return { kind: 'decided', status: decided, request_id, action, details: links.details }
+  const about = { request_id, audience, requested_by, action, details: links.details }
+  return { kind: 'decided', status: decided, ...about }
 }
 
 it('leaves two sentences of ours where a card was that is not the reader’s any more', () => {
@@ -30,12 +31,14 @@ describe('the line below a decided card', () => {
       '❌ Rejected\n',
       'Decided by: Ben Okafor\n',
       `/verify ${sampleVote().decision_id}`,
-      'Details on',
+      'Open the approval page',
     ])
       expect(shown).toContain(part)
     // The thread stands below its card, which says what was asked.
     expect(shown).not.toContain('Requested action')
-    expect(message.text).toBe(`Rejected. Receipt ${sampleVote().decision_id}`)
+    expect(message.text).toBe(
+      'Rejected. ops-agent-prod of Example Ltd asks: “Delete 18 204 invoices older than ten years from the billing database”',
+    )
   })
 
   it('names no person in a channel, and quotes no comment', () => {
@@ -49,6 +52,8 @@ describe('a reminder', () => {
   const view: ReplyView = {
     kind: 'reminder',
     request_id: 'req_x',
+    audience: 'approver',
+    requested_by: { key_name: 'ops-agent-prod', account_name: 'Example Ltd' },
     action: 'a'.repeat(1540),
     expires_at: new Date('2026-09-14T14:15:00Z'),
     automatic: false,
@@ -66,7 +71,10 @@ describe('a reminder', () => {
     ])
       expect(shown).toContain(part)
     expect(JSON.stringify(message.blocks)).toContain('2026-09-14 14:15 UTC')
-    expect(message.text).toBe('Reminder: a request waits for your decision, the caller asks again.')
+    expect(message.text).toMatch(
+      /^Reminder: a request waits for your decision, the caller asks again\. ops-agent-prod of Example Ltd asks: “a{120}” … 1 420 more characters$/,
+    )
     expect(renderReply({ ...view, automatic: true }).text).toContain('sent by Countersign')
+    expect(renderReply({ ...view, audience: 'channel' }).text).toContain('waits for a decision')
   })
 })

@@ -111,8 +111,8 @@ it('posts twice when the connection is cut after Slack took the card, the docume
   await decideByPasskey(setting, id, 'approved')
   await atRest(setting, id, 3)
   // The one we know of shows the decision; the other leads to the page, which does.
-  const texts = about(await setting.slack.history(dm), id).map(({ text }) => text.split(/[.:] /)[0])
-  expect(texts.sort()).toEqual(['A request waits for a decision on the approval page', 'Approved'])
+  const texts = about(await setting.slack.history(dm), id).map(({ text }) => text.split(/[.?] /)[0])
+  expect(texts.sort()).toEqual(['Approve or reject', 'Approved'])
 })
 
 it.each([

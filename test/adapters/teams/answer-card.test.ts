@@ -67,7 +67,7 @@ describe('a one-time link', () => {
       const lines = cardLines(message.card)
       expect(lines.find(({ ground }) => ground === 'warning')?.text).toMatch(/^⚠️ For you alone\. Never share/)
       expect(cardText(message.card)).toContain(
-        'Works once, for 10 minutes · until {{DATE(2026-09-14T13:30:00Z,SHORT)}}',
+        'Works once, for 10 minutes · until {{TIME(2026-09-14T13:30:00Z)}}',
       )
       expect(message.text).toMatch(/: a link for you alone, for 10 minutes\.$/)
       // Notifications and chat lists are read by bystanders.
@@ -82,7 +82,7 @@ describe('what waits', () => {
     const message = drawn({ kind: 'pending', rows, more: 1, open: `${BASE}/` })
     expect(checkCard(message)).toEqual([])
     const shown = cardText(message.card)
-    expect(shown).toMatch(/^⏳ 3 requests wait for you\n1\. Open until: /)
+    expect(shown).toMatch(/^⏳ 3 requests wait for you\nRequest 1 · open until: /)
     expect(shown).toContain(
       '\n⚠️ High impact\nAPI key: ops-agent-prod\nRequested action · written by the caller\n',
     )
@@ -175,8 +175,10 @@ it.each(HOSTILE)('T42: shows names and actions such as $text literally', ({ text
     const message = drawn(answer)
     expect(checkCard(message)).toEqual([])
     const markdown = cardLines(message.card).filter(({ type }) => type === 'TextBlock')
-    expect(markdown.map((line) => line.text)).toEqual([
-      answer.kind === 'help' ? 'Countersign in Teams' : '⏳ One request waits for you',
-    ])
+    expect(markdown.map((line) => line.text)).toEqual(
+      answer.kind === 'help'
+        ? ['Countersign in Teams']
+        : ['⏳ One request waits for you', expect.stringMatching(/^Request 1 · open until: \{\{TIME\(/)],
+    )
   }
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
 import { stored } from '../../support/caller.ts'
+import { buttonsOn } from '../../support/card-lines.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { proofForLink } from '../../support/chat-speaker.ts'
 import { deciderOf, proveFor, setPolicy, tryDecide } from '../../support/deciders.ts'
@@ -47,7 +48,7 @@ const cardOf = (message: TeamsMessageState | undefined): SentActivity =>
   last(message)?.attachments?.[0]?.content
 const text = (message: TeamsMessageState | undefined) => JSON.stringify(cardOf(message))
 const titles = (message: TeamsMessageState | undefined): string[] =>
-  (cardOf(message)?.actions ?? []).map(({ title }: { title: string }) => title)
+  buttonsOn(cardOf(message) ?? {}).map(({ title }) => title)
 
 async function decideAs(
   setting: TeamsSetting,
@@ -72,7 +73,7 @@ describe('a card in Teams', () => {
       expect(text(message)).toContain('Deploy release 4.2')
       expect(text(message)).toContain('Invoices may go')
       expect(titles(message)).toEqual(['Approve…', 'Reject…', 'Details', 'Refresh'])
-      expect(cardOf(message).actions[0]).toMatchObject({
+      expect(buttonsOn(cardOf(message))[0]).toMatchObject({
         type: 'Action.OpenUrl',
         url: expect.stringContaining(`/a/${id}?d=approve`),
       })
@@ -85,7 +86,7 @@ describe('a card in Teams', () => {
       expect(card?.shown.length).toBeGreaterThan(1)
       expect(text(card)).toContain('Approved')
       expect(text(card)).not.toContain('Invoices may go')
-      expect(titles(card)).toEqual(['Details on the approval page'])
+      expect(titles(card)).toEqual(['Open the approval page'])
       expect(last(card).id).toBe(card?.id)
       expect(text(reply)).toContain('Approved')
     }
@@ -222,7 +223,7 @@ describe('a card in Teams', () => {
     const [message] = connector.in(person.id)
     expect(text(message)).toContain('Too large for Teams; it is on the approval page.')
     expect(text(message)).not.toContain('very long')
-    expect(cardOf(message).actions[0].url).toContain(`/a/${id}`)
+    expect(buttonsOn(cardOf(message))[0]?.url).toContain(`/a/${id}`)
     expect(connector.refused).toEqual([413])
   })
 })

@@ -1,12 +1,21 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, expect, it, onTestFinished } from 'vitest'
+import { renderCard as slackCard } from '../../../adapters/slack/cards.ts'
 import { renderAnswer, renderVerdict } from '../../../adapters/teams/answers.ts'
 import { renderCard, renderDetails, renderReply } from '../../../adapters/teams/cards.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import { viewVerdict } from '../../../src/flow/chat/verdict.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import { axeViolations, describeInBrowser, overflow, sharedBrowser } from '../../support/browser.ts'
-import { decidedRequest, SIX_VIEWS, sampleRequest, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
+import {
+  decidedRequest,
+  SIX_VIEWS,
+  sampleRequest,
+  TO_ANA,
+  TO_CHANNEL,
+  USUAL_CONTEXT,
+} from '../../support/card-samples.ts'
+import { drawBlocks, pageOf } from '../../support/draw-blocks.ts'
 import { cardPage, type Theme } from '../../support/draw-card.ts'
 import { HOSTILE, hostileView } from '../../support/hostile-view.ts'
 import { BASE, payload, stored } from '../../support/verdict-samples.ts'
@@ -27,6 +36,8 @@ const EVERY_CARD = [
     card: renderReply({
       kind: 'reminder',
       request_id: 'req_x',
+      audience: 'approver',
+      requested_by: { key_name: 'ops-agent-prod', account_name: 'Example Ltd' },
       action: 'Pay',
       expires_at: now,
       automatic: true,
@@ -91,10 +102,25 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
     await page.close()
   })
 
-  it('give our moments in the reader’s own zone, and in UTC', async () => {
+  it('of a usual request fit a phone’s screen, in Teams and in Slack', async () => {
+    const view = viewCard(sampleRequest({}, USUAL_CONTEXT), TO_ANA)
+    const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
+    onTestFinished(() => page.close())
+    const drawn = [pageOf(drawBlocks(slackCard(view).blocks, 'light'), 'light')]
+    for (const html of [...drawn, cardPage([renderCard(view).card], 'light')]) {
+      await page.setContent(html)
+      expect((await page.locator('body').boundingBox())?.height).toBeLessThan(844)
+      expect(await overflow(page)).toBe(0)
+    }
+    // What is to be decided and the way there, before anything that need not be read first.
+    const reject = await page.getByRole('link', { name: 'Reject…' }).boundingBox()
+    expect(reject?.y).toBeLessThan(844 / 2)
+  })
+
+  it('give our moments in the reader’s own zone', async () => {
     const { page } = await show([EVERY_CARD[0]?.card ?? {}], 'light', 360)
     const shown = await page.locator('.card').innerText()
-    expect(shown).toContain('Open until: Mon, 14 Sept 2026, 23:15 (2026-09-14 14:15 UTC) · 1 h to decide')
+    expect(shown).toContain('Open until: 23:15 · Mon, 14 Sept 2026')
     expect(shown).not.toContain('{{')
     await page.close()
   })
@@ -102,13 +128,16 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
   it('have buttons that open the approval page or ask the bot, by mouse and by keyboard', async () => {
     const { page } = await show([EVERY_CARD[0]?.card ?? {}], 'light', 360)
     for (const name of ['Approve…', 'Reject…']) await page.getByRole('link', { name }).click()
-    await page.getByRole('button', { name: 'Details' }).click()
+    const details = page.getByText('Invoices older than ten years may be deleted by law.')
+    expect(await details.isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Details' }).press('Enter')
+    expect(await details.isVisible()).toBe(true)
     await page.getByRole('button', { name: 'Refresh' }).press('Enter')
     const request_id = 'req_7k2m9q4r8s1t6w5x0yzabcdefg'
     expect(await page.evaluate('drawn.pressed')).toEqual([
       { title: 'Approve…', url: `${BASE}/a/${request_id}?d=approve` },
       { title: 'Reject…', url: `${BASE}/a/${request_id}?d=reject` },
-      { title: 'Details', verb: 'countersign.details', data: { request_id } },
+      { title: 'Details' },
       { title: 'Refresh', verb: 'countersign.refresh', data: { request_id } },
     ])
     await page.close()
@@ -120,6 +149,8 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
     expect(await page.evaluate('drawn.complaints')).toEqual([])
     expect([...new Set(await page.evaluate<string[]>('drawn.markdown'))]).toEqual([
       'Approve or reject this action?',
+      '**Open until:** 23:15 · Mon, 14 Sept 2026',
+      '**Asked:** 22:15 · Mon, 14 Sept 2026',
     ])
     expect(await page.locator('.card a, .card img, .card script, .card iframe, .card at').count()).toBe(0)
     const shown = await page.locator('.card').allInnerTexts()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { renderCard, renderDetails } from '../../../adapters/teams/cards.ts'
 import { VERBS } from '../../../adapters/teams/elements.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
-import { cardLines, cardText } from '../../support/card-lines.ts'
+import { buttonsOn, cardLines, cardText } from '../../support/card-lines.ts'
 import {
   decidedRequest,
   SIX_VIEWS,
@@ -25,7 +25,7 @@ const HEADINGS: Record<string, string> = {
 const id = 'req_7k2m9q4r8s1t6w5x0yzabcdefg'
 const page = `https://approve.example.com/a/${id}`
 const drawn = (...args: Parameters<typeof viewCard>) => renderCard(viewCard(...args)).card
-const titles = (card: { actions?: { title: string }[] }) => card.actions?.map(({ title }) => title)
+const titles = (card: object) => buttonsOn(card).map(({ title }) => title)
 
 describe('the six states of a card', () => {
   it.each(SIX_VIEWS)(
@@ -33,9 +33,12 @@ describe('the six states of a card', () => {
     ({ name, view }) => {
       const message = renderCard(view)
       expect(checkCard(message)).toEqual([])
-      expect(cardLines(message.card)[0]).toMatchObject({ type: 'TextBlock', text: HEADINGS[name] })
+      const lines = cardLines(message.card)
+      expect(lines[0]).toMatchObject({ type: 'TextBlock', text: HEADINGS[name] })
+      // The action comes first: of ours there is at most one badge before it.
+      expect(lines.findIndex(({ text }) => text.startsWith('Requested action'))).toBeLessThanOrEqual(2)
       expect(cardText(message.card)).toContain(
-        '\nDelete 18 204 invoices older than ten years from the billing database\n',
+        '\nRequested action · written by the caller, not checked by Countersign\nDelete 18 204 invoices older than ten years from the billing database\n',
       )
       expect(cardText(message.card)).toContain('⚠️ High impact\n')
     },
@@ -49,7 +52,7 @@ describe('the six states of a card', () => {
   it.each(SIX_VIEWS)('$name: has buttons exactly while somebody can decide', ({ name, view }) => {
     const open = name === 'pending' || name === 'partly-approved'
     expect(titles(renderCard(view).card)).toEqual(
-      open ? ['Approve…', 'Reject…', 'Details', 'Refresh'] : ['Details on the approval page'],
+      open ? ['Approve…', 'Reject…', 'Details', 'Refresh'] : ['Open the approval page'],
     )
   })
 
@@ -81,20 +84,18 @@ describe('the six states of a card', () => {
     expect(JSON.stringify(renderDetails(open))).not.toMatch(/postgres|OPS-4411|countersign\.details/)
   })
 
-  it('gives our moments in the reader’s zone and in UTC, in whole seconds', () => {
+  it('gives our moments in the reader’s zone, in whole seconds', () => {
     const expires_at = new Date('2026-09-14T14:15:00.789Z')
     const shown = cardText(drawn(sampleRequest({ expires_at }), TO_ANA))
     expect(shown).toContain(
-      '\nOpen until: {{DATE(2026-09-14T14:15:00Z,SHORT)}}, {{TIME(2026-09-14T14:15:00Z)}} (2026-09-14 14:15 UTC) · 1 h to decide\n',
+      '\nOpen until: {{TIME(2026-09-14T14:15:00Z)}} · {{DATE(2026-09-14T14:15:00Z,SHORT)}}\n',
     )
   })
 
   it('shows how far a quorum is', () => {
     const two = { ...sampleRequest().requirement, quorum: 2 }
     const request = sampleRequest({ requirement: two, votes: [sampleVote()] })
-    expect(cardText(drawn(request, TO_ANA))).toContain(
-      '\nApprovals: 1 of 2 needed approvals so far. One rejection rejects.\n',
-    )
+    expect(cardText(drawn(request, TO_ANA))).toContain('\nApprovals: 1 of 2 so far. One rejection rejects.\n')
     expect(cardText(drawn(request, TO_BEN))).toMatch(/^You approved\. Waiting for others\n/)
     expect(titles(drawn(request, TO_BEN))).toEqual(['Open the approval page', 'Details', 'Refresh'])
   })
@@ -113,7 +114,8 @@ describe('buttons', () => {
       title,
       data: { verb, request_id: id },
     })
-    expect(drawn(sampleRequest(), TO_ANA).actions).toEqual([
+    const view = viewCard(sampleRequest({}, { reason: 'r'.repeat(2000) }), TO_ANA)
+    expect(buttonsOn(renderCard(view).card)).toEqual([
       {
         type: 'Action.OpenUrl',
         title: 'Approve…',
@@ -130,11 +132,12 @@ describe('buttons', () => {
       },
       {
         type: 'Action.Execute',
-        title: 'Details',
+        title: 'More details',
         verb: 'countersign.details',
         data: { request_id: id },
-        fallback: submit('Details', 'countersign.details'),
+        fallback: submit('More details', 'countersign.details'),
       },
+      { type: 'Action.ToggleVisibility', title: 'Details', targetElements: ['countersign_details'] },
       {
         type: 'Action.Execute',
         title: 'Refresh',
@@ -150,28 +153,24 @@ describe('buttons', () => {
     for (const { name, view } of SIX_VIEWS) {
       if (name === 'pending' || name === 'partly-approved') continue
       expect(renderCard(view).card.actions).toEqual([
-        { type: 'Action.OpenUrl', title: 'Details on the approval page', url: page },
+        { type: 'Action.OpenUrl', title: 'Open the approval page', url: page },
       ])
       expect(renderDetails(view)).toEqual(renderCard(view))
     }
   })
 })
 
-describe('the answer to Details', () => {
+describe('the answer to More details', () => {
   const long = Object.fromEntries(Array.from({ length: 14 }, (_, at) => [`field_${at}`, `value ${at}`]))
 
   it('shows what the first card has no room for', () => {
     const view = viewCard(sampleRequest({}, { reason: 'r'.repeat(2500), ...long }), TO_ANA)
     const [first, more] = [cardText(renderCard(view).card), cardText(renderDetails(view).card)]
     expect(first).toMatch(/… \d more fields on the approval page/)
-    expect(first).toContain('\nDetails shows more of what the caller wrote.\n')
+    expect(titles(renderCard(view).card)).toContain('More details')
     expect(first).not.toContain('value 9')
     expect(checkCard(renderDetails(view))).toEqual([])
-    for (const part of [
-      'r'.repeat(2500),
-      'field_13: value 13',
-      'Asked: {{DATE(2026-09-14T13:15:00Z,SHORT)}}',
-    ])
+    for (const part of ['r'.repeat(2500), 'field_13: value 13', 'Asked: {{TIME(2026-09-14T13:15:00Z)}}'])
       expect(more).toContain(part)
     expect(more).toContain('\nThis is all that the caller wrote.\n')
     expect(titles(renderDetails(view).card)).toEqual(['Approve…', 'Reject…', 'Refresh'])
@@ -180,10 +179,10 @@ describe('the answer to Details', () => {
   it('says so when even that is not all, and when the first card was', () => {
     const huge = viewCard(sampleRequest({}, { reason: 'r'.repeat(9000) }), TO_ANA)
     expect(cardText(renderDetails(huge).card)).toContain(
-      '\nMore than this has no room in Teams; the approval page shows all.\n',
+      '\nThe approval page shows all that the caller wrote.\n',
     )
     const { view } = SIX_VIEWS[0] ?? { view: huge }
-    expect(cardText(renderCard(view).card)).not.toContain('Details shows more')
+    expect(titles(renderCard(view).card)).not.toContain('More details')
     expect(cardText(renderCard(view).card)).toContain('\nticket: OPS-4411\n')
   })
 })
@@ -222,11 +221,12 @@ describe('what stands where', () => {
     expect(cardText(drawn(sampleRequest({}, {}), TO_CHANNEL))).not.toContain(none)
   })
 
-  it('keeps notifications to our own words and who asks; old clients learn where to go', () => {
-    const who = 'API key: ops-agent-prod · Account: Example Ltd'
+  it('T41: notifications say who asks and, quoted, what; old clients learn where to go', () => {
+    const who =
+      'ops-agent-prod of Example Ltd asks: “Delete 18 204 invoices older than ten years from the billing database”'
     expect(SIX_VIEWS.map(({ view }) => renderCard(view).text)).toEqual([
-      `A request waits for a decision on the approval page. ${who}`,
-      `A request waits for a decision on the approval page. ${who}`,
+      `⚠️ High impact. Approve or reject? ${who}`,
+      `⚠️ High impact. Approve or reject? ${who}`,
       `Approved. ${who}`,
       `Rejected. ${who}`,
       `Expired without a decision. ${who}`,

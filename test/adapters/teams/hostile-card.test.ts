@@ -5,7 +5,7 @@ import { visibleString } from '../../../src/domain/text.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import { anyRequest } from '../../support/any-request.ts'
 import { placedTexts } from '../../support/block-parts.ts'
-import { type CardLine, cardLines, cardText } from '../../support/card-lines.ts'
+import { buttonsOn, type CardLine, cardLines, cardText } from '../../support/card-lines.ts'
 import { decidedRequest, sampleRequest, sampleVote, TO_ANA, TO_CHANNEL } from '../../support/card-samples.ts'
 import { checkCard } from '../../support/check-card.ts'
 import { HOSTILE, hostileView } from '../../support/hostile-view.ts'
@@ -32,9 +32,11 @@ describe('callers’ text', () => {
         const isOurs = ours.includes(line.text) || OUR_LINES.some((pattern) => pattern.test(line.text))
         expect(isOurs, line.text).toBe(true)
       }
-      expect(message.text).toBe(
-        'A request waits for a decision on the approval page. API key: ops-agent-prod · Account: Example Ltd',
+      expect(message.text).toMatch(
+        /^⚠️ High impact\. Approve or reject\? ops-agent-prod of Example Ltd asks: “[^“”"<>[\]`]*”( … [\d ]+ more characters?)?$/,
       )
+      expect(message.text).not.toMatch(/[{$]\{|:\/\/|[*_~]\S/)
+      expect(visibleString(message.text)).toBe(message.text)
     }
   })
 
@@ -60,7 +62,7 @@ describe('callers’ text', () => {
         for (const { card } of [renderCard(view), renderDetails(view)]) {
           for (const { text, within } of placedTexts(card))
             if (within.at(-1) !== 'TextRun') expect(text).toMatch(OUR_HEADINGS)
-          for (const { title } of card.actions ?? []) expect(title).toMatch(OUR_TITLES)
+          for (const { title } of buttonsOn(card)) expect(title).toMatch(OUR_TITLES)
         }
       }),
       { numRuns: 80 },
@@ -120,14 +122,14 @@ describe('callers’ text', () => {
 })
 
 const OUR_HEADINGS =
-  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn by the caller)$/
-const OUR_TITLES = /^(Approve…|Reject…|Details|Refresh|Open the approval page|Details on the approval page)$/
+  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn by the caller|\*\*(Open until|Asked|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
+const OUR_TITLES = /^(Approve…|Reject…|Details|More details|Refresh|Open the approval page)$/
 const OUR_LINES = [
   /^⚠️ (Hidden characters|Look-alike letters)\. /,
   /^… \d[\d ]* more (characters?|fields?|findings?, (not|none) graver,) on the approval page$/,
   /^Braces are drawn apart here/,
-  /^(Details shows more|This is all|More than this)/,
-  /^(Tool|Reason|Asked: .*UTC\))$/,
+  /^(This is all that the caller wrote|The approval page shows all)/,
+  /^(Tool|Reason|Asked: \{\{TIME\(.*SHORT\)\}\}|Details: [\w, ·:]+)$/,
 ]
 
 describe('names', () => {
@@ -138,6 +140,8 @@ describe('names', () => {
     expect(checkCard(message)).toEqual([])
     expect(message.text).not.toMatch(/[<>[\]&`]|[{$]\{/)
     expect(message.text).not.toMatch(/:\/\/|[*_~]\S/)
+    // What the caller asks for stands between the only quotation marks.
+    expect(message.text).toMatch(/^[^“”"]*“[^“”"]*”$/)
     const key = cardLines(message.card).find((line) => line.text.startsWith('API key: '))
     expect(key).toMatchObject({ type: 'RichTextBlock' })
     expect(key?.text.slice(0, 60)).toBe(
@@ -157,7 +161,9 @@ describe('words of an approver', () => {
     const { status, action } = viewCard(request, TO_CHANNEL)
     if (status.kind !== 'approved') throw new Error('the sample is approved')
     const details = 'https://a.example/a/x'
-    const reply = renderReply({ kind: 'decided', status, request_id: request.id, action, details })
+    const { request_id, audience, requested_by } = viewCard(request, TO_CHANNEL)
+    const about = { request_id, audience, requested_by, action, details }
+    const reply = renderReply({ kind: 'decided', status, ...about })
     expect(checkCard(reply)).toEqual([])
     expect(cardText(reply.card)).not.toContain(shown)
   })

@@ -11,10 +11,11 @@ const page = 'https://approve.example.com/a/req_7k2m9q4r8s1t6w5x0yzabcdefg'
 
 function decided(to: CardAudience): ReplyView {
   const request = decidedRequest(sampleVote({ decision: 'rejected', comment: 'Not now.' }))
-  const { status, request_id, action, links } = viewCard(request, to)
+  const { status, request_id, audience, requested_by, action, links } = viewCard(request, to)
   if (status.kind !== 'rejected') throw new Error('the sample is rejected')
   const decided = { ...status, kind: status.kind }
-  return { kind: 'decided', status: decided, request_id, action, details: links.details }
+  const about = { request_id, audience, requested_by, action, details: links.details }
+  return { kind: 'decided', status: decided, ...about }
 }
 
 describe('the message after a decision', () => {
@@ -25,9 +26,11 @@ describe('the message after a decision', () => {
     for (const line of ['❌ Rejected', 'Decided by: Ben Okafor', 'Method: Passkey'])
       expect(shown.split('\n')).toContain(line)
     expect(shown).toContain(`Anyone can check it: verify ${sampleVote().decision_id}`)
-    expect(message.text).toBe(`Rejected. Receipt ${sampleVote().decision_id}`)
+    expect(message.text).toBe(
+      'Rejected. ops-agent-prod of Example Ltd asks: “Delete 18 204 invoices older than ten years from the billing database”',
+    )
     expect(message.card.actions).toEqual([
-      { type: 'Action.OpenUrl', title: 'Details on the approval page', url: page },
+      { type: 'Action.OpenUrl', title: 'Open the approval page', url: page },
     ])
   })
 
@@ -45,7 +48,7 @@ describe('the message after a decision', () => {
     expect(JSON.stringify(frame)).toContain('Pay { {DATE(')
     expect(lines.join(' ')).toContain('more characters on the approval page')
     expect(lines.at(-1)).toContain('Braces are drawn apart here')
-    expect(message.text).not.toContain('Pay')
+    expect(message.text).toContain('asks: “Pay { {DATE(2026-01-01T00: 00: 00Z,SHORT)}} aaa')
   })
 
   it('names no person in a channel, and quotes no comment', () => {
@@ -60,6 +63,8 @@ describe('a reminder', () => {
     const view: ReplyView = {
       kind: 'reminder',
       request_id: 'req_x',
+      audience: 'approver',
+      requested_by: { key_name: 'ops-agent-prod', account_name: 'Example Ltd' },
       action: 'a'.repeat(1540),
       expires_at: new Date('2026-09-14T14:15:00Z'),
       automatic: false,
@@ -71,12 +76,15 @@ describe('a reminder', () => {
     for (const part of [
       'the caller asks again\n',
       '\n… 1 240 more characters on the approval page',
-      'Open until: {{DATE(2026-09-14T14:15:00Z,SHORT)}}',
+      'Open until: {{TIME(2026-09-14T14:15:00Z)}}',
     ])
       expect(shown).toContain(part)
     expect(message.card.actions?.map(({ title }) => title)).toEqual(['Open the approval page'])
-    expect(message.text).toBe('Reminder: a request waits for your decision, the caller asks again.')
+    expect(message.text).toMatch(
+      /^Reminder: a request waits for your decision, the caller asks again\. ops-agent-prod of Example Ltd asks: “a{120}” … 1 420 more characters$/,
+    )
     expect(renderReply({ ...view, automatic: true }).text).toContain('sent by Countersign')
+    expect(renderReply({ ...view, audience: 'channel' }).text).toContain('waits for a decision')
   })
 })
 

@@ -19,7 +19,7 @@ describe('the verdict on a valid receipt', () => {
       'The receipt is valid: a person approved this.',
       'Decision: Approved',
       'Method: Passkey',
-      'Decided: {{DATE(2026-09-14T13:19:00Z,SHORT)}}, {{TIME(2026-09-14T13:19:00Z)}} (2026-09-14 13:19 UTC)',
+      'Decided: {{TIME(2026-09-14T13:19:00Z)}} · {{DATE(2026-09-14T13:19:00Z,SHORT)}}',
       'Approver: 20c4be11f7a59d3e (a reference, not a name)',
       'Action and context: exactly as approved',
       `Request: ${payload.rid}`,
@@ -62,7 +62,9 @@ describe('the verdict on a valid receipt', () => {
     const revoked = pasted({ keyRevokedAt: new Date('2026-10-01T00:00:00Z') })
     const message = renderVerdict(viewPastedReceipt('a receipt', revoked, BASE))
     expect(checkCard(message)).toEqual([])
-    expect(cardText(message.card)).toMatch(/\n⚠️ Caution\. The key was revoked: .*2026-10-01 00:00 UTC/)
+    expect(cardText(message.card)).toMatch(
+      /\n⚠️ Caution\. The key was revoked: .*TIME\(2026-10-01T00:00:00Z\)/,
+    )
   })
 })
 

@@ -49,8 +49,9 @@ it('edits every card as approvals come in, 0, 1 and 2 of 2, and says the decisio
       method: 'passkey',
       comment: 'Checked the invoice.',
     })
-    const { status, action, links } = shown[2] ?? expect.unreachable()
-    expect(replies).toEqual([{ kind: 'decided', status, request_id: id, action, details: links.details }])
+    const { status, audience, action, requested_by, links } = shown[2] ?? expect.unreachable()
+    const about = { request_id: id, audience, action, requested_by, details: links.details }
+    expect(replies).toEqual([{ kind: 'decided', status, ...about }])
   }
   // Who has voted is asked nothing more; the others still are.
   expect(chat.one('U1', id).shown[1]?.voted).toBe('approved')
