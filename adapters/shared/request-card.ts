@@ -92,11 +92,12 @@ export function decisionLinks({ status, audience, voted, sandbox, links }: CardV
 }
 
 /** How far the approvals are. Undefined where the heading says it all. */
-function quorumWords({ status, quorum: { approved, needed } }: CardView): string | undefined {
+function quorumWords({ status, quorum: { approved, needed }, waits_for }: CardView): string | undefined {
   if (status.kind !== 'pending') {
     return needed > 1 ? `${approved} of ${needed} needed approvals were given.` : undefined
   }
-  if (needed === 1) return 'one vote decides.'
+  // Else it says who of them.
+  if (needed === 1) return waits_for.length > 1 ? undefined : 'one vote decides.'
   return `${approved} of ${needed} so far. One rejection rejects.`
 }
 
@@ -156,7 +157,36 @@ function badges(view: CardView): Piece[][] {
 
 function statusLines(view: CardView): Piece[][] {
   const progress = quorumWords(view)
-  return [...timeLines(view), ...(progress === undefined ? [] : [[bold('Approvals: '), words(progress)]])]
+  return [
+    ...timeLines(view),
+    ...(progress === undefined ? [] : [[bold('Approvals: '), words(progress)]]),
+    ...peopleLines(view),
+  ]
+}
+
+/** Names that a line of people has room for. */
+const MOST_NAMES = 5
+
+/**
+ * Who approved, a line each: a name must not pass for two. Who is missing stands on one line; there a name could only add to
+ * those who are waited for. Of one person nothing need be said.
+ */
+function peopleLines({ status, quorum, approvals, waits_for }: CardView): Piece[][] {
+  const approved = quorum.needed === 1 ? [] : approvals
+  const voted = approved.flatMap(({ for_name, ...person }) => [
+    ...nameLines('Approved by: ', personWord(person)),
+    ...nameLines('On behalf of: ', for_name),
+  ])
+  if (status.kind !== 'pending' || approvals.length + waits_for.length < 2) return voted
+  const left = waits_for.length - MOST_NAMES
+  const names = waits_for.slice(0, MOST_NAMES).map((person) => shortLine(personWord(person), NAME_LENGTH))
+  const more = left > 0 ? `${waits_for.length} people, among them ` : ''
+  const said = names.join(quorum.needed === 1 ? ' or ' : ', ')
+  return [...voted, [bold('Waits for: '), words(`${more}${said}`)]]
+}
+
+function personWord({ name, you }: { name: string; you?: true }): string {
+  return you ? 'You' : name
 }
 
 function timeLines({ status, expires_at }: CardView): Piece[][] {

@@ -181,7 +181,9 @@ function channelsSection(channels: readonly ChatChannel[], context: PageContext)
     hint(
       'To add one, link yourself, type ',
       ...typedAnywhere('channel'),
-      ' in that channel, and open the link you get on this browser. An account has at most 5.',
+      ' in that channel, and open the link you get on this browser. An account has at most 5. Whether they read names is one of the ',
+      link(context.href('/settings'), 'settings of the account'),
+      '.',
     ),
   )
   return part.element

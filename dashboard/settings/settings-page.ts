@@ -31,7 +31,7 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
 }
 
 /** What the account is called: approvers see it as where a request comes from. */
-function nameSection({ id, name, created_at }: Account, done: Done): HTMLElement {
+function nameSection({ id, name, names_in_channels, created_at }: Account, done: Done): HTMLElement {
   const part = section('Account', 'Approvers see its name beside every request.')
   const called = field({
     label: 'Name of the account',
@@ -45,6 +45,17 @@ function nameSection({ id, name, created_at }: Account, done: Done): HTMLElement
     await patch('/account', { name: wanted }, okShape)
     await done('The account has a new name.')
   }
+  const names = checkBox('Name people in channels', {
+    hint: 'Cards in channels then say who is asked, who approved and who decided. Else they show references.',
+    checked: names_in_channels,
+  })
+  names.input.addEventListener('change', () => {
+    const wanted = names.input.checked
+    void part.slot.attempt(async () => {
+      await patch('/account', { names_in_channels: wanted }, okShape)
+      await done(wanted ? 'Channels read names from now on.' : 'Channels read references from now on.')
+    })
+  })
   part.body.append(
     facts(['Account id', el('code', {}, id)], ['Created', day(created_at)]),
     form(
@@ -53,6 +64,7 @@ function nameSection({ id, name, created_at }: Account, done: Done): HTMLElement
       called.row,
       buttonRow(submitButton('Save the name', 'plain')),
     ),
+    names.row,
   )
   return part.element
 }

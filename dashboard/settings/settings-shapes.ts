@@ -8,5 +8,8 @@ export type Policy = Answer<typeof policyAnswer>
 export const policyShape = answer<Policy>()
 
 /** `GET /account`, as far as the page shows it. */
-export type Account = Pick<Answer<typeof accountAnswer>, 'id' | 'name' | 'created_at' | 'quota'>
+export type Account = Pick<
+  Answer<typeof accountAnswer>,
+  'id' | 'name' | 'names_in_channels' | 'created_at' | 'quota'
+>
 export const accountShape = answer<Account>()

@@ -30,6 +30,8 @@ export interface Account {
   channels: AccountChannel[]
   /** Chat workspaces that take no cards of the account now. */
   chat_troubles?: ChatTrouble[]
+  /** Cards in channels name people; absent: they show references. */
+  names_in_channels?: boolean
   /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
   monthly_quota: number
   created_at: Date

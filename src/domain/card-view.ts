@@ -9,7 +9,7 @@ export type CardStatus =
       kind: 'approved' | 'rejected'
       /** 16 hex characters, as in the receipt. */
       by: string
-      /** Visible form of the decider's name: told to approvers, who know each other, never to a channel. */
+      /** Visible form of the decider's name: told to approvers, who know each other, and to channels whose account wants that. */
       by_name?: string
       /** As `by_name`, of the person for whom a delegate decided: `by` is theirs. */
       for_name?: string
@@ -22,6 +22,16 @@ export type CardStatus =
     }
   | { kind: 'expired' }
   | { kind: 'withdrawn' }
+
+/** A vote of a person, as those who know each other read it. */
+interface CardVote {
+  /** Visible form of their name, or their reference where it is not known any more. */
+  name: string
+  /** As `name`, of the person for whom a delegate voted. */
+  for_name?: string
+  /** It is the person whose card this is. */
+  you?: true
+}
 
 /** A row of caller text: `label` is ours for known keys, the caller's own key for unknown ones. Neither is safe markup. */
 export interface CardRow {
@@ -64,6 +74,10 @@ export interface CardView {
   /** A dry run: no person decides it. */
   sandbox?: true
   quorum: { approved: number; needed: number }
+  /** Who approved; empty for readers who are told no names. */
+  approvals: CardVote[]
+  /** Who is asked and has not voted, while it is pending. As `approvals`. */
+  waits_for: Pick<CardVote, 'name' | 'you'>[]
   rows: CardRow[]
   findings: CardFinding[]
   created_at: Date

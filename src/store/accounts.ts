@@ -81,6 +81,7 @@ const accountSchema = new Schema<AccountDocument>(
     members: { type: [memberFields], default: undefined },
     channels: { type: [channelFields], default: undefined },
     chat_troubles: { type: [troubleFields], default: undefined },
+    names_in_channels: Boolean,
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: { type: Date, required: true },
     no_webhooks: Boolean,
@@ -131,7 +132,7 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
     async change(
       id: string,
       version: number,
-      fields: Partial<Pick<Account, 'name' | 'policy' | 'members'>>,
+      fields: Partial<Pick<Account, 'name' | 'policy' | 'members' | 'names_in_channels'>>,
       audit: AuditEntry[],
     ): Promise<Account | undefined> {
       // The first accounts have no version.

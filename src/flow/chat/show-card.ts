@@ -46,16 +46,27 @@ export async function showCard(
 ): Promise<Showing & { view: CardView }> {
   const person = recipient.kind === 'approver' ? await deps.users.find(recipient.user_id) : undefined
   const part = person === undefined ? undefined : await partIn(deps, person, request)
+  // Whom the request does not concern any more is no channel that an account trusts with names.
+  const inChannel = recipient.kind === 'channel' ? await deps.accounts.find(request.account_id) : undefined
+  const namesInChannels = inChannel?.names_in_channels
   const voters = request.votes.flatMap(({ user_id, on_behalf_of }) => [user_id, on_behalf_of])
-  const named = [...new Set([...voters, ...(part?.principalId === undefined ? [] : [part.principalId])])]
+  const asked = part === undefined && !namesInChannels ? [] : othersAsked(request)
+  const principal = part?.principalId === undefined ? [] : [part.principalId]
+  const named = [...new Set([...voters, ...principal, ...asked])]
   const people = named.length === 0 ? [] : await deps.users.findMany(named)
   const view = viewCard(request, {
     ...(part === undefined ? { audience: 'channel' } : { audience: 'approver', personId: person?.id }),
     principalId: part?.principalId,
     names: new Map(people.map(({ id, name }) => [id, name])),
+    namesInChannels,
     baseUrl: deps.settings.baseUrl,
   })
   return { request, person, view }
+}
+
+/** Who is asked where more than one person is: one alone knows. */
+function othersAsked({ requirement: { approvers } }: ApprovalRequest): string[] {
+  return approvers.length > 1 ? approvers.map(({ user_id }) => user_id) : []
 }
 
 /** As `showCard`, whatever the card is about. */

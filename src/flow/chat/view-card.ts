@@ -18,16 +18,18 @@ export interface CardAudience {
   personId?: string | undefined
   /** Whose vote theirs is, or would be, when they stand in for an approver. */
   principalId?: string | undefined
-  /** Names by user id: of who voted, of those for whom they did, and of the principal. */
+  /** Names by user id: of who is asked, of who voted, of those for whom they did, and of the principal. */
   names: ReadonlyMap<string, string>
+  /** The account has its channels read names; approvers always do. */
+  namesInChannels?: boolean | undefined
   /** The service's public origin, without a slash at the end. */
   baseUrl: string
 }
 
 /**
  * What a card shows of a stored request; a function of these two arguments alone, so that two renderings of one version
- * are equal. Approvers learn who decided by name and reference and read the comment; a channel learns the reference only,
- * as anyone does from the receipt, and no comment, since it may quote the context.
+ * are equal. Approvers learn by name who voted and who has not, and read the comment; a channel learns the decider's reference
+ * only, as anyone does from the receipt, unless its account tells it names, and never a comment, since it may quote the context.
  */
 export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   const forApprover = to.audience === 'approver'
@@ -52,6 +54,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
       : { reversibility: REVERSIBILITY_WORDS[request.reversibility] }),
     ...(request.sandbox ? { sandbox: true as const } : {}),
     quorum: { approved: approvals(request), needed: request.requirement.quorum },
+    ...peopleOf(request, to),
     ...contextRows(context),
     created_at: request.created_at,
     expires_at: request.expires_at,
@@ -60,7 +63,37 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   }
 }
 
-function statusOf(request: ApprovalRequest, { audience, personId, names }: CardAudience): CardStatus {
+/** Is this reader told names? */
+function readsNames({ audience, namesInChannels }: CardAudience): boolean {
+  return audience === 'approver' || namesInChannels === true
+}
+
+/** Who approved and who has not voted. The sandbox votes in the owner's place: no name may stand under that. */
+function peopleOf(
+  { status, votes, requirement }: ApprovalRequest,
+  to: CardAudience,
+): Pick<CardView, 'approvals' | 'waits_for'> {
+  if (!readsNames(to)) return { approvals: [], waits_for: [] }
+  const { names, personId } = to
+  const called = (id: string, reference: string) => ({
+    name: nameLine(names.get(id) ?? reference),
+    ...(id === personId ? { you: true as const } : {}),
+  })
+  const approvals = votes
+    .filter(({ decision, method }) => decision === 'approved' && method !== 'sandbox')
+    .map(({ user_id, on_behalf_of, approver, delegate }) => ({
+      ...called(user_id, delegate ?? approver),
+      ...(on_behalf_of === user_id ? {} : { for_name: called(on_behalf_of, approver).name }),
+    }))
+  const missing = requirement.approvers.filter(
+    ({ user_id }) => !votes.some(({ on_behalf_of }) => on_behalf_of === user_id),
+  )
+  const waits_for = status === 'pending' ? missing.map((one) => called(one.user_id, one.approver)) : []
+  return { approvals, waits_for }
+}
+
+function statusOf(request: ApprovalRequest, to: CardAudience): CardStatus {
+  const { audience, personId, names } = to
   const { decision } = request
   if (decision === undefined) {
     if (request.status !== 'expired') return { kind: 'pending' }
@@ -68,8 +101,9 @@ function statusOf(request: ApprovalRequest, { audience, personId, names }: CardA
   }
   const head = { kind: decision.decision, by: decision.approver, method: decision.method }
   const tail = { at: decision.decided_at, decision_id: decision.id }
-  if (audience === 'channel') return { ...head, comment: null, ...tail }
-  const comment = decision.comment === null ? null : visibleString(decision.comment)
+  if (!readsNames(to)) return { ...head, comment: null, ...tail }
+  const hidden = decision.comment === null || audience === 'channel'
+  const comment = hidden ? null : visibleString(decision.comment ?? '')
   const closing = request.votes.find((vote) => vote.decision_id === decision.id)
   const decider = closing?.user_id
   // The sandbox votes in the owner's place; no name may stand under what no person decided.

@@ -38,18 +38,25 @@ export async function viewAccount(deps: ViewDeps, person: User, wanted?: string)
 }
 
 /**
- * Gives the person's own account another name: for requests made from now on.
+ * Gives the person's own account another name, for requests made from now on, or has its channels read names, from the next
+ * change of each card on.
  * @throws Refusal `not_found` unless the person manages it
  */
-export async function renameAccount(
+export async function changeAccount(
   deps: ViewDeps & Pick<FlowDeps, 'random'>,
   person: User,
-  name: string,
+  wanted: Partial<Pick<Account, 'name' | 'names_in_channels'>>,
   address: string,
 ): Promise<AccountView> {
   await accessTo(deps, person, 'manage')
-  await changeFresh(deps.accounts, person.account_id, (account) => {
-    if (account.name === name) return undefined
+  await changeFresh(deps.accounts, person.account_id, ({ name, names_in_channels = false, ...account }) => {
+    const fields = {
+      ...(wanted.name === undefined || wanted.name === name ? {} : { name: wanted.name }),
+      ...(wanted.names_in_channels === undefined || wanted.names_in_channels === names_in_channels
+        ? {}
+        : { names_in_channels: wanted.names_in_channels }),
+    }
+    if (Object.keys(fields).length === 0) return undefined
     const entry = {
       eid: drawId(deps, 'evt'),
       type: 'account.changed',
@@ -57,9 +64,9 @@ export async function renameAccount(
       actor: { kind: 'user', id: person.id, address },
       account_id: account.id,
       subject: account.id,
-      detail: { name },
+      detail: fields,
     } as const
-    return { fields: { name }, audit: [entry] }
+    return { fields, audit: [entry] }
   })
   return viewAccount(deps, person)
 }

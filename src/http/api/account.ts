@@ -33,7 +33,15 @@ import { BAD_LIMIT, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/ope
 export const accountQuery = z.object({ account: accountParameter })
 
 /** `PATCH /api/v1/account`. */
-export const accountNameBody = z.object({ name: givenName }).meta({ id: 'AccountName' })
+export const accountBody = z
+  .object({
+    name: givenName.optional(),
+    names_in_channels: z
+      .boolean({ error: 'must be true or false' })
+      .optional()
+      .meta({ description: 'Cards in channels name people; else they show references.' }),
+  })
+  .meta({ id: 'AccountChange' })
 
 /** `GET /api/v1/account/requests`. */
 export const historyQuery = z.object({
@@ -107,6 +115,7 @@ export const accountAnswer = z
       approver: approverField,
     }),
     created_at: timeField,
+    names_in_channels: z.boolean().meta({ description: 'Do cards in channels name people?' }),
     quota,
     policy: policyAnswer.optional().meta({ description: 'For the owner alone.' }),
   })
@@ -134,6 +143,7 @@ export function presentAccount({
     role,
     owner: { id: owner.id, name: owner.name, email: owner.email, approver: owner.approver },
     created_at: account.created_at.toISOString(),
+    names_in_channels: account.names_in_channels === true,
     quota: {
       limit: account.monthly_quota,
       used,
@@ -183,11 +193,12 @@ export const accountOperations = operations('Account', {
     refusals: ['not_found'],
   },
   'patch /api/v1/account': {
-    id: 'renameAccount',
-    summary: 'Give your account another name',
-    description: 'Approvers read it on requests made from now on.',
+    id: 'changeAccount',
+    summary: 'Change your account: its name, names in channels',
+    description:
+      'At least one field. Approvers read the name on requests made from now on; cards in channels follow `names_in_channels` at their next change.',
     access: SIGNED_IN_CHANGE,
-    body: { schema: accountNameBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
+    body: { schema: accountBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
     answers: { '200': { schema: accountAnswer, description: 'The account.' } },
     refusals: ['not_found'],
   },

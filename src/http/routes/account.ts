@@ -3,13 +3,13 @@ import { fieldRequired } from '../../domain/errors.ts'
 import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/people/invite-member.ts'
-import { readPolicy, renameAccount, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
+import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
 import { readHistory } from '../../flow/read-history.ts'
 import { readAccountSecrets, readOwnSecret } from '../../flow/read-signing-secrets.ts'
 import {
   type accountAnswer,
-  accountNameBody,
+  accountBody,
   accountQuery,
   type historyAnswer,
   historyQuery,
@@ -48,12 +48,12 @@ import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 import { ignoredIn } from '../unknown-fields.ts'
 
-/** An account and its requests, for all its people as far as their role goes; its name for its owner to change. */
+/** An account and its requests, for all its people as far as their role goes; for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
   router.get('/', person, view(deps))
-  router.patch('/', person, jsonBody, rename(deps))
+  router.patch('/', person, jsonBody, changeOwn(deps))
   router.get('/requests', person, history(deps))
   return router
 }
@@ -63,10 +63,11 @@ const view: Endpoint<typeof accountAnswer> = (deps) => async (request, response)
   response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account)))
 }
 
-const rename: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
-  const { name } = parseBody(accountNameBody, request.body)
+const changeOwn: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
+  const wanted = given(parseBody(accountBody, request.body))
+  if (Object.keys(wanted).length === 0) throw fieldRequired('name')
   const { user } = sessionOf(response)
-  response.json(presentAccount(await renameAccount(deps, user, name, clientAddress(request))))
+  response.json(presentAccount(await changeAccount(deps, user, wanted, clientAddress(request))))
 }
 
 const history: Endpoint<typeof historyAnswer> = (deps) => async (request, response) => {

@@ -90,6 +90,15 @@ describe('the six states of a card', () => {
     const request = sampleRequest({ requirement: two, votes: [sampleVote()] })
     const progress = '1 of 2 so far. One rejection rejects.'
     expect(shownText(renderCard(viewCard(request, TO_ANA)).blocks)).toContain(progress)
+    expect(shownText(renderCard(viewCard(request, TO_ANA)).blocks)).toContain(
+      '\nApproved by: Ben Okafor\nWaits for: You',
+    )
+    expect(shownText(renderCard(viewCard(request, TO_CHANNEL)).blocks)).not.toMatch(/Ben|Ana|You/)
+    const named = shownText(renderCard(viewCard(request, { ...TO_CHANNEL, namesInChannels: true })).blocks)
+    expect(named).toContain('\nApproved by: Ben Okafor\nWaits for: Ana Pereira')
+    expect(shownText(renderCard(viewCard(sampleRequest(), TO_ANA)).blocks)).toContain(
+      '\nWaits for: You or Ben Okafor',
+    )
     const mine = renderCard(viewCard(request, TO_BEN)).blocks
     expect(mine[0]).toMatchObject({ text: { text: 'You approved. Waiting for others' } })
     expect(buttonsOf(mine).map(({ action_id }) => action_id)).toEqual([ACTION_IDS.details])

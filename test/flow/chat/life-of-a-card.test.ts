@@ -53,6 +53,18 @@ it('edits every card as approvals come in, 0, 1 and 2 of 2, and says the decisio
     const about = { request_id: id, audience, action, requested_by, details: links.details }
     expect(replies).toEqual([{ kind: 'decided', status, ...about }])
   }
+  // People of the account read by name who voted and who has not.
+  expect(chat.one('U3', id).shown.map(({ approvals, waits_for }) => ({ approvals, waits_for }))).toEqual([
+    {
+      approvals: [],
+      waits_for: [{ name: 'Person U1' }, { name: 'Person U2' }, { name: 'Person U3', you: true }],
+    },
+    {
+      approvals: [{ name: 'Person U1' }],
+      waits_for: [{ name: 'Person U2' }, { name: 'Person U3', you: true }],
+    },
+    { approvals: [{ name: 'Person U1' }, { name: 'Person U2' }], waits_for: [] },
+  ])
   // Who has voted is asked nothing more; the others still are.
   expect(chat.one('U1', id).shown[1]?.voted).toBe('approved')
   expect(chat.one('U3', id).shown[1]).not.toHaveProperty('voted')

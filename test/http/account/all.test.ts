@@ -44,6 +44,7 @@ describe('GET /api/v1/account', () => {
       role: 'owner',
       owner,
       created_at: expect.stringMatching(/Z$/),
+      names_in_channels: false,
       quota: { limit: 10_000, used: before + 1, month, resets_at: ends },
       policy: {
         approvers: [
@@ -131,6 +132,25 @@ describe('PATCH /api/v1/account', () => {
     expect(Object(await stored(service, 'accounts').findOne({ _id: accountId })).audit).toHaveLength(
       entries.length,
     )
+  })
+
+  it('has channels read names, or not, leaves the name alone, and records it', async () => {
+    const { name } = await seen(setting.owner)
+    for (const names_in_channels of [true, true, false]) {
+      const answer = await setting.owner.browser.patch(PATH, { names_in_channels })
+      expect(expectStatus(answer, 200)).toMatchObject({ name, names_in_channels })
+      expect(await seen(setting.owner)).toMatchObject({ name, names_in_channels })
+    }
+    const { audit } = Object(await stored(service, 'accounts').findOne({ _id: accountId }))
+    expect(audit.slice(-2).map(({ detail }: { detail: object }) => detail)).toEqual([
+      { names_in_channels: true },
+      { names_in_channels: false },
+    ])
+    const refused = await setting.owner.browser.patch(PATH, { names_in_channels: 'yes' })
+    expect([refused.status, refused.body]).toMatchObject([
+      400,
+      { error: 'invalid_field', field: 'names_in_channels' },
+    ])
   })
 
   it.each([

@@ -75,6 +75,32 @@ it('decides on the page, edits the card and says the decision under it', async (
   )
 })
 
+it('names people in a channel only when the account wants that', async () => {
+  const users = await service.composition.deps.users.findMany([setting.owner.userId, away.userId])
+  const everyone = users.map(({ name }) => ({ name }))
+  const inChannel = async () => {
+    const id = await asked()
+    await decideByPasskey(setting, id, 'approved', 'Checked.')
+    await waitUntil(() => expect(chat.one('C1', id).shown).toHaveLength(2))
+    return chat.one('C1', id).shown
+  }
+  for (const wanted of [true, false]) {
+    const changed = await setting.owner.browser.patch('/api/v1/account', { names_in_channels: wanted })
+    expect([changed.status, changed.body.names_in_channels]).toEqual([200, wanted])
+    const [open, closed] = await inChannel()
+    expect(open?.waits_for).toEqual(wanted ? expect.arrayContaining(everyone) : [])
+    const [decider] = users.filter(({ id }) => id === setting.owner.userId)
+    const status = { by: await approverOf(setting.owner), comment: null }
+    expect(closed?.status).toMatchObject(wanted ? { ...status, by_name: decider?.name } : status)
+    if (wanted) continue
+    expect(closed?.status).not.toHaveProperty('by_name')
+    expect([open, closed].map((view) => [view?.approvals, view?.waits_for])).toEqual([
+      [[], []],
+      [[], []],
+    ])
+  }
+})
+
 it('lets of two decisions at once count one, and every card shows that one', async () => {
   const id = await asked()
   // Both have proved it before either decides: later nobody is asked to.
