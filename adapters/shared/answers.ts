@@ -40,14 +40,14 @@ const TONES: Partial<Record<VerdictView['kind'], Tone>> = {
   unproven: 'warning',
 }
 
-/** The answer to `verify`. Holds nothing that a caller wrote, so a whole channel may see it. */
+/** The answer to `verify`. Without an `action` it holds nothing that a caller wrote, so a whole channel may see it. */
 export function verdictDocument(view: VerdictView): CardDocument {
   const { kind, heading, sentence, facts } = view
   const tone = TONES[kind]
   return {
     heading: `${SIGNS[kind]} ${heading}`,
     ...(tone === undefined ? {} : { tone }),
-    parts: [ours(...verdictLines(view))],
+    parts: verdictParts(view),
     ...(facts === undefined
       ? {}
       : { link: { title: 'Check this receipt publicly', url: facts.public_check, shown: 'line' } }),
@@ -56,10 +56,21 @@ export function verdictDocument(view: VerdictView): CardDocument {
   }
 }
 
-function verdictLines({ sentence, key_revoked_at, facts, asked }: VerdictView): Piece[][] {
+const VERDICT_ACTION_LENGTH = 600
+
+function verdictParts(view: VerdictView): CardPart[] {
+  const { sentence, key_revoked_at, action } = view
+  const said = [[bold(sentence)], ...(key_revoked_at === undefined ? [] : [revoked(key_revoked_at)])]
+  if (action === undefined) return [ours(...said, ...verdictLines(view))]
   return [
-    [bold(sentence)],
-    ...(key_revoked_at === undefined ? [] : [revoked(key_revoked_at)]),
+    ours(...said, [bold('Requested action'), italic(' · written by the caller')]),
+    ...framed(action, VERDICT_ACTION_LENGTH),
+    ours(...verdictLines(view)),
+  ]
+}
+
+function verdictLines({ facts, asked }: VerdictView): Piece[][] {
+  return [
     ...(facts === undefined ? [] : factLines(facts)),
     [bold('Asked about: '), code(shortLine(asked, ASKED_LENGTH) || 'nothing')],
   ]
@@ -71,7 +82,7 @@ function factLines(facts: ReceiptFactsView): Piece[][] {
     [bold('Method: '), words(methodWord(facts.method))],
     [bold('Decided: '), moment(facts.decided_at)],
     [bold('Approver: '), code(facts.approver), words(' (a reference, not a name)')],
-    [bold('Action and context: '), words(facts.checked)],
+    ...(facts.checked === undefined ? [] : [[bold('Action and context: '), words(facts.checked)]]),
     [bold('Request: '), code(facts.request_id)],
     [bold('Receipt: '), code(facts.decision_id)],
     [bold('Signed by key: '), code(facts.key_id)],

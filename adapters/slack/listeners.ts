@@ -31,7 +31,7 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: { forget(tenan
 
 /** What was typed, for each of our slash commands. */
 const TYPED: Record<string, (text: string) => string> = {
-  '/verify': (text) => `verify ${text}`,
+  '/verify': (text) => `/verify ${text}`,
   '/countersign': (text) => text,
 }
 

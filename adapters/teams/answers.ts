@@ -13,7 +13,7 @@ import {
   waitingAgents,
 } from '../shared/answers.ts'
 import { bold, code, italic, moment, ours, words } from '../shared/card-parts.ts'
-import { drawDocument } from './cards.ts'
+import { drawDocument, withBraces } from './cards.ts'
 import { apartFromAbove, band, buttons, drawParts, fits, heading, message, note, openUrl } from './draw.ts'
 import type { CardElement, TeamsMessage } from './elements.ts'
 import { TEAMS_LIMITS } from './limits.ts'
@@ -36,7 +36,7 @@ export function renderAnswer(answer: ChatAnswer, { now }: { now: Date }): TeamsM
 
 /** Draws the answer to `verify`; pure. */
 export function renderVerdict(view: VerdictView): TeamsMessage {
-  return drawDocument(verdictDocument(view))
+  return drawDocument(withBraces(verdictDocument(view)))
 }
 
 function renderHelp(answer: ChatAnswer & { kind: 'help' }): TeamsMessage {

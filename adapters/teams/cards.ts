@@ -215,7 +215,8 @@ export function renderReply(view: ReplyView): TeamsMessage {
   return drawDocument(withBraces(replyDocument(view, { verify: 'verify', apart: true })))
 }
 
-function withBraces(document: CardDocument): CardDocument {
+/** Says so where braces are drawn apart. */
+export function withBraces(document: CardDocument): CardDocument {
   return drawsApart(document.parts) ? { ...document, notes: [BRACES, ...document.notes] } : document
 }
 

@@ -1,4 +1,5 @@
-import { identityKey } from '../../domain/chat.ts'
+import { may, roleIn } from '../../domain/account.ts'
+import { type ChatPlatform, identityKey } from '../../domain/chat.ts'
 import { Refusal } from '../../domain/errors.ts'
 import { readPaste } from '../../domain/read-paste.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
@@ -7,9 +8,9 @@ import type { User } from '../../domain/user.ts'
 import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../signing/verify.ts'
 import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
-import { waiterFor } from '../people/delegates.ts'
+import { partIn, waiterFor } from '../people/delegates.ts'
 import { type Asker, logVerification, verifyByDecisionId, verifyDecision } from '../verify-receipt.ts'
-import { type ChatAnswer, type ChatSpeaker, notices, type PendingRow } from './chat-answer.ts'
+import { type ChatAnswer, type ChatSpeaker, commandLine, notices, type PendingRow } from './chat-answer.ts'
 import { askForBrowser, askForChannel, askToLink, limitSpeaker } from './chat-links.ts'
 import { unlinkIdentity } from './link-identity.ts'
 import { type Asked, type Command, parseCommand } from './parse-command.ts'
@@ -22,13 +23,18 @@ import { type VerdictView, viewPastedReceipt, viewVerdict } from './verdict.ts'
  * @throws only when the store does not answer
  */
 export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: string): Promise<ChatAnswer> {
-  const command = parseCommand(text)
+  const command = parseCommand(text, deps.settings.baseUrl)
   if (command.verb === 'verify') {
     const refused = await limitSpeaker(deps, speaker.identity, 'look')
     return refused ?? answerVerify(deps, speaker, command)
   }
-  const person = await deps.users.findByIdentity(identityKey(speaker.identity))
+  const person = await personOf(deps, speaker)
   return answerPerson(deps, speaker, person, command.verb)
+}
+
+/** Who linked the identity that speaks. */
+function personOf({ users }: Pick<FlowDeps, 'users'>, { identity }: ChatSpeaker): Promise<User | undefined> {
+  return users.findByIdentity(identityKey(identity))
 }
 
 async function answerPerson(
@@ -38,7 +44,7 @@ async function answerPerson(
   verb: Exclude<Command['verb'], 'verify'>,
 ): Promise<ChatAnswer> {
   const { platform } = speaker.identity
-  if (verb === 'help' || verb === 'unknown') return answerHelp(person, verb)
+  if (verb === 'help' || verb === 'unknown') return answerHelp(platform, person, verb)
   if (verb === 'link') return askToLink(deps, speaker, person)
   if (person === undefined) return verb === 'unlink' ? notices.wasNotLinked() : notices.notLinked(platform)
   switch (verb) {
@@ -64,9 +70,14 @@ async function unlink(deps: FlowDeps, { identity }: ChatSpeaker, person: User): 
   }
 }
 
+const SHARED = 'verify <id or receipt> share'
+
 const COMMANDS = [
-  { usage: 'verify <id or receipt>', does: 'Check an approval: req_…, dec_… or a pasted receipt.' },
-  { usage: 'verify <id or receipt> share', does: 'The same, shown to everyone here.' },
+  {
+    usage: 'verify <id or receipt>',
+    does: 'Check an approval: req_…, dec_…, its page’s address or a pasted receipt.',
+  },
+  { usage: SHARED, does: 'The same, shown to everyone here.' },
   { usage: 'pending', does: 'What waits for your decision.' },
   { usage: 'link', does: 'Say who you are in Countersign.' },
   { usage: 'unlink', does: 'Take that back.' },
@@ -75,13 +86,17 @@ const COMMANDS = [
   { usage: 'help', does: 'Show this list.' },
 ]
 
-/** `help`: the commands, and who the speaker is for us. */
-export function answerHelp(person: User | undefined, verb: 'help' | 'unknown'): ChatAnswer {
+/** `help`: the commands, and who the speaker is for us. What is said in Teams is read by all who are there anyway. */
+export function answerHelp(
+  platform: ChatPlatform,
+  person: User | undefined,
+  verb: 'help' | 'unknown',
+): ChatAnswer & { kind: 'help' } {
   return {
     kind: 'help',
     ...(verb === 'unknown' ? { unknown: true as const } : {}),
     ...(person === undefined ? {} : { linked_as: visibleString(`${person.name} (${person.email})`) }),
-    commands: COMMANDS,
+    commands: COMMANDS.filter(({ usage }) => platform === 'slack' || usage !== SHARED),
   }
 }
 
@@ -124,14 +139,36 @@ function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
 /** `verify`: the public verification, for anyone who can write to the app. Every one is written down, as said in chat. */
 async function answerVerify(
   deps: FlowDeps,
-  { identity }: Pick<ChatSpeaker, 'identity'>,
-  { asked, share }: { asked: Asked; share: boolean },
+  speaker: ChatSpeaker,
+  { asked, share, slash }: Command & { verb: 'verify' },
 ): Promise<ChatAnswer> {
-  const asker = { kind: 'chat', id: identityKey(identity) } as const
-  if (asked.kind === 'nothing') return notices.verifyWhat(identity.platform)
-  if (asked.kind === 'other') return notices.nothingToVerify(identity.platform)
+  const { platform } = speaker.identity
+  const asker = { kind: 'chat', id: identityKey(speaker.identity) } as const
+  const verify = slash ? '/verify' : commandLine(platform, 'verify')
+  if (asked.kind === 'nothing') return notices.verifyWhat(verify)
+  if (asked.kind === 'other') return notices.nothingToVerify(verify)
   const view = await verdictOn(deps, asker, asked)
-  return view === undefined ? notices.unreadable(identity.platform) : { kind: 'verdict', view, share }
+  if (view === undefined) return notices.unreadable(verify)
+  // In Slack only the speaker sees the answer, unless they share it.
+  const alone = platform === 'slack' ? !share : speaker.channel === undefined
+  const action = alone ? await actionFor(deps, speaker, view) : undefined
+  return { kind: 'verdict', view: action === undefined ? view : { ...view, action }, share }
+}
+
+/** What a valid receipt is about, for a person who may read the request: the receipt itself proves no words to a reader. */
+async function actionFor(
+  deps: FlowDeps,
+  speaker: ChatSpeaker,
+  { facts }: VerdictView,
+): Promise<string | undefined> {
+  const person = facts === undefined ? undefined : await personOf(deps, speaker)
+  if (facts === undefined || person === undefined) return undefined
+  const request = await deps.requests.find(facts.request_id)
+  const account = request === undefined ? undefined : await deps.accounts.find(request.account_id)
+  if (request === undefined || account === undefined) return undefined
+  const reads =
+    may(roleIn(account, person.id), 'read_all') || (await partIn(deps, person, request)) !== undefined
+  return reads ? visibleString(request.action) : undefined
 }
 
 async function verdictOn(

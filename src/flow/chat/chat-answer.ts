@@ -47,7 +47,7 @@ export type ChatAnswer =
 type Notice = ChatAnswer & { kind: 'notice' }
 
 /** How a command is written where it is said. */
-function commandLine(platform: ChatPlatform, command: string): string {
+export function commandLine(platform: ChatPlatform, command: string): string {
   return platform === 'slack' ? `/countersign ${command}` : `“${command}”`
 }
 
@@ -94,29 +94,29 @@ export const notices = {
   channelKnown: () =>
     done(
       'Already notified',
-      'This channel is notified of every request of your account. Your account page ends that.',
+      'This channel is notified of every request of your account. Your page Integrations ends that.',
     ),
   channelsFull: () =>
-    refused('Too many channels', 'Your account has 5 already. Remove one on your account page first.'),
+    refused('Too many channels', 'Your account has 5 already. Remove one on your page Integrations first.'),
   notServed: () =>
     refused(
       'Not connected',
       'Your account sends no cards to this workspace, so this channel would hear nothing. Install the app for your account first.',
     ),
-  verifyWhat: (platform: ChatPlatform) =>
+  verifyWhat: (verify: string) =>
     problem(
       'Say what to verify',
-      `Type ${commandLine(platform, 'verify')} with the id of a request (req_…) or a receipt (dec_…) behind it, or paste the receipt.`,
+      `Type ${verify} with the id of a request (req_…) or a receipt (dec_…) behind it, or paste the receipt.`,
     ),
-  nothingToVerify: (platform: ChatPlatform) =>
+  nothingToVerify: (verify: string) =>
     problem(
       'That is nothing to verify',
-      `Behind ${commandLine(platform, 'verify')} comes one id that starts with req_ or dec_, or a whole receipt from { to }.`,
+      `Behind ${verify} comes one id that starts with req_ or dec_, the address of an approval page, or a whole receipt from { to }.`,
     ),
-  unreadable: (platform: ChatPlatform) =>
+  unreadable: (verify: string) =>
     problem(
       'The receipt cannot be read',
-      `It is not whole, or the chat changed it. Nothing was verified. Paste all of it from { to }, or type ${commandLine(platform, 'verify')} with its id.`,
+      `It is not whole, or the chat changed it. Nothing was verified. Paste all of it from { to }, or type ${verify} with its id.`,
     ),
   tooMany: (minutes: number) =>
     refused(

@@ -10,7 +10,13 @@ export type Asked =
 
 /** Everything that can be said to us; the one grammar of all platforms. */
 export type Command =
-  | { verb: 'verify'; asked: Asked; share: boolean }
+  | {
+      verb: 'verify'
+      asked: Asked
+      share: boolean
+      /** `/verify` was typed, not the general command: answers name it so. */
+      slash?: true
+    }
   | { verb: 'help' | 'unknown' | 'pending' | 'link' | 'unlink' | 'browser' | 'channel' }
 
 const PLAIN_VERBS = ['help', 'pending', 'link', 'unlink', 'browser', 'channel'] as const
@@ -18,22 +24,33 @@ const PLAIN_VERBS = ['help', 'pending', 'link', 'unlink', 'browser', 'channel'] 
 /**
  * Reads a command as people type and chat clients send it: any case, a slash or our name in front, odd blanks, ids in back
  * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none are ignored. Never throws.
+ * @param baseUrl the service's public origin: links to its approval pages are read as ids. Of another site none is: what is
+ * said of the request would seem to be said of that page.
  */
-export function parseCommand(text: string): Command {
-  const said = stripEnds(text, isBlank).replace(/^\/(?:countersign\b)?\s*/i, '')
+export function parseCommand(text: string, baseUrl = ''): Command {
+  const typed = stripEnds(text, isBlank)
+  const said = typed.replace(/^\/(?:countersign\b)?\s*/i, '')
   if (said === '') return { verb: 'help' }
   const [, word = '', rest = ''] = /^(\p{L}+)(.*)$/su.exec(said) ?? []
   const verb = word.toLowerCase()
-  if (verb === 'verify') return readVerify(rest)
+  if (verb === 'verify') return readVerify(rest, baseUrl, /^\/verify/i.test(typed))
   return { verb: PLAIN_VERBS.find((known) => known === verb) ?? 'unknown' }
 }
 
 /** The last word, also right behind what closes a pasted text. */
 const SHARE = /(?<=^|[\s}`>"'’”])share$/i
 
-function readVerify(rest: string): Command {
+function readVerify(rest: string, baseUrl: string, slash: boolean): Command {
   const said = stripEnds(rest, isBlank)
-  return { verb: 'verify', asked: readAsked(unwrap(said.replace(SHARE, ''))), share: SHARE.test(said) }
+  if (/^help$/i.test(said)) return { verb: 'help' }
+  const asked = readAsked(withoutPage(unwrap(said.replace(SHARE, '')), baseUrl))
+  return { verb: 'verify', asked, share: SHARE.test(said), ...(slash ? { slash } : {}) }
+}
+
+/** The id in the address of an approval page of ours, as people copy it from a card; anything else as it is. */
+function withoutPage(text: string, baseUrl: string): string {
+  const page = `${baseUrl}/a/`
+  return baseUrl !== '' && text.startsWith(page) ? text.slice(page.length).replace(/[?#].*$/s, '') : text
 }
 
 /** One word that means an id, whole or cut. */

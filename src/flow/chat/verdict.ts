@@ -3,7 +3,7 @@ import { visibleString } from '../../domain/text.ts'
 import type { VerifyResult } from '../../signing/verify.ts'
 import type { Verdict } from '../verify-receipt.ts'
 
-/** What a valid receipt says: nothing that the caller wrote, so it may be shown to a whole channel. */
+/** What a valid receipt says: nothing that the caller wrote. */
 export interface ReceiptFactsView {
   request_id: string
   decision_id: string
@@ -13,8 +13,8 @@ export interface ReceiptFactsView {
   /** 16 hex characters, a reference and not a name. */
   approver: string
   key_id: string
-  /** How far action and context are known to be those that were approved. */
-  checked: string
+  /** How far the action and context that were pasted are known to be those that were approved; an id alone compares nothing. */
+  checked?: string
   /** `<BASE_URL>/api/v1/approvals/<id>/verify`, open to anyone. */
   public_check: string
 }
@@ -37,6 +37,8 @@ export interface VerdictView {
   heading: string
   sentence: string
   facts?: ReceiptFactsView
+  /** What was decided, in visible form: for a person who may read the request, where no one else reads along. */
+  action?: string
   /** The key was revoked after the decision. */
   key_revoked_at?: Date
 }
@@ -46,11 +48,10 @@ export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): V
   const head = { asked: visibleString(asked) }
   if (!verdict.valid) return { ...head, ...refused(verdict.code, verdict.error) }
   const { payload, publicKeyId } = verdict
-  const checked = 'exactly as approved'
   return {
     ...head,
     ...proven(payload, payload.sandbox === true),
-    facts: factsOf(payload, publicKeyId, checked, baseUrl),
+    facts: factsOf(payload, publicKeyId, baseUrl),
   }
 }
 
@@ -62,7 +63,7 @@ export function viewPastedReceipt(asked: string, result: VerifyResult, baseUrl: 
   return {
     ...head,
     ...(result.unproven && !result.sandbox ? UNPROVEN : proven(payload, result.sandbox)),
-    facts: factsOf(payload, kid, pastedCheck(checked), baseUrl),
+    facts: { ...factsOf(payload, kid, baseUrl), checked: pastedCheck(checked) },
     ...(keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt }),
   }
 }
@@ -127,7 +128,7 @@ function pastedCheck({ action, context }: { action: string; context: string }): 
   return `action ${said}, context ${context === 'full' ? 'exactly as approved' : 'not checked'}`
 }
 
-function factsOf(payload: Payload, keyId: string, checked: string, baseUrl: string): ReceiptFactsView {
+function factsOf(payload: Payload, keyId: string, baseUrl: string): ReceiptFactsView {
   return {
     request_id: payload.rid,
     decision_id: payload.did,
@@ -136,7 +137,6 @@ function factsOf(payload: Payload, keyId: string, checked: string, baseUrl: stri
     decided_at: new Date(payload.ts * 1000),
     approver: payload.approver,
     key_id: keyId,
-    checked,
     public_check: `${baseUrl}/api/v1/approvals/${encodeURIComponent(payload.rid)}/verify`,
   }
 }

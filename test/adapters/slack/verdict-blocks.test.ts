@@ -22,17 +22,30 @@ describe('the verdict on a valid receipt', () => {
       'Decision: Approved\n',
       'Method: Passkey\n',
       'Approver: 20c4be11f7a59d3e (a reference, not a name)\n',
-      'Action and context: exactly as approved\n',
       `Request: ${payload.rid}\n`,
       `Receipt: ${payload.did}\n`,
       'Signed by key: kid-of-the-key\n',
       `Asked about: ${payload.rid}\n`,
     ])
       expect(shown).toContain(line)
+    // An id alone compares nothing with what the reader has.
+    expect(shown).not.toContain('Action and context')
+    const whole = renderVerdict(viewPastedReceipt('a receipt', pasted(), BASE))
+    expect(shownText(whole.blocks)).toContain('Action and context: exactly as approved\n')
     const json = JSON.stringify(message.blocks)
     expect(json).toContain('"fallback":"2026-09-14 13:19 UTC"')
     expect(json).toContain(`"url":"${BASE}/api/v1/approvals/${payload.rid}/verify"`)
     expect(message.text).toBe('Approved. The receipt is valid: a person approved this.')
+  })
+
+  it('T44: quotes what was decided in a frame, where it may be told', () => {
+    for (const action of ['Pay 300 EUR', ...SLACK_INJECTIONS]) {
+      const message = renderVerdict({ ...viewVerdict(payload.rid, stored(), BASE), action })
+      expect(checkMessage(message)).toEqual([])
+      const places = placedTexts(message.blocks).filter(({ text }) => text === action)
+      expect(places.map(({ within }) => within[1])).toEqual(['rich_text_quote'])
+      expect(message.text).not.toContain(action)
+    }
   })
 
   it('puts no tick on a valid rejection', () => {

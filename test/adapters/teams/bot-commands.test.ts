@@ -46,6 +46,8 @@ describe('a message in one’s own chat', () => {
         setting.driver.message(linked, text, { activity: { entities } }),
       )
       expect(answer).toContain('verify <id or receipt>')
+      // Whoever is there reads every answer: there is nothing to share.
+      expect(answer).not.toContain('share')
       expect(answer).toContain('person-1@example.com')
     },
   )

@@ -36,7 +36,7 @@ describe('the manifest of the Teams app', () => {
   })
 
   it('lists only commands that there are, each list for places where they work', () => {
-    const help = answerHelp(undefined, 'help')
+    const help = answerHelp('teams', undefined, 'help')
     const known = help.kind === 'help' ? help.commands.map(({ usage }) => usage.split(' ')[0]) : []
     const lists = teamsManifest(HOST, APP, 'published').bots[0]?.commandLists ?? []
     const titles = lists.map(({ scopes, commands }) => [scopes, commands.map(({ title }) => title)])

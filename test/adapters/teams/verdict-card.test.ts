@@ -21,7 +21,6 @@ describe('the verdict on a valid receipt', () => {
       'Method: Passkey',
       'Decided: {{TIME(2026-09-14T13:19:00Z)}} · {{DATE(2026-09-14T13:19:00Z,SHORT)}}',
       'Approver: 20c4be11f7a59d3e (a reference, not a name)',
-      'Action and context: exactly as approved',
       `Request: ${payload.rid}`,
       `Receipt: ${payload.did}`,
       'Signed by key: kid-of-the-key',

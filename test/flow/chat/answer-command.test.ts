@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ChatSpeaker } from '../../../src/flow/chat/chat-answer.ts'
 import { auditOf } from '../../support/audit.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { inChannel, linkTo, newSpeaker, say } from '../../support/chat-speaker.ts'
@@ -48,6 +49,31 @@ describe('verify', () => {
       expect(view).toMatchObject({ kind: 'approved', asked, heading: 'Approved' })
       expect(view.facts).toMatchObject({ request_id: id, decision_id: decisionId, method: 'passkey' })
     }
+  })
+
+  it('takes the address of the approval page, as people copy it from the card', async () => {
+    const { id } = await approved()
+    const { view } = await verdict(`verify ${service.url}/a/${id}?d=approve`)
+    expect(view).toMatchObject({ kind: 'approved', asked: id })
+    const other = await say(service, newSpeaker(), `verify https://evil.example/a/${id}`)
+    expect(other).toMatchObject({ kind: 'notice', heading: 'That is nothing to verify' })
+  })
+
+  it('says what was approved to a linked person of that account, where no one else reads along', async () => {
+    const { id } = await approved()
+    const [linked, stranger] = [newSpeaker(), newSpeaker()]
+    await linkTo(service, owner.owner, linked)
+    await linkTo(service, await enrolWithPasskey(service, 'elsewhere@example.com'), stranger)
+    const told = async (text: string, speaker: ChatSpeaker) => (await verdict(text, speaker)).view.action
+    expect(await told(`verify ${id}`, linked)).toBe('Deploy release 4.2')
+    expect(await told(`verify ${id}`, inChannel(linked, 'C1'))).toBe('Deploy release 4.2')
+    expect(await told(`verify ${id} share`, inChannel(linked, 'C1'))).toBeUndefined()
+    for (const speaker of [stranger, newSpeaker()])
+      expect(await told(`verify ${id}`, speaker)).toBeUndefined()
+    const teams = newSpeaker({ platform: 'teams' })
+    await linkTo(service, owner.owner, teams)
+    expect(await told(`verify ${id}`, teams)).toBe('Deploy release 4.2')
+    expect(await told(`verify ${id}`, inChannel(teams, 'C1'))).toBeUndefined()
   })
 
   it('writes down who asked, as the platform names them', async () => {
@@ -151,6 +177,12 @@ describe('verify', () => {
       heading: 'Say what to verify',
       tone: 'problem',
     })
+    for (const [typed, named] of [
+      ['/verify', 'Type /verify with'],
+      ['verify', 'Type /countersign verify with'],
+    ] as const)
+      expect(await say(service, speaker, typed)).toMatchObject({ sentence: expect.stringContaining(named) })
+    expect(await say(service, speaker, '/verify help')).toMatchObject({ kind: 'help' })
     const odd = await say(service, speaker, 'verify my work')
     expect(odd).toMatchObject({ kind: 'notice', heading: 'That is nothing to verify' })
     const broken = await say(service, speaker, 'verify {"signed_payload": ')

@@ -27,7 +27,7 @@ describe('verify', () => {
     `verify \u200b${REQ}\ufeff`,
     `verify\u00a0${REQ}`,
   ])('reads the id in %j', (text) => {
-    expect(parseCommand(text)).toEqual(request)
+    expect(parseCommand(text)).toEqual(text.startsWith('/v') ? { ...request, slash: true } : request)
   })
 
   it('reads the id of a receipt', () => {
@@ -41,7 +41,8 @@ describe('verify', () => {
     `/verify \`${REQ}\` SHARE`,
     `verify <${REQ}>share`,
   ])('shares on the last word of %j', (text) => {
-    expect(parseCommand(text)).toEqual({ ...request, share: true })
+    const shared = { ...request, share: true }
+    expect(parseCommand(text)).toEqual(text.startsWith('/v') ? { ...shared, slash: true } : shared)
   })
 
   it.each(['{"a":1}', '```{"a":1}```', '```json\n{"a":1}\n```', '`{"a":1}`', '<{"a":1}>'])(
@@ -66,6 +67,22 @@ describe('verify', () => {
       expect(parseCommand(text)).toMatchObject({ verb: 'verify', asked: { kind: 'other' } })
     },
   )
+
+  it.each([
+    `https://a.example/a/${REQ}?d=approve`,
+    `<https://a.example/a/${REQ}>`,
+    `https://a.example/a/${REQ}#x`,
+  ])('reads the address of a page, %j, as its id, and no other site’s', (text) => {
+    expect(parseCommand(`verify ${text}`, 'https://a.example')).toEqual(request)
+    for (const origin of ['https://a.example.evil', '', 'https://b.example'])
+      expect(parseCommand(`verify ${text}`, origin)).toMatchObject({ asked: { kind: 'other' } })
+  })
+
+  it('tells the short command from the general one', () => {
+    expect(parseCommand(`/verify ${REQ}`)).toEqual({ ...request, slash: true })
+    expect(parseCommand(`/countersign verify ${REQ}`)).toEqual(request)
+    for (const text of ['verify help', '/verify HELP ']) expect(parseCommand(text)).toEqual({ verb: 'help' })
+  })
 
   it('passes on an id that was cut: the verdict says that it is unknown', () => {
     expect(parseCommand('verify req_7h3k')).toMatchObject({ asked: { kind: 'request', id: 'req_7h3k' } })
@@ -109,7 +126,8 @@ it('finds the same command whatever the chat client puts around it', () => {
       const quoted = around.replace('@', () => asked)
       const text = `${edge}${slash ? '/' : ''}verify${gap}${edge}${quoted}${share ? `${gap}share` : ''}${edge}`
       const kind = asked.startsWith('req') ? 'request' : 'decision'
-      expect(parseCommand(text)).toEqual({ verb: 'verify', asked: { kind, id: asked }, share })
+      const command = { verb: 'verify', asked: { kind, id: asked }, share }
+      expect(parseCommand(text)).toEqual(slash ? { ...command, slash } : command)
     },
   )
   fc.assert(property, { numRuns: 500 })
