@@ -7,7 +7,8 @@ import type { User } from '../../src/domain/user.ts'
 import { findOwnBootstrap } from '../../src/flow/bootstrap/review-consent.ts'
 import { answerCommand } from '../../src/flow/chat/answer-command.ts'
 import type { ChatAnswer, ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
-import { createOpenWork } from '../../src/flow/chat/open-work.ts'
+import { isTheirs } from '../../src/flow/chat/find-addresses.ts'
+import type { Background } from '../../src/flow/chat/open-work.ts'
 import { type CardSubject, showCard } from '../../src/flow/chat/show-card.ts'
 import { viewConsent } from '../../src/flow/chat/view-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
@@ -156,22 +157,6 @@ async function within(ms: number, answer: Promise<ClickAnswer>): Promise<ClickAn
   }
 }
 
-/** Work that goes on after Teams has its answer. */
-interface Background {
-  /** What is thrown is logged, with these words. */
-  run(work: () => Promise<void>, failed: string): void
-  /** Resolves when nothing is under way any more, or after five seconds. */
-  settled(): Promise<void>
-}
-
-export function createBackground(log: FlowDeps['log']): Background {
-  const open = createOpenWork()
-  return {
-    run: (work, failed) => open.add(work().catch((error: unknown) => log.error({ error }, failed))),
-    settled: () => open.settled(),
-  }
-}
-
 /** What a press comes to: the request as the presser may see it, or why not. */
 type PressAnswer = { message: TeamsMessage; card: Card | undefined } | { words: string }
 
@@ -188,15 +173,17 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   const id = dataSchema.safeParse(data).data?.request_id ?? ''
   if (isId('bst', id)) return answerConsentPress(deps, tenant, click, id)
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
-  const recipient = await recipientOf(deps, tenant, click, found)
-  if ('words' in recipient) return recipient
+  const asked = await recipientOf(deps, tenant, click, found)
+  if ('words' in asked) return asked
+  const { recipient, invite_to_link } = asked
   if (found === undefined) return { words: PRESS_WORDS.notYours }
   const request = await settleRequest(deps, found)
   const { view } = await showCard(deps, { recipient }, request)
   const card = (await deps.cards.ofRequest(request.id)).find((each) => isFor(each, recipient))
-  const inFull = verb === VERBS.details && recipient.kind === 'approver'
+  const inFull = verb === VERBS.details && recipient.kind === 'approver' && !invite_to_link
   await heal(deps, card, request)
-  return { message: inFull ? renderDetails(view) : renderCard(view), card }
+  const shown = invite_to_link ? { ...view, invite_to_link } : view
+  return { message: inFull ? renderDetails(shown) : renderCard(shown), card }
 }
 
 /** The same for an agent that asks for a key: the owner alone, in their own conversation. There are no details to show. */
@@ -217,23 +204,48 @@ async function answerConsentPress(
   return { message: renderConsent(viewConsent(bootstrap, deps.settings.baseUrl)), card }
 }
 
+/** For whom a press is answered; `invite_to_link` as on cards. */
+type Asked = { recipient: CardRecipient; invite_to_link?: true }
+
 async function recipientOf(
   deps: FlowDeps,
   tenant: string,
   click: BotClick,
   request: ApprovalRequest | undefined,
-): Promise<CardRecipient | { words: string }> {
+): Promise<Asked | { words: string }> {
   const { channel, conversation } = click
   if (conversation.kind !== 'person') {
     const recipient = { kind: 'channel', tenant, channel: channel ?? '' } as const
     const cards = request === undefined ? [] : await deps.cards.ofRequest(request.id)
-    return cards.some((card) => isFor(card, recipient)) ? recipient : { words: PRESS_WORDS.notHere }
+    return cards.some((card) => isFor(card, recipient)) ? { recipient } : { words: PRESS_WORDS.notHere }
   }
   const person = await personOf(deps, tenant, click)
-  if (person === undefined) return { words: PRESS_WORDS.notLinked }
+  if (person === undefined)
+    return (await sentByEmail(deps, tenant, click, request)) ?? { words: PRESS_WORDS.notLinked }
   if (request === undefined || (await partIn(deps, person, request)) === undefined)
     return { words: PRESS_WORDS.notYours }
-  return { kind: 'approver', user_id: person.id }
+  return { recipient: { kind: 'approver', user_id: person.id } }
+}
+
+/**
+ * The card that was sent to this very chat by its person's e-mail address, and still would be: who presses it is shown what it
+ * shows. To see more, and for every other request, they link their identity (T37).
+ */
+async function sentByEmail(
+  { cards, users }: Pick<FlowDeps, 'cards' | 'users'>,
+  tenant: string,
+  { user }: Pick<BotClick, 'user'>,
+  request: ApprovalRequest | undefined,
+): Promise<Asked | undefined> {
+  for (const card of request === undefined || user === undefined ? [] : await cards.ofRequest(request.id)) {
+    const { recipient, platform, message } = card
+    if (recipient.kind !== 'approver' || platform !== 'teams' || message?.by_email !== true) continue
+    const person = await users.find(recipient.user_id)
+    const here = message.tenant === tenant && message.user === user
+    if (here && isTheirs(card, platform, message, person, [tenant]))
+      return { recipient, invite_to_link: true }
+  }
+  return undefined
 }
 
 /** Who linked the presser's identity. */

@@ -12,6 +12,7 @@ import {
 import type { MessageRef } from '../../src/domain/chat.ts'
 import { invalidField, refusal } from '../../src/domain/errors.ts'
 import { visibleString } from '../../src/domain/text.ts'
+import { createBackground } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
@@ -28,7 +29,7 @@ import {
 import { parsed } from './fetch-json.ts'
 import { paceCalls } from './paced-calls.ts'
 import { isAllowedService } from './service-address.ts'
-import { createBackground, takeEvents } from './take-events.ts'
+import { takeEvents } from './take-events.ts'
 import { createTokenGuard, createTokenKeys, type TokenClaims } from './token-guard.ts'
 
 export interface TeamsParts {

@@ -1,3 +1,5 @@
+import type { Log } from '../ports.ts'
+
 /** Work that a receiver has begun and does not wait for. */
 export interface OpenWork {
   /** Counts it until it ends, well or badly; the caller that began it deals with what it throws. */
@@ -24,5 +26,21 @@ export function createOpenWork(): OpenWork {
       await Promise.race([Promise.all(open), enough])
       clearTimeout(timer)
     },
+  }
+}
+
+/** Work that goes on after the platform has its answer. */
+export interface Background {
+  /** What is thrown is logged, with these words. */
+  run(work: () => Promise<void>, failed: string): void
+  /** As in `OpenWork`. */
+  settled(): Promise<void>
+}
+
+export function createBackground(log: Log): Background {
+  const open = createOpenWork()
+  return {
+    run: (work, failed) => open.add(work().catch((error: unknown) => log.error({ error }, failed))),
+    settled: () => open.settled(),
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { setDelegate } from '../../support/batches.ts'
-import { lapse, newCaller, type TestCaller } from '../../support/caller.ts'
+import { lapse, newCaller, stored, type TestCaller } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { asMembers } from '../../support/members.ts'
@@ -17,15 +17,15 @@ const MESSAGE = 'application/vnd.microsoft.activity.message'
 
 let setting: Awaited<ReturnType<typeof startTeams>>
 let caller: TestCaller
-/** The 1st decides, the 2nd is linked and not asked, the 3rd is not linked, the 4th was asked by e-mail alone. */
+/** The 1st decides, the 2nd is linked and not asked, the 3rd is not linked, the 4th was asked by e-mail alone and is not found, the 5th comes later. */
 let approver: TeamsPerson
 let colleague: TeamsPerson
 let stranger: TeamsPerson
 let unlinked: TeamsPerson
-/** User ids of the first two, and of the account. */
-let ids: { approver: string; colleague: string; account: string }
+/** Ids of the first two, of the 4th, and of the account. */
+let ids: { approver: string; colleague: string; asked: string; account: string }
 beforeAll(async () => {
-  setting = await startTeams({ people: 4, work: true, connector: { strict: 0 } })
+  setting = await startTeams({ people: 5, work: true, connector: { strict: 0 } })
   const user = await addTeamsUser(setting, 1, true)
   const other = await addTeamsUser(setting, 2, true)
   const asked = await addTeamsUser(setting, 4, false)
@@ -33,7 +33,7 @@ beforeAll(async () => {
   colleague = personNumber(setting, 2)
   stranger = personNumber(setting, 3)
   unlinked = personNumber(setting, 4)
-  ids = { approver: user.id, colleague: other.id, account: user.account_id }
+  ids = { approver: user.id, colleague: other.id, asked: asked.id, account: user.account_id }
   caller = await newCaller(setting.service, { user })
   await setPolicy(setting.service, user.account_id, { approvers: [user.id, asked.id], quorum: 1 })
 })
@@ -140,6 +140,37 @@ describe('Refresh and Details', () => {
     expect(refused).toBe(
       '"Countersign does not know you here yet. Write “link” to this app, then try again."',
     )
+  })
+
+  it('show who was found by e-mail what their card shows, with how to say who they are, and no more', async () => {
+    const found = personNumber(setting, 5)
+    await setting.driver.installation(found, 'add-upgrade')
+    const known = () =>
+      stored(setting.service, 'chat_conversations').findOne({ email: 'person-5@example.com' })
+    await waitUntil(async () => expect(await known()).not.toBeNull())
+    const { id: userId } = await addTeamsUser(setting, 5, false)
+    await setPolicy(setting.service, ids.account, { approvers: [ids.approver, userId], quorum: 1 })
+    onTestFinished(() =>
+      setPolicy(setting.service, ids.account, { approvers: [ids.approver, ids.asked], quorum: 1 }),
+    )
+    const id = await caller.createdId({ context: { reason: SECRET, note: 'n'.repeat(5000) } })
+    const theirs = () => setting.connector.in(found.id).filter((one) => JSON.stringify(one).includes(id))
+    await waitUntil(() => expect(theirs()).toHaveLength(1))
+    for (const verb of [REFRESH, DETAILS]) {
+      const reply = await setting.driver.press(found, verb, { request_id: id })
+      const card = expectAnswer(reply, CARD)
+      expect(card).toContain('Write “link” to this app')
+      expect(card).toContain(`/a/${id}?d=approve`)
+      // As much as was sent to them, however much there is.
+      expect(card).not.toContain('n'.repeat(1200))
+      expect(card).not.toContain(DETAILS)
+    }
+    expect(JSON.stringify(theirs()[0])).not.toContain(DETAILS)
+    const refused = await setting.driver.press(stranger, DETAILS, { request_id: id })
+    expect(expectAnswer(refused, MESSAGE)).toContain('does not know you here yet')
+    await lapse(setting.service, id)
+    const closed = expectAnswer(await setting.driver.press(found, REFRESH, { request_id: id }), CARD)
+    expect(closed).toContain('Expired')
   })
 
   it('show nothing to the same id in another tenant (T37)', async () => {
