@@ -1,6 +1,7 @@
 import type { types } from '@slack/bolt'
 import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
 import type { VerdictView } from '../../src/flow/chat/verdict.ts'
+import type { DecidedRow, HomeView } from '../../src/flow/chat/view-home.ts'
 import {
   fitPending,
   helpHeading,
@@ -13,6 +14,7 @@ import {
   verdictDocument,
   waitingAgents,
 } from '../shared/answers.ts'
+import { framed } from '../shared/caller-parts.ts'
 import { drawDocument } from './cards.ts'
 import { fits } from './limits.ts'
 import {
@@ -148,4 +150,30 @@ function onlyAgents(heading: string, open: string): types.KnownBlock[] {
 function tail(left: number, open: string): Part[] {
   const said = left === 0 ? [] : [italic(`${leftOutWords(left)} `)]
   return [section([...said, link('All that waits for you', open)])]
+}
+
+const DECIDED_LENGTH = 150
+
+/**
+ * Draws the app's home; pure. Parts of it are answers to commands, and each is within the limits of a message, which are
+ * below those of a view. Nothing is decided there (T46).
+ */
+export function renderHome({ pending, decided, help }: HomeView): types.HomeView {
+  const rule = { type: 'divider' } as const
+  return {
+    type: 'home',
+    blocks: [
+      ...(pending === undefined ? [] : [...renderPending(pending).blocks, rule]),
+      ...(decided.length === 0
+        ? []
+        : [header('Decided last'), richText(decided.flatMap(decidedParts)), rule]),
+      ...renderHelp(help).blocks,
+    ],
+  }
+}
+
+function decidedParts({ decision, at, action, url }: DecidedRow): Part[] {
+  const word = decision === 'approved' ? '✅ Approved' : '❌ Rejected'
+  const line = [bold(word), words(' · '), moment(at), words(' · '), link('Open the approval page', url)]
+  return [section(line), ...drawParts(framed(action, DECIDED_LENGTH))]
 }

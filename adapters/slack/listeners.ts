@@ -2,18 +2,24 @@ import { z } from 'zod'
 import type { Card } from '../../src/domain/chat.ts'
 import { answerCommand } from '../../src/flow/chat/answer-command.ts'
 import type { ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
+import { limitSpeaker } from '../../src/flow/chat/chat-links.ts'
 import { removeInstallation } from '../../src/flow/chat/connect-account.ts'
 import { findSubject } from '../../src/flow/chat/show-card.ts'
+import { viewHome } from '../../src/flow/chat/view-home.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { OPEN_LINK_ID, renderAnswer } from './answers.ts'
+import { OPEN_LINK_ID, renderAnswer, renderHome } from './answers.ts'
 import { ACTION_IDS } from './cards.ts'
 import { readIncoming } from './incoming.ts'
+import { QUIET } from './port.ts'
 import { unescapeText } from './rich-text.ts'
 import type { SlackApp } from './slack-app.ts'
+import { troubleOf } from './web-client.ts'
+import type { Workspaces } from './workspaces.ts'
 
 /** Everything that a person can do in Slack. What is not here is answered by `Answering`. */
-export function listen(app: SlackApp, deps: FlowDeps, workspaces: { forget(tenant: string): void }): void {
+export function listen(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces, 'find' | 'forget'>): void {
   listenForCommands(app, deps)
+  listenInApp(app, deps, workspaces)
   listenForUninstalls(app, deps, workspaces)
   for (const id of [...Object.values(ACTION_IDS), OPEN_LINK_ID]) {
     // Links: the browser is on its way already, and nothing is decided here (T46).
@@ -24,7 +30,7 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: { forget(tenan
       )
     })
   }
-  app.event(/^(?!(?:app_uninstalled|tokens_revoked)$)/, async ({ event }) => {
+  app.event(/^(?!(?:app_home_opened|message|app_uninstalled|tokens_revoked)$)/, async ({ event }) => {
     deps.log.info({ event: event.type }, 'an event from slack has no listener')
   })
 }
@@ -79,6 +85,68 @@ function speakerOf(body: unknown): ChatSpeaker {
 /** Slack does not say what a private channel is called. */
 function shownChannel(name: string): string {
   return name === 'privategroup' ? 'a private channel' : name
+}
+
+const inAppSchema = z.object({
+  event: z.object({
+    user: z.string(),
+    channel: z.string().optional(),
+    channel_type: z.string().optional(),
+    tab: z.string().optional(),
+    text: z.string().catch(''),
+    thread_ts: z.string().optional(),
+    bot_id: z.string().optional(),
+    subtype: z.string().optional(),
+  }),
+})
+
+/**
+ * The app's own place in Slack: its home is drawn anew whenever it is opened, and what a person types to the app is a command,
+ * so that no word of theirs meets silence. What the app itself said comes back as an event, too.
+ */
+function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces, 'find'>): void {
+  const clientOf = async (body: unknown) => {
+    const { tenant } = readIncoming(body)
+    const workspace = tenant === undefined ? undefined : await workspaces.find(tenant)
+    return typeof workspace === 'object' ? workspace : undefined
+  }
+  app.event('app_home_opened', async ({ body }) => {
+    const workspace = await clientOf(body)
+    const { user, tab } = inAppSchema.safeParse(body).data?.event ?? {}
+    if (workspace === undefined || user === undefined || tab !== 'home') return
+    const identity = { platform: 'slack', tenant: workspace.tenant, user } as const
+    if ((await limitSpeaker(deps, identity, 'look')) !== undefined) return
+    const view = renderHome(await viewHome(deps, identity))
+    await said(deps, workspace.client.views.publish({ user_id: user, view }))
+  })
+  app.event('message', async ({ body }) => {
+    // Slack says it again when the answer takes long.
+    const { eventId } = readIncoming(body)
+    if (eventId !== undefined && !(await deps.seen.first(`slack:typed:${eventId}`))) return
+    const workspace = await clientOf(body)
+    const message = inAppSchema.safeParse(body).data?.event
+    if (workspace === undefined || message?.channel === undefined || message.channel_type !== 'im') return
+    if (message.bot_id !== undefined || message.subtype !== undefined) return
+    const { user, channel, thread_ts } = message
+    const identity = { platform: 'slack', tenant: workspace.tenant, user } as const
+    const speaker = { identity, shown_as: { person: user, workspace: workspace.name } }
+    const answer = await answerCommand(deps, speaker, typedText(message.text))
+    const thread = thread_ts === undefined ? {} : { thread_ts }
+    const drawn = renderAnswer(answer, { now: deps.clock.now() })
+    await said(deps, workspace.client.chat.postMessage({ channel, ...thread, ...QUIET, ...drawn }))
+  })
+}
+
+/** What could not be said is logged: sent again, it would be said twice. */
+async function said({ log }: Pick<FlowDeps, 'log'>, call: Promise<unknown>): Promise<void> {
+  await call.catch((error: unknown) =>
+    log.warn({ reason: troubleOf(error).code }, 'a person on Slack could not be answered'),
+  )
+}
+
+/** In messages, unlike in commands, Slack makes links of addresses: `<https://a.example|a.example>`. */
+function typedText(text: string): string {
+  return unescapeText(text.replace(/<(https?:[^|>]+)(?:\|[^>]*)?>/g, '$1')).trim()
 }
 
 type UninstallDeps = Parameters<typeof removeInstallation>[0]

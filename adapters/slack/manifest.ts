@@ -25,7 +25,7 @@ export function slackManifest(baseUrl: string, reach: SlackReach) {
     features: {
       // Cards arrive in the messages tab. A read-only one would take no commands either.
       app_home: {
-        home_tab_enabled: false,
+        home_tab_enabled: true,
         messages_tab_enabled: true,
         messages_tab_read_only_enabled: false,
       },
@@ -34,7 +34,10 @@ export function slackManifest(baseUrl: string, reach: SlackReach) {
     },
     oauth_config: { ...redirect, scopes: { bot: [...BOT_SCOPES] } },
     settings: {
-      event_subscriptions: { ...requests, bot_events: ['app_uninstalled', 'tokens_revoked'] },
+      event_subscriptions: {
+        ...requests,
+        bot_events: ['app_home_opened', 'app_uninstalled', 'message.im', 'tokens_revoked'],
+      },
       interactivity: { is_enabled: true, ...requests },
       org_deploy_enabled: false,
       socket_mode_enabled: reach === 'socket',
@@ -70,6 +73,8 @@ export const BOT_SCOPES = [
   'chat:write',
   // /verify and /countersign.
   'commands',
+  // message.im: what people type to the app itself, so that it answers. It reads no other conversation.
+  'im:history',
   // conversations.open: a card goes to an approver's direct message with the app.
   'im:write',
   // users.lookupByEmail: addresses cards to approvers who linked no identity; Slack gives it only together with users:read.

@@ -80,9 +80,9 @@ function drawn(view: CardView | ConsentView | NoticeView | MovedView): [SlackMes
 }
 
 /** Nothing in the `text` becomes a mention or a link. */
-const UNPARSED = { parse: 'none', link_names: false }
+const UNPARSED = { parse: 'none', link_names: false } as const
 /** And no preview fetches the approval page (T41). */
-const QUIET = { ...UNPARSED, unfurl_links: false, unfurl_media: false }
+export const QUIET = { ...UNPARSED, unfurl_links: false, unfurl_media: false }
 
 /** Blocks; when Slack minds those, plain words instead: a message that shows less beats none. */
 async function say(

@@ -85,11 +85,11 @@ describe('countersign doctor slack, where workspaces install the app', () => {
           ? { status: 200, headers: { 'x-oauth-scopes': scopes }, body: JSON.stringify({ ok: true }) }
           : undefined,
       )
-    tells('chat:write,commands,im:write,users:read,users:read.email')
+    tells('chat:write,commands,im:history,im:write,users:read,users:read.email')
     const good = await examine()
     expect(good.of('Workspace')).toMatchObject({ status: 'ok', detail: `${shown}: good` })
     expect(good.run.stdout).not.toContain('xoxb')
-    tells('chat:write,commands,im:write,users:read')
+    tells('chat:write,commands,im:history,im:write,users:read')
     expect((await examine()).of('Workspace')).toMatchObject({
       status: 'fail',
       detail: `${shown}: missing: users:read.email`,

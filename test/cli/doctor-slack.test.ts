@@ -11,7 +11,7 @@ interface Check {
   fix?: string
 }
 
-const NEEDED = ['chat:write', 'commands', 'im:write', 'users:read', 'users:read.email']
+const NEEDED = ['chat:write', 'commands', 'im:history', 'im:write', 'users:read', 'users:read.email']
 
 let slack: SlackEmulator
 
@@ -85,7 +85,7 @@ describe('countersign doctor slack', () => {
     expect(checks).toEqual([
       { name: 'Slack', status: 'ok', detail: `one workspace by its bot token; Socket Mode; ${slack.apiUrl}` },
       { name: 'Bot token', status: 'ok', detail: `good for Acme (${slack.teamId})` },
-      { name: 'Scopes', status: 'ok', detail: 'all 5 that are needed' },
+      { name: 'Scopes', status: 'ok', detail: 'all 6 that are needed' },
       { name: 'Look-up', status: 'ok', detail: 'finds people by their e-mail address' },
       { name: 'App token', status: 'ok', detail: 'Slack takes connections (Socket Mode)' },
     ])
@@ -103,7 +103,7 @@ describe('countersign doctor slack', () => {
     expect(run.code).toBe(1)
     expect(of('Scopes')).toMatchObject({
       status: 'fail',
-      detail: 'missing: im:write, users:read, users:read.email',
+      detail: 'missing: im:history, im:write, users:read, users:read.email',
       fix: expect.stringContaining('npx countersign slack manifest'),
     })
     expect(of('Look-up')).toMatchObject({

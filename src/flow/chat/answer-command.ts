@@ -101,20 +101,24 @@ export function answerHelp(
 }
 
 const MOST_ROWS = 10
+/** Of so many that wait longest those with the soonest deadlines are shown. */
+const LOOKED_AT = 50
 
 /**
- * `pending`: what waits for this person, the oldest first, with the places to decide. Deciding happens there. Of agents that
- * ask for a key of the person's own account it says how many: their names are their own word.
+ * `pending`: what waits for this person, the soonest deadline first, with the places to decide. Deciding happens there. Of
+ * agents that ask for a key of the person's own account it says how many: their names are their own word.
  */
-async function answerPending(
+export async function answerPending(
   deps: Pick<FlowDeps, 'requests' | 'users' | 'accounts' | 'clock' | 'bootstraps' | 'settings'>,
   person: User,
-): Promise<ChatAnswer> {
+): Promise<ChatAnswer & { kind: 'pending' }> {
   const { requests, settings } = deps
   const { length: agents } = await waitingConsents(deps, person)
   const who = await waiterFor(deps, person)
-  const shown = await requests.pendingFor(who, MOST_ROWS)
-  const all = shown.length < MOST_ROWS ? shown.length : await requests.countPendingFor(who)
+  const found = await requests.pendingFor(who, LOOKED_AT)
+  const all = found.length < LOOKED_AT ? found.length : await requests.countPendingFor(who)
+  found.sort((a, b) => a.expires_at.getTime() - b.expires_at.getTime())
+  const shown = found.slice(0, MOST_ROWS)
   return {
     kind: 'pending',
     rows: shown.map((request) => rowOf(request, settings.baseUrl)),

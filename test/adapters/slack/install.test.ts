@@ -37,7 +37,7 @@ describe('an installation', () => {
     expect(`${page.origin}${page.pathname}`).toBe(`${slack.siteUrl}/oauth/v2/authorize`)
     expect(Object.fromEntries(page.searchParams)).toEqual({
       client_id: slack.clientId,
-      scope: 'chat:write,commands,im:write,users:read,users:read.email',
+      scope: 'chat:write,commands,im:history,im:write,users:read,users:read.email',
       redirect_uri: `${service.url}/slack/oauth_redirect`,
       state: expect.stringMatching(/^[\w-]{43}$/),
     })
@@ -73,7 +73,7 @@ describe('an installation', () => {
     expect(JSON.parse(Buffer.from(opened).toString())).toEqual({
       bot_token: token,
       bot_user_id: slack.botUserId,
-      scopes: ['chat:write', 'commands', 'im:write', 'users:read', 'users:read.email'],
+      scopes: ['chat:write', 'commands', 'im:history', 'im:write', 'users:read', 'users:read.email'],
     })
     expect(() =>
       service.composition.deps.vault.open(installation?.sealed ?? '', 'slack-installation:T0'),

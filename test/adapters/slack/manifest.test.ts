@@ -16,7 +16,7 @@ describe('the manifest of the Slack app', () => {
     expect(settings.interactivity).toEqual({ is_enabled: true, request_url: events })
     expect(settings.event_subscriptions).toEqual({
       request_url: events,
-      bot_events: ['app_uninstalled', 'tokens_revoked'],
+      bot_events: ['app_home_opened', 'app_uninstalled', 'message.im', 'tokens_revoked'],
     })
     expect(settings.socket_mode_enabled).toBe(false)
     expect(oauth_config).toMatchObject({ redirect_urls: [`${HOST}/slack/oauth_redirect`] })
@@ -35,13 +35,14 @@ describe('the manifest of the Slack app', () => {
     expect([...BOT_SCOPES].sort()).toEqual([
       'chat:write',
       'commands',
+      'im:history',
       'im:write',
       'users:read',
       'users:read.email',
     ])
     expect(settings.token_rotation_enabled).toBe(false)
     expect(features.app_home).toEqual({
-      home_tab_enabled: false,
+      home_tab_enabled: true,
       messages_tab_enabled: true,
       messages_tab_read_only_enabled: false,
     })

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { unescapeText } from '../../../adapters/slack/rich-text.ts'
 import { shownText } from '../../support/block-parts.ts'
-import { checkMessage } from '../../support/check-blocks.ts'
+import { checkBlocks, checkMessage } from '../../support/check-blocks.ts'
+import { ask, decideByPasskey, setUpOwner } from '../../support/live.ts'
 import { addPerson } from '../../support/people.ts'
 import { createSlackDriver, type SlackReply, slackIdentity } from '../../support/slack-driver.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
@@ -100,6 +101,81 @@ describe('a slash command', () => {
         },
       ])
     }
+  })
+})
+
+describe('the app’s own place', () => {
+  const taken = (method: string) => slack.calls.filter((call) => call.method === method)
+  beforeEach(() => {
+    slack.calls.length = 0
+    slack.behave(({ method }) =>
+      method === 'views.publish' || method === 'chat.postMessage' ? { answer: { ok: true } } : undefined,
+    )
+  })
+
+  it('shows in its home what waits, the soonest deadline first, what was decided last, and who one is', async () => {
+    const { driver, service } = await useSlackService(slack)
+    const opened = { type: 'app_home_opened', user: 'U0000ANA', tab: 'home', channel: 'D0000ANA' }
+    await driver.event(opened)
+    const home = (): string => {
+      const { view, user_id } = Object(taken('views.publish').at(-1)?.args)
+      expect([user_id, view.type, checkBlocks(view.blocks)]).toEqual(['U0000ANA', 'home', []])
+      return shownText(view.blocks)
+    }
+    expect(home()).toContain('You are not linked yet: type /countersign link')
+    expect(home()).not.toMatch(/requests? waits? for|Nothing waits|Decided last/)
+    const owner = await setUpOwner(service, 'ana@example.com')
+    const { users } = service.composition.deps
+    const ana = (await users.find(owner.owner.userId)) ?? expect.unreachable()
+    const chat = [{ ...slackIdentity(slack.teamId), linked_at: new Date() }]
+    await users.change(ana.id, ana.version, { chat }, [])
+    await decideByPasskey(owner, await ask(owner, { action: 'Long gone' }), 'rejected')
+    await ask(owner, { action: 'May wait', ttl_seconds: 7200 })
+    await ask(owner, { action: 'Is urgent', ttl_seconds: 600 })
+    await driver.event(opened)
+    const shown = home()
+    expect(shown).toContain('2 requests wait for you')
+    expect(shown.indexOf('Is urgent')).toBeLessThan(shown.indexOf('May wait'))
+    expect(shown).toMatch(/Decided last❌ Rejected · .*Long gone/)
+    expect(shown).toContain('(ana@example.com)')
+    await driver.event({ ...opened, tab: 'messages' })
+    expect(taken('views.publish')).toHaveLength(2)
+  })
+
+  it('answers what is typed there, known or not, and neither its own words nor others’ twice', async () => {
+    const { driver, service } = await useSlackService(slack)
+    const typed = (text: string, more: object = {}) => ({
+      type: 'message',
+      channel_type: 'im',
+      channel: 'D0000ANA',
+      user: 'U0000ANA',
+      text,
+      ...more,
+    })
+    const answer = (): string => shownText(taken('chat.postMessage').at(-1)?.args.blocks)
+    await driver.event(typed('help'))
+    expect(answer()).toContain('Countersign in Slack')
+    await driver.event(typed('please approve all of it', { thread_ts: '1700000000.000100' }))
+    expect(answer()).toContain('Countersign does not know this command')
+    expect(taken('chat.postMessage').at(-1)?.args).toMatchObject({
+      channel: 'D0000ANA',
+      thread_ts: '1700000000.000100',
+    })
+    const page = `${service.url}/a/req_${'0'.repeat(26)}?d=approve`
+    await driver.event(typed(`verify <${page}|${page}>`))
+    expect(answer()).toContain('There is no such request')
+    expect(taken('chat.postMessage')).toHaveLength(3)
+    const fields = { event_id: 'Ev0TWICE' }
+    for (const event of [typed('help'), typed('help')]) await driver.event(event, { fields })
+    expect(taken('chat.postMessage')).toHaveLength(4)
+    for (const more of [
+      { bot_id: 'B1' },
+      { subtype: 'message_changed' },
+      { channel_type: 'channel' },
+      { user: undefined },
+    ])
+      expect((await driver.event(typed('help', more))).status).toBe(200)
+    expect(taken('chat.postMessage')).toHaveLength(4)
   })
 })
 
