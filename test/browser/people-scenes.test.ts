@@ -156,6 +156,21 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     },
   )
 
+  it('has channels read names at a tick, and takes it back', async () => {
+    const { page } = await suite.visit()
+    await page.goto('/settings')
+    const names = page.getByLabel('Name people in channels')
+    expect(await names.isChecked()).toBe(false)
+    await names.check()
+    await page.getByText('Channels read names from now on.').waitFor()
+    expect(area.sent).toEqual([{ call: 'PATCH /account', body: { names_in_channels: true } }])
+    area.account.names_in_channels = true
+    await page.goto('/settings')
+    await names.uncheck()
+    await page.getByText('Channels read references from now on.').waitFor()
+    expect(area.sent.at(-1)).toEqual({ call: 'PATCH /account', body: { names_in_channels: false } })
+  })
+
   it('sends the policy as it stands in the form, with a proof', async () => {
     area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy' }))
     const { page } = await suite.visit()

@@ -51,7 +51,7 @@ it('lets no preview fetch the approval page and nothing in the text become marku
         /^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
       ),
     })
-    expect(args.text).not.toContain('channel')
+    expect(args.text).toMatch(/asks: “Tell &lt;!channel&gt; and see https: \/\/example\.com”$/)
   }
   expect(callsOf('chat.postMessage', id)).toHaveLength(PEOPLE.length + 1)
 })
@@ -103,7 +103,9 @@ it('reminds under the card instead of posting another, and tells the caller that
     expect(post?.args).toMatchObject({ unfurl_links: 'false', unfurl_media: 'false' })
     const thread = await setting.slack.threadOf(String(post?.args.channel), card.ts)
     expect(thread.map(({ text }) => text)).toEqual([
-      'Reminder: a request waits for your decision, the caller asks again.',
+      expect.stringMatching(
+        /^Reminder: a request waits for your decision, the caller asks again\. .* asks: “Deploy release 4\.2”$/,
+      ),
     ])
   }
 })

@@ -118,7 +118,7 @@ describe('a card in Teams', () => {
         .in(person.id)
         .filter((message) => JSON.stringify(message.shown[0]).includes(`${id}?d=approve`))
     for (const person of [bob, gil]) await waitUntil(() => expect(toldOf(person, waiting)).toHaveLength(1))
-    await waitUntil(() => expect(titles(toldOf(bob, first)[0])).toEqual(['Details on the approval page']))
+    await waitUntil(() => expect(titles(toldOf(bob, first)[0])).toEqual(['Open the approval page']))
     expect(toldOf(gil, first)).toEqual([])
   })
 
