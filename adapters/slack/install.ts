@@ -127,7 +127,7 @@ interface OAuthFlow {
   begin(request: Request, response: Response, state: string): Promise<void>
   /**
    * Trades the code the browser brought for tokens, after `verify` found its state good.
-   * @throws Refusal `install_cancelled`, `install_state_invalid`, `install_failed`, and what `verify` throws
+   * @throws Refusal `install_cancelled`, `install_state_invalid`, `install_failed`, `install_limit`, and what `verify` throws
    */
   end(request: Request, response: Response, verify: (state: string) => Promise<void>): Promise<Installed>
 }

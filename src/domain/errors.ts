@@ -132,6 +132,10 @@ export const REFUSALS = {
     400,
     'This installation took too long, was already used or was started in another session; start again.',
   ],
+  install_limit: [
+    409,
+    'This workspace serves 500 accounts already; let another one leave it under Integrations first.',
+  ],
   install_failed: [502, 'The app was not installed: the chat platform did not complete it; see `detail`.'],
   chat_token_refused: [401, 'The bearer token is missing, has run out, or was not made for this bot.'],
   chat_sender_refused: [403, 'This bot does not serve that channel, tenant or service address.'],

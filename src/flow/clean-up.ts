@@ -18,34 +18,27 @@ const BATCH = 500
 /**
  * Removes what is no longer needed: sessions that are over, counters of months long past, secrets that sign nothing any
  * more, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. What merely expires (challenges, links, idempotency keys) the store's TTL
- * indexes remove.
+ * indexes remove. What fails keeps nothing else from being removed.
+ * @throws what the first that failed threw
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
-  await deleteOverSessions(deps)
   const now = deps.clock.now()
+  const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS)
   const oldest = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - (MONTHS_KEPT - 1), 1))
-  await deps.quotas.prune(oldest.toISOString().slice(0, 7))
-  await deps.webhooks.forgetPreviousSecrets(now)
-  await deps.pushDevices.deleteRemoved()
-  await deleteOldPushes(deps, new Date(now.getTime() - PUSH_DAYS_AT_REST * DAY_MS))
-  await deleteOldDeliveries(deps, new Date(now.getTime() - DAYS_AT_REST * DAY_MS))
-  await deleteOldBootstraps(deps, new Date(now.getTime() - BOOTSTRAP_DAYS * DAY_MS))
+  const steps: (() => Promise<unknown>)[] = [
+    () => deleteOverSessions(deps),
+    () => deps.quotas.prune(oldest.toISOString().slice(0, 7)),
+    () => deps.webhooks.forgetPreviousSecrets(now),
+    () => deps.pushDevices.deleteRemoved(),
+    () => inBatches((limit) => deps.pushes.deleteRested(daysAgo(PUSH_DAYS_AT_REST), limit)),
+    () => inBatches((limit) => deps.deliveries.deleteRested(daysAgo(DAYS_AT_REST), limit)),
+    () => inBatches((limit) => deps.bootstraps.deleteOld(daysAgo(BOOTSTRAP_DAYS), limit)),
+  ]
+  const failures: unknown[] = []
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
 }
 
-async function deleteOldBootstraps({ bootstraps }: CleanUpDeps, before: Date): Promise<void> {
-  let deleted: number
-  do deleted = await bootstraps.deleteOld(before, BATCH)
-  while (deleted === BATCH)
-}
-
-async function deleteOldPushes({ pushes }: CleanUpDeps, before: Date): Promise<void> {
-  let deleted: number
-  do deleted = await pushes.deleteRested(before, BATCH)
-  while (deleted === BATCH)
-}
-
-async function deleteOldDeliveries({ deliveries }: CleanUpDeps, before: Date): Promise<void> {
-  let deleted: number
-  do deleted = await deliveries.deleteRested(before, BATCH)
-  while (deleted === BATCH)
+async function inBatches(deleteSome: (limit: number) => Promise<number>): Promise<void> {
+  while ((await deleteSome(BATCH)) === BATCH);
 }

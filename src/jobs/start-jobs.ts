@@ -47,8 +47,9 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }): Jobs {
   }
 }
 
-/** A sweep that failed is tried again after this. */
+/** A sweep that failed is tried again after this, and one that seldom runs within a minute. */
 const RETRY_MS = 2_000
+const SELDOM_RETRY_MS = 60_000
 
 /** How long a job may go on by itself: its lock must not grow old. */
 const STAY_MS = LOCK_MS / 2
@@ -78,7 +79,8 @@ function runner(sweeps: Sweeps, { clock, log }: { clock: Clock; log: Log }) {
       return nextRun(sweep, await sweep.run(), clock.now())
     } catch (error) {
       log.warn({ error, sweep: name }, 'a sweep failed; it runs again')
-      return nextRun(sweep, new Date(clock.now().getTime() + RETRY_MS), clock.now())
+      const least = Math.min(sweep.between.least, SELDOM_RETRY_MS)
+      return new Date(clock.now().getTime() + Math.max(RETRY_MS, least))
     }
   }
 }

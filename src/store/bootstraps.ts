@@ -3,6 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Bootstrap, Consent } from '../domain/bootstrap.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { deleteSome } from './each.ts'
 import { auditFields, outboxFields } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -90,7 +91,15 @@ export function createBootstrapStore(connection: StoreConnection, wake: Wake = n
     bootstrapSchema,
     'bootstraps',
   )
-  return { ...reads(model), ...writes(model, wake) }
+  return {
+    ...reads(model),
+    ...writes(model, wake),
+    /** Deletes settled ones that ended before then and whose outbox was carried on. @returns how many */
+    deleteOld(before: Date, limit: number): Promise<number> {
+      const old = { status: { $in: [...SETTLED] }, expires_at: { $lt: before }, outbox_token: null }
+      return deleteSome(connection.collection('bootstraps'), old, limit)
+    },
+  }
 }
 
 function reads(model: BootstrapModel) {
@@ -177,14 +186,6 @@ function writes(model: BootstrapModel, wake: Wake) {
         { _id: id, status: 'approved', collected: null },
         withOutbox({ $set: { collected }, $inc: { version: 1 } }, [audit]),
       ),
-    /** Deletes settled ones that ended before then and whose outbox was carried on. @returns how many */
-    async deleteOld(before: Date, limit: number): Promise<number> {
-      const old = { status: trusted({ $in: [...SETTLED] }), expires_at: trusted({ $lt: before }) }
-      const query = model.find({ ...old, outbox_token: null }, { _id: 1 }).limit(limit)
-      const ids = (await query.lean<{ _id: string }[]>()).map(({ _id }) => _id)
-      if (ids.length === 0) return 0
-      return (await model.deleteMany({ _id: trusted({ $in: ids }), outbox_token: null })).deletedCount
-    },
   }
 }
 

@@ -1,4 +1,4 @@
-import mongoose, { Schema } from 'mongoose'
+import mongoose, { type mongo, Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import {
   CARD_ATTEMPTS_KEPT,
@@ -11,6 +11,7 @@ import {
   recipientKey,
 } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { updateEach } from './each.ts'
 import { auditFields, noticeFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -130,7 +131,7 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
   const queue = createQueue(connection, 'Card', fromDocument)
   return {
     ...reads(model),
-    ...news(model, wake),
+    ...news(model, connection.collection('cards'), wake),
     /** Those whose {request, platform, recipient} exists already are left out. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
     /** As deliveries: the chosen of those due longest, until `leaseEnds`. */
@@ -167,7 +168,7 @@ function reads(model: CardModel) {
   }
 }
 
-function news(model: CardModel, wake: Wake) {
+function news(model: CardModel, collection: mongo.Collection<{ _id: string }>, wake: Wake) {
   return {
     /**
      * Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes due what has
@@ -187,8 +188,9 @@ function news(model: CardModel, wake: Wake) {
     /** The cards of these requests for that `recipientKey` are posted or edited once more: their recipient changed. */
     async renew(requestIds: readonly string[], recipient: string, at: Date): Promise<void> {
       const cards = { request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }
-      await model.updateMany(cards, { $set: { stale: true }, $inc: { news: 1 } })
-      await model.updateMany({ ...cards, state: RESTING }, { $set: { state: 'due', next_at: at, tries: 0 } })
+      await updateEach(collection, cards, { $set: { stale: true }, $inc: { news: 1 } })
+      const fresh = { $set: { state: 'due', next_at: at, tries: 0 } }
+      await updateEach(collection, { ...cards, state: RESTING }, fresh)
       wake('cards')
     },
     /** Their recipient may be reached now: those that found no one to go to are tried again. */
@@ -196,16 +198,14 @@ function news(model: CardModel, wake: Wake) {
       const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }
       const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
       const due = { $set: { state: 'due', next_at: at, tries: 0 } }
-      await model.updateMany({ ...cards, ...of, state: 'unreachable' }, due)
+      await updateEach(collection, { ...cards, ...of, state: 'unreachable' }, due)
       wake('cards')
     },
     /** What failed for this account on the platform is tried now. */
     async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
       const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
-      await model.updateMany(
-        { ...failed, next_at: trusted({ $gt: at }) },
-        { $set: { next_at: at, tries: 0 } },
-      )
+      const late = { ...failed, next_at: trusted({ $gt: at }) }
+      await updateEach(collection, late, { $set: { next_at: at, tries: 0 } })
       wake('cards')
     },
   }

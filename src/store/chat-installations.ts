@@ -1,6 +1,7 @@
 import mongoose, { Schema } from 'mongoose'
 import type { ChatPlatform } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { unlessTaken } from './failures.ts'
 
 const { trusted } = mongoose
 
@@ -36,6 +37,9 @@ const installationSchema = new Schema<InstallationDocument>(
 )
 installationSchema.index({ platform: 1, account_ids: 1 })
 
+/** Accounts of one workspace: each gets an entry in the trail when the app is removed there. */
+const MOST_ACCOUNTS = 500
+
 export type ChatInstallationStore = ReturnType<typeof createChatInstallationStore>
 
 /** Workspaces with the app, on mongoose: one document each, however many accounts installed it. */
@@ -46,10 +50,16 @@ export function createChatInstallationStore(connection: StoreConnection) {
     'chat_installations',
   )
   return {
-    /** Inserts, or replaces name and tokens and adds the account. */
-    async put({ account_ids, ...rest }: ChatInstallation): Promise<void> {
-      const change = { $set: rest, $addToSet: { account_ids: { $each: account_ids } } }
-      await model.updateOne({ _id: `${rest.platform}:${rest.tenant}` }, change, { upsert: true })
+    /** Inserts, or replaces name and tokens and adds the account. @returns false when `most` accounts have it already */
+    async put(fresh: ChatInstallation, most = MOST_ACCOUNTS): Promise<boolean> {
+      const { account_ids, ...rest } = fresh
+      const _id = `${rest.platform}:${rest.tenant}`
+      const added = { $set: rest, $addToSet: { account_ids: { $each: account_ids } } }
+      const hasRoom = { [`account_ids.${most - 1}`]: trusted({ $exists: false }) }
+      const known = { _id, $or: [{ account_ids: trusted({ $all: account_ids }) }, hasRoom] }
+      const change = async () => (await model.updateOne(known, added)).matchedCount === 1
+      // The last time for one that was inserted in between.
+      return (await change()) || (await unlessTaken(() => model.create({ _id, ...fresh }))) || change()
     },
     async find(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined> {
       return present(await model.findById(`${platform}:${tenant}`).lean<InstallationDocument>())

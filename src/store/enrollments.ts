@@ -1,5 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { deleteEach } from './each.ts'
 import { UNEXPIRED } from './filters.ts'
 
 /** A one-time link to set up the first owner or an invited person. Only the token's keyed hash is stored. */
@@ -97,7 +98,7 @@ export function createEnrollmentStore(connection: StoreConnection) {
       kind: Enrollment['kind'],
       of?: { user_id: string; account_id?: string; by_operator?: null },
     ): Promise<void> {
-      await model.deleteMany({ kind, ...of })
+      await deleteEach(connection.collection('enrollments'), { kind, ...of })
     },
   }
 }

@@ -1,9 +1,10 @@
-import mongoose, { type Schema } from 'mongoose'
+import type { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
+import { deleteThese } from './each.ts'
 
 /**
  * Tells the relay that a write left an outbox entry in the store's collection, with the document where it is at hand, or the
@@ -181,8 +182,10 @@ function inboxSource(connection: StoreConnection): OutboxSource {
     ...createOutboxSource(connection, 'AuditInbox'),
     async settle(entries) {
       if (entries.length === 0) return
-      const ids = mongoose.trusted({ $in: entries.map(({ id }) => id) })
-      await connection.model<OutboxDocument>('AuditInbox').deleteMany({ _id: ids })
+      await deleteThese(
+        connection.collection('audit_inbox'),
+        entries.map(({ id }) => id),
+      )
     },
   }
 }

@@ -3,6 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { deleteEach } from './each.ts'
 import { isDuplicateKey } from './failures.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
@@ -95,7 +96,7 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
     },
     /** Deletes removed ones whose outbox was carried on. @returns how many */
     async deleteRemoved(): Promise<number> {
-      return (await model.deleteMany({ state: 'removed', outbox_token: null })).deletedCount
+      return deleteEach(connection.collection('push_devices'), { state: 'removed', outbox_token: null })
     },
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
+import { deleteSome } from './each.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
 
@@ -137,11 +138,8 @@ export function createQueue<D extends QueueDocument, R>(
         next_at: trusted({ $lt: before }),
         outbox_token: null,
       }
-      const found = await model.find(rested, { _id: 1 }).limit(limit).lean<{ _id: string }[]>()
-      if (found.length === 0) return 0
-      const ids = trusted({ $in: found.map(({ _id }) => _id) })
-      // The conditions once more: one of them may have been replayed meanwhile.
-      return (await model.deleteMany({ ...rested, _id: ids })).deletedCount
+      // Asked with each once more: one of them may have been replayed meanwhile.
+      return deleteSome(collection, rested, limit)
     },
     /**
      * Inserts those whose name (the unique index) is not taken, and returns their ids. Past mongoose, whose unordered insert leaves invalid

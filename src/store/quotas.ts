@@ -1,6 +1,7 @@
 import mongoose, { Schema } from 'mongoose'
 import { MOST_PENDING } from '../domain/attention.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { deleteEach } from './each.ts'
 import { createTaker, type Upsert } from './shared-trips.ts'
 
 /** A request that has reserved some of an approver's attention. */
@@ -96,7 +97,7 @@ export function createQuotaStore(connection: StoreConnection) {
     },
     /** Forgets the counters of the months before this one. */
     async prune(month: string): Promise<void> {
-      await model.deleteMany({ month: mongoose.trusted({ $lt: month }) })
+      await deleteEach(connection.collection('quotas'), { month: { $lt: month } })
     },
   }
 }

@@ -2,6 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { deleteEach } from './each.ts'
 import { auditFields } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
@@ -62,7 +63,7 @@ export function createSessionStore(
   limits: SessionLimits = SHORT_SESSIONS,
 ) {
   const model = connection.model<SessionDocument>('Session', sessionSchema, 'sessions')
-  return { limits, ...uses(model, wake, limits), ...endings(model, wake, limits) }
+  return { limits, ...uses(model, wake, limits), ...endings(model, wake, limits), ...cleaning(connection) }
 }
 
 function uses(model: SessionModel, wake: Wake, limits: SessionLimits) {
@@ -132,11 +133,16 @@ function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
     /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */
     endLapsed: (id: string, now: Date, audit: AuditEntry) =>
       end({ _id: id, ...lapsedAt(now, limits) }, now, audit),
+  }
+}
+
+function cleaning(connection: StoreConnection) {
+  return {
     /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
-    async deleteEnded(): Promise<number> {
+    deleteEnded(): Promise<number> {
       // Says the same as that it is not null, but in a way that an index can begin at.
-      const settled = { ended_at: trusted({ $gt: new Date(0) }), outbox_token: null }
-      return (await model.deleteMany(settled)).deletedCount
+      const settled = { ended_at: { $gt: new Date(0) }, outbox_token: null }
+      return deleteEach(connection.collection('sessions'), settled)
     },
   }
 }

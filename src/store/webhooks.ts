@@ -2,6 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Webhook } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { updateEach } from './each.ts'
 import { auditFields } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -54,7 +55,7 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
     /** Removes the secrets from before rotations that sign nothing any more at `now`. */
     async forgetPreviousSecrets(now: Date): Promise<void> {
       const over = { 'previous_secret.until': trusted({ $lte: now }) }
-      await model.updateMany(over, { $unset: { previous_secret: 1 } })
+      await updateEach(connection.collection('webhooks'), over, { $unset: { previous_secret: 1 } })
     },
   }
 }

@@ -1,6 +1,7 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { cleanUp } from '../../src/flow/clean-up.ts'
 import { startSession } from '../../src/flow/people/sessions.ts'
+import { startStoreProxy } from '../support/store-proxy.ts'
 import { newRequester, useWorker, type Worker } from './worker.ts'
 
 /** The same worker at another time. */
@@ -79,5 +80,43 @@ describe('the clean-up job', () => {
     )
     await cleanUp(worker.deps)
     expect(await worker.stored('sessions').countDocuments({})).toBe(0)
+  })
+
+  it('goes on with the rest where an election interrupts a part of it, and does that part again', async () => {
+    const proxy = await startStoreProxy(inject('storeUri'))
+    onTestFinished(() => proxy.close())
+    const worker = await useWorker({ storeUri: proxy.uri(`interrupted_${Date.now()}`) })
+    const old = new Date('2001-01-01')
+    const over: Record<string, object> = {
+      sessions: { ended_at: old },
+      quotas: { month: '2001-01' },
+      webhooks: { previous_secret: { until: old } },
+      push_devices: { state: 'removed' },
+      pushes: { state: 'sent', next_at: old },
+      deliveries: { state: 'delivered', next_at: old },
+      bootstraps: { status: 'expired', expires_at: old },
+    }
+    for (const [name, fields] of Object.entries(over))
+      await worker.stored(name).insertOne({ _id: 'over', ...fields })
+    const interrupted = new Set<string>()
+    const many: unknown[] = []
+    proxy.play({
+      before: ({ deletes = [], updates = [] }, name) => {
+        if (!/^(?:delete|update) /.test(name)) return undefined
+        many.push(...deletes.filter(({ limit }: { limit: number }) => limit !== 1))
+        many.push(...updates.filter(({ multi }: { multi?: boolean }) => multi === true))
+        if (interrupted.has(name)) return undefined
+        interrupted.add(name)
+        return { ok: 0, code: 11602, codeName: 'InterruptedDueToReplStateChange', errmsg: 'interrupted' }
+      },
+    })
+    await expect(cleanUp(worker.deps)).rejects.toMatchObject({ code: 11602 })
+    expect([...interrupted].map((name) => name.split(' ')[1]).sort()).toEqual(Object.keys(over).sort())
+    await cleanUp(worker.deps)
+    const left = Object.keys(over).map((name) => worker.stored(name).countDocuments({ _id: 'over' }))
+    expect(await Promise.all(left)).toEqual(Object.keys(over).map((name) => (name === 'webhooks' ? 1 : 0)))
+    expect(await worker.stored('webhooks').findOne({})).toEqual({ _id: 'over' })
+    // What is a write of one document each, the driver sends again by itself where there are elections.
+    expect(many).toEqual([])
   })
 })

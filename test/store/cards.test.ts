@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, inject, it, onTestFinished } from 'vitest'
 import { type Card, recipientKey } from '../../src/domain/chat.ts'
-import type { CardNews, CardResult, ClaimedCard } from '../../src/store/cards.ts'
+import { type CardNews, type CardResult, type ClaimedCard, createCardStore } from '../../src/store/cards.ts'
+import { connectStore } from '../../src/store/connect.ts'
 import { FIRST } from '../support/first-claim.ts'
 import { startService, type TestService } from '../support/service.ts'
+import { startStoreProxy } from '../support/store-proxy.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -229,4 +231,32 @@ it('remembers the last fifty attempts and replies', async () => {
   expect(kept.attempts.at(-1)?.duration_ms).toBe(59)
   expect(kept.replies).toHaveLength(50)
   expect(kept.replies.at(-1)?.id).toBe('evt_59')
+})
+
+it('takes news that an election interrupted half-way once more, and says nothing twice', async () => {
+  const proxy = await startStoreProxy(inject('storeUri'))
+  onTestFinished(() => proxy.close())
+  const connection = await connectStore(proxy.uri(service.composition.connection.name))
+  onTestFinished(() => connection.close())
+  const behind = createCardStore(connection)
+  await store().insertNew([card(1, { state: 'idle', shown: 1 })])
+  const interrupted = {
+    ok: 0,
+    code: 11602,
+    codeName: 'InterruptedDueToReplStateChange',
+    errmsg: 'interrupted',
+  }
+  const reply = { id: 'rpl_1', kind: 'reminder', at: at(40) } as const
+  let left = 0
+  proxy.play({ after: (_reply, name) => (name === 'update cards' && left-- > 0 ? interrupted : undefined) })
+  const twice = async (what: () => Promise<void>) => {
+    left = 1
+    await expect(what()).rejects.toMatchObject({ code: 11602 })
+    await what()
+  }
+  await twice(() => behind.follow([news(1, { version: 2, replies: [reply] })]))
+  expect(await find(1)).toMatchObject({ state: 'due', wanted: 2, replies: [{ id: 'rpl_1', state: 'due' }] })
+  await service.composition.connection.collection('cards').updateMany({}, { $set: { state: 'idle' } })
+  await twice(() => behind.renew(['req_1'], recipientKey(card(1)), at(60)))
+  expect(await find(1)).toMatchObject({ state: 'due', stale: true, next_at: at(60) })
 })

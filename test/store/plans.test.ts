@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EmbeddedStore, type PlanReport, startEmbeddedStore } from 'embedded-mongo'
+import type { Document } from 'mongodb'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { EVENT_TYPES } from '../../src/domain/event.ts'
 import { REQUEST_STATUSES } from '../../src/domain/request.ts'
@@ -13,6 +14,8 @@ import { startService, type TestService } from '../support/service.ts'
 const READ_WHOLE = 'find signing_keys {}'
 
 const reports: PlanReport[] = []
+/** Every `find` that was sent. */
+const asked: Document[] = []
 let dataDir: string
 let store: EmbeddedStore
 let service: TestService
@@ -20,7 +23,10 @@ let service: TestService
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'plans-'))
   store = await startEmbeddedStore({ dataDir, onPlan: (report) => reports.push(report) })
-  service = await startService({ env: { MONGODB_URI: store.uri.replace('/?', '/plans?') }, work: true })
+  const uri = `${store.uri.replace('/?', '/plans?')}&monitorCommands=true`
+  service = await startService({ env: { MONGODB_URI: uri }, work: true })
+  const client = service.composition.connection.getClient()
+  client.on('commandStarted', ({ command }) => void (command.find && asked.push(command)))
 })
 afterAll(async () => {
   await service.close()
@@ -83,4 +89,35 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
   for (const path of ['review', 'deliveries']) await get(`/approvals/${approved}/${path}`)
   expect(reports.filter(({ index }) => index !== undefined).length).toBeGreaterThan(100)
   expect(scans().filter((scan) => scan !== READ_WHOLE)).toEqual([])
+})
+
+it('asks a queue for its states in the very words of the partial index that is to answer', async () => {
+  const { deliveries, pushes, cards, clock } = service.composition.deps
+  const now = clock.now()
+  const lease = { now, leaseEnds: now, limit: 1, choose: () => [] }
+  asked.splice(0)
+  reports.splice(0)
+  await deliveries.claim({ ...lease, busyHosts: [], busyAccounts: [] })
+  await pushes.claim({ ...lease, busyHosts: [], busyAccounts: [] })
+  await cards.claim({ ...lease, platforms: ['slack'], busyRecipients: [] })
+  for (const queue of [deliveries, pushes]) {
+    await queue.nextDue()
+    await queue.deleteRested(now, 1)
+  }
+  await cards.nextDue(['slack'])
+  const queues = ['cards', 'deliveries', 'pushes']
+  const partial = new Map<string, unknown[]>()
+  for (const name of queues) {
+    const indexes = await service.composition.connection.collection(name).indexes()
+    partial.set(
+      name,
+      indexes.flatMap(({ partialFilterExpression }) => partialFilterExpression?.state ?? []),
+    )
+  }
+  const states = asked.filter(({ find, filter }) => queues.includes(find) && filter.state?.$in !== undefined)
+  expect(states.length).toBeGreaterThanOrEqual(8)
+  // MongoDB takes a partial index for a list of values only if the index was made for the same list.
+  for (const { find, filter } of states)
+    expect(partial.get(find)).toContainEqual({ $in: [...filter.state.$in] })
+  expect(reports.filter(({ index }) => index === undefined || index === '_id_')).toEqual([])
 })

@@ -93,6 +93,7 @@ type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'workspace
  * Keeps a workspace for the owner's account, beside the accounts that have it already; its name and tokens are replaced, and
  * what waited for it is brought.
  * The trail is written first: an entry about an installation that then fails does no harm, one without an entry would.
+ * @throws Refusal `install_limit`
  */
 export async function addInstallation(
   deps: InstallationDeps & Parameters<typeof bringToAccount>[0],
@@ -101,7 +102,8 @@ export async function addInstallation(
 ): Promise<void> {
   const at = deps.clock.now()
   await deps.audit.append(entryOf(deps, 'chat.installed', owner, fresh, at))
-  await deps.installations.put({ ...fresh, account_ids: [owner.accountId], installed_at: at })
+  const installed = { ...fresh, account_ids: [owner.accountId], installed_at: at }
+  if (!(await deps.installations.put(installed))) throw refusal('install_limit')
   try {
     await endTrouble(deps, fresh)
     await bringToAccount(deps, owner.accountId, fresh.platform)

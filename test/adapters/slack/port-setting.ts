@@ -72,7 +72,7 @@ function logInto(lines: LogLine[]): Log {
 function storeOf(installed: ChatInstallation[]): ChatInstallationStore {
   const find = (tenant: string) => installed.find((one) => one.tenant === tenant)
   return {
-    put: async (installation) => void installed.push(installation),
+    put: async (installation) => installed.push(installation) > 0,
     find: async (_platform, tenant) => find(tenant),
     list: async () => installed,
     tenantsOf: async (_platform, accountId) =>

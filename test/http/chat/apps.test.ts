@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UNKNOWN_TENANT } from '../../../src/domain/chat.ts'
+import { addInstallation } from '../../../src/flow/chat/connect-account.ts'
 import { auditOf } from '../../support/audit.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
@@ -28,6 +29,19 @@ async function install(tenant: string, ...account_ids: string[]): Promise<void> 
   const names = { platform: 'slack', workspace_name: `Name of ${tenant}` } as const
   await installations.put({ ...names, tenant, account_ids, sealed: 'sealed', installed_at: clock.now() })
 }
+
+it('409: a workspace serves 500 accounts; one of them may install again', async () => {
+  await install('T-full', ...Array.from({ length: 500 }, (_, index) => `acc_${index}`))
+  const { deps } = service.composition
+  const fresh = { platform: 'slack', tenant: 'T-full', workspace_name: 'Full', sealed: 'new' } as const
+  const add = (accountId: string) =>
+    addInstallation(deps, { accountId, actor: { kind: 'user', id: 'usr_1' } }, fresh)
+  await expect(add('acc_new')).rejects.toMatchObject({ code: 'install_limit', status: 409 })
+  expect((await deps.installations.find('slack', 'T-full'))?.sealed).toBe('sealed')
+  await add('acc_7')
+  const found = await deps.installations.find('slack', 'T-full')
+  expect([found?.sealed, found?.account_ids.length]).toEqual(['new', 500])
+})
 
 describe('how chat is set up', () => {
   it('says of a service without chat that there is none', async () => {
