@@ -10,7 +10,8 @@ import { startEmbeddedStore } from 'embedded-mongo'
 import { appendToTrail } from '../dist/src/flow/audit/append-to-trail.js'
 import { checkTrail } from '../dist/src/flow/audit/check-trail.js'
 import { createAuditTrail } from '../dist/src/store/audit-trail.js'
-import { connectStore, ensureIndexes } from '../dist/src/store/connect.js'
+import { connectStore } from '../dist/src/store/connect.js'
+import { makeIndexes } from '../dist/src/store/indexes.js'
 import { createStateSurvey } from '../dist/src/store/state-survey.js'
 
 /** As many as the relay reads at a time. */
@@ -19,7 +20,7 @@ const BATCH = 100
 async function connect(uri) {
   const connection = await connectStore(uri)
   const trail = createAuditTrail(connection)
-  await ensureIndexes(connection)
+  await makeIndexes(connection)
   return { connection, trail }
 }
 

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedStore } from 'embedded-mongo'
 import { createAuditTrail } from '../dist/src/store/audit-trail.js'
-import { connectStore, ensureIndexes } from '../dist/src/store/connect.js'
+import { connectStore } from '../dist/src/store/connect.js'
+import { makeIndexes } from '../dist/src/store/indexes.js'
 import { createRequestHistory } from '../dist/src/store/request-history.js'
 import { createRequestStore } from '../dist/src/store/requests.js'
 
@@ -237,7 +238,7 @@ async function grow(dataDir, from, to) {
   const connection = await connectStore(store.uri)
   createRequestStore(connection)
   createAuditTrail(connection)
-  await ensureIndexes(connection)
+  await makeIndexes(connection)
   const began = performance.now()
   await fill(connection, from, to)
   const { cpu } = await store.cost()

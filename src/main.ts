@@ -4,6 +4,7 @@ import { ConfigError, loadConfig } from './config/config.ts'
 import { WrongSealingKeyError } from './flow/keep-keys.ts'
 import type { Log } from './flow/ports.ts'
 import type { RunningService } from './serve.ts'
+import { StoreUnreachableError, UnsuitableStoreError } from './store/server.ts'
 
 /**
  * Starts the service, tells where it is, and stops cleanly on SIGINT or SIGTERM. Exit code 1: it could not start.
@@ -92,7 +93,13 @@ export async function runMain(): Promise<void> {
 }
 
 /** Errors whose message alone tells the operator what to do. */
-const MENDABLE = [ConfigError, DataDirInUseError, WrongSealingKeyError]
+const MENDABLE = [
+  ConfigError,
+  DataDirInUseError,
+  WrongSealingKeyError,
+  StoreUnreachableError,
+  UnsuitableStoreError,
+]
 
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

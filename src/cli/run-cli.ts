@@ -293,6 +293,8 @@ const KNOWN_ERRORS: Partial<Record<string, string>> = {
   ConfigError: 'config_invalid',
   DataDirInUseError: 'data_dir_in_use',
   StoreLockedError: 'data_dir_in_use',
+  StoreUnreachableError: 'store_unreachable',
+  UnsuitableStoreError: 'store_unsuitable',
 }
 
 function describeError(error: unknown): Told {
@@ -303,10 +305,6 @@ function describeError(error: unknown): Told {
   if (error instanceof Refusal) return { error: error.code, message: refusalText(error), exitCode }
   const known = error instanceof Error ? KNOWN_ERRORS[error.name] : undefined
   if (error instanceof Error && known !== undefined) return { error: known, message: error.message, exitCode }
-  if (error instanceof Error && /^Mongo(ose)?ServerSelectionError$/.test(error.name)) {
-    const message = `The store does not answer: ${redact(error.message)}. Check MONGODB_URI.`
-    return { error: 'store_unreachable', message, exitCode }
-  }
   if (error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES'))
     return { error: 'not_permitted', message: error.message, exitCode }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -135,15 +135,19 @@ interface Person {
 
 /** `countersign user list`: every person, oldest first. */
 export function runListUsers(options: { json?: boolean }): Promise<CommandResult> {
-  return withService(options.json, async (deps) => {
-    const people: Person[] = []
-    for (const user of await deps.users.list()) people.push({ user, accounts: await rolesOf(deps, user) })
-    return {
-      value: { data: people.map(presentPerson), next_cursor: null },
-      text:
-        people.length === 0 ? 'No one yet. Invite a person: countersign user invite <email>' : rows(people),
-    }
-  })
+  return withService(
+    options.json,
+    async (deps) => {
+      const people: Person[] = []
+      for (const user of await deps.users.list()) people.push({ user, accounts: await rolesOf(deps, user) })
+      return {
+        value: { data: people.map(presentPerson), next_cursor: null },
+        text:
+          people.length === 0 ? 'No one yet. Invite a person: countersign user invite <email>' : rows(people),
+      }
+    },
+    { reads: true },
+  )
 }
 
 /** The account of their own first. */

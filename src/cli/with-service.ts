@@ -10,19 +10,20 @@ import { CliError, commandLog, usageError } from './terminal.ts'
 /**
  * Puts the service together, does the work and lets go again: on the store of a service that runs, else on the store itself.
  * @param fresh a store may be made, for what can be done before the service was ever started
+ * @param reads it changes nothing: the store's user needs no right to
  * @throws CliError `no_store`, and what `compose` throws
  */
 export async function withService<Result>(
   json: boolean | undefined,
   work: (deps: FlowDeps) => Promise<Result>,
-  { fresh = false }: { fresh?: boolean } = {},
+  { fresh = false, reads = false }: { fresh?: boolean; reads?: boolean } = {},
 ): Promise<Result> {
   const config = fresh ? loadConfig() : loadForStore()
   // The store opens in a thread of its own while this one loads the rest.
   const store = openStore(config, true)
   store.catch(() => undefined)
   const { compose } = await import('../compose/compose.ts')
-  const composition = await compose(config, { log: commandLog(json), store })
+  const composition = await compose(config, { log: commandLog(json), store, use: reads ? 'read' : 'write' })
   const carryOn = relayWrites(composition)
   try {
     return await work(composition.deps)

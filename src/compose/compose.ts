@@ -21,13 +21,14 @@ import { createCardStore } from '../store/cards.ts'
 import { createChallengeStore } from '../store/challenges.ts'
 import { createChangeSignal } from '../store/change-signal.ts'
 import { createStoreClock } from '../store/clock.ts'
-import { connectStore, ensureIndexes, type StoreConnection } from '../store/connect.ts'
+import { connectStore, type StoreConnection } from '../store/connect.ts'
 import { createDeliveryStore } from '../store/deliveries.ts'
 import { createEnrollmentStore } from '../store/enrollments.ts'
 import { isUnavailable } from '../store/failures.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
+import { prepareIndexes } from '../store/indexes.ts'
 import { createOutboxSources, type Wake, type Written } from '../store/outbox.ts'
 import { createPushDeviceStore } from '../store/push-devices.ts'
 import { createPushKeyStore } from '../store/push-keys.ts'
@@ -36,6 +37,7 @@ import { createQuotaStore } from '../store/quotas.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
 import { createRequestHistory } from '../store/request-history.ts'
 import { createRequestStore } from '../store/requests.ts'
+import { checkServer, inWords, type Server } from '../store/server.ts'
 import { createSessionStore } from '../store/sessions.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createUserStore } from '../store/users.ts'
@@ -63,6 +65,8 @@ export interface ComposeOptions {
   log: Log
   /** A command may use the store of a running service. */
   shareStore?: boolean
+  /** `read`: makes neither indexes nor keys. `write`: those of a new store. `serve`, unless given: also what is missing of an old one. */
+  use?: 'read' | 'write' | 'serve'
   /** The store where it is being opened already, by `openStore`: that takes as long as loading the service does. */
   store?: Promise<OpenStore>
   /** Milliseconds of the local clock; tests set it wrong. */
@@ -82,7 +86,7 @@ const KEY_RELOAD_MS = 30_000
 /**
  * Composition root: configuration → store → adapters → verbs. Shared by the service and the command line, so neither can
  * step around policy, audit or limits.
- * @throws ConfigError, DataDirInUseError
+ * @throws ConfigError, DataDirInUseError, StoreUnreachableError, UnsuitableStoreError
  */
 export async function compose(config: Config, options: ComposeOptions): Promise<Composition> {
   const store = await (options.store ?? openStore(config, options.shareStore ?? false))
@@ -96,7 +100,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   } catch (error) {
     // What could not be undone then is of less interest than what went wrong before.
     await close().catch(() => undefined)
-    throw error
+    throw store.own ? error : inWords(error)
   }
 }
 
@@ -118,11 +122,13 @@ interface Opened {
 
 async function assemble(
   config: Config,
-  { log, localTime, chats = [] }: ComposeOptions,
+  { log, localTime, chats = [], use = 'serve' }: ComposeOptions,
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened } = parts
   const { wakeFor, listeners } = createWakes()
+  const server = await checkServer(connection)
+  if (config.production) warnOfSingle(server, log)
   const clock = await createStoreClock(connection, log, localTime)
   const keyStore = createSigningKeyStore(connection, wakeFor('signing_keys'))
   const keys = createKeyKeeper({ store: keyStore, vault, clock, random, log })
@@ -158,10 +164,8 @@ async function assemble(
     async () => deps.pusher.close(),
     reloadKeys(deps),
   )
-  const limiter = await createRateLimiter(connection, clock, log, !parts.store.own)
-  await ensureIndexes(connection)
-  await keys.ensure()
-  await deps.pushKey.ensure()
+  const limiter = createRateLimiter(connection, clock, log, !parts.store.own)
+  await prepareStore(connection, server, deps, use)
   return {
     deps,
     limiter,
@@ -172,6 +176,28 @@ async function assemble(
     stopWaiting: signals.stop,
     close: parts.close,
   }
+}
+
+function warnOfSingle({ kind }: Server, log: Log): void {
+  if (kind !== 'single server') return
+  log.warn({}, 'MONGODB_URI names a single server, which can lose what it acknowledged; use a replica set')
+}
+
+/** Makes what a new store lacks, unless it is only read. */
+async function prepareStore(
+  connection: StoreConnection,
+  { kind }: Server,
+  { keys, pushKey, clock, log }: FlowDeps,
+  use: ComposeOptions['use'],
+): Promise<void> {
+  if (use === 'read') {
+    await keys.reload()
+    return
+  }
+  const replicated = kind === 'replica set' || kind === 'mongos'
+  await prepareIndexes(connection, { log, clock, replicated, thorough: use === 'serve' })
+  await keys.ensure()
+  await pushKey.ensure()
 }
 
 /** Tells each listener what a store has written. */

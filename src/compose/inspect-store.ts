@@ -14,6 +14,7 @@ import { type ConversationCounts, createChatConversationStore } from '../store/c
 import { createChatInstallationStore } from '../store/chat-installations.ts'
 import { readHello } from '../store/clock.ts'
 import { connectStore, type StoreConnection } from '../store/connect.ts'
+import { checkServer, type Server } from '../store/server.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createStateSurvey } from '../store/state-survey.ts'
 import { openStore } from './open-store.ts'
@@ -45,8 +46,7 @@ async function lookAt<Result>(
 export interface StoreReport {
   /** Milliseconds the store's clock is ahead of this machine's. */
   skewMs: number
-  /** MongoDB's replica set name; undefined on a single server and on the embedded store. */
-  replicaSet: string | undefined
+  server: Server
   /** Signing keys by purpose, or why they cannot be opened. */
   keys: { purpose: KeyPurpose; active: string | undefined; next: Date | undefined }[] | Error
 }
@@ -54,8 +54,9 @@ export interface StoreReport {
 /** Looks at the store as `compose` would open it. @throws what `lookAt` throws */
 export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
   return lookAt(config, async (connection) => {
-    const hello = await readHello(connection)
-    return { ...hello, keys: await readKeys(config, connection, hello.skewMs, log).catch(asError) }
+    const server = await checkServer(connection)
+    const { skewMs } = await readHello(connection)
+    return { server, skewMs, keys: await readKeys(config, connection, skewMs, log).catch(asError) }
   })
 }
 

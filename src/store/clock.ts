@@ -65,24 +65,19 @@ async function quickestHello(connection: StoreConnection, local: () => number) {
 
 /**
  * Asks the store who it is.
- * @returns milliseconds its clock is ahead of `local`, half the round trip taken off; the round trip; MongoDB's replica set name
+ * @returns milliseconds its clock is ahead of `local`, half the round trip taken off; the round trip
  * @throws when it does not answer, or tells no time
  */
 export async function readHello(
   connection: StoreConnection,
   local: () => number = Date.now,
-): Promise<{ skewMs: number; tookMs: number; replicaSet: string | undefined }> {
+): Promise<{ skewMs: number; tookMs: number }> {
   const sent = local()
   const hello = await connection.db?.admin().command({ hello: 1 })
   const received = local()
   const there: unknown = hello?.localTime
   if (!(there instanceof Date)) throw new TypeError('the store did not tell its time')
-  const name: unknown = hello?.setName
-  return {
-    skewMs: Math.round(there.getTime() - (sent + received) / 2),
-    tookMs: received - sent,
-    replicaSet: typeof name === 'string' ? name : undefined,
-  }
+  return { skewMs: Math.round(there.getTime() - (sent + received) / 2), tookMs: received - sent }
 }
 
 function warn(log: Log, offset: number): void {

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import type { mongo } from 'mongoose'
 import mongoose from 'mongoose'
 import { isUnavailable } from './failures.ts'
+import { inWords } from './server.ts'
 
 /** A connection on which every model of the service is defined. */
 export type StoreConnection = mongoose.Connection
@@ -15,7 +16,7 @@ const PATIENCE_MS = 10_000
  * unknown path throws instead of matching everything. Writes are acknowledged by a majority and journalled.
  * @param limitMs how long an operation may take. A server that is frozen or cut off keeps its connections open and never
  * answers; the driver (mongodb 7.8) ignores `timeoutMS`, and tries what it may try again once, so each try gets half of the time
- * @throws when the store does not answer within 10 s.
+ * @throws StoreUnreachableError when the store does not answer within 10 s; UnsuitableStoreError
  */
 export async function connectStore(uri: string, limitMs = 30_000): Promise<StoreConnection> {
   const followStore = wakeClosedWrites()
@@ -26,7 +27,7 @@ export async function connectStore(uri: string, limitMs = 30_000): Promise<Store
       return await connection.asPromise()
     } catch (error) {
       await connection.close().catch(() => undefined)
-      if (!isUnavailable(error) || performance.now() - asked > PATIENCE_MS - limitMs / 2) throw error
+      if (!isUnavailable(error) || performance.now() - asked > PATIENCE_MS - limitMs / 2) throw inWords(error)
     }
   }
 }
@@ -47,47 +48,6 @@ function open(uri: string, limitMs: number): StoreConnection {
     readConcern: { level: 'majority' },
     readPreference: 'primary',
   })
-}
-
-/** Indexes that earlier versions made. One that is dropped from a schema goes on working in the databases that have it. */
-const RETIRED_INDEXES = [
-  // A TTL index: it deleted sessions whose end the audit trail had not heard of.
-  { collection: 'sessions', name: 'expires_at_1' },
-  // Held three bootstraps of an e-mail address at a time, at the price of the oldest.
-  { collection: 'bootstraps', name: 'slot_1' },
-] as const
-
-/** Drops retired indexes and creates every other; the same call on every start is a no-op. Unique indexes carry promises, so no index, no service. */
-export async function ensureIndexes(connection: StoreConnection): Promise<void> {
-  for (const { collection, name } of RETIRED_INDEXES) await dropIndex(connection, collection, name)
-  for (const model of Object.values(connection.models)) {
-    const indexes = model.schema.indexes().map(([key, { unique, ...options }]) => ({
-      ...options,
-      ...(unique ? { unique: true } : {}),
-      key: new Map(Object.entries(key).map(([path, direction]) => [path, directionOf(direction)])),
-    }))
-    // One command for a collection: mongoose sends one for each index.
-    if (indexes.length > 0) await model.collection.createIndexes(indexes)
-  }
-}
-
-/** The embedded store has no other kinds of index. */
-function directionOf(direction: mongoose.IndexDirection): 1 | -1 {
-  if (direction === 1 || direction === -1) return direction
-  throw new Error(`an index of the kind ${direction}`)
-}
-
-async function dropIndex(connection: StoreConnection, collection: string, name: string): Promise<void> {
-  try {
-    await connection.collection(collection).dropIndex(name)
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
-}
-
-/** NamespaceNotFound, IndexNotFound: it is gone, or never was. */
-function isNotFound(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 26 || error.code === 27)
 }
 
 /** Schema options shared by all collections: nothing is dropped, added or cast silently. */

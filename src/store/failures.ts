@@ -1,7 +1,13 @@
-/** Is it MongoDB's refusal of a second document with the same unique key (E11000), on this field if one is named? */
+/**
+ * Is it MongoDB's refusal of a second document with the same unique key (E11000), on this field if one is named? Services that
+ * speak its protocol do not all tell the fields; the index's name, which holds them, is in the words of all.
+ */
 export function isDuplicateKey(error: unknown, field?: string): boolean {
   if (!(error instanceof Error && 'code' in error && error.code === 11000)) return false
-  return field === undefined || ('keyPattern' in error && field in Object(error.keyPattern))
+  if (field === undefined) return true
+  if ('keyPattern' in error) return field in Object(error.keyPattern)
+  const [, index = ''] = /index: (?:[^ ]*\$)?([^ ]+)/.exec(error.message) ?? []
+  return field === '_id' ? index === '_id_' : `_${index}`.includes(`_${field}_1`)
 }
 
 /** @returns false when the write ran into another document's unique key (on this field, if one is named) */

@@ -13,15 +13,15 @@ const WINDOW_SECONDS = 60
 
 /**
  * Rate limits by `rate-limiter-flexible`. `shared`: counters live in the store and hold across processes; otherwise in
- * this process's memory, which is exact while it is the only one. Resolves once the unique index of the counters exists:
- * before that two first requests at once would make two counters of one (T66).
+ * this process's memory, which is exact while it is the only one. Their unique index must exist (`indexes.ts`): without it two
+ * first requests at once would make two counters of one (T66).
  */
-export async function createRateLimiter(
+export function createRateLimiter(
   connection: StoreConnection,
   clock: Clock,
   log: Log,
   shared: boolean,
-): Promise<RateLimiter> {
+): RateLimiter {
   const options = (bucket: LimitBucket) => ({
     points: REQUESTS_A_MINUTE[bucket],
     duration: WINDOW_SECONDS,
@@ -34,7 +34,6 @@ export async function createRateLimiter(
       tableName: 'rate_limits',
       disableIndexesCreation: true,
     })
-  if (shared) await inStore('create').createIndexes()
   const limiter = (bucket: LimitBucket): RateLimiterAbstract =>
     shared ? inStore(bucket) : new RateLimiterMemory(options(bucket))
   return overLimiters(clock, log, {

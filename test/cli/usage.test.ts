@@ -73,7 +73,7 @@ describe('the command line', () => {
     expect(listed.code).toBe(1)
     expect(listed.error()).toEqual({
       error: 'store_unreachable',
-      message: expect.stringMatching(/^The store does not answer: .*Check MONGODB_URI\.$/),
+      message: expect.stringMatching(/^The store does not answer: .*Check MONGODB_URI, /),
     })
     expect(listed.stderr).not.toContain('hidden-word')
   })

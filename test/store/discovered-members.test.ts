@@ -87,5 +87,8 @@ it('wakes writes to members that the address does not name, and nobody else who 
 })
 
 it('tells an address that cannot be read', async () => {
-  await expect(connectStore('mongodb://')).rejects.toMatchObject({ name: 'MongoParseError' })
+  await expect(connectStore('mongodb://')).rejects.toMatchObject({
+    name: 'UnsuitableStoreError',
+    cause: { name: 'MongoParseError' },
+  })
 })

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { AuditEntry, AuditType } from '../../src/domain/audit.ts'
 import type { Webhook } from '../../src/domain/webhook.ts'
-import { connectStore, ensureIndexes, type StoreConnection } from '../../src/store/connect.ts'
+import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
+import { makeIndexes } from '../../src/store/indexes.ts'
 import { createOutboxSource } from '../../src/store/outbox.ts'
 import { createWebhookStore } from '../../src/store/webhooks.ts'
 import { databaseUri } from '../support/service.ts'
@@ -21,7 +22,7 @@ beforeAll(async () => {
   store = createWebhookStore(connection, () => {
     wakes += 1
   })
-  await ensureIndexes(connection)
+  await makeIndexes(connection)
 })
 afterAll(async () => {
   await connection.db?.dropDatabase()

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, inject } from 'vitest'
 import type { User } from '../../src/domain/user.ts'
 import { createAttemptStore } from '../../src/store/attempts.ts'
 import { createChallengeStore } from '../../src/store/challenges.ts'
-import { connectStore, ensureIndexes, type StoreConnection } from '../../src/store/connect.ts'
+import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { createEnrollmentStore } from '../../src/store/enrollments.ts'
+import { makeIndexes } from '../../src/store/indexes.ts'
 import { createSessionStore } from '../../src/store/sessions.ts'
 import { createUserStore } from '../../src/store/users.ts'
 import { databaseUri } from './service.ts'
@@ -34,7 +35,7 @@ export function usePeopleStores(now: () => Date = () => new Date()): () => Peopl
       attempts: createAttemptStore(connection, { now }),
       connection,
     }
-    await ensureIndexes(connection)
+    await makeIndexes(connection)
   })
   afterAll(async () => {
     await connection?.db?.dropDatabase()

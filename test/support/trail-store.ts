@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { inject, onTestFinished } from 'vitest'
 import type { AuditTrail } from '../../src/flow/ports.ts'
 import { createAuditTrail } from '../../src/store/audit-trail.ts'
-import { connectStore, ensureIndexes, type StoreConnection } from '../../src/store/connect.ts'
+import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
+import { makeIndexes } from '../../src/store/indexes.ts'
 import { databaseUri } from './service.ts'
 
 /** An audit trail on a database of its own, as several processes see it. */
@@ -25,7 +26,7 @@ export async function useTrailStore(processes = 1): Promise<TrailStore> {
     await Promise.all([connection, ...others].map((one) => one.close()))
   })
   const trails: TrailStore['trails'] = [createAuditTrail(connection), ...others.map(createAuditTrail)]
-  await ensureIndexes(connection)
+  await makeIndexes(connection)
   return { trails, connection, uri }
 }
 

@@ -120,7 +120,7 @@ async function checkStore(config: Config): Promise<Check[]> {
   }
 }
 
-async function reachable(config: Config, { replicaSet }: StoreReport): Promise<Check> {
+async function reachable(config: Config, { server }: StoreReport): Promise<Check> {
   if (config.mongodbUri === undefined) {
     const holder = await storeHolder(config.dataDir)
     const detail =
@@ -129,7 +129,10 @@ async function reachable(config: Config, { replicaSet }: StoreReport): Promise<C
     const fix = 'For more than one machine set MONGODB_URI to a replica set.'
     return warn('Store', `the embedded store ${detail}; it is meant for one machine`, fix)
   }
-  if (replicaSet !== undefined) return ok('Store', `MONGODB_URI answers (replica set ${replicaSet})`)
+  const { kind, name, version = 'of no known version' } = server
+  if (kind === 'replica set')
+    return ok('Store', `MONGODB_URI answers (replica set ${name}, MongoDB ${version})`)
+  if (kind === 'mongos') return ok('Store', `MONGODB_URI answers (mongos, MongoDB ${version})`)
   if (!config.production) return ok('Store', 'MONGODB_URI answers')
   return warn(
     'Store',

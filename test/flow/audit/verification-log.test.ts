@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../../src/domain/audit.ts'
 import { createVerificationLog } from '../../../src/flow/audit/verification-log.ts'
 import type { Log } from '../../../src/flow/ports.ts'
 import { type AuditLog, createAuditInbox } from '../../../src/store/audit-inbox.ts'
-import { ensureIndexes } from '../../../src/store/connect.ts'
+import { makeIndexes } from '../../../src/store/indexes.ts'
 import { auditEntries } from '../../support/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { useTrailStore } from '../../support/trail-store.ts'
@@ -12,7 +12,7 @@ import { useTrailStore } from '../../support/trail-store.ts'
 async function useLog(around: (inbox: AuditLog) => Partial<AuditLog> = () => ({})) {
   const { connection } = await useTrailStore()
   const inbox = createAuditInbox(connection)
-  await ensureIndexes(connection)
+  await makeIndexes(connection)
   const errors: string[] = []
   const silent = () => undefined
   const log: Log = {

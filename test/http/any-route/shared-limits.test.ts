@@ -1,6 +1,7 @@
 import { describe, expect, inject, it } from 'vitest'
 import { connectStore } from '../../../src/store/connect.ts'
 import { isUnavailable } from '../../../src/store/failures.ts'
+import { makeIndexes } from '../../../src/store/indexes.ts'
 import { createRateLimiter } from '../../../src/store/rate-limits.ts'
 import { callerWith, newCaller, send } from '../../support/caller.ts'
 import { databaseUri, startService, useService } from '../../support/service.ts'
@@ -49,9 +50,8 @@ describe('T66: limits hold across services on one store', () => {
   it('the first requests of a fresh store, all at once, are counted in one bucket', async () => {
     const connection = await connectStore(databaseUri(inject('storeUri'), `limits_${Date.now()}`))
     try {
-      const limiters = await Promise.all(
-        [1, 2, 3, 4].map(() => createRateLimiter(connection, clock, silent, true)),
-      )
+      const limiters = [1, 2, 3, 4].map(() => createRateLimiter(connection, clock, silent, true))
+      await makeIndexes(connection)
       // A store that inserts two at once would keep both, were the index not there before the first request.
       const indexes = await connection.collection('rate_limits').indexes()
       expect(indexes).toContainEqual(expect.objectContaining({ key: { key: 1 }, unique: true }))
@@ -68,7 +68,7 @@ describe('T66: limits hold across services on one store', () => {
 
   it('without the store no call goes on: each is told that the store is away', async () => {
     const connection = await connectStore(databaseUri(inject('storeUri'), `limits_${Date.now()}_gone`))
-    const limiter = await createRateLimiter(connection, clock, silent, true)
+    const limiter = createRateLimiter(connection, clock, silent, true)
     await connection.db?.dropDatabase()
     await connection.close()
     for (const bucket of ['create', 'read', 'key', 'verify', 'person', 'auth'] as const)
@@ -77,7 +77,7 @@ describe('T66: limits hold across services on one store', () => {
 
   it('one process on its own embedded store counts just as exactly in memory', async () => {
     const connection = await connectStore(databaseUri(inject('storeUri'), 'unused'))
-    const limiter = await createRateLimiter(connection, clock, silent, false)
+    const limiter = createRateLimiter(connection, clock, silent, false)
     const taken = await Promise.all(Array.from({ length: 70 }, () => limiter.take('create', 'key_x')))
     expect(taken.filter((state) => state.allowed)).toHaveLength(60)
     expect(taken.at(-1)).toMatchObject({ allowed: false, limit: 60, remaining: 0 })

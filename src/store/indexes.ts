@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type mongoose from 'mongoose'
+import type { mongo } from 'mongoose'
+import type { Clock, Log } from '../flow/ports.ts'
+import type { StoreConnection } from './connect.ts'
+import { isUnavailable, unlessTaken } from './failures.ts'
+import { UnsuitableStoreError } from './server.ts'
+
+/** Grows by one with every change of an index; `test/store/indexes.test.ts` tells when. */
+export const SCHEMA_VERSION = 1
+
+/** Indexes that earlier versions made. One that is dropped from a schema goes on working in the databases that have it. */
+const RETIRED_INDEXES = [
+  // A TTL index: it deleted sessions whose end the audit trail had not heard of.
+  { collection: 'sessions', name: 'expires_at_1' },
+  // Held three bootstraps of an e-mail address at a time, at the price of the oldest.
+  { collection: 'bootstraps', name: 'slot_1' },
+] as const
+
+/** Of collections without a model: those of the rate limiter, which would make them with every start (T66). */
+const FOREIGN_INDEXES: readonly Indexes[] = [
+  {
+    collection: 'rate_limits',
+    indexes: [
+      { key: new Map([['expire', -1]]), name: 'expire_-1', expireAfterSeconds: 0 },
+      { key: new Map([['key', 1]]), name: 'key_1', unique: true },
+    ],
+  },
+]
+
+interface Indexes {
+  collection: string
+  indexes: (mongo.IndexDescription & { name: string })[]
+}
+
+/** Every index that there is to be on this connection's models. */
+export function declaredIndexes(connection: StoreConnection): Indexes[] {
+  const own = Object.values(connection.models).map((model) => ({
+    collection: model.collection.name,
+    indexes: model.schema.indexes().map(([fields, options]) => describeIndex(fields, options)),
+  }))
+  return [...own, ...FOREIGN_INDEXES].filter(({ indexes }) => indexes.length > 0)
+}
+
+function describeIndex(fields: Record<string, mongoose.IndexDirection>, options: mongoose.IndexOptions) {
+  const { unique, ...rest } = options
+  const key = new Map(Object.entries(fields).map(([path, direction]) => [path, directionOf(direction)]))
+  const name = options.name ?? [...key].map(([path, direction]) => `${path}_${direction}`).join('_')
+  return { ...rest, ...(unique ? { unique: true } : {}), key, name }
+}
+
+/** The embedded store has no other kinds of index. */
+function directionOf(direction: mongoose.IndexDirection): 1 | -1 {
+  if (direction === 1 || direction === -1) return direction
+  throw new Error(`an index of the kind ${direction}`)
+}
+
+/**
+ * Drops retired indexes and creates every other; what is there already stays as it is. Unique indexes carry promises, so no
+ * index, no service.
+ * @param replicated a member that is missing must not hold up the build: a majority is enough
+ * @throws UnsuitableStoreError
+ */
+export async function makeIndexes(connection: StoreConnection, replicated = false): Promise<void> {
+  const quorum = replicated ? { commitQuorum: 'majority' } : {}
+  for (const { collection, name } of RETIRED_INDEXES) await dropIndex(connection, collection, name)
+  for (const { collection, indexes } of declaredIndexes(connection)) {
+    // One command for a collection: mongoose sends one for each index.
+    const make = () => connection.collection(collection).createIndexes(indexes, quorum)
+    await untilAnswered(make).catch((error: unknown) => {
+      throw isUnavailable(error) ? error : refused(collection, error)
+    })
+  }
+}
+
+function refused(collection: string, cause: unknown): UnsuitableStoreError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new UnsuitableStoreError(`The store refuses an index of ${collection}: ${reason}.`, { cause })
+}
+
+/** How long a build may take that the store works on. */
+const BUILD_MS = 3_600_000
+const REST_MS = 2_000
+
+/** A build takes longer than an operation may. The store goes on with it, and asking again waits for the same one. */
+async function untilAnswered(make: () => Promise<unknown>): Promise<void> {
+  for (const begun = performance.now(); ; ) {
+    try {
+      await make()
+      return
+    } catch (error) {
+      const late = error instanceof Error && error.name === 'MongoNetworkTimeoutError'
+      if (!late || performance.now() - begun > BUILD_MS) throw error
+      await pause(REST_MS)
+    }
+  }
+}
+
+async function dropIndex(connection: StoreConnection, collection: string, name: string): Promise<void> {
+  try {
+    await connection.collection(collection).dropIndex(name)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** NamespaceNotFound, IndexNotFound: it is gone, or never was. */
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 26 || error.code === 27)
+}
+
+/** Which version of the indexes a store has, and which process makes them just now. */
+interface SchemaDocument {
+  _id: string
+  version?: number
+  holder?: string
+  until?: Date | null
+}
+
+const ID = 'indexes'
+const LEASE_MS = 30_000
+const LOOK_EVERY_MS = 500
+
+interface Preparing {
+  log: Log
+  clock: Clock
+  /** See `makeIndexes`. */
+  replicated: boolean
+  /** Also makes those that are missing though they were made once, as after a restore of documents alone. */
+  thorough: boolean
+}
+
+/**
+ * Makes the indexes in a store that has those of an older version, or none. One process does, and the others wait for it: none
+ * may serve without.
+ * @throws UnsuitableStoreError
+ */
+export async function prepareIndexes(connection: StoreConnection, preparing: Preparing): Promise<void> {
+  const { log, clock, replicated, thorough } = preparing
+  const schema = connection.collection<SchemaDocument>('schema')
+  const areReady = async (): Promise<boolean> => {
+    const { version = 0 } = (await schema.findOne({ _id: ID })) ?? {}
+    return version >= SCHEMA_VERSION && !(thorough && (await isOneMissing(connection)))
+  }
+  if (await areReady()) return
+  const lease = createLease(schema, clock)
+  for (let told = false; !(await lease.take()); told = true) {
+    if (!told) log.info({}, 'another process makes the indexes; waiting for it')
+    await pause(LOOK_EVERY_MS)
+    if (await areReady()) return
+  }
+  log.info({ version: SCHEMA_VERSION }, 'making the indexes; with many documents this takes a while')
+  const renewal = setInterval(() => void lease.renew().catch(ignore), LEASE_MS / 3)
+  try {
+    await makeIndexes(connection, replicated)
+    await lease.end({ $max: { version: SCHEMA_VERSION } })
+    log.info({ version: SCHEMA_VERSION }, 'the indexes are made')
+  } catch (error) {
+    await lease.end({}).catch(ignore)
+    throw error
+  } finally {
+    clearInterval(renewal)
+  }
+}
+
+function ignore(): void {}
+
+/** The right to make indexes; it lapses when the process that holds it dies. */
+function createLease(schema: mongo.Collection<SchemaDocument>, clock: Clock) {
+  const holder = randomUUID()
+  const held = () => ({ holder, until: new Date(clock.now().getTime() + LEASE_MS) })
+  return {
+    async take(): Promise<boolean> {
+      if (await unlessTaken(() => schema.insertOne({ _id: ID, ...held() }))) return true
+      const free = { _id: ID, $or: [{ until: null }, { until: { $lte: clock.now() } }] }
+      return (await schema.updateOne(free, { $set: held() })).matchedCount === 1
+    },
+    async renew(): Promise<void> {
+      await schema.updateOne({ _id: ID, holder }, { $set: held() })
+    },
+    async end(outcome: mongo.UpdateFilter<SchemaDocument>): Promise<void> {
+      await schema.updateOne({ _id: ID, holder }, { ...outcome, $unset: { holder: 1, until: 1 } })
+    },
+  }
+}
+
+async function isOneMissing(connection: StoreConnection): Promise<boolean> {
+  const complete = await Promise.all(
+    declaredIndexes(connection).map(async ({ collection, indexes }) => {
+      const there = await namesIn(connection, collection)
+      return indexes.every(({ name }) => there.has(name))
+    }),
+  )
+  return complete.includes(false)
+}
+
+async function namesIn(connection: StoreConnection, collection: string): Promise<ReadonlySet<string>> {
+  try {
+    const found = await connection.collection(collection).listIndexes().toArray()
+    return new Set(found.map(({ name }) => String(name)))
+  } catch (error) {
+    if (isNotFound(error)) return new Set()
+    throw error
+  }
+}

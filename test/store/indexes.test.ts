@@ -1,0 +1,174 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
+import { declaredIndexes, makeIndexes, prepareIndexes, SCHEMA_VERSION } from '../../src/store/indexes.ts'
+import { createSessionStore } from '../../src/store/sessions.ts'
+import { cli, useDataDir } from '../support/cli.ts'
+import { databaseUri, startService } from '../support/service.ts'
+import { startStoreProxy } from '../support/store-proxy.ts'
+
+async function useStore(): Promise<StoreConnection> {
+  const database = `indexes_${randomBytes(6).toString('hex')}`
+  const connection = await connectStore(databaseUri(inject('storeUri'), database))
+  onTestFinished(async () => {
+    await connection.dropDatabase()
+    await connection.close()
+  })
+  createSessionStore(connection)
+  return connection
+}
+
+const namesOf = async (connection: StoreConnection) =>
+  (await connection.collection('sessions').indexes()).map(({ name }) => name)
+
+it('drops the TTL index that the first versions made on sessions, and leaves the others', async () => {
+  const connection = await useStore()
+  const sessions = connection.collection('sessions')
+  await sessions.createIndex({ expires_at: 1 }, { expireAfterSeconds: 0 })
+  await sessions.createIndex({ user_id: 1 })
+  expect(await namesOf(connection)).toEqual(['_id_', 'expires_at_1', 'user_id_1'])
+  await Promise.all([makeIndexes(connection), makeIndexes(connection)])
+  const names = await namesOf(connection)
+  expect(names).not.toContain('expires_at_1')
+  expect(names).toContain('user_id_1')
+  expect(names).toContain('ended_at_1_expires_at_1')
+})
+
+it('makes the indexes of a new database, as often as it is asked to', async () => {
+  const connection = await useStore()
+  await makeIndexes(connection)
+  const names = await namesOf(connection)
+  await makeIndexes(connection)
+  expect(await namesOf(connection)).toEqual(names)
+  expect(names).toContain('token_hash_1')
+})
+
+/** Of all indexes, by version. Whoever changes one adds a line, with the next `SCHEMA_VERSION`. */
+const FINGERPRINTS = ['cf576d6f87676c25']
+
+it('has another version when an index changes', async () => {
+  const service = await startService()
+  onTestFinished(() => service.close())
+  const declared = declaredIndexes(service.composition.connection).map(({ collection, indexes }) => [
+    collection,
+    indexes.map(({ key, ...options }) => [[...Object(key)], options]),
+  ])
+  const fingerprint = createHash('sha256').update(JSON.stringify(declared.sort())).digest('hex').slice(0, 16)
+  expect([SCHEMA_VERSION, fingerprint]).toEqual([FINGERPRINTS.length, FINGERPRINTS.at(-1)])
+})
+
+const DDL = ['createIndexes', 'dropIndexes', 'create']
+
+const CHANGES = /^(?:create|createIndexes|dropIndexes|insert|update|delete|findAndModify) /
+
+it('commands that only read send nothing that makes or changes anything', async () => {
+  const { env } = await useDataDir()
+  const proxy = await startStoreProxy(inject('storeUri'))
+  onTestFinished(() => proxy.close())
+  const MONGODB_URI = proxy.uri(`reads_${randomBytes(6).toString('hex')}`)
+  for (const command of ['user list', 'key list', 'audit list', 'audit check']) {
+    const { code } = await cli([...command.split(' '), '--json'], { env: { ...env, MONGODB_URI } })
+    expect([command, code]).toEqual([command, 0])
+  }
+  expect([...proxy.sent.keys()].filter((name) => CHANGES.test(name))).toEqual([])
+})
+
+describe('a start', () => {
+  const told: string[] = []
+  const log = { debug() {}, warn() {}, error() {}, info: (_: object, what: string) => void told.push(what) }
+  const preparing = { log, clock: { now: () => new Date() }, replicated: false, thorough: true }
+  beforeEach(() => void told.splice(0))
+
+  /** A connection behind a proxy, and which commands were sent through it since the last question. */
+  async function useWatchedStore() {
+    const proxy = await startStoreProxy(inject('storeUri'))
+    onTestFinished(() => proxy.close())
+    const connection = await connectStore(proxy.uri(`indexes_${randomBytes(6).toString('hex')}`))
+    onTestFinished(async () => {
+      await connection.dropDatabase()
+      await connection.close()
+    })
+    createSessionStore(connection)
+    const seen = new Map<string, number>()
+    const sent = () => {
+      const names = [...proxy.sent].filter(([name, count]) => count !== seen.get(name)).map(([name]) => name)
+      for (const [name, count] of proxy.sent) seen.set(name, count)
+      return names
+    }
+    return {
+      connection,
+      proxy,
+      sent,
+      ddl: () => sent().filter((name) => DDL.includes(name.split(' ')[0] ?? '')),
+    }
+  }
+
+  it('makes indexes in a new store, says so, and sends none to one that has them', async () => {
+    const { connection, ddl, sent } = await useWatchedStore()
+    await prepareIndexes(connection, preparing)
+    expect(ddl()).toContain('createIndexes sessions')
+    expect(told).toEqual([expect.stringContaining('making the indexes'), 'the indexes are made'])
+    await prepareIndexes(connection, preparing)
+    expect(ddl()).toEqual([])
+    await prepareIndexes(connection, { ...preparing, thorough: false })
+    expect(sent()).toEqual(['find schema'])
+    expect(told).toHaveLength(2)
+  })
+
+  it('of an older version changes nothing in a store of a newer one', async () => {
+    const { connection, ddl } = await useWatchedStore()
+    await prepareIndexes(connection, preparing)
+    const schema = connection.collection<{ _id: string }>('schema')
+    await schema.updateOne({ _id: 'indexes' }, { $set: { version: SCHEMA_VERSION + 1 } })
+    ddl()
+    await prepareIndexes(connection, { ...preparing, thorough: false })
+    expect(ddl()).toEqual([])
+    await schema.updateOne({ _id: 'indexes' }, { $set: { version: SCHEMA_VERSION - 1 } })
+    await prepareIndexes(connection, preparing)
+    expect(await schema.findOne({ _id: 'indexes' })).toEqual({ _id: 'indexes', version: SCHEMA_VERSION })
+  })
+
+  it('makes what is missing though it was made once, as after a restore of documents alone', async () => {
+    const { connection } = await useWatchedStore()
+    await prepareIndexes(connection, preparing)
+    await connection.collection('sessions').dropIndex('token_hash_1')
+    await prepareIndexes(connection, { ...preparing, thorough: false })
+    expect(await namesOf(connection)).not.toContain('token_hash_1')
+    await prepareIndexes(connection, preparing)
+    expect(await namesOf(connection)).toContain('token_hash_1')
+  })
+
+  it('waits for another process that makes them, and takes over from one that died', async () => {
+    const { connection, ddl } = await useWatchedStore()
+    const schema = connection.collection<{ _id: string }>('schema')
+    const until = new Date(Date.now() + 60_000)
+    await schema.insertOne({ _id: 'indexes', ...{ holder: 'another', until } })
+    const waiting = prepareIndexes(connection, preparing)
+    await expect.poll(() => told).toEqual(['another process makes the indexes; waiting for it'])
+    expect(ddl()).toEqual([])
+    await schema.updateOne({ _id: 'indexes' }, { $set: { until: new Date(0) } })
+    await waiting
+    expect(told.at(-1)).toBe('the indexes are made')
+  })
+
+  it('asks a replica set for a majority only; what the store refuses is said in a sentence and holds up no other', async () => {
+    const { connection, proxy } = await useWatchedStore()
+    const quorums = new Set<unknown>()
+    let late = 0
+    proxy.play({
+      before: (command, name) => {
+        if (name !== 'createIndexes sessions') return undefined
+        quorums.add(command.commitQuorum)
+        late += 1
+        return late === 1 ? { ok: 0, code: 67, errmsg: 'unsupported expression in partial index' } : undefined
+      },
+    })
+    const failing = prepareIndexes(connection, { ...preparing, replicated: true })
+    await expect(failing).rejects.toMatchObject({
+      name: 'UnsuitableStoreError',
+      message: 'The store refuses an index of sessions: unsupported expression in partial index.',
+    })
+    await prepareIndexes(connection, { ...preparing, replicated: true })
+    expect([...quorums]).toEqual(['majority'])
+  })
+})

@@ -1,0 +1,140 @@
+import type { Document } from 'bson'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
+import { isDuplicateKey } from '../../src/store/failures.ts'
+import { checkServer, inWords } from '../../src/store/server.ts'
+import { cli, useDataDir } from '../support/cli.ts'
+import { type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
+
+let proxy: StoreProxy
+let connection: StoreConnection
+
+beforeAll(async () => {
+  proxy = await startStoreProxy(inject('storeUri'))
+  connection = await connectStore(proxy.uri('servers'))
+})
+afterAll(async () => {
+  await connection.close()
+  await proxy.close()
+})
+
+function play(part: Part): void {
+  onTestFinished(() => proxy.play({}))
+  proxy.play(part)
+}
+
+/** A server that says this about itself. */
+const server = (hello: Document, version: string): Part => ({
+  after(reply, name) {
+    if (name === 'buildInfo') return { ...reply, version, modules: [] }
+    if (name !== 'hello') return undefined
+    const { embeddedStore: _embedded, ...plain } = reply
+    return { ...plain, ...hello }
+  },
+})
+
+describe('what a store says it is', () => {
+  it.each<[string, Document, string, object]>([
+    ['a replica set', { setName: 'rs0' }, '8.0.26', { kind: 'replica set', name: 'rs0', version: '8.0.26' }],
+    ['a mongos', { msg: 'isdbgrid' }, '7.0.5', { kind: 'mongos', version: '7.0.5' }],
+    ['one server', {}, '6.0.0', { kind: 'single server', version: '6.0.0' }],
+  ])('%s', async (_what, hello, version, expected) => {
+    play(server(hello, version))
+    expect(await checkServer(connection)).toMatchObject(expected)
+  })
+
+  it('the embedded store', async () => {
+    expect(await checkServer(connection)).toMatchObject({ kind: 'embedded store' })
+  })
+
+  it.each(['4.4.29', '5.0.31', '5.0.0'])('%s is too old, in a sentence', async (version) => {
+    play(server({ setName: 'rs0' }, version))
+    await expect(checkServer(connection)).rejects.toMatchObject({
+      name: 'UnsuitableStoreError',
+      message: `The store is MongoDB ${version}. Countersign needs MongoDB 6.0 or newer, or a service that is its equal.`,
+    })
+  })
+
+  it.each<[string, Part, object]>([
+    [
+      'a mongos, which has no replica set of its own',
+      server({ msg: 'isdbgrid' }, '7.0.5'),
+      { status: 'ok', detail: 'MONGODB_URI answers (mongos, MongoDB 7.0.5)' },
+    ],
+    [
+      'a server that is too old',
+      server({ setName: 'rs0' }, '5.0.31'),
+      { status: 'fail', detail: expect.stringContaining('is MongoDB 5.0.31') },
+    ],
+  ])('the doctor knows %s', async (_what, part, expected) => {
+    const { env } = await useDataDir()
+    play(part)
+    const { stdout } = await cli(['doctor', '--json'], { env: { ...env, MONGODB_URI: proxy.uri('servers') } })
+    expect(JSON.parse(stdout).checks).toContainEqual(expect.objectContaining({ name: 'Store', ...expected }))
+  })
+
+  it('one that does not tell its version is taken', async () => {
+    const unknown = { ok: 0, code: 59, codeName: 'CommandNotFound', errmsg: 'no such command: buildInfo' }
+    play({ before: (_command, name) => (name === 'buildInfo' ? unknown : undefined) })
+    expect(await checkServer(connection)).toMatchObject({ version: undefined })
+  })
+})
+
+describe('what a store refuses at the start', () => {
+  it.each<[number, string]>([
+    [
+      13,
+      'The store does not let this user do what is needed: give it the role readWrite on the database (no).',
+    ],
+    [18, 'The store does not let this user in: check user, password and authSource in MONGODB_URI (no).'],
+    [20, 'The store takes no retryable writes: use a replica set, or add retryWrites=false to MONGODB_URI ('],
+    [
+      79,
+      'The store knows no majority, by which the service has its writes acknowledged: use a replica set (no).',
+    ],
+    [
+      100,
+      'The store does not answer: no. Check MONGODB_URI, and that the server runs; of a replica set, most members.',
+    ],
+  ])('code %i is a sentence', async (code, sentence) => {
+    play({
+      before: (_command, name) => (name === 'insert things' ? { ok: 0, code, errmsg: 'no.' } : undefined),
+    })
+    const refused: unknown = await connection.collection('things').insertOne({}).catch(inWords)
+    expect(refused).toMatchObject({ message: expect.stringContaining(sentence) })
+  })
+
+  it.each(['mongodb://localhost:99999999/x', 'mongodb://a,b/x?directConnection=true'])(
+    'the address %s is a sentence',
+    async (uri) => {
+      await expect(connectStore(uri)).rejects.toMatchObject({
+        name: 'UnsuitableStoreError',
+        message: expect.stringMatching(/^MONGODB_URI cannot be used: /),
+      })
+    },
+  )
+})
+
+describe('a second document with the same key', () => {
+  it.each<[string, string, string | undefined, boolean]>([
+    ['users index: email_1 dup key: { email: "a" }', 'email', undefined, true],
+    ['users index: email_1 dup key: { email: "a" }', 'founder', undefined, false],
+    ['users index: chat.key_1 dup key: { chat.key: "slack:T:U" }', 'chat.key', undefined, true],
+    ['push_devices index: user_id_1_slot_1 dup key: { user_id: "u", slot: 0 }', 'slot', undefined, true],
+    [
+      'push_devices index: user_id_1_slot_1 dup key: { user_id: "u", slot: 0 }',
+      'endpoint_hash',
+      undefined,
+      false,
+    ],
+    ['api_keys index: _id_ dup key: { _id: "key_1" }', '_id', undefined, true],
+    ['api_keys index: one_internal_key dup key: { account_id: "acc" }', '_id', undefined, false],
+    ['users index: email_1 dup key: { email: "a" }', 'email', 'founder', false],
+  ])('%s: is it %s?', (what, field, pattern, expected) => {
+    const error = Object.assign(new Error(`E11000 duplicate key error collection: countersign.${what}`), {
+      code: 11000,
+      ...(pattern && { keyPattern: { [pattern]: 1 } }),
+    })
+    expect(isDuplicateKey(error, field)).toBe(expected)
+  })
+})
