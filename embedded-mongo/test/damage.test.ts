@@ -1,10 +1,24 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { serialize } from 'bson'
+import fc from 'fast-check'
 import Database from 'libsql'
 import type { Document } from 'mongodb'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { decodeBson } from '../src/bson-reader.ts'
+import { SlicedCommandService } from '../src/command-service.ts'
 import { DurableFile } from '../src/engine/durable-file.ts'
-import { openFile } from '../src/engine/open-file.ts'
+import { StoreFileError } from '../src/engine/file-errors.ts'
+import { OpenFile } from '../src/engine/open-file.ts'
+import { StoreEngine } from '../src/engine/store-engine.ts'
 import { serveStore } from '../src/store-server.ts'
 import { openStore, refusal, type TestStore, temporaryDirectory } from './support.ts'
 
@@ -30,8 +44,9 @@ function file(): string {
   return join(dataDir, 'store.db')
 }
 
-/** Changes the file behind the store's back. */
+/** Changes the file behind the store's back, as a disk that spoils it after the start: without a seal only its own rules are checked. */
 function alter(...statements: string[]): void {
+  rmSync(join(dataDir, 'store.seal'))
   const db = new Database(file())
   for (const statement of statements) db.exec(statement)
   db.close()
@@ -153,8 +168,173 @@ describe('a file that cannot be served', () => {
 
   it('because it is no database is refused with its path and what to do', () => {
     writeFileSync(file(), 'this is a diary\n'.repeat(100))
-    expect(() => openFile(file())).toThrow(
-      /store\.db is damaged: file is not a database\. Stop the store, keep a copy of the file and restore a backup/,
+    expect(() => new OpenFile(file())).toThrow(
+      /store\.db is damaged: file is not a database\. Stop the store, keep a copy of its directory, delete .*store\.seal and .*store\.db-wal, and put a backup/,
     )
   })
 })
+
+describe('a store that was spoilt while it rested', () => {
+  /** By another hand than the store's: as it was closed, and as a kill would have left it, with commits in its log alone. */
+  let snapshots: { closed: string; killed: string }
+  let truth: Buffer
+
+  const names = ['store.db', 'store.db-wal', 'store.seal']
+  const copyOf = (from: string): string => {
+    const to = temporaryDirectory()
+    for (const name of names) if (existsSync(join(from, name))) copyFileSync(join(from, name), join(to, name))
+    return to
+  }
+
+  beforeAll(async () => {
+    const home = temporaryDirectory()
+    const engine = new StoreEngine(new DurableFile(join(home, 'store.db')))
+    const ask = asker(engine)
+    await ask({ createIndexes: 'items', indexes: [{ key: { owner: 1 }, name: 'owner_1' }] })
+    for (let _id = 0; _id < 60; _id += 1) {
+      await ask({
+        insert: 'items',
+        documents: [{ _id, owner: `owner${_id % 9}`, text: 'x'.repeat(30 * (_id % 70)) }],
+      })
+    }
+    truth = await answers(ask)
+    const killed = copyOf(home)
+    engine.close()
+    snapshots = { closed: copyOf(home), killed }
+    rmSync(home, { recursive: true })
+  })
+  afterAll(() => Object.values(snapshots).forEach((folder) => void rmSync(folder, { recursive: true })))
+
+  /** Opens a copy that was spoilt; `refused` tells why it could not be opened. */
+  async function look(
+    from: string,
+    spoil: (folder: string) => void,
+  ): Promise<{ refused?: string; answers?: Buffer }> {
+    const folder = copyOf(from)
+    try {
+      spoil(folder)
+      const engine = new StoreEngine(new DurableFile(join(folder, 'store.db')))
+      try {
+        return { answers: await answers(asker(engine)) }
+      } finally {
+        engine.close()
+      }
+    } catch (error) {
+      if (error instanceof StoreFileError) return { refused: error.message }
+      throw error
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+  it('opens as it was when nothing was changed', async () => {
+    for (const from of Object.values(snapshots))
+      expect((await look(from, () => undefined)).answers?.equals(truth)).toBe(true)
+  })
+
+  it.each(['closed', 'killed'] as const)(
+    'tells the truth or nothing, whichever bit of the files of one that was %s is another',
+    async (how) => {
+      const lies: string[] = []
+      let refusals = 0
+      for (const name of names.filter((file) => existsSync(join(snapshots[how], file)))) {
+        const bytes = readFileSync(join(snapshots[how], name))
+        const places = fc.sample(fc.integer({ min: 0, max: bytes.length * 8 - 1 }), {
+          numRuns: FLIPS,
+          seed: 7,
+        })
+        for (const place of places) {
+          const seen = await look(snapshots[how], (folder) => {
+            const spoilt = Buffer.from(bytes)
+            spoilt.writeUInt8(spoilt.readUInt8(place >> 3) ^ (1 << (place & 7)), place >> 3)
+            writeFileSync(join(folder, name), spoilt)
+          })
+          if (seen.refused !== undefined) refusals += 1
+          else if (!truth.equals(seen.answers ?? Buffer.of())) lies.push(`${name} bit ${place}`)
+        }
+      }
+      expect(lies).toEqual([])
+      expect(refusals).toBeGreaterThan(FLIPS)
+    },
+  )
+
+  const lost =
+    /store\.db is damaged: its log .*store\.db-wal holds \d+ of the \d+ pages that were acknowledged, so the latest writes are lost\. .*delete/
+  const missing =
+    /store\.db is missing, and .*store\.seal.* shows that there was one: restore a backup of it, or delete/
+  it.each([
+    ['a log cut in half', 'killed', (folder: string) => cut(join(folder, 'store.db-wal')), lost],
+    ['no log', 'killed', (folder: string) => rmSync(join(folder, 'store.db-wal')), lost],
+    [
+      'a file cut in half',
+      'closed',
+      (folder: string) => cut(join(folder, 'store.db')),
+      /page \d+ does not match its checksum in .*store\.seal, nor do \d+ others/,
+    ],
+    ['no file', 'killed', (folder: string) => writeFileSync(join(folder, 'store.db'), ''), missing],
+    [
+      'no file after a close',
+      'closed',
+      (folder: string) => writeFileSync(join(folder, 'store.db'), ''),
+      missing,
+    ],
+    [
+      'an older file',
+      'closed',
+      (folder: string) => copyFileSync(join(snapshots.killed, 'store.db'), join(folder, 'store.db')),
+      /does not match its checksum/,
+    ],
+    [
+      'a log of another file',
+      'closed',
+      (folder: string) => copyFileSync(join(snapshots.killed, 'store.db-wal'), join(folder, 'store.db-wal')),
+      /store\.db-wal beside it is the log of another file/,
+    ],
+  ] as const)('refuses %s with what is wrong and what to do', async (_what, how, spoil, told) => {
+    const { refused } = await look(snapshots[how], spoil)
+    expect(refused).toMatch(told)
+  })
+
+  it('leaves what it refuses as it is', () => {
+    const before = names.map(
+      (name) => existsSync(join(snapshots.killed, name)) && readFileSync(join(snapshots.killed, name)),
+    )
+    const folder = copyOf(snapshots.killed)
+    cut(join(folder, 'store.db-wal'))
+    const log = readFileSync(join(folder, 'store.db-wal'))
+    expect(() => new DurableFile(join(folder, 'store.db'))).toThrow(lost)
+    expect([readFileSync(join(folder, 'store.db')), readFileSync(join(folder, 'store.db-wal'))]).toEqual([
+      before[0],
+      log,
+    ])
+    rmSync(folder, { recursive: true })
+  })
+})
+
+/** Bits that are flipped in each file; `TEST_SIZE=full` tries more. */
+const FLIPS = process.env.TEST_SIZE === 'full' ? 2000 : 40
+
+function cut(path: string): void {
+  truncateSync(path, Math.floor(statSync(path).size / 2))
+}
+
+type Ask = (command: Document) => Promise<Uint8Array>
+
+function asker(engine: StoreEngine): Ask {
+  const service = new SlicedCommandService(engine)
+  return (command) =>
+    new Promise((answer) => service.run(decodeBson(serialize({ ...command, $db: 'test' })), 1, answer))
+}
+
+/** What there is to ask, by a scan, by each index and by number. */
+async function answers(ask: Ask): Promise<Buffer> {
+  const owners = Array.from({ length: 9 }, (_, n) => `owner${n}`)
+  const asked = [
+    { find: 'items', batchSize: 1000 },
+    { count: 'items' },
+    { listIndexes: 'items' },
+    ...owners.map((owner) => ({ find: 'items', filter: { owner }, hint: 'owner_1', batchSize: 1000 })),
+    ...owners.map((_, n) => ({ find: 'items', filter: { _id: n * 7 } })),
+  ]
+  return Buffer.concat(await Promise.all(asked.map(ask)))
+}

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import type Database from 'libsql'
 import type { KeyRange } from '../semantics/index-ranges.ts'
 import { StoreDamageError } from './file-errors.ts'
-import { openFile } from './open-file.ts'
+import { OpenFile } from './open-file.ts'
 
 /** Documents a collection can ever have had. Ids stay whole numbers in a double for 32 767 collections. */
 const NUMBERS = 2 ** 38
@@ -41,15 +41,22 @@ export type Garbage = { kind: 'documents' | 'entries'; id: number }
 export class DurableFile {
   readonly path: string
   readonly #db: Database.Database
+  readonly #file: OpenFile
   readonly #statements: ReturnType<typeof prepareAll>
   readonly #insertions: Database.Statement[] = []
   #changing = false
 
-  /** @throws as {@link openFile} */
+  /** @throws as {@link OpenFile} */
   constructor(path: string) {
     this.path = path
-    this.#db = openFile(path)
-    this.#statements = prepareAll(this.#db)
+    this.#file = new OpenFile(path)
+    this.#db = this.#file.db
+    try {
+      this.#statements = prepareAll(this.#db)
+    } catch (error) {
+      this.#file.close()
+      throw error
+    }
   }
 
   /** Whether there are changes that are not durable yet. */
@@ -59,7 +66,7 @@ export class DurableFile {
 
   /** Makes all changes durable: when this returns they survive a power cut. */
   commit(): void {
-    this.#statements.commit.run([])
+    this.#file.commit(() => this.#statements.commit.run([]))
     this.#changing = false
   }
 
@@ -245,18 +252,12 @@ export class DurableFile {
     this.#db.exec(`PRAGMA incremental_vacuum(${count})`)
   }
 
-  /**
-   * Folds the write-ahead log into the file and lets go of the lock. libsql keeps the file open until its
-   * statements are garbage, so the lock is given up by leaving exclusive mode, not by closing.
-   */
+  /** Undoes what was not committed, and lets other processes in. */
   close(): void {
     try {
       this.rollback()
-      this.#db.pragma('journal_mode = DELETE')
-      this.#db.pragma('locking_mode = NORMAL')
-      this.#db.prepare('SELECT count(*) FROM sqlite_schema').raw().all()
     } finally {
-      this.#db.close()
+      this.#file.close()
     }
   }
 

@@ -24,8 +24,9 @@ export class StoreDamageError extends StoreFileError {
   override readonly name = 'StoreDamageError'
 
   constructor(path: string, what: string, options?: ErrorOptions) {
+    const seal = path.replace(/\.db$/, '.seal')
     super(
-      `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of the file and restore a backup`,
+      `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place`,
       options,
     )
   }

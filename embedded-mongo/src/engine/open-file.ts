@@ -1,5 +1,7 @@
+import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'libsql'
-import { explainFileError, StoreFileError } from './file-errors.ts'
+import { explainFileError, StoreDamageError, StoreFileError } from './file-errors.ts'
+import { bytesOf, Seal } from './seal.ts'
 
 /** Marks the file as ours ("CSgn"), so that a foreign SQLite file is refused instead of altered. */
 const APPLICATION_ID = 0x4353676e
@@ -16,39 +18,125 @@ const TABLES = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${FORMAT};`
 
+const PAGE_BYTES = 8192
 /** KiB of pages held in memory. */
 const PAGE_CACHE = 32 * 1024
 /** The write-ahead log is cut back to this after it has grown. */
 const LOG_BYTES = 16 * 1024 * 1024
 
-/**
- * Opens SQLite in WAL mode with `synchronous=FULL`, so a commit that returned has been fsynced, and with
- * `locking_mode=EXCLUSIVE`, so the kernel keeps every other process out until this one is gone.
- * @throws FileBusyError when the file is held; Error, with the path and what to do, when it cannot be used
- */
-export function openFile(path: string): Database.Database {
-  let db: Database.Database | undefined
-  try {
-    db = new Database(path)
-    // These two take effect when the file is made: stored requests of 2 to 3 KB fill pages of 4 KB badly.
-    db.pragma('page_size = 8192')
-    db.pragma('auto_vacuum = INCREMENTAL')
-    db.pragma('locking_mode = EXCLUSIVE')
-    db.pragma('journal_mode = WAL')
-    db.pragma('synchronous = FULL')
-    // On macOS a plain fsync stops at the drive's cache.
-    db.pragma('fullfsync = ON')
-    db.pragma('cell_size_check = ON')
-    db.pragma(`cache_size = ${-PAGE_CACHE}`)
-    db.pragma(`journal_size_limit = ${LOG_BYTES}`)
-    db.exec('BEGIN IMMEDIATE')
-    prepareFormat(db, path)
-    db.exec('COMMIT')
-    return db
-  } catch (error) {
-    db?.close()
-    throw explainFileError(error, path)
+/** The file, held against its seal. */
+export class OpenFile {
+  readonly db: Database.Database
+  readonly #seal: Seal
+  readonly #unlock: () => void
+
+  /**
+   * Opens SQLite in WAL mode with `synchronous=FULL`, so a commit that returned has been fsynced, and with
+   * `locking_mode=EXCLUSIVE`, so the kernel keeps every other process out until this one is gone.
+   * @throws FileBusyError when the file is held; StoreFileError, with the path and what to do, when it cannot be used
+   */
+  constructor(path: string) {
+    const undo: (() => void)[] = []
+    try {
+      this.#unlock = lock(path)
+      undo.push(this.#unlock)
+      const known = Seal.check(path, PAGE_BYTES)
+      undo.push(() => known?.close())
+      const unsealed = known === undefined && bytesOf(path) > 0
+      const made = unsealed ? Seal.make(path, PAGE_BYTES) : undefined
+      undo.push(() => made?.break())
+      this.db = new Database(path)
+      undo.push(() => this.db.close())
+      prepare(this.db, path)
+      if (unsealed) checkWhole(this.db, path)
+      this.#seal = known ?? made ?? Seal.make(path, PAGE_BYTES)
+    } catch (error) {
+      for (const step of undo.reverse()) step()
+      throw explainFileError(error, path)
+    }
   }
+
+  /** `run` makes what was changed durable. */
+  commit(run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      this.#seal.doubt()
+      throw error
+    }
+    if (this.#seal.note()) this.#checkpoint()
+  }
+
+  /**
+   * Folds the log into the file and lets go of the lock. libsql keeps the file open until its statements are garbage, so the
+   * lock is given up by leaving exclusive mode, not by closing.
+   */
+  close(): void {
+    try {
+      this.#checkpoint()
+      this.#seal.closeLog()
+      this.db.pragma('journal_mode = DELETE')
+      this.db.pragma('locking_mode = NORMAL')
+      this.db.prepare('SELECT count(*) FROM sqlite_schema').raw().all()
+    } finally {
+      this.db.close()
+      this.#seal.close()
+      this.#unlock()
+    }
+  }
+
+  /** Not left to SQLite: the seal has to know before. What cannot be folded stays in the log, and is tried with the next commit. */
+  #checkpoint(): void {
+    try {
+      this.#seal.prepare()
+      const [row]: unknown[] = this.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').raw().all()
+      const [busy, log, folded] = Array.isArray(row) ? row : []
+      if (busy === 0 && log === folded) this.#seal.folded()
+    } catch {
+      this.#seal.doubt()
+    }
+  }
+}
+
+/**
+ * SQLite's own lock comes with a look at the log, and SQLite removes the log of a file it lets go of, be it damaged or not. So
+ * another file's lock keeps other processes out while this one is looked at.
+ */
+function lock(path: string): () => void {
+  const name = path.replace(/\.db$/, '.guard')
+  // Not even opened if it exists: closing any descriptor of a file lets go of all locks this process holds on it.
+  if (!existsSync(name)) closeSync(openSync(name, 'a', 0o600))
+  const guard = new Database(name)
+  guard.pragma('journal_mode = MEMORY')
+  guard.exec('BEGIN EXCLUSIVE')
+  return () => {
+    guard.exec('ROLLBACK')
+    guard.close()
+  }
+}
+
+function prepare(db: Database.Database, path: string): void {
+  // These two take effect when the file is made: stored requests of 2 to 3 KB fill pages of 4 KB badly.
+  db.pragma(`page_size = ${PAGE_BYTES}`)
+  db.pragma('auto_vacuum = INCREMENTAL')
+  db.pragma('locking_mode = EXCLUSIVE')
+  db.pragma('journal_mode = WAL')
+  db.pragma('wal_autocheckpoint = 0')
+  db.pragma('synchronous = FULL')
+  // On macOS a plain fsync stops at the drive's cache.
+  db.pragma('fullfsync = ON')
+  db.pragma('cell_size_check = ON')
+  db.pragma(`cache_size = ${-PAGE_CACHE}`)
+  db.pragma(`journal_size_limit = ${LOG_BYTES}`)
+  db.exec('BEGIN IMMEDIATE')
+  prepareFormat(db, path)
+  db.exec('COMMIT')
+}
+
+/** Without a seal SQLite's own rules are all that the file can be held against. */
+function checkWhole(db: Database.Database, path: string): void {
+  const verdict = single(db, 'PRAGMA integrity_check(1)')
+  if (verdict !== 'ok') throw new StoreDamageError(path, String(verdict))
 }
 
 function prepareFormat(db: Database.Database, path: string): void {

@@ -54,7 +54,7 @@ function checkPages(): Check {
 }
 
 /** Files that only the service's own user may read. */
-const PRIVATE_FILES = ['secrets.json', 'store.db', 'store.db-wal', 'store.lock']
+const PRIVATE_FILES = ['secrets.json', 'store.db', 'store.db-wal', 'store.seal', 'store.lock']
 
 /** Who else on this machine can look into the data directory? */
 async function checkDataDir(config: Config): Promise<Check> {

@@ -1,0 +1,255 @@
+import { closeSync, existsSync, fsyncSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs'
+import { crc32 } from 'node:zlib'
+import { StoreDamageError, StoreFileError } from './file-errors.ts'
+import { checkRun, followRun, type Run, readRun } from './write-ahead-log.ts'
+
+/** The head: this mark, the salts of the log's run, how many of its frames must be there, and the CRC-32 of all that. */
+const MARK = Buffer.from('CSseal\0\u0001')
+const HEAD_BYTES = 24
+/** Where the checksums of the pages begin, four bytes each. */
+const SUMS_AT = 512
+const CHUNK_PAGES = 128
+/** A checkpoint is due when the log has so many frames. */
+const LOG_FRAMES = 1000
+
+/** What of page 1 is written past the log when the file is opened and closed: journal mode, change counter, version. */
+const PAST_LOG: readonly (readonly [from: number, to: number])[] = [
+  [18, 20],
+  [24, 28],
+  [92, 100],
+]
+
+/**
+ * What file and log must be, kept beside them: a checksum of each page of the file, and how far the log was acknowledged.
+ * SQLite has neither: it drops what follows a bad frame of its log without a word, and takes a flipped bit in a page for data.
+ *
+ * How far the log goes is written after each commit and left to the operating system to make durable: after a power cut it may
+ * be too low, never too high. The checksums are made durable before a checkpoint copies their pages from the log to the file;
+ * until it has, the log vouches for these pages.
+ */
+export class Seal {
+  readonly #path: string
+  readonly #pageBytes: number
+  readonly #seal: number
+  #log: number | undefined
+  #run: Run | undefined
+  /** Frames of a commit that failed, or was cut off, may lie in the log behind those of the next one. */
+  #doubtful: boolean
+
+  private constructor(path: string, pageBytes: number, flags: 'r+' | 'w+') {
+    this.#path = path
+    this.#pageBytes = pageBytes
+    this.#seal = openSync(sealOf(path), flags, 0o600)
+    this.#doubtful = existsSync(logOf(path))
+  }
+
+  /**
+   * Holds file and log against their seal, before SQLite touches either. The caller keeps other processes out, and has no lock
+   * on the file yet: closing any descriptor of it would let go of that.
+   * @returns undefined when there is no seal, as of a file that is new or was restored
+   * @throws StoreFileError
+   */
+  static check(path: string, pageBytes: number): Seal | undefined {
+    if (bytesOf(path) === 0) refuseIfLost(path)
+    else refuseForeignLog(path)
+    if (!existsSync(sealOf(path))) return undefined
+    const seal = new Seal(path, pageBytes, 'r+')
+    try {
+      seal.#check()
+      return seal
+    } catch (error) {
+      seal.close()
+      throw error
+    }
+  }
+
+  /** Makes the seal of what lies there; as {@link check}, before SQLite touches it, or of what it has only in its log. */
+  static make(path: string, pageBytes: number): Seal {
+    const seal = new Seal(path, pageBytes, 'w+')
+    const pages = seal.#filePages()
+    const sums = Buffer.alloc(4 * pages)
+    seal.#readPages(pages, (number, page) => sums.writeUInt32LE(sumOf(number, page), 4 * (number - 1)))
+    writeSync(seal.#seal, sums, 0, sums.length, SUMS_AT)
+    seal.#noteRun(undefined)
+    return seal
+  }
+
+  /** What was committed is durable. Returns whether it is time for a checkpoint. Never throws: that it is, is certain. */
+  note(): boolean {
+    try {
+      const log = this.#openLog()
+      this.#run = log === undefined ? undefined : followRun(log, this.#pageBytes, this.#run)
+      if (this.#run !== undefined && !this.#doubtful) this.#noteRun(this.#run)
+    } catch {
+      this.#doubtful = true
+    }
+    return this.#doubtful || (this.#run?.frames ?? 0) >= LOG_FRAMES
+  }
+
+  /** A commit failed: until the next checkpoint nothing is noted, since frames alone do not tell what of the log counts. */
+  doubt(): void {
+    this.#doubtful = true
+  }
+
+  /** Notes the checksums of the pages that a checkpoint is going to write. */
+  prepare(): void {
+    const log = this.#openLog()
+    if (log === undefined) return
+    const run = this.#doubtful ? checkRun(log, this.#pageBytes) : this.#run
+    if (run === undefined) return
+    const sums = new Map<number, number>()
+    let last = 0
+    readRun(log, this.#pageBytes, run, (number, page) => {
+      sums.set(number, sumOf(number, page))
+      last = Math.max(last, number)
+    })
+    const all = this.#readSums(last)
+    for (const [number, sum] of sums) all.writeUInt32LE(sum, 4 * (number - 1))
+    writeSync(this.#seal, all, 0, all.length, SUMS_AT)
+    fsyncSync(this.#seal)
+  }
+
+  /** The file has all that the log has: from now on the log may begin anew, or be gone. */
+  folded(): void {
+    this.#noteRun(undefined)
+    fsyncSync(this.#seal)
+    this.#doubtful = false
+  }
+
+  /** Before the log is removed. */
+  closeLog(): void {
+    if (this.#log !== undefined) closeSync(this.#log)
+    this.#log = undefined
+  }
+
+  close(): void {
+    this.closeLog()
+    closeSync(this.#seal)
+  }
+
+  /** What was sealed turned out to be no store. */
+  break(): void {
+    this.close()
+    rmSync(sealOf(this.#path), { force: true })
+  }
+
+  #noteRun(run: Run | undefined): void {
+    const head = Buffer.alloc(HEAD_BYTES)
+    MARK.copy(head)
+    run?.salts.copy(head, 8)
+    head.writeUInt32LE(run?.frames ?? 0, 16)
+    head.writeUInt32LE(crc32(head.subarray(0, 20)), 20)
+    writeSync(this.#seal, head, 0, HEAD_BYTES, 0)
+  }
+
+  #check(): void {
+    const pages = this.#filePages()
+    const log = this.#openLog()
+    const run = log === undefined ? undefined : checkRun(log, this.#pageBytes)
+    this.#checkHead(run)
+    const vouched = new Set<number>()
+    if (log !== undefined && run !== undefined)
+      readRun(log, this.#pageBytes, run, (number) => void vouched.add(number))
+    const sums = this.#readSums(pages)
+    const bad: number[] = []
+    let should = run?.filePages ?? 0
+    this.#readPages(pages, (number, page) => {
+      if (number === 1 && should === 0) should = page.readUInt32BE(28)
+      if (!vouched.has(number) && sums.readUInt32LE(4 * (number - 1)) !== sumOf(number, page))
+        bad.push(number)
+    })
+    for (let number = pages + 1; number <= should; number += 1) if (!vouched.has(number)) bad.push(number)
+    const [first, ...others] = bad
+    if (first === undefined) return
+    const what = `page ${first} does not match its checksum in ${sealOf(this.#path)}`
+    throw this.#damage(others.length === 0 ? what : `${what}, nor do ${others.length} others`)
+  }
+
+  #checkHead(run: Run | undefined): void {
+    const head = Buffer.alloc(HEAD_BYTES)
+    readSync(this.#seal, head, 0, HEAD_BYTES, 0)
+    if (!head.subarray(0, 8).equals(MARK) || head.readUInt32LE(20) !== crc32(head.subarray(0, 20)))
+      throw this.#damage(`${sealOf(this.#path)}, which tells what it must be, cannot be read`)
+    const frames = head.readUInt32LE(16)
+    if (frames === 0) return
+    const there = run?.salts.equals(head.subarray(8, 16)) ? run.frames : 0
+    if (there < frames)
+      throw this.#damage(
+        `its log ${logOf(this.#path)} holds ${there} of the ${frames} pages that were acknowledged, so the latest writes are lost`,
+      )
+  }
+
+  #readSums(pages: number): Buffer {
+    const sums = Buffer.alloc(4 * pages)
+    readSync(this.#seal, sums, 0, sums.length, SUMS_AT)
+    return sums
+  }
+
+  #filePages(): number {
+    return Math.floor(bytesOf(this.#path) / this.#pageBytes)
+  }
+
+  #readPages(pages: number, look: (number: number, page: Buffer) => void): void {
+    const file = openSync(this.#path, 'r')
+    try {
+      const chunk = Buffer.allocUnsafe(CHUNK_PAGES * this.#pageBytes)
+      for (let before = 0; before < pages; before += CHUNK_PAGES) {
+        const got = readSync(file, chunk, 0, chunk.length, before * this.#pageBytes)
+        for (let at = 0; at + this.#pageBytes <= got; at += this.#pageBytes)
+          look(before + at / this.#pageBytes + 1, chunk.subarray(at, at + this.#pageBytes))
+      }
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  #openLog(): number | undefined {
+    if (this.#log === undefined && existsSync(logOf(this.#path))) this.#log = openSync(logOf(this.#path), 'r')
+    return this.#log
+  }
+
+  #damage(what: string): StoreDamageError {
+    return new StoreDamageError(this.#path, what)
+  }
+}
+
+/** Where the seal of a file lies. */
+function sealOf(path: string): string {
+  return path.replace(/\.db$/, '.seal')
+}
+
+function logOf(path: string): string {
+  return `${path}-wal`
+}
+
+/** Only what was never there is begun anew. */
+function refuseIfLost(path: string): void {
+  const left = [sealOf(path), logOf(path)].filter((name) => existsSync(name))
+  if (left.length === 0) return
+  const names = left.join(' and ')
+  throw new StoreFileError(
+    `the store file ${path} is missing, and ${names} shows that there was one: restore a backup of it, or delete ${names} to begin anew without what it held`,
+  )
+}
+
+/** The log of a file that was closed is gone; SQLite would write another one's into it. */
+function refuseForeignLog(path: string): void {
+  if (bytesOf(logOf(path)) === 0) return
+  const mode = Buffer.alloc(1)
+  const file = openSync(path, 'r')
+  readSync(file, mode, 0, 1, 18)
+  closeSync(file)
+  if (mode[0] !== 2) throw new StoreDamageError(path, `${logOf(path)} beside it is the log of another file`)
+}
+
+/** 0 for one that is not there. */
+export function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function sumOf(number: number, page: Buffer): number {
+  if (number > 1) return crc32(page, number)
+  const steady = Buffer.from(page)
+  for (const [from, to] of PAST_LOG) steady.fill(0, from, to)
+  return crc32(steady, number)
+}

@@ -1,0 +1,100 @@
+import { readSync } from 'node:fs'
+
+/** SQLite's write-ahead log (its "WAL-mode File Format"): a head, then frames of a head and a page each. */
+const HEAD_BYTES = 32
+const FRAME_HEAD_BYTES = 24
+/** In the head: the checksums are over big-endian words. */
+const BIG_ENDIAN = 0x377f0683
+const FRAMES_AT_ONCE = 64
+
+/** What is committed in the log since SQLite last began it anew. */
+export interface Run {
+  /** Drawn anew for each run: frames of an earlier one, which it overwrites bit by bit, have others. */
+  salts: Buffer
+  /** The number of the last frame that ends a commit; 0 if there is none. */
+  frames: number
+  /** Pages of the file after that. */
+  filePages: number
+}
+
+/** The run without a look at its checksums: what this process has written itself. Begins behind the frame `from`. */
+export function followRun(log: number, pageBytes: number, from: Run | undefined): Run | undefined {
+  const salts = Buffer.alloc(8)
+  if (readSync(log, salts, 0, 8, 16) < 8) return undefined
+  const run = from?.salts.equals(salts) ? { ...from } : { salts, frames: 0, filePages: 0 }
+  const head = Buffer.alloc(16)
+  for (let frame = run.frames + 1; ; frame += 1) {
+    const got = readSync(log, head, 0, 16, HEAD_BYTES + (frame - 1) * (FRAME_HEAD_BYTES + pageBytes))
+    if (got < 16 || !head.subarray(8).equals(salts)) return run
+    const filePages = head.readUInt32BE(4)
+    if (filePages > 0) Object.assign(run, { frames: frame, filePages })
+  }
+}
+
+/** The run as SQLite takes it up when it opens the file: up to the first frame whose checksum is wrong. */
+export function checkRun(log: number, pageBytes: number): Run | undefined {
+  const head = Buffer.alloc(HEAD_BYTES)
+  readSync(log, head, 0, HEAD_BYTES, 0)
+  const sum = new FrameSum(head.readUInt32BE(0) === BIG_ENDIAN)
+  sum.add(head.subarray(0, 24))
+  if (!sum.is(head.subarray(24))) return undefined
+  const run: Run = { salts: head.subarray(16, 24), frames: 0, filePages: 0 }
+  const frameBytes = FRAME_HEAD_BYTES + pageBytes
+  const chunk = Buffer.alloc(FRAMES_AT_ONCE * frameBytes)
+  for (let before = 0; ; before += FRAMES_AT_ONCE) {
+    const got = readSync(log, chunk, 0, chunk.length, HEAD_BYTES + before * frameBytes)
+    for (let index = 0; (index + 1) * frameBytes <= got; index += 1) {
+      const frame = chunk.subarray(index * frameBytes, (index + 1) * frameBytes)
+      sum.add(frame.subarray(0, 8))
+      sum.add(frame.subarray(FRAME_HEAD_BYTES))
+      if (!frame.subarray(8, 16).equals(run.salts) || !sum.is(frame.subarray(16, 24))) return run
+      const filePages = frame.readUInt32BE(4)
+      if (filePages > 0) Object.assign(run, { frames: before + index + 1, filePages })
+    }
+    if (got < chunk.length) return run
+  }
+}
+
+/** The pages of a run, oldest first: a later one is another version of the same page. */
+export function readRun(
+  log: number,
+  pageBytes: number,
+  { frames }: Run,
+  look: (number: number, page: Buffer) => void,
+): void {
+  const frameBytes = FRAME_HEAD_BYTES + pageBytes
+  const chunk = Buffer.allocUnsafe(FRAMES_AT_ONCE * frameBytes)
+  for (let before = 0; before < frames; before += FRAMES_AT_ONCE) {
+    const wanted = Math.min(FRAMES_AT_ONCE, frames - before) * frameBytes
+    const got = readSync(log, chunk, 0, wanted, HEAD_BYTES + before * frameBytes)
+    for (let at = 0; at + frameBytes <= got; at += frameBytes)
+      look(chunk.readUInt32BE(at), chunk.subarray(at + FRAME_HEAD_BYTES, at + frameBytes))
+  }
+}
+
+/** The log's running checksum: each frame's goes on from the one before. */
+class FrameSum {
+  readonly #little: boolean
+  #a = 0
+  #b = 0
+
+  constructor(bigEndian: boolean) {
+    this.#little = !bigEndian
+  }
+
+  add(bytes: Buffer): void {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    let [a, b] = [this.#a, this.#b]
+    for (let at = 0; at < bytes.length; at += 8) {
+      a = (a + view.getUint32(at, this.#little) + b) | 0
+      b = (b + view.getUint32(at + 4, this.#little) + a) | 0
+    }
+    this.#a = a
+    this.#b = b
+  }
+
+  /** The sums themselves are always stored big-endian. */
+  is(stored: Buffer): boolean {
+    return stored.readInt32BE(0) === this.#a && stored.readInt32BE(4) === this.#b
+  }
+}
