@@ -77,7 +77,9 @@ describe('T46: the buttons of a card', () => {
   it('have a card edited again that was given up while it showed an older state', async () => {
     const id = await ask(setting)
     const asked = await cardOf(id)
-    setting.slack.behave(({ method }) => (method === 'chat.update' ? { error: 'team_not_found' } : undefined))
+    setting.slack.behave(({ method }) =>
+      method === 'chat.update' ? { error: 'cant_update_message' } : undefined,
+    )
     expect((await decideByPasskey(setting, id, 'rejected')).status).toBe(200)
     const { cards } = setting.service.composition.deps
     await waitUntil(async () =>

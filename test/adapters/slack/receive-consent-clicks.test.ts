@@ -73,7 +73,9 @@ describe('T46: the button of the card of an agent that asks for a key', () => {
 
   it('has a card edited again that was given up while it showed an older state', async () => {
     const { begun, id, card } = await asked()
-    both.slack.behave(({ method }) => (method === 'chat.update' ? { error: 'team_not_found' } : undefined))
+    both.slack.behave(({ method }) =>
+      method === 'chat.update' ? { error: 'cant_update_message' } : undefined,
+    )
     expectStatus(await consent(both.service, both.owner, begun, 'rejected'), 200)
     const { cards } = both.service.composition.deps
     await waitUntil(async () => {

@@ -155,7 +155,7 @@ it('sends nothing with its token to a workspace it is not for', async () => {
   const elsewhere = { ...person('ana'), tenant: 'T0ELSEWHERE' }
   expect(await port.post(elsewhere, view)).toMatchObject({
     ok: false,
-    outcome: 'unreachable',
+    outcome: 'unavailable',
     code: 'not_installed',
   })
   expect(slack.calls.length).toBe(before)

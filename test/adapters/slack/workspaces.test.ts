@@ -81,7 +81,7 @@ it('uses new tokens as soon as they are stored, whichever process stored them, a
   const installed = [installation('xoxb-old')]
   const { port, workspaces } = portToMany(slack.apiUrl, installed)
   const look = () => port.lookup(slack.teamId, 'ana@example.com')
-  expect(await look()).toMatchObject({ ok: false, outcome: 'unreachable', code: 'invalid_auth' })
+  expect(await look()).toMatchObject({ ok: false, outcome: 'unavailable', code: 'invalid_auth' })
   installed[0] = installation(slack.botToken)
   expect(await look()).toMatchObject({ ok: true, value: { user: slack.user('ana') } })
   expect(await workspaces.find(slack.teamId)).toBe(await workspaces.find(slack.teamId))
@@ -89,14 +89,14 @@ it('uses new tokens as soon as they are stored, whichever process stored them, a
     token: slack.botToken,
   })
   installed.pop()
-  expect(await look()).toMatchObject({ ok: false, outcome: 'unreachable', code: 'not_installed' })
+  expect(await look()).toMatchObject({ ok: false, outcome: 'unavailable', code: 'not_installed' })
   expect(await workspaces.find(slack.teamId)).toBe('not_installed')
 })
 
 it('uses no token that was sealed for another workspace, and quotes none of it', async () => {
   const moved = installation('xoxb-secret', { tenant: 'T0OTHER' })
   const { port, logged } = portToMany(slack.apiUrl, [moved])
-  expect(await port.lookup('T0OTHER', 'ana@example.com')).toMatchObject({ outcome: 'unreachable' })
+  expect(await port.lookup('T0OTHER', 'ana@example.com')).toMatchObject({ outcome: 'unavailable' })
   expect(logged).toContainEqual({
     level: 'error',
     message: 'the tokens of a slack workspace cannot be opened; have it install the app again',
