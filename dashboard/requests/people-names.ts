@@ -11,15 +11,20 @@ const membersShape = object({ data: list(object({ approver: nullable(text), name
 const accountShape = object({ owner: object({ approver: text, name: text }) })
 
 /**
- * Writes people of the account that is looked at by their names, with the reference that stands in receipts beside it. Who
- * the members are only their owner may list; others know the owner and themselves. An unknown person stays a reference.
+ * Names of people of the account that is looked at, by the reference that stands in receipts. Who the members are only their
+ * owner may list; others know the owner and themselves.
  */
-export async function loadPeople(context: PageContext): Promise<WritePerson> {
-  const { user } = context
+export async function loadNames(context: PageContext): Promise<(reference: string) => string | undefined> {
   const others = await peopleOf(context).catch((): People => [])
-  const names = new Map([...others, user].map(({ approver, name }) => [approver, name]))
+  const names = new Map([...others, context.user].map(({ approver, name }) => [approver, name]))
+  return (reference) => names.get(reference)
+}
+
+/** Writes a person by their name with the reference beside it; an unknown one stays a reference. */
+export async function loadPeople(context: PageContext): Promise<WritePerson> {
+  const nameOf = await loadNames(context)
   return (reference) => {
-    const name = names.get(reference)
+    const name = nameOf(reference)
     return name === undefined
       ? mono(reference)
       : el('span', { class: 'person' }, callerText(name), ' ', mono(reference))

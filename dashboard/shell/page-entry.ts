@@ -43,8 +43,13 @@ export interface PageContext extends Visit {
 /** Throws what calls throw; the router then says so and offers to try again. */
 type OpenPage = (context: PageContext) => Promise<PageView>
 
-/** A page that works signed out. */
-type OpenPublicPage = (visit: Visit & { user: User | undefined }) => Promise<PageView>
+/** A visit of a page that works signed out. */
+export interface PublicVisit extends Visit {
+  /** What a signed-in person gets elsewhere. */
+  member: PageContext | undefined
+}
+
+type OpenPublicPage = (visit: PublicVisit) => Promise<PageView>
 
 interface Entry {
   /** Such as `/requests/:id`. */

@@ -1,6 +1,6 @@
 import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure, remove } from '../../webauthn-page/kit/api/request.ts'
-import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
+import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
@@ -96,19 +96,11 @@ export class Router {
       done: (message) => this.#open({ message }),
       go: (path, message) => this.#go(path, message),
     }
-    if ('public' in open) return open.public({ ...visit, user: session?.user })
-    if (session === undefined || account === undefined) return foreignView()
-    if (!isOpenTo(found.entry, account.role)) return closedView(account, ownAddress(session))
-    const { user, accounts, invitations } = session
-    return open.private({
-      ...visit,
-      user,
-      account,
-      accounts,
-      invitations,
-      ofAccount: (path) => ofAccount(path, account),
-      href: (path) => pageHref(path, account, accounts),
-    })
+    const member = session && account && { ...visit, ...membership(session, account) }
+    if ('public' in open) return open.public({ ...visit, member })
+    if (member === undefined || session === undefined) return foreignView()
+    if (!isOpenTo(found.entry, member.account.role)) return closedView(member.account, ownAddress(session))
+    return open.private(member)
   }
 
   /** Header and navigation, which stay while pages come and go. */
@@ -140,6 +132,18 @@ export class Router {
     if (!first) announce(title)
     window.scrollTo(0, scroll)
     news?.focus()
+  }
+}
+
+/** What pages for signed-in people get besides the visit. */
+function membership({ user, accounts, invitations }: Session, account: AccountView) {
+  return {
+    user,
+    account,
+    accounts,
+    invitations,
+    ofAccount: (path: string) => ofAccount(path, account),
+    href: (path: string) => pageHref(path, account, accounts),
   }
 }
 
@@ -339,13 +343,10 @@ export interface Session {
 
 /** Undefined when signed out. @throws RequestFailure, ShapeError */
 async function loadSession(): Promise<Session | undefined> {
-  try {
-    const { user, accounts, invitations } = await get('/session', currentSessionShape)
-    return { user, accounts: accountsOf(user, accounts), invitations }
-  } catch (error) {
-    if (error instanceof RequestFailure && error.status === 401) return undefined
-    throw error
-  }
+  const found = await get('/session?optional=true', nullable(currentSessionShape))
+  if (found === null) return undefined
+  const { user, accounts, invitations } = found
+  return { user, accounts: accountsOf(user, accounts), invitations }
 }
 
 /** The account the address names; the first one when it names none. Undefined for one this person may not look at. */

@@ -72,9 +72,16 @@ export function openedIntent({ input, outcomes }: Examination): OpenedIntent | u
 }
 
 /** Who decided, and for whom when that was a delegate: the payload names only whose vote it is. */
-export function whoActed(examination: Examination, { approver }: ReceiptPayload): string {
+export function whoActed(
+  examination: Examination,
+  { approver }: ReceiptPayload,
+  nameOf: (reference: string) => string | undefined,
+): string {
+  const called = (reference: string): string => visibleString(nameOf(reference) ?? reference)
   const delegate = openedIntent(examination)?.delegate
-  return delegate === undefined ? approver : `${visibleString(delegate)} as the delegate of ${approver}`
+  return delegate === undefined
+    ? called(approver)
+    : `${called(delegate)} as the delegate of ${called(approver)}`
 }
 
 /** How what the visitor typed compares with what was approved. */
@@ -140,3 +147,44 @@ function canonicalOf(typed: string): string | undefined {
     throw error
   }
 }
+
+/** What came of a comparison, in words. */
+export type Said = readonly [kind: 'success' | 'warning' | 'error' | 'info', sentence: string]
+
+/** Whether it is the action. */
+export function actionWords(comparison: Comparison): Said {
+  const blanks =
+    'trimmed' in comparison && comparison.trimmed ? ' The blanks around your text do not count.' : ''
+  switch (comparison.as) {
+    case 'same':
+      return ['success', `This is exactly the action that was decided on.${blanks}`]
+    case 'fits':
+      return ['warning', `Probably the same, but this cannot be proven here. ${WEAK_HASH}${blanks}`]
+    default:
+      return [
+        'error',
+        'This is not the action that was decided on. Every letter, blank and line break counts.',
+      ]
+  }
+}
+
+/** Whether these are the details. */
+export function contextWords({ as }: Comparison): Said {
+  switch (as) {
+    case 'same':
+      return ['success', 'These are exactly the details that were decided on.']
+    case 'no-json':
+      return ['error', 'The details are not a JSON object, such as {"amount": 12}.']
+    case 'open':
+      return [
+        'warning',
+        'The details cannot be compared: the statement is not next to this receipt. The caller’s answer of GET /api/v1/approvals/:id has it.',
+      ]
+    default:
+      return ['error', 'These are not the details that were decided on.']
+  }
+}
+
+/** Why 16 characters of a hash are not enough (T69). */
+export const WEAK_HASH =
+  'The action only fits a short hash of 64 bits. Its author could have prepared a second text with the same one, so this is a hint and no proof.'

@@ -4,7 +4,7 @@ import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
-import { copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { button, buttonRow, copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
   type Child,
   div,
@@ -20,7 +20,7 @@ import {
 } from '../../webauthn-page/kit/dom/element.ts'
 import { field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { type NoticeKind, notice } from '../../webauthn-page/kit/dom/notice.ts'
+import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import {
   callerQuote,
   callerText,
@@ -28,36 +28,39 @@ import {
   valueTree,
 } from '../../webauthn-page/kit/show/caller-text.ts'
 import {
-  type Comparison,
+  actionWords,
   compareAction,
   compareContext,
+  contextWords,
   openedIntent,
   type Report,
+  type Said,
   whoActed,
 } from './check-receipts.ts'
-import { type CheckLine, checkLines, type Verdict, verdictOf, WEAK_HASH } from './verdict.ts'
+import { type CheckLine, checkLines, type NameOf, type Verdict, verdictOf } from './verdict.ts'
 
 /** What a result is shown with. */
 export interface ResultSource {
   keys: readonly VerificationKey[]
   /** The keys are the reader's own. */
   pinned: boolean
+  nameOf: NameOf
   /** Of the file it came in. */
   name: string | undefined
 }
 
 /** The verdict first, then what was decided, the checks, the votes, and the raw text. */
 export function resultView(report: Report, source: ResultSource): HTMLElement {
-  const { main, votes, unsigned } = report
+  const { main } = report
   const { result, input } = main
   const key = result.valid ? source.keys.find(({ kid }) => kid === result.kid) : undefined
   return div(
     'verify-result',
-    verdictView(verdictOf(report), source),
+    verdictView(verdictOf(report, source.nameOf), source),
     result.valid ? approvedWords(main) : undefined,
-    result.valid && card('What is signed', receiptFacts(main, result.payload, key)),
-    card('Checks', checkList(main)),
-    votesView(votes, unsigned),
+    result.valid && card('What is signed', receiptFacts(main, result.payload, { key, ...source })),
+    card('Checks', ...checkList(main)),
+    votesView(report, source.nameOf),
     input &&
       div(
         'card',
@@ -89,25 +92,25 @@ const LABELS: Record<Verdict['kind'], string> = {
   invalid: 'Not valid',
 }
 
-function verdictView({ kind, heading, at, sentence, cautions }: Verdict, source: ResultSource): HTMLElement {
+function verdictView(
+  { kind, heading, by, at, sentence, cautions }: Verdict,
+  source: ResultSource,
+): HTMLElement {
   const when = at === undefined ? [] : [' on ', moment(new Date(at).toISOString())]
   const keys = source.pinned ? 'the key set that you pasted' : `the keys that ${location.origin} publishes`
   return div(
     `verdict ${kind}`,
     el('p', { class: 'verdict-label' }, LABELS[kind]),
-    el('h2', { tabindex: -1 }, heading, ...when),
+    el('h2', { tabindex: -1 }, heading),
+    by !== undefined && el('p', { class: 'verdict-by' }, by, ...when),
     el('p', { class: 'verdict-sentence' }, sentence),
     ...cautions.map((caution) => notice('warning', caution)),
     note(
       source.name !== undefined && el('span', {}, 'From the file ', callerText(source.name), '. '),
       `Checked in this browser, against ${keys}.`,
     ),
+    buttonRow(button('Print', 'quiet', () => print())),
   )
-}
-
-function card(title: string, ...body: Child[]): HTMLElement {
-  const id = freshId('card')
-  return el('section', { class: 'card', 'aria-labelledby': id }, el('h3', { id }, title), ...body)
 }
 
 /** The action, and the details, that were decided on: from the opened statement, or with the doubt said. */
@@ -145,14 +148,17 @@ const METHODS: Record<ReceiptPayload['method'], string> = {
 function receiptFacts(
   examination: Examination,
   payload: ReceiptPayload,
-  key: VerificationKey | undefined,
+  { key, nameOf }: { key: VerificationKey | undefined; nameOf: NameOf },
 ): HTMLElement {
   const intent = openedIntent(examination)
+  const name = nameOf(payload.approver)
   return facts(
     ['Decision', el('strong', {}, payload.decision === 'approved' ? 'Approved' : 'Rejected')],
     ['Decided', time(payload.ts)],
     ['Method', METHODS[payload.method]],
-    ['Approver', mono(payload.approver), ' ', kindNote('a reference, not a name')],
+    name === undefined
+      ? ['Approver', mono(payload.approver), ' ', kindNote('a reference, not a name')]
+      : ['Approver', mono(payload.approver), ' ', kindNote('this service knows it as '), callerText(name)],
     intent?.delegate === undefined
       ? undefined
       : [
@@ -233,11 +239,14 @@ function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): 
   )
 }
 
+/** A part of the result under its heading. */
+function card(title: string, ...body: Child[]): HTMLElement {
+  const id = freshId('card')
+  return el('section', { class: 'card', 'aria-labelledby': id }, el('h3', { id }, title), ...body)
+}
+
 /** One line and the checks of every signed vote; one line of every approval that a rejection left unsigned. */
-function votesView(
-  votes: readonly Examination[],
-  unsigned: readonly UnsignedVote[],
-): HTMLElement | undefined {
+function votesView({ votes, unsigned }: Report, nameOf: NameOf): HTMLElement | undefined {
   const count = votes.length + unsigned.length
   if (count === 0) return undefined
   return card(
@@ -247,7 +256,7 @@ function votesView(
       'ol',
       { class: 'votes' },
       ...unsigned.map(unsignedView),
-      ...votes.map((vote, index) => voteView(vote, unsigned.length + index + 1)),
+      ...votes.map((vote, index) => voteView(vote, unsigned.length + index + 1, nameOf)),
     ),
   )
 }
@@ -267,18 +276,18 @@ function unsignedView({ approver }: UnsignedVote): HTMLElement {
   )
 }
 
-function voteView(vote: Examination, place: number): HTMLElement {
+function voteView(vote: Examination, place: number, nameOf: NameOf): HTMLElement {
   const { result } = vote
   const look = result.valid && !result.unproven ? result.payload.decision : 'rejected'
   return el(
     'li',
     { class: `vote ${look}` },
-    ...headline(vote),
-    el('details', {}, el('summary', {}, `Checks of vote ${place}`), checkList(vote)),
+    ...headline(vote, nameOf),
+    el('details', {}, el('summary', {}, `Checks of vote ${place}`), ...checkList(vote)),
   )
 }
 
-function headline(vote: Examination): (HTMLElement | string)[] {
+function headline(vote: Examination, nameOf: NameOf): (HTMLElement | string)[] {
   const { result } = vote
   if (!result.valid) return [el('strong', {}, 'Not valid'), ': ', result.message]
   const { payload } = result
@@ -286,7 +295,7 @@ function headline(vote: Examination): (HTMLElement | string)[] {
   return [
     el('strong', {}, `${result.unproven ? 'Valid, content not proven' : 'Valid'}: ${payload.decision}`),
     ' by ',
-    mono(whoActed(vote, payload)),
+    mono(whoActed(vote, payload, nameOf)),
     ', ',
     moment(iso),
   ]
@@ -296,28 +305,48 @@ const STATES: Record<CheckLine['state'], string> = {
   passed: 'Passed',
   failed: 'Failed',
   absent: 'Nothing to check',
-  unmade: 'Not checked',
+  unmade: 'Not made',
   'dry-run': 'Dry-run',
 }
 
-/** Every check with its result, in words as well as in colour. */
-function checkList(examination: Examination): HTMLElement {
-  return el(
-    'ol',
-    { class: 'checks' },
-    ...checkLines(examination).map(({ state, name, sentence }) =>
-      el(
-        'li',
-        { class: `check-line ${state}` },
-        el('span', { class: 'check-state' }, STATES[state]),
-        ' ',
-        el('div', {}, el('strong', {}, name), ' ', el('span', { class: 'check-words' }, sentence)),
-      ),
+/** Every check that was made with its result, in words as well as in colour; the others in one line that opens. */
+function checkList(examination: Examination): HTMLElement[] {
+  const lines = checkLines(examination)
+  const list = (wanted: readonly CheckLine[]) => el('ol', { class: 'checks' }, ...wanted.map(checkView))
+  const [unmade, absent] = [inState(lines, 'unmade'), inState(lines, 'absent')]
+  const names = unmade.map(({ name }) => name).join(', ')
+  return [
+    list(lines.filter(({ state }) => state !== 'absent' && state !== 'unmade')),
+    ...left(unmade, 'not made: after a failure, more could not mend it', hint(`${names}.`)),
+    ...left(
+      absent,
+      examination.input?.intent === undefined
+        ? 'had nothing to look at: the full answer, with its statement (intent), would prove the exact action and details'
+        : 'had nothing to look at: with the full answer around the receipt, what it says would be compared, too',
+      list(absent),
     ),
-  )
+  ]
 }
 
-type Said = readonly [kind: NoticeKind, sentence: string]
+function inState(lines: readonly CheckLine[], wanted: CheckLine['state']): CheckLine[] {
+  return lines.filter(({ state }) => state === wanted)
+}
+
+function left({ length }: readonly CheckLine[], words: string, body: HTMLElement): HTMLElement[] {
+  const count = length === 1 ? 'One check' : `${length} checks`
+  const summary = el('summary', {}, `${count} ${words}`)
+  return length === 0 ? [] : [el('details', { class: 'checks-left' }, summary, body)]
+}
+
+function checkView({ state, name, sentence }: CheckLine): HTMLElement {
+  return el(
+    'li',
+    { class: `check-line ${state}` },
+    el('span', { class: 'check-state' }, STATES[state]),
+    ' ',
+    el('div', {}, el('strong', {}, name), ' ', el('span', { class: 'check-words' }, sentence)),
+  )
+}
 
 /** Lets people enter an action and details and tells whether they are what this receipt is about. */
 function compareForm(receipt: ReceiptInput, keys: readonly VerificationKey[]): HTMLElement {
@@ -353,36 +382,4 @@ function compareForm(receipt: ReceiptInput, keys: readonly VerificationKey[]): H
       form({}, compare, action.row, context.row, submitButton('Compare', 'plain'), answers),
     ),
   )
-}
-
-function actionWords(comparison: Comparison): Said {
-  const blanks =
-    'trimmed' in comparison && comparison.trimmed ? ' The blanks around your text do not count.' : ''
-  switch (comparison.as) {
-    case 'same':
-      return ['success', `This is exactly the action that was decided on.${blanks}`]
-    case 'fits':
-      return ['warning', `Probably the same, but this cannot be proven here. ${WEAK_HASH}${blanks}`]
-    default:
-      return [
-        'error',
-        'This is not the action that was decided on. Every letter, blank and line break counts.',
-      ]
-  }
-}
-
-function contextWords({ as }: Comparison): Said {
-  switch (as) {
-    case 'same':
-      return ['success', 'These are exactly the details that were decided on.']
-    case 'no-json':
-      return ['error', 'The details are not a JSON object, such as {"amount": 12}.']
-    case 'open':
-      return [
-        'warning',
-        'The details cannot be compared: the statement is not next to this receipt. The caller’s answer of GET /api/v1/approvals/:id has it.',
-      ]
-    default:
-      return ['error', 'These are not the details that were decided on.']
-  }
 }

@@ -1,53 +1,64 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
+import { visibleString } from '../../src/domain/text.ts'
 import type { Examination } from '../../src/signing/examine-receipt.ts'
 import { RECEIPT_CHECKS, type ReceiptCheck } from '../../src/signing/receipt-checks.ts'
-import { type Report, whoActed } from './check-receipts.ts'
+import type { ReceiptRefusal } from '../../src/signing/receipt-error.ts'
+import { type Report, WEAK_HASH, whoActed } from './check-receipts.ts'
 
 /** The first thing the page says. */
 export interface Verdict {
   kind: 'approved' | 'rejected' | 'sandbox' | 'unproven' | 'invalid'
   heading: string
-  /** Stands behind the heading: when it was decided, milliseconds. */
+  /** Who decided what; stands before `at`. */
+  by?: string
+  /** When it was decided, milliseconds. */
   at?: number
   sentence: string
   /** What to mind although the receipt holds. */
   cautions: string[]
 }
 
+/** The name of the person behind a reference, for a reader who may know it. */
+export type NameOf = (reference: string) => string | undefined
+
+/** Receipts hold references alone, and an outsider learns no name. */
+export const nameless: NameOf = () => undefined
+
 /** The verdict on everything that was brought: one false vote spoils the rest. */
-export function verdictOf(report: Report): Verdict {
+export function verdictOf(report: Report, nameOf: NameOf = nameless): Verdict {
   const { main, disagreement } = report
-  if (!main.result.valid) return invalid(main.result.message)
-  if (disagreement !== undefined) return invalid(disagreement)
+  if (!main.result.valid) return invalid(refusedHeading(main.result), main.result.message)
+  if (disagreement !== undefined) return invalid(NOT_VALID, disagreement)
   const { payload } = main.result
-  const at = payload.ts * 1000
+  const { decision } = payload
+  const decided = {
+    by: `${decision === 'approved' ? 'Approved' : 'Rejected'} by ${whoDecided(report, payload, nameOf)}`,
+    at: payload.ts * 1000,
+    cautions: cautionsOf(report),
+  }
   if (main.result.sandbox || report.votes.some(({ result }) => result.valid && result.sandbox)) {
     return {
       kind: 'sandbox',
-      heading: `Not valid for production: a dry-run ${payload.decision} this`,
-      at,
+      heading: `Not valid for production: a dry-run ${decision} this`,
+      ...decided,
       sentence:
         'The signature is genuine, but it was made in the sandbox. No person was asked. Do not act on it.',
-      cautions: cautionsOf(report),
     }
   }
   if ([main, ...report.votes].some(({ result }) => result.valid && result.unproven)) {
     return {
       kind: 'unproven',
-      heading: `Receipt valid, content not proven: ${payload.decision} by ${whoDecided(report, payload)}`,
-      at,
+      heading: 'A genuine receipt, but its content is not proven',
+      ...decided,
       sentence:
         'A person decided this request, but nothing proves that it was about the action and details next to the receipt. Do not act on them.',
-      cautions: cautionsOf(report),
     }
   }
   return {
-    kind: payload.decision,
-    heading: `Valid: ${payload.decision} by ${whoDecided(report, payload)}`,
-    at,
-    sentence:
-      payload.decision === 'approved' && report.votes.length > 1 ? ALL_APPROVED : SENTENCES[payload.decision],
-    cautions: cautionsOf(report),
+    kind: decision,
+    heading: heldHeading(report, payload, nameOf),
+    ...decided,
+    sentence: decision === 'approved' && report.votes.length > 1 ? ALL_APPROVED : SENTENCES[decision],
   }
 }
 
@@ -58,18 +69,52 @@ const SENTENCES: Record<ReceiptPayload['decision'], string> = {
 
 const ALL_APPROVED = 'Every vote is genuine: these people approved this request.'
 
-function invalid(reason: string): Verdict {
-  return { kind: 'invalid', heading: 'Not valid: do not act on it', sentence: reason, cautions: [] }
+const NOT_VALID = 'Not valid: do not act on it'
+
+/** Whose decision it is, as a reader would say it. */
+function heldHeading(report: Report, { decision, approver }: ReceiptPayload, nameOf: NameOf): string {
+  const noun = decision === 'approved' ? 'approval' : 'rejection'
+  const count = votesFor(report, decision).length
+  if (count > 1) return `${count} ${noun}s, unchanged`
+  const name = nameOf(approver)
+  return name === undefined ? `A genuine ${noun}, unchanged` : `${visibleString(name)}’s ${noun}, unchanged`
 }
 
-/** People are named by their reference: receipts hold no names. */
-function whoDecided({ main, votes }: Report, payload: ReceiptPayload): string {
-  const alike = votes.flatMap((vote) =>
-    vote.result.valid && vote.result.payload.decision === payload.decision
-      ? [whoActed(vote, vote.result.payload)]
+/** What is wrong in the words of a reader, where that can be told in one line. */
+function refusedHeading({ code, field }: ReceiptRefusal): string {
+  switch (code) {
+    case 'receipt_contradicts_payload':
+      return field === 'action' || field === 'context'
+        ? `Not what was decided on: “${field}” differs`
+        : `Not what was signed: “${field}” differs`
+    case 'receipt_payload_malformed':
+    case 'receipt_signature_malformed':
+    case 'receipt_signature_invalid':
+      return 'Not valid: altered or forged'
+    case 'receipt_key_unknown':
+      return 'Not valid: signed with an unknown key'
+    default:
+      return NOT_VALID
+  }
+}
+
+function invalid(heading: string, reason: string): Verdict {
+  return { kind: 'invalid', heading, sentence: `${reason} Do not act on it.`, cautions: [] }
+}
+
+function whoDecided(report: Report, payload: ReceiptPayload, nameOf: NameOf): string {
+  const alike = votesFor(report, payload.decision).map(({ vote, payload: own }) =>
+    whoActed(vote, own, nameOf),
+  )
+  return alike.length < 2 ? whoActed(report.main, payload, nameOf) : alike.join(', ')
+}
+
+function votesFor({ votes }: Report, decision: ReceiptPayload['decision']) {
+  return votes.flatMap((vote) =>
+    vote.result.valid && vote.result.payload.decision === decision
+      ? [{ vote, payload: vote.result.payload }]
       : [],
   )
-  return alike.length < 2 ? whoActed(main, payload) : `${alike.length} people (${alike.join(', ')})`
 }
 
 function cautionsOf({ main, votes }: Report): string[] {
@@ -88,10 +133,6 @@ function cautionsOf({ main, votes }: Report): string[] {
   ]
   return cautions.filter((caution) => typeof caution === 'string')
 }
-
-/** Why 16 characters of a hash are not enough (T69). */
-export const WEAK_HASH =
-  'The action only fits a short hash of 64 bits. Its author could have prepared a second text with the same one, so this is a hint and no proof.'
 
 /** One line of the list of checks. */
 export interface CheckLine {
@@ -167,7 +208,7 @@ const WORDS: Record<ReceiptCheck, { name: string; passed: string; absent?: strin
 }
 
 const DRY_RUN = 'This is a dry-run: no person decided. In production it counts as not valid.'
-const UNMADE = 'Not checked: one of the checks above failed.'
+const UNMADE = 'Not made: one of the checks before it failed.'
 
 /** Every check with its result, in the order in which they were made. */
 export function checkLines({ result, outcomes, failed }: Examination): CheckLine[] {

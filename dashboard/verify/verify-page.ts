@@ -11,17 +11,19 @@ import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, folded, hint, lede, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import type { PageView, Visit } from '../shell/page-entry.ts'
+import { loadNames } from '../requests/people-names.ts'
+import type { PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
 import { MAX_BYTES, readSubject, type Subject } from './read-subject.ts'
 import { noneView, resultView } from './result-view.ts'
+import { type NameOf, nameless } from './verdict.ts'
 
 /**
  * `/verify`: everyone may check a receipt here, in their own browser. `/verify#req_…` asks for that one at once; what stands
  * behind the `#` is not sent along with the address.
  */
-export async function verifyPage({ signal }: Visit): Promise<PageView> {
-  const bench = new Bench(signal)
+export async function verifyPage({ signal, member }: PublicVisit): Promise<PageView> {
+  const bench = new Bench(signal, member === undefined ? nameless : await loadNames(member))
   bench.followAddress()
   return { title: 'Verify a receipt', scene: bench.scene }
 }
@@ -39,12 +41,14 @@ class Bench {
   readonly #result = div('verify-place')
   readonly #slot = noticeSlot()
   readonly #signal: AbortSignal
+  readonly #nameOf: NameOf
   #pinned: VerificationKey[] | undefined
   #last: Brought | undefined
   #turn = 0
 
-  constructor(signal: AbortSignal) {
+  constructor(signal: AbortSignal, nameOf: NameOf) {
     this.#signal = signal
+    this.#nameOf = nameOf
     this.scene = div(
       'verify',
       el('h1', {}, 'Verify a receipt'),
@@ -79,7 +83,13 @@ class Bench {
       this.#pinned = keys
       if (this.#last !== undefined) await this.#check(this.#last, { focus: false })
     })
-    return div('card', zone, form({}, check, this.#text.row, submitButton('Check')), this.#slot.element, pin)
+    return div(
+      'card verify-entry',
+      zone,
+      form({}, check, this.#text.row, submitButton('Check')),
+      this.#slot.element,
+      pin,
+    )
   }
 
   async #check(brought: Brought, { focus = true } = {}): Promise<void> {
@@ -115,7 +125,7 @@ class Bench {
     const view =
       outcome.kind === 'none'
         ? noneView(outcome.heading, outcome.sentence)
-        : resultView(outcome.report, { keys: outcome.keys, pinned, name })
+        : resultView(outcome.report, { keys: outcome.keys, pinned, name, nameOf: this.#nameOf })
     this.#result.replaceChildren(view)
     const heading = view.querySelector('h2')
     announce(heading?.textContent ?? '')
@@ -351,8 +361,6 @@ const HEADINGS: Readonly<Record<string, string>> = {
   expired: 'Never decided',
 }
 
-const TIMEOUT_MS2 = 20_000
-
 /**
  * The published keys of this service, as they are now: a copy from before could miss a revocation. Nothing of a receipt
  * goes along.
@@ -363,7 +371,7 @@ async function fetchKeys(): Promise<VerificationKey[]> {
     credentials: 'omit',
     cache: 'no-cache',
     redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT_MS2),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch(() => undefined)
   if (response?.ok !== true)
     throw new RequestFailure(

@@ -9,7 +9,7 @@ export const RECEIPT_ERRORS = {
     'The signature is not the standard padded base64 of 64 bytes; it was cut, re-encoded or altered.',
   receipt_key_missing: 'The receipt does not name its key; pass it together with its public_key_id.',
   receipt_key_unknown:
-    'The key of this receipt is not in your pinned key set; fetch the set again from the service itself, never from the message.',
+    'The key of this receipt is not in the key set that it was checked against; a key set comes from the service itself, never along with a receipt.',
   receipt_key_mismatch: 'The receipt names a key id and a public key that do not belong together.',
   receipt_signature_invalid:
     'The signature does not fit the payload and key; the receipt was altered or forged.',
@@ -30,7 +30,7 @@ export const RECEIPT_ERRORS = {
     'The intent next to the receipt is not the one its nonce commits to; what it says of action and context is not signed.',
   receipt_content_unproven:
     'The receipt is genuine, but no intent comes with it, so nothing proves that the action and context next to it, or expected, are those decided on; pass the answer of GET /api/v1/approvals/:id as it was received.',
-  receipt_contradicts_payload: 'The object around the receipt says something else than the signed payload.',
+  receipt_contradicts_payload: 'What is shown around the receipt is not what was signed.',
   receipt_votes_disagree: 'The votes next to the receipt do not hold, or do not belong together.',
   receipt_unexpected: 'The receipt is genuine but is not the one expected here.',
   receipt_from_future: 'The decision time lies in the future; check the clocks.',
@@ -47,9 +47,17 @@ export interface ReceiptRefusal {
   field?: string
 }
 
+/** Said in place of the table's sentence where people read the field itself. */
+const CONTRADICTED: ReadonlyMap<string | undefined, string> = new Map([
+  ['action', 'The action shown here is not the one that was signed.'],
+  ['context', 'The details (context) shown here are not those that were signed.'],
+])
+
 /** Builds a refusal with the table's sentence. */
 export function refuse(code: ReceiptErrorCode, field?: string): ReceiptRefusal {
-  return { valid: false, code, message: RECEIPT_ERRORS[code], ...(field === undefined ? {} : { field }) }
+  const contradicted = code === 'receipt_contradicts_payload' ? CONTRADICTED.get(field) : undefined
+  const message = contradicted ?? RECEIPT_ERRORS[code]
+  return { valid: false, code, message, ...(field === undefined ? {} : { field }) }
 }
 
 /** Thrown by `parseReceiptInput`. */

@@ -139,7 +139,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     expect(await raw.innerText()).toContain(`${script}[U+202E]evil[U+200B]`)
     await page.getByLabel('Receipt, link or id').focus()
     await paste(page, { ...vote(), public_key_id: hostile })
-    expect((await shownVerdict(page)).text).toContain('not in your pinned key set')
+    expect((await shownVerdict(page)).text).toContain('not in the key set that it was checked against')
     await page.getByText('Raw payload and signature').click()
     expect(await page.locator('.exact .facts').last().innerText()).toContain('[U+202E]evil')
     await page.getByLabel('Receipt, link or id').focus()

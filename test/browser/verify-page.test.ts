@@ -51,9 +51,8 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await paste(page, approved)
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('approved')
-    expect(verdict.heading).toMatch(
-      new RegExp(`^Valid: approved by ${decision().approver} on \\d+ \\w+ 20\\d\\d`),
-    )
+    expect(verdict.heading).toBe('A genuine approval, unchanged')
+    expect(verdict.text).toMatch(new RegExp(`Approved by ${decision().approver} on \\d+ \\w+ 20\\d\\d`))
     expect(await page.locator('#announcements').innerText()).toBe(verdict.heading)
     expect(await checksIn(page, 'failed')).toEqual([])
     expect(await checksIn(page, 'absent')).toEqual([])
@@ -122,7 +121,10 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     )
     await page.goto(`/a/${approvedId}`)
     await page.getByRole('link', { name: 'Check this receipt' }).click()
-    expect((await shownVerdict(page)).kind).toBe('approved')
+    expect(await shownVerdict(page)).toMatchObject({
+      kind: 'approved',
+      heading: expect.stringMatching(/^owner\S*’s approval, unchanged$/),
+    })
     expect(page.url()).toBe(`${suite.service().url}/verify#${approvedId}`)
     await page.context().clearCookies()
     await page.goto('/signin')
@@ -150,7 +152,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     for (const [answer, words] of [
       [other, 'is genuine but is not the one expected'],
       [forged, 'do not belong together'],
-      [unnamed, 'not in your pinned key set'],
+      [unnamed, 'not in the key set that it was checked against'],
       [{ ...forged, public_key: undefined }, 'altered or forged'],
     ] as const) {
       await page.route('**/verify', (route) => route.fulfill({ json: answer }))
@@ -168,51 +170,75 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await paste(page, rejected)
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('rejected')
-    expect(verdict.heading).toMatch(/^Valid: rejected by /)
+    expect(verdict.heading).toBe('A genuine rejection, unchanged')
     expect(verdict.text).toContain('It is no permission.')
   })
 
-  const FORGED: [string, () => object, string][] = [
-    ['another action', () => ({ ...approved, action: `${ACTION}0` }), 'Action, short hash'],
-    ['other details', () => ({ ...approved, context: { ...CONTEXT, amount: 1 } }), 'Exact details'],
+  const FORGED: [what: string, json: () => object, check: string, heading: string][] = [
+    [
+      'another action',
+      () => ({ ...approved, action: `${ACTION}0` }),
+      'Action, short hash',
+      'Not what was decided on: “action” differs',
+    ],
+    [
+      'other details',
+      () => ({ ...approved, context: { ...CONTEXT, amount: 1 } }),
+      'Exact details',
+      'Not what was decided on: “context” differs',
+    ],
     [
       'a rejection called approved',
       () => ({ ...rejected, decision: { ...Object(rejected.decision), decision: 'approved' } }),
       'Fields around it',
+      'Not what was signed: “decision” differs',
     ],
     [
       'another signature',
       () => ({ ...decision(), signature: Object(rejected.decision).signature }),
       'Signature',
+      'Not valid: altered or forged',
     ],
     [
       'another payload',
       () => ({ ...decision(), signed_payload: Object(rejected.decision).signed_payload }),
       'Signature',
+      'Not valid: altered or forged',
     ],
     [
       'another statement',
       () => ({ ...decision(), intent: Object(rejected.decision).intent }),
       'Full statement (intent)',
+      'Not valid: do not act on it',
     ],
     [
       'a respelled signature',
       () => ({ ...decision(), signature: decision().signature.replace('==', '') }),
       'Strict encoding',
+      'Not valid: altered or forged',
     ],
-    ['a foreign key', () => ({ ...decision(), public_key_id: 'x'.repeat(43) }), 'Known key'],
-    ['what is no receipt', () => ({ hello: 'world' }), 'A receipt'],
+    [
+      'a foreign key',
+      () => ({ ...decision(), public_key_id: 'x'.repeat(43) }),
+      'Known key',
+      'Not valid: signed with an unknown key',
+    ],
+    ['what is no receipt', () => ({ hello: 'world' }), 'A receipt', 'Not valid: do not act on it'],
   ]
   it('refuses what was changed in any way, and says which check failed', async () => {
     const { page } = await open()
-    for (const [what, json, check] of FORGED) {
+    for (const [what, json, check, heading] of FORGED) {
       await paste(page, json())
       const verdict = await shownVerdict(page)
       expect(verdict.kind, what).toBe('invalid')
-      expect(verdict.heading, what).toBe('Not valid: do not act on it')
+      expect(verdict.heading, what).toBe(heading)
+      expect(verdict.text, what).toContain('Do not act on it.')
       expect(await checksIn(page, 'failed'), what).toEqual([check])
       expect(await page.locator('#announcements').innerText(), what).toBe(verdict.heading)
-      expect(await page.getByRole('heading', { name: 'What was decided on' }).count(), what).toBe(0)
+      expect(
+        await page.getByRole('heading', { name: 'What was decided on', exact: true }).count(),
+        what,
+      ).toBe(0)
     }
   })
 

@@ -76,8 +76,11 @@ describeInBrowser('the public page for everybody', () => {
   it.each(Object.entries(SCENES))('%s: axe finds nothing and nothing overflows', async (name, act) => {
     suite.server().state.signedIn = false
     const { page, incidents } = await suite.visit()
+    const console: string[] = []
+    page.on('console', (message) => message.type() === 'error' && console.push(message.text()))
     await page.route('**/.well-known/jwks.json', (route) => route.fulfill({ json: JWKS }))
     await openVerify(page)
+    expect(console, 'an error in the console of a page that asks for trust').toEqual([])
     await act(page)
     for (const { width, colorScheme } of LOOKS) {
       await page.setViewportSize({ width, height: 900 })
@@ -91,5 +94,24 @@ describeInBrowser('the public page for everybody', () => {
       await page.screenshot({ path, fullPage: true })
     }
     expect(incidents).toEqual([])
+  })
+
+  it('prints the result on one page, and asks for nothing in letters that a phone would zoom into', async () => {
+    suite.server().state.signedIn = false
+    const { page } = await suite.visit({ viewport: { width: 390, height: 844 } })
+    await page.route('**/.well-known/jwks.json', (route) => route.fulfill({ json: JWKS }))
+    await openVerify(page)
+    const small = `[...document.querySelectorAll('input:not([type=file]), textarea, select')].filter((field) =>
+      Number.parseFloat(getComputedStyle(field).fontSize) < 16).map(({ name }) => name)`
+    expect(await page.evaluate(small)).toEqual([])
+    await paste(page, answerWith({ ...ben, votes: [ana, ben] }))
+    await shownVerdict(page)
+    expect(await page.evaluate(small)).toEqual([])
+    const pdf = (await page.pdf({ format: 'A4' })).toString('latin1')
+    expect(pdf.match(/\/Type \/Page\b(?!s)/g)).toHaveLength(1)
+    await page.emulateMedia({ media: 'print' })
+    for (const gone of ['.site-header', '.drop-zone', '.buttons'])
+      expect(await page.locator(gone).first().isVisible(), gone).toBe(false)
+    expect(await page.locator('.verdict').isVisible()).toBe(true)
   })
 })

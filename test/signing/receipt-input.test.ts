@@ -200,7 +200,8 @@ describe('what surrounds a receipt may not contradict it', () => {
     ['answer.request_id', { ...answer, request_id: rid }, 'request_id'],
     ['answer.sandbox', { ...answer, sandbox: true }, 'sandbox'],
   ])('refuses a false %s', (_name, json, field) => {
-    const message = RECEIPT_ERRORS.receipt_contradicts_payload
+    const { receipt_contradicts_payload: other } = RECEIPT_ERRORS
+    const message = field === 'action' ? 'The action shown here is not the one that was signed.' : other
     expect(verifyReceiptJson(json, pinned)).toStrictEqual({
       valid: false,
       code: 'receipt_contradicts_payload',

@@ -34,7 +34,14 @@ function verify(body: unknown): VerifyResult {
 }
 
 function refusal(code: keyof typeof RECEIPT_ERRORS, field?: string) {
-  return { valid: false, code, message: RECEIPT_ERRORS[code], ...(field === undefined ? {} : { field }) }
+  const differs = code === 'receipt_contradicts_payload'
+  const message =
+    differs && field === 'action'
+      ? 'The action shown here is not the one that was signed.'
+      : differs && field === 'context'
+        ? 'The details (context) shown here are not those that were signed.'
+        : RECEIPT_ERRORS[code]
+  return { valid: false, code, message, ...(field === undefined ? {} : { field }) }
 }
 
 describe('the intent next to a receipt', () => {

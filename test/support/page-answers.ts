@@ -81,6 +81,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
   const { call, body, origin } = asked
   const special = routeIn(areas, asked)
   if (special !== undefined) return special()
+  if (call === 'GET /session' && !state.signedIn && asked.query.has('optional')) return null
   if (!PUBLIC.test(call) && !state.signedIn) throw refusal('not_signed_in')
   const id = state.review?.id
   const session = { token: 't', token_type: 'Bearer', expires_in: 900, user: state.user }

@@ -34,7 +34,8 @@ export async function shownVerdict(page: Page): Promise<ShownVerdict> {
 
 /** The names of the checks in a state, such as `failed`. */
 export function checksIn(page: Page, state: string): Promise<string[]> {
-  return page.locator(`.card > .checks > .check-line.${state} strong`).allInnerTexts()
+  const ofCard = ['.card > .checks', '.card > .checks-left > .checks']
+  return page.locator(ofCard.map((list) => `${list} > .check-line.${state} strong`).join()).allInnerTexts()
 }
 
 /** The answer of `GET /approvals/:id` to the caller. */

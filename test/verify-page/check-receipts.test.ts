@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { checkReceipts, type Report } from '../../dashboard/verify/check-receipts.ts'
-import { checkLines, verdictOf, WEAK_HASH } from '../../dashboard/verify/verdict.ts'
+import { checkReceipts, type Report, WEAK_HASH } from '../../dashboard/verify/check-receipts.ts'
+import { checkLines, verdictOf } from '../../dashboard/verify/verdict.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { DECIDED_AT, livePayload } from '../signing/fixtures.ts'
@@ -28,29 +28,40 @@ describe('the verdict', () => {
   it('says who approved and when', async () => {
     expect(await verdict(answerWith(first))).toStrictEqual({
       kind: 'approved',
-      heading: `Valid: approved by ${ana}`,
+      heading: 'A genuine approval, unchanged',
+      by: `Approved by ${ana}`,
       at: DECIDED_AT.getTime(),
       sentence: 'The receipt is genuine: a person approved this request.',
       cautions: [],
     })
   })
 
+  it('names people to a reader who may know them, and their names as text alone', async () => {
+    const nameOf = (reference: string) =>
+      new Map([
+        [ana, 'Ana\u202e'],
+        [eve, 'Eve'],
+      ]).get(reference)
+    expect(verdictOf(await check(answerWith(first)), nameOf)).toMatchObject({
+      heading: 'Ana[U+202E]’s approval, unchanged',
+      by: 'Approved by Ana[U+202E]',
+    })
+    expect(verdictOf(await check(answerWith(rejection)), nameOf).heading).toBe('Eve’s rejection, unchanged')
+    expect(verdictOf(await check([first, second]), nameOf).by).toBe(`Approved by Ana[U+202E], ${ben}`)
+  })
+
   it('says who acted when the statement that the nonce opens to names a delegate, and for whom', async () => {
     const acted = vote({ did: 'first', approver: ana, delegate: eve })
-    expect((await verdict(answerWith(acted))).heading).toBe(
-      `Valid: approved by ${eve} as the delegate of ${ana}`,
-    )
-    expect((await verdict([acted, second])).heading).toBe(
-      `Valid: approved by 2 people (${eve} as the delegate of ${ana}, ${ben})`,
-    )
+    expect((await verdict(answerWith(acted))).by).toBe(`Approved by ${eve} as the delegate of ${ana}`)
+    expect((await verdict([acted, second])).by).toBe(`Approved by ${eve} as the delegate of ${ana}, ${ben}`)
     const { intent: _unopened, ...alone } = acted
-    expect((await verdict(alone)).heading).toBe(`Valid: approved by ${ana}`)
+    expect((await verdict(alone)).by).toBe(`Approved by ${ana}`)
   })
 
   it('never makes a rejection look like a permission', async () => {
     const said = await verdict(answerWith(rejection))
     expect(said.kind).toBe('rejected')
-    expect(said.heading).toBe(`Valid: rejected by ${eve}`)
+    expect(said).toMatchObject({ heading: 'A genuine rejection, unchanged', by: `Rejected by ${eve}` })
     expect(said.sentence).toContain('It is no permission.')
   })
 
@@ -74,8 +85,8 @@ describe('the verdict', () => {
 
   it('says the reason of a refusal', async () => {
     const said = await verdict({ ...first, signature: second.signature })
-    expect(said).toMatchObject({ kind: 'invalid', heading: 'Not valid: do not act on it' })
-    expect(said.sentence).toContain('altered or forged')
+    expect(said).toMatchObject({ kind: 'invalid', heading: 'Not valid: altered or forged' })
+    expect(said.sentence).toMatch(/ Do not act on it\.$/)
     expect(said).not.toHaveProperty('at')
   })
 
@@ -84,7 +95,8 @@ describe('the verdict', () => {
     const said = await verdict(answerWith(bare))
     expect(said).toMatchObject({
       kind: 'unproven',
-      heading: `Receipt valid, content not proven: approved by ${ana}`,
+      heading: 'A genuine receipt, but its content is not proven',
+      by: `Approved by ${ana}`,
     })
     expect((await verdict(answerWith({ ...second, votes: [bare, second] }))).kind).toBe('unproven')
     expect(said.cautions).toEqual([
@@ -124,7 +136,8 @@ describe('several votes', () => {
     ])
     expect(verdictOf(report)).toMatchObject({
       kind: 'approved',
-      heading: `Valid: approved by 2 people (${ana}, ${ben})`,
+      heading: '2 approvals, unchanged',
+      by: `Approved by ${ana}, ${ben}`,
       sentence: 'Every vote is genuine: these people approved this request.',
       cautions: [expect.stringContaining('How many people had to agree is not part of a receipt')],
     })
@@ -137,7 +150,7 @@ describe('several votes', () => {
     for (const json of [answerWith({ ...two, votes: [two] }), [one]]) {
       const said = await verdict(json)
       expect(said.kind).toBe('invalid')
-      expect(said.sentence).toBe('Of the 2 approvals that the statement asks for, only 1 came with it.')
+      expect(said.sentence).toContain('Of the 2 approvals that the statement asks for, only 1 came with it.')
     }
     const no = vote({ decision: 'rejected', quorum: 2 })
     expect((await verdict(answerWith({ ...no, votes: [no] }))).kind).toBe('rejected')
@@ -145,7 +158,7 @@ describe('several votes', () => {
 
   it('are found in a decision alone and in a bare list', async () => {
     for (const json of [both.decision, [first, second]])
-      expect((await verdict(json)).heading).toBe(`Valid: approved by 2 people (${ana}, ${ben})`)
+      expect((await verdict(json)).heading).toBe('2 approvals, unchanged')
   })
 
   it('of a rejected request may hold approvals that are not signed, which count for nothing', async () => {
@@ -155,7 +168,7 @@ describe('several votes', () => {
       expect(report.unsigned).toEqual([{ approver: ana }])
       expect(report.votes).toHaveLength(1)
       const said = verdictOf(report)
-      expect(said).toMatchObject({ kind: 'rejected', heading: `Valid: rejected by ${eve}` })
+      expect(said).toMatchObject({ kind: 'rejected', by: `Rejected by ${eve}` })
       expect(said.sentence).toContain('It is no permission.')
     }
     const hostile = { ...unsigned(first), approver: '\u202e<b>' }
@@ -229,7 +242,7 @@ describe('the list of checks', () => {
     })
     const failed = lines.filter(({ state }) => state === 'failed')
     expect(failed.map(({ sentence }) => sentence)).toEqual([
-      'The object around the receipt says something else than the signed payload.',
+      'What is shown around the receipt is not what was signed.',
     ])
     for (const { name, sentence } of lines) expect(name !== '' && sentence !== '').toBe(true)
   })

@@ -32,7 +32,7 @@ it('holds for the answer of the service about a request that two people approved
   expect(approvers).toHaveLength(2)
   expect(verdictOf(report)).toMatchObject({
     kind: 'approved',
-    heading: `Valid: approved by 2 people (${approvers.join(', ')})`,
+    by: `Approved by ${approvers.join(', ')}`,
   })
   for (const { result } of report.votes)
     expect(result).toMatchObject({ valid: true, checked: { action: 'full', context: 'full' } })
@@ -56,7 +56,7 @@ it('holds for a request that one approved and one rejected, whose approval is no
   expect(told.unsigned).toEqual([{ approver: first.user.approver }])
   expect(verdictOf(told)).toMatchObject({
     kind: 'rejected',
-    heading: `Valid: rejected by ${second.user.approver}`,
+    by: `Rejected by ${second.user.approver}`,
   })
   // What somebody could hand on: the approval alone, as if it were the decision.
   const [vote] = answer.decision.votes

@@ -66,6 +66,14 @@ export const provenAnswer = z
   .strictObject({ ok: z.literal(true), proven_until: timeField })
   .meta({ id: 'ProvenSession' })
 
+/** What a page that works signed out adds. */
+const sessionQuery = z.object({
+  optional: z
+    .enum(['true'])
+    .optional()
+    .meta({ description: 'Answer 204 instead of 401 when nobody is signed in.' }),
+})
+
 /** `GET /api/v1/session`. */
 export const currentSessionAnswer = z
   .strictObject({
@@ -209,7 +217,11 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Who is signed in',
     access: SIGNED_IN,
     limited: false,
-    answers: { '200': { schema: currentSessionAnswer, description: 'The session.' } },
+    parameters: { query: sessionQuery },
+    answers: {
+      '200': { schema: currentSessionAnswer, description: 'The session.' },
+      '204': { description: 'Nobody is signed in, and `optional=true` was asked.' },
+    },
   },
   'delete /api/v1/session': {
     id: 'endSession',

@@ -1,4 +1,5 @@
-import { Router } from 'express'
+import { type ErrorRequestHandler, Router } from 'express'
+import { Refusal } from '../../domain/errors.ts'
 import { membershipsOf } from '../../flow/people/accounts.ts'
 import { standInOf } from '../../flow/people/delegates.ts'
 import {
@@ -68,7 +69,7 @@ export function sessionRoutes(deps: HttpDeps): Router {
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
   const session = requireSession(deps)
   const router = Router()
-  router.get('/', session, current(deps))
+  router.get('/', session, current(deps), nobody)
   router.delete('/', session, end(deps))
   router.post('/refresh', session, requireCookie, refresh(deps))
   router.post('/proof', session, limitByPerson(deps, 'person'), jsonBody, prove(deps))
@@ -87,6 +88,13 @@ const current: Endpoint<typeof currentSessionAnswer> = (deps) => async (_request
     expires_at: session.expires_at.toISOString(),
     ...presentMemberships(memberships, user.id),
   })
+}
+
+/** A page that works signed out asks with `?optional=true`; a refusal would stand in its console as an error. */
+const nobody: ErrorRequestHandler = (error, request, response, next) => {
+  const asked = request.query.optional === 'true'
+  if (!asked || !(error instanceof Refusal) || error.code !== 'not_signed_in') return next(error)
+  response.status(204).end()
 }
 
 const end: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {

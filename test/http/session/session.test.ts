@@ -67,6 +67,9 @@ describe('a session', () => {
       }
     const none = await stranger.get('/api/v1/session')
     expect([none.status, none.body]).toEqual([401, NOT_SIGNED_IN])
+    const asked = await fetch(`${service.url}/api/v1/session?optional=true`)
+    expect([asked.status, await asked.text()]).toEqual([204, ''])
+    expect((await browser.get('/api/v1/session?optional=true')).status).toBe(200)
     stranger.cookies.set('countersign', 'A'.repeat(43))
     expect((await stranger.get('/api/v1/session')).status).toBe(401)
   })
