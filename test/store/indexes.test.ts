@@ -80,10 +80,10 @@ describe('a start', () => {
   beforeEach(() => void told.splice(0))
 
   /** A connection behind a proxy, and which commands were sent through it since the last question. */
-  async function useWatchedStore() {
+  async function useWatchedStore(limitMs?: number) {
     const proxy = await startStoreProxy(inject('storeUri'))
     onTestFinished(() => proxy.close())
-    const connection = await connectStore(proxy.uri(`indexes_${randomBytes(6).toString('hex')}`))
+    const connection = await connectStore(proxy.uri(`indexes_${randomBytes(6).toString('hex')}`), limitMs)
     onTestFinished(async () => {
       await connection.dropDatabase()
       await connection.close()
@@ -149,6 +149,18 @@ describe('a start', () => {
     await schema.updateOne({ _id: 'indexes' }, { $set: { until: new Date(0) } })
     await waiting
     expect(told.at(-1)).toBe('the indexes are made')
+  })
+
+  it('asks again for a build that outlasts an operation, and serves not before it is done', async () => {
+    const { connection, proxy } = await useWatchedStore(3_000)
+    let asked = 0
+    proxy.play({
+      before: (_command, name) =>
+        name === 'createIndexes sessions' && ++asked === 1 ? 'nothing' : undefined,
+    })
+    await prepareIndexes(connection, preparing)
+    expect(asked).toBe(2)
+    expect(await namesOf(connection)).toContain('token_hash_1')
   })
 
   it('asks a replica set for a majority only; what the store refuses is said in a sentence and holds up no other', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } fro
 import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { isDuplicateKey } from '../../src/store/failures.ts'
 import { checkServer, inWords } from '../../src/store/server.ts'
+import { useWorker } from '../jobs/worker.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
 
@@ -78,6 +79,20 @@ describe('what a store says it is', () => {
     play({ before: (_command, name) => (name === 'buildInfo' ? unknown : undefined) })
     expect(await checkServer(connection)).toMatchObject({ version: undefined })
   })
+})
+
+it('in production a single server is used, and warned of', async () => {
+  play(server({}, '8.0.26'))
+  const env = {
+    NODE_ENV: 'production',
+    BASE_URL: 'https://a.example',
+    TRUST_PROXY: '0',
+    CALLBACK_ALLOW_PRIVATE: '0',
+  }
+  const { logged } = await useWorker({ storeUri: proxy.uri(`single_${Date.now()}`), env })
+  expect(logged.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
+    'MONGODB_URI names a single server, which can lose what it acknowledged; use a replica set',
+  ])
 })
 
 describe('what a store refuses at the start', () => {
