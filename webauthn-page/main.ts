@@ -26,4 +26,19 @@ function wantedOutcome(search: string): 'approved' | 'rejected' | undefined {
   return wanted === 'reject' ? 'rejected' : undefined
 }
 
+/**
+ * Browsers keep pages that one leaves, and show them again as they were, also to who is signed out meanwhile or is another
+ * person (T13). What is shown only to a signed-in person is covered before, and loaded anew.
+ */
+function forgetWhenLeft(): void {
+  if (!/^\/[ab]\//.test(location.pathname)) return
+  addEventListener('pagehide', () => {
+    document.body.hidden = true
+  })
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) location.reload()
+  })
+}
+
+forgetWhenLeft()
 void route()

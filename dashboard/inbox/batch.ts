@@ -21,6 +21,7 @@ import {
   sha256Hex,
   shownIntent,
 } from '../../webauthn-page/kit/request/checked-review.ts'
+import { sendWord } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
@@ -42,7 +43,14 @@ export async function submitBatch(
   await checkBatch(said, shown)
   const proof = totp === undefined ? await passkeyProof(said.options, slot) : { totp }
   const body = { batch_id: said.batch_id, ...commentOf(shown), ...proof }
-  return (await post('/approvals/decisions', body, batchAnswerShape)).data
+  const named = shown.decision === 'approved' ? 'your approvals' : 'your rejections'
+  return (await sendWord(named, slot, () => post('/approvals/decisions', body, batchAnswerShape))).data
+}
+
+/** What the service has recorded of this person, where its answer to the batch was lost. @throws RequestFailure */
+export async function recordedOf(ids: readonly string[]): Promise<BatchItem[]> {
+  const now = (await loadAll(ids)).map(({ review }) => review)
+  return now.filter(({ votes }) => votes.some(({ mine }) => mine)).map(({ id, status }) => ({ id, status }))
 }
 
 async function passkeyProof(options: BatchOptions['options'], slot: NoticeSlot) {
@@ -60,14 +68,19 @@ const TOGETHER = 6
  * @throws MismatchError, RequestFailure, ShapeError
  */
 export async function loadBatch(ids: readonly string[]): Promise<CheckedReview[]> {
+  const found = await loadAll(ids)
+  const open = found.filter(({ review }) => review.status === 'pending' && review.may_decide)
+  const order = inOrder(open.map(({ review }) => review))
+  return order.flatMap((review) => open.filter((checked) => checked.review === review))
+}
+
+async function loadAll(ids: readonly string[]): Promise<CheckedReview[]> {
   const found: CheckedReview[] = []
   for (let from = 0; from < ids.length; from += TOGETHER) {
     const some = await Promise.all(ids.slice(from, from + TOGETHER).map(loadIfThere))
     found.push(...some.filter((checked) => checked !== undefined))
   }
-  const open = found.filter(({ review }) => review.status === 'pending' && review.may_decide)
-  const order = inOrder(open.map(({ review }) => review))
-  return order.flatMap((review) => open.filter((checked) => checked.review === review))
+  return found
 }
 
 async function loadIfThere(id: string): Promise<CheckedReview | undefined> {
@@ -130,7 +143,9 @@ interface BatchOptions {
 const batchAnswerShape = answer<Answer<typeof batchAnswer>>()
 
 /** What came of one request: decided, or lost to a decision that was faster. */
-export type BatchItem = Answer<typeof batchAnswer>['data'][number]
+export type BatchItem =
+  | Pick<Review, 'id' | 'status'>
+  | Extract<Answer<typeof batchAnswer>['data'][number], { error: unknown }>
 
 /** A request in the list of what would be signed. */
 interface ItemRow {

@@ -7,10 +7,11 @@ import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
+import type { Lost } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
-import { itemList, loadBatch, resultRow, submitBatch } from './batch.ts'
+import { itemList, loadBatch, recordedOf, resultRow, submitBatch } from './batch.ts'
 
 /** Refusals that say: the list is not any more what it was. Nothing of it is recorded then. */
 const CHANGED = ['batch_changed', 'not_pending', 'already_voted', 'not_found']
@@ -103,8 +104,8 @@ export class DecideTogether {
     const busy = (state: boolean): void => {
       this.#busy = state
     }
-    const ballot = createBallot({ methods, busy, fields: { comment } })
-    const confirm = button(
+    const ballot = createBallot({ methods, busy, fields: { comment }, lost: this.#lost(items) })
+    const confirm = ballot.button(
       `${this.#verb()} ${counted(items.length)}`,
       this.#decision === 'approved' ? 'approve' : 'reject',
       () => {
@@ -124,6 +125,20 @@ export class DecideTogether {
       confirm,
       ballot.hint,
     )
+  }
+
+  /** Votes are written one after the other: they are complete when a second look finds no more. */
+  #lost(items: readonly CheckedReview[]): Lost {
+    const ids = items.map(({ review }) => review.id)
+    let found: readonly BatchItem[] = []
+    return {
+      look: async () => {
+        const before = found.length
+        found = await recordedOf(ids)
+        return found.length === ids.length || (found.length > 0 && found.length === before)
+      },
+      found: async () => this.#showResults(items, found),
+    }
   }
 
   async #decide(items: readonly CheckedReview[], totp: string | undefined, slot: NoticeSlot): Promise<void> {

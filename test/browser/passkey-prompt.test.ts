@@ -88,7 +88,11 @@ describeInBrowser('a passkey prompt that nobody answers', () => {
     await page.getByRole('button', { name: 'Reject' }).click()
     await page.getByText(ASKING).waitFor()
     await expectPrompts(page, 1)
-    await page.getByRole('button', { name: 'Approve' }).click()
+    expect(await page.locator('.decision-buttons [aria-disabled="true"]').allInnerTexts()).toEqual([
+      'Reject',
+      'Approve',
+    ])
+    await page.getByRole('button', { name: 'Approve' }).press('Enter')
     await expect
       .poll(() => page.locator('#announcements').innerText())
       .toBe('Still waiting for the first press. Nothing more was started.')

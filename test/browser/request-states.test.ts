@@ -157,6 +157,108 @@ describeInBrowser('the states of a request', () => {
     await heading('Expired without a decision').waitFor()
   })
 
+  it('counts down through a sleep of the device, and by the service again at its next answer', async () => {
+    await stopClock(visitor.page)
+    const expires_at = new Date(Date.now() + 340_000).toISOString()
+    suite.server().state.review = sampleReview({ expires_at })
+    await visitor.page.goto(path)
+    const minutes = async (): Promise<string | undefined> =>
+      /^(\d) min/.exec(await visitor.page.getByRole('timer').innerText())?.[1]
+    expect(await minutes()).toBe('5')
+    // Where `performance.now()` stands still meanwhile, as in WebKit and Firefox.
+    await visitor.page.evaluate(`{ const now = Date.now.bind(Date); Date.now = () => now() + 120_000 }`)
+    await visitor.page.clock.runFor(1000)
+    expect(await minutes()).toBe('3')
+    await visitor.page.clock.runFor(4000)
+    await expect
+      .poll(async () => {
+        await visitor.page.clock.runFor(1000)
+        return minutes()
+      })
+      .toBe('5')
+  })
+
+  it('says when it was last heard of while it is not, and nothing more when it is again', async () => {
+    const { page, context } = visitor
+    await stopClock(page)
+    await page.goto(path)
+    await heading('Approve or reject this action?').waitFor()
+    await page.route('**/review', (route) => route.abort())
+    await page.clock.runFor(4500)
+    await page.getByText(/^The service does not answer\. This is how it was at \d/).waitFor()
+    await context.setOffline(true)
+    await page.getByText(/^You are offline\. This is how it was at \d/).waitFor()
+    await page.unroute('**/review')
+    await context.setOffline(false)
+    await page.clock.runFor(100)
+    await expect.poll(() => page.locator('.connection').innerText()).toBe('')
+  })
+
+  it('says what it sends while all buttons rest, and not known yet until a lost answer is known', async () => {
+    const { page } = visitor
+    await page.goto(path)
+    await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    let lose = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      lose = resolve
+    })
+    await page.route('**/review', (route) => route.abort())
+    await page.route('**/decision', async (route) => {
+      await route.fetch()
+      await held
+      await route.abort()
+    })
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('Sending your approval …').waitFor()
+    expect(await page.locator('.decision-buttons [aria-disabled="true"]').count()).toBe(2)
+    lose()
+    await page.getByText('Not known yet whether your approval was recorded. Checking …').waitFor()
+    expect(await page.locator('.decision-buttons [aria-disabled="true"]').count()).toBe(2)
+    expect(await page.locator('main').innerText()).not.toContain('Not done')
+    await page.unroute('**/review')
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await heading('Approved').waitFor()
+    expect(await page.locator('.notice').innerText()).toBe('Done: your approval is recorded.')
+  })
+
+  it('says that nothing was recorded when the service knows of nothing, and can be pressed again', async () => {
+    const { page } = visitor
+    await page.goto(path)
+    await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await page.route('**/decision', (route) => route.abort())
+    await page.getByRole('button', { name: 'Reject' }).click()
+    const missing = page.getByText('your rejection did not arrive: the service has recorded nothing.')
+    await expect
+      .poll(async () => {
+        await page.evaluate(`dispatchEvent(new Event('online'))`)
+        return missing.count()
+      })
+      .toBe(1)
+    await page.unroute('**/decision')
+    await page.getByLabel('Code from your authenticator app').fill('123456')
+    await page.getByRole('button', { name: 'Reject' }).click()
+    await heading('Rejected').waitFor()
+  })
+
+  it('shows nothing again to who is signed out meanwhile and comes back, and keeps the comment', async () => {
+    const { page } = visitor
+    await page.goto(path)
+    await page.getByLabel('Comment (optional)').fill('Half a thought')
+    suite.server().state.signedIn = false
+    // As when a browser keeps the page that one leaves, and shows it again.
+    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`)
+    expect(await page.locator('body').isVisible()).toBe(false)
+    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`)
+    await heading('Sign in to see this request').waitFor()
+    expect(await page.locator('body').innerText()).not.toContain('invoices')
+    suite.server().state.signedIn = true
+    await page.reload()
+    await heading('Approve or reject this action?').waitFor()
+    expect(await page.getByLabel('Comment (optional)').inputValue()).toBe('Half a thought')
+  })
+
   it('stops looking while the page is hidden and looks again when it is shown', async () => {
     await stopClock(visitor.page)
     await visitor.page.goto(path)
@@ -182,9 +284,14 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByLabel('Comment (optional)').fill('Fine with me.')
     await visitor.page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
     await visitor.page.getByLabel('Code from your authenticator app').fill('123456')
+    await visitor.page.setViewportSize({ width: 1440, height: 700 })
+    await visitor.page.evaluate('scrollTo(0, 240)')
     suite.server().state.signedIn = false
     await visitor.page.getByRole('button', { name: 'Approve' }).click()
     await heading('Sign in to see this request').waitFor()
+    expect(await visitor.page.locator('.notice').innerText()).toBe(
+      'Careful: your session has ended. Nothing was recorded. Your comment is kept.',
+    )
     expect(await visitor.page.locator('body').innerText()).not.toContain('invoices')
     await visitor.page.getByText('Use a code instead').click()
     await visitor.page.getByLabel('E-mail').fill('ana@example.com')
@@ -192,6 +299,7 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByRole('button', { name: 'Sign in with the code' }).click()
     await heading('Approve or reject this action?').waitFor()
     expect(await visitor.page.getByLabel('Comment (optional)').inputValue()).toBe('Fine with me.')
+    expect(await visitor.page.evaluate('scrollY')).toBe(240)
   })
 
   it('says that somebody was faster', async () => {

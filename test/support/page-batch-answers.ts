@@ -152,7 +152,12 @@ function decide(state: PageBatch, body: Record<string, unknown>): unknown {
     const vote = { approver: SAMPLE_USER.approver, decision, method: 'totp', at: new Date().toISOString() }
     return { id, status, vote }
   })
-  const decided = new Set(data.map(({ id }) => id))
-  state.reviews = state.reviews.filter(({ id }) => !decided.has(id))
+  state.reviews = state.reviews.map((review) => {
+    const item = data.find(({ id }) => id === review.id)
+    if (item === undefined) return review
+    const status = item.status === 'approved' || item.status === 'rejected' ? item.status : 'expired'
+    const own = 'vote' in item ? [{ ...item.vote, delegate: undefined, mine: true, comment: null }] : []
+    return { ...review, status, may_decide: false, votes: own }
+  })
   return { data }
 }

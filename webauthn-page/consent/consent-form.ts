@@ -3,17 +3,18 @@ import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Consent, User } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
-import { button } from '../kit/dom/button.ts'
 import { div, link, p } from '../kit/dom/element.ts'
 import { type Field, field, wrong } from '../kit/dom/form.ts'
 import { createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
+import type { Lost } from '../kit/request/lost-answer.ts'
 import { audience } from '../kit/request/request-words.ts'
 
 export interface ConsentFormOptions {
   user: User
   /** True while the owner's word is under way. */
   busy(state: boolean): void
+  lost: Lost
   recorded(decision: Outcome): Promise<void>
   /** Looks again. @returns whether the form is still on the page */
   refresh(failure: RequestFailure): Promise<boolean>
@@ -25,7 +26,8 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
   if (consent.methods.length === 0)
     return p('You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.')
   const code = matchingCodeField()
-  const ballot = createBallot({ methods: consent.methods, busy: options.busy, fields: { code } })
+  const { busy, lost } = options
+  const ballot = createBallot({ methods: consent.methods, busy, fields: { code }, lost })
   const took = async (error: unknown): Promise<boolean> => {
     if (error instanceof MismatchError) options.mismatch(error)
     else return isNews(error) && !(await options.refresh(error))
@@ -49,8 +51,8 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
     ballot.slot.element,
     div(
       'decision-buttons',
-      button('Reject', 'reject', () => answer('rejected')),
-      button('Approve', 'approve', () => answer('approved')),
+      ballot.button('Reject', 'reject', () => answer('rejected')),
+      ballot.button('Approve', 'approve', () => answer('approved')),
     ),
     ballot.hint,
   )

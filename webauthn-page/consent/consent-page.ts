@@ -1,6 +1,6 @@
 import { showInvitation, showStopped } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
-import { get, RequestFailure } from '../kit/api/request.ts'
+import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
 import { announce, type Child, div, el, facts, link, mono, p, panel } from '../kit/dom/element.ts'
 import { moment, timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
@@ -51,13 +51,17 @@ export class ConsentPage {
   }
 
   #openPanel(consent: Consent, user: User): HTMLElement {
-    const clock = Date.parse(consent.server_time) - performance.now()
+    const clock = Date.parse(consent.server_time) - steadyNow()
     const time = timeLeft({ review: consent, clock }, () => void this.open())
     this.#stopClock = time.stop
     const form = consentForm(consent, {
       user,
       busy: (state) => {
         this.#busy = state
+      },
+      lost: {
+        look: async () => (await this.#load()).status !== 'pending',
+        found: () => this.open(),
       },
       recorded: async (decision) => {
         announce(decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded')

@@ -16,7 +16,9 @@ import {
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
+import { createConnection } from './connection.ts'
 import { barTop, type DecisionFormOptions, decisionForm } from './decision-form.ts'
+import { type Draft, keptDraft, whatIsKept } from './draft.ts'
 import { showInvitation, showStopped } from './stopped-scenes.ts'
 import { type Unseen, watchUnseen } from './unseen.ts'
 
@@ -26,29 +28,39 @@ const POLL_MS = 4000
 export class DecidePage {
   readonly #id: string
   readonly #wanted: Outcome | undefined
-  readonly #draft = { comment: '', author: '' }
+  readonly #draft: Draft
+  readonly #connection = createConnection()
   #shown: CheckedReview | undefined
   #quorum: HTMLElement | undefined
   #unseen: Unseen | undefined
+  /** What the count-down goes by. */
+  #time: CheckedReview | undefined
   /** Stays the same from scene to scene. */
   #way: HTMLElement | undefined
   #busy = false
+  /** Where the person was when their session ended. */
+  #place = 0
   #stopClock: () => void = () => {}
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(id: string, wanted: Outcome | undefined) {
     this.#id = id
     this.#wanted = wanted
-    document.addEventListener('visibilitychange', () => {
+    this.#draft = keptDraft(id)
+    const again = (): void => {
       if (document.visibilityState === 'visible' && this.#shown?.review.status === 'pending') this.#follow(0)
-    })
+    }
+    document.addEventListener('visibilitychange', again)
+    addEventListener('online', again)
+    addEventListener('offline', () => this.#connection.lost())
   }
 
-  /** Loads the request and shows its state, with `message` above it. */
-  async open(message?: Child): Promise<void> {
+  /** Loads the request and shows its state, with what `say` says of it above it. */
+  async open(say?: (review: Review) => Child): Promise<void> {
     this.#stop()
     try {
       const checked = await this.#load()
+      const message = say?.(checked.review)
       if (this.#shown === undefined)
         void get('/session', sessionShape).then(
           ({ user }) => showUser(user),
@@ -63,6 +75,7 @@ export class DecidePage {
   async #load(): Promise<CheckedReview> {
     const checked = await loadReview(this.#id)
     if (this.#shown !== undefined) assertSameRequest(this.#shown.review, checked.review)
+    this.#connection.alive()
     return checked
   }
 
@@ -74,13 +87,14 @@ export class DecidePage {
     if (this.#draft.author !== review.approver) this.#draft.comment = ''
     this.#draft.author = review.approver ?? ''
     const pending = review.status === 'pending'
-    const clock = pending ? timeLeft(checked, () => this.#follow(1000)) : undefined
+    this.#time = { ...checked }
+    const clock = pending ? timeLeft(this.#time, () => this.#follow(1000)) : undefined
     this.#stopClock = clock?.stop ?? (() => {})
     const votes = quorumView(review)
     this.#quorum = votes
     const unseen = watchUnseen(barTop)
     this.#unseen = unseen
-    const live = [clock?.element, votes].filter((part) => part !== undefined)
+    const live = [clock?.element, votes, this.#connection.element].filter((part) => part !== undefined)
     const panel = requestPanel(review, isOpen(review) ? [] : live, () =>
       div('section-body', decisionForm(review, this.#formOptions(clock?.element, unseen)), votes),
     )
@@ -92,6 +106,8 @@ export class DecidePage {
     showScene(titleOf(review), scene, { wide: true })
     if (first) focusWanted(scene)
     if (isOpen(review)) unseen.watch(scene)
+    if (this.#place > 0) window.scrollTo(0, this.#place)
+    this.#place = 0
     if (pending) this.#follow(POLL_MS)
   }
 
@@ -101,22 +117,38 @@ export class DecidePage {
       draft: this.#draft,
       timeLeft: time,
       unseen,
+      connection: this.#connection.element,
       busy: (state) => {
         this.#busy = state
       },
-      recorded: async (decision) => {
-        this.#way = wayOn(this.#id)
-        announce(decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded')
-        await this.open(
-          notice(
-            'success',
-            decision === 'approved' ? 'your approval is recorded.' : 'your rejection is recorded.',
-          ),
-        )
+      lost: {
+        look: async () => {
+          const { review } = await this.#load()
+          return review.status !== 'pending' || ownVote(review) !== undefined
+        },
+        found: () => this.#recorded(),
       },
-      stale: (failure) => this.open(notice('warning', failure.message)),
+      recorded: () => this.#recorded(),
+      stale: async (failure) => {
+        if (failure.code !== 'not_signed_in') return this.open(() => notice('warning', failure.message))
+        this.#stop()
+        this.#invite(notice('warning', 'your session has ended. ', ...whatIsKept(this.#draft)))
+      },
       mismatch: (error) => this.#fail(error),
     }
+  }
+
+  /** Shows what the service has recorded of this person: after their word, or when its answer was lost. */
+  #recorded(): Promise<void> {
+    this.#way = wayOn(this.#id)
+    return this.open((review) => {
+      const own = ownVote(review)
+      if (own === undefined)
+        return notice('warning', 'your decision is not recorded; the request was over before.')
+      const sentence = own.decision === 'approved' ? 'our approval is recorded' : 'our rejection is recorded'
+      announce(`Y${sentence}`)
+      return notice('success', `y${sentence}.`)
+    })
   }
 
   /** Looks again after `delay` milliseconds, as long as the page is visible and nothing is being signed. */
@@ -135,8 +167,9 @@ export class DecidePage {
       if (this.#busy || before !== this.#shown) return this.#follow(POLL_MS)
       this.#update(checked)
     } catch (error) {
-      if (isFinal(error)) this.#fail(error)
-      else this.#follow(POLL_MS)
+      if (isFinal(error)) return this.#fail(error)
+      this.#connection.lost()
+      this.#follow(POLL_MS)
     }
   }
 
@@ -147,8 +180,11 @@ export class DecidePage {
     if (before === undefined || stateOf(before) !== stateOf(review)) {
       announce(`${headingOf(review)}.`)
       this.#show(checked)
+      // Nobody asked for this change: a press that was meant for what stood there before must not hit something else.
+      document.querySelector('.request')?.classList.add('settling')
       return
     }
+    if (this.#time !== undefined) this.#time.clock = checked.clock
     if (before.votes.length !== review.votes.length) {
       const votes = quorumView(review)
       this.#quorum?.replaceWith(votes)
@@ -156,7 +192,9 @@ export class DecidePage {
       announce(`${review.quorum.approved} of ${review.quorum.needed} approvals`)
     }
     if (before.requested_by.key_revoked !== review.requested_by.key_revoked) {
-      document.querySelector('.request-head')?.append(revokedKeyNote(review.requested_by) ?? '')
+      holdingStill(() => {
+        document.querySelector('.request-head')?.append(revokedKeyNote(review.requested_by) ?? '')
+      })
       announce(REVOKED_KEY)
     }
     this.#shown = checked
@@ -173,12 +211,13 @@ export class DecidePage {
   }
 
   /** Forgets what was shown: the next person to sign in here may be another one. */
-  #invite(): void {
+  #invite(message?: HTMLElement): void {
     const first = this.#shown === undefined
+    this.#place = window.scrollY
     this.#shown = undefined
     this.#way = undefined
     showUser(undefined)
-    showInvitation(!first, () => void this.open())
+    showInvitation(!first, () => void this.open(), message)
   }
 
   #stop(): void {
@@ -187,6 +226,20 @@ export class DecidePage {
     this.#unseen?.stop()
     this.#unseen = undefined
   }
+}
+
+/** The vote of the person at this browser. */
+function ownVote({ votes }: Review): Review['votes'][number] | undefined {
+  return votes.find(({ mine }) => mine)
+}
+
+/** Keeps the buttons under the finger while `change` makes the page above them longer, where the browser does not. */
+function holdingStill(change: () => void): void {
+  const buttons = document.querySelector('.decision-buttons')
+  const before = buttons?.getBoundingClientRect().top ?? 0
+  change()
+  if (scrollY > 0 && CSS.supports('overflow-anchor', 'auto')) return
+  window.scrollBy(0, (buttons?.getBoundingClientRect().top ?? 0) - before)
 }
 
 const TITLE_LENGTH = 60

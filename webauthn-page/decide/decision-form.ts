@@ -1,10 +1,11 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Review } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
-import { type ButtonLook, button } from '../kit/dom/button.ts'
+import type { ButtonLook } from '../kit/dom/button.ts'
 import { div, el, folded } from '../kit/dom/element.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
+import type { Lost } from '../kit/request/lost-answer.ts'
 import { ACTION_ID, isWide } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
 import { callerName } from '../kit/show/caller-text.ts'
@@ -16,8 +17,11 @@ export interface DecisionFormOptions {
   draft: { comment: string }
   timeLeft: HTMLElement | undefined
   unseen: Unseen
+  /** Says when the service was last heard of, while it is not. */
+  connection: HTMLElement
   /** True while a decision is under way. */
   busy(state: boolean): void
+  lost: Lost
   recorded(decision: Outcome): Promise<void>
   /** The request's state or the session changed under the person's hands. */
   stale(failure: RequestFailure): Promise<void>
@@ -30,7 +34,8 @@ export interface DecisionFormOptions {
  */
 export function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
   const comment = commentField(options.draft, 'The caller reads it, and it is kept with the receipt.')
-  const ballot = createBallot({ methods: review.methods, busy: options.busy, fields: { comment } })
+  const { busy, lost } = options
+  const ballot = createBallot({ methods: review.methods, busy, fields: { comment }, lost })
   const took = async (error: unknown): Promise<boolean> => {
     if (error instanceof MismatchError) options.mismatch(error)
     else if (isStale(error)) await options.stale(error)
@@ -50,10 +55,11 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   const bar = div(
     'decision-bar',
     ballot.slot.element,
+    options.connection,
     ballot.codeOnly && ballot.choice,
     div('bar-line', options.timeLeft, options.unseen.element),
     decidingFor(review),
-    decisionButtons(options.wanted, decide),
+    decisionButtons(ballot, options.wanted, decide),
   )
   keepClear(bar)
   options.unseen.changed = () => bar.toggleAttribute('data-unread', isUnread(review, options.unseen))
@@ -104,11 +110,12 @@ function decidingFor({ on_behalf_of: other }: Review): HTMLElement | undefined {
 }
 
 function decisionButtons(
+  ballot: Ballot,
   wanted: Outcome | undefined,
   decide: (decision: Outcome) => Promise<void>,
 ): HTMLElement {
   const one = (label: string, decision: Outcome, look: ButtonLook): HTMLElement =>
-    button(label, look, () => decide(decision), {
+    ballot.button(label, look, () => decide(decision), {
       'aria-describedby': ACTION_ID,
       ...(wanted === decision ? { 'data-wanted': true } : {}),
     })

@@ -17,9 +17,10 @@ export function showStopped(error: unknown, invite: () => void, again: () => Pro
 }
 
 /** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */
-export function showInvitation(focus: boolean, signedIn: (user: User) => void): void {
+export function showInvitation(focus: boolean, signedIn: (user: User) => void, message?: HTMLElement): void {
   const scene = plainScene(
     'Sign in to see this request',
+    message,
     lede('Your decision is needed. What it is about is shown only to its approvers.'),
     signInPanel(signedIn),
   )

@@ -24,8 +24,18 @@ const TIMEOUT_MS = 30_000
 /** An answer and when it came. */
 export interface Timed<T> {
   value: T
-  /** The service's time in milliseconds minus `performance.now()`, by its `Date` header: good to a second. */
+  /** The service's time in milliseconds minus `steadyNow()`, by its `Date` header: good to a second. */
   clock: number
+}
+
+const OPENED = Date.now() - performance.now()
+
+/**
+ * Milliseconds of a clock that also goes on while the device sleeps, when `performance.now()` stands still in some browsers.
+ * Set forward by hand, it makes a count-down too short until the next answer, never too long.
+ */
+export function steadyNow(): number {
+  return Math.max(performance.now(), Date.now() - OPENED)
 }
 
 /** GET of one of the service's JSON answers. @throws RequestFailure, ShapeError */
@@ -75,7 +85,7 @@ async function send<T>(method: string, path: string, shape: Shape<T>, body?: obj
       'The service does not answer. Check your connection and try again.',
     )
   })
-  const clock = (Date.parse(response.headers.get('Date') ?? '') || Date.now()) - performance.now()
+  const clock = (Date.parse(response.headers.get('Date') ?? '') || Date.now()) - steadyNow()
   const answer: unknown = await response.json().catch(() => null)
   if (!response.ok) throw failureOf(response.status, answer)
   return { value: shape(answer, path), clock }

@@ -1,3 +1,4 @@
+import { steadyNow } from '../api/request.ts'
 import { announce, el } from './element.ts'
 
 const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
@@ -23,9 +24,9 @@ export function dayOrMinute(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, format.format(at))
 }
 
-/** Seconds until `iso` by a clock that runs `clock` milliseconds ahead of `performance.now()`. */
+/** Seconds until `iso` by a clock that runs `clock` milliseconds ahead of `steadyNow()`. */
 export function secondsUntil(iso: string, clock: number): number {
-  return (Date.parse(iso) - (performance.now() + clock)) / 1000
+  return (Date.parse(iso) - (steadyNow() + clock)) / 1000
 }
 
 /** "1 h 5 min", "4 min 3 s", "12 s"; whole seconds, never negative. */
@@ -46,16 +47,16 @@ export function duration(seconds: number): string {
 /** Seconds before expiry at which a screen reader hears the time left; in between it is only shown. */
 const THRESHOLDS = [600, 300, 60, 30]
 
-/** A live count-down. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
+/** A live count-down by `at.clock`, which may be set anew. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
 export function timeLeft(
-  { review, clock }: { review: { expires_at: string }; clock: number },
+  at: { review: { expires_at: string }; clock: number },
   timeUp: () => void,
 ): { element: HTMLElement; stop(): void } {
   const value = el('span', { class: 'time-left-value' })
   const element = el('p', { class: 'time-left', role: 'timer' }, value)
   let last = Number.POSITIVE_INFINITY
   const tick = (): void => {
-    const left = secondsUntil(review.expires_at, clock)
+    const left = secondsUntil(at.review.expires_at, at.clock)
     value.textContent = left > 0 ? `${duration(left)} left to decide` : 'The time is up'
     element.classList.toggle('urgent', left <= 60)
     const passed = THRESHOLDS.find(

@@ -3,13 +3,14 @@ import { ShapeError } from '../api/shape.ts'
 import { type Child, el, p } from './element.ts'
 import { type Field, wrong } from './form.ts'
 
-export type NoticeKind = 'error' | 'warning' | 'success' | 'info'
+export type NoticeKind = 'error' | 'warning' | 'success' | 'info' | 'working'
 
 const WORDS: Record<NoticeKind, string> = {
   error: 'Not done:',
   warning: 'Careful:',
   success: 'Done:',
   info: 'Note:',
+  working: '',
 }
 
 /** A message box whose kind is said in words as well as in colour. */
@@ -17,7 +18,7 @@ export function notice(kind: NoticeKind, ...children: Child[]): HTMLElement {
   return el(
     'div',
     { class: `notice ${kind}`, tabindex: -1 },
-    p(el('strong', {}, `${WORDS[kind]} `), ...children),
+    p(WORDS[kind] !== '' && el('strong', {}, `${WORDS[kind]} `), ...children),
   )
 }
 

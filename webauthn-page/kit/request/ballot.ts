@@ -3,11 +3,13 @@ import type { Outcome } from '../../../src/domain/receipt.ts'
 import { decisionOptionsShape, type Factor } from '../api/contract.ts'
 import { post } from '../api/request.ts'
 import { anyObject } from '../api/shape.ts'
-import { announce, div, el } from '../dom/element.ts'
+import type { ButtonLook } from '../dom/button.ts'
+import { type Attributes, announce, div, el } from '../dom/element.ts'
 import { codeField, type Field, field, readCode, tick } from '../dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
 import { checkIntent } from './checked-review.ts'
+import { findOut, type Lost, sendWord, UnknownOutcome } from './lost-answer.ts'
 
 /** With what the person confirms, and what comes of it: the part that every form for a decision has. */
 export interface Ballot {
@@ -17,6 +19,8 @@ export interface Ballot {
   slot: NoticeSlot
   /** What pressing the button does, with the way that is chosen. */
   hint: HTMLElement
+  /** A button of the form: all of them rest while a decision is under way. */
+  button(label: string, look: ButtonLook, press: () => Promise<void>, attributes?: Attributes): HTMLElement
   /**
    * Runs `work` with the code that was typed, undefined when a passkey is to confirm. What it throws is shown beside the
    * buttons, unless `took` says that it is dealt with.
@@ -33,34 +37,51 @@ interface BallotOptions {
   busy(state: boolean): void
   /** Fields at which the service's refusals are shown. */
   fields?: Record<string, Field>
+  /** Finds out what came of a word whose answer was lost. */
+  lost: Lost
 }
 
 /** One decision at a time, whichever button it was. */
-export function createBallot({ methods, busy, fields = {} }: BallotOptions): Ballot {
+export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions): Ballot {
   const { element, code, codeOnly, hint, method } = methodChoice(methods)
   const slot = noticeSlot()
+  const buttons: HTMLElement[] = []
   let running = false
+  const rest = (state: boolean): void => {
+    running = state
+    busy(state)
+    for (const one of buttons) {
+      if (state) one.setAttribute('aria-disabled', 'true')
+      else one.removeAttribute('aria-disabled')
+    }
+  }
   return {
     choice: element,
     codeOnly,
     slot,
     hint,
+    button(label, look, press, attributes = {}) {
+      const one = el('button', { type: 'button', class: `button ${look}`, ...attributes }, label)
+      one.addEventListener('click', () => void press())
+      buttons.push(one)
+      return one
+    },
     async cast(work, took) {
       if (running) return announce('Still waiting for the first press. Nothing more was started.')
       const totp = method() === 'totp' ? readCode(code) : undefined
       if (method() === 'totp' && totp === undefined) return
-      running = true
-      busy(true)
+      rest(true)
       slot.clear()
-      announce(totp === undefined ? 'Waiting for your passkey' : 'Checking the code')
       try {
-        await work(totp)
+        await work(totp).catch((error: unknown) => {
+          if (error instanceof UnknownOutcome) return findOut(error, slot, lost)
+          throw error
+        })
       } catch (error) {
         code.input.value = ''
         if (!(await took(error))) slot.fail(error, { totp: code, ...fields })
       } finally {
-        running = false
-        busy(false)
+        rest(false)
       }
     },
   }
@@ -85,14 +106,14 @@ interface Word {
 export async function postWord(word: Word, totp: string | undefined, slot: NoticeSlot): Promise<void> {
   const { path, said, shown } = word
   const body = { ...said, ...commentOf(word) }
-  if (totp !== undefined) {
-    await post(path, { ...body, totp }, anyObject)
-    return
-  }
+  const named = said.decision === 'approved' ? 'your approval' : 'your rejection'
+  const send = (proof: object): Promise<unknown> =>
+    sendWord(named, slot, () => post(path, { ...body, ...proof }, anyObject))
+  if (totp !== undefined) return void (await send({ totp }))
+  slot.show('working', `Preparing ${named} …`)
   const { intent, options } = await post(`${path}/options`, said, decisionOptionsShape)
   await checkIntent(intent, options, shown)
-  const passkey = await usePasskey(options, slot)
-  await post(path, { ...body, passkey }, anyObject)
+  await send({ passkey: await usePasskey(options, slot) })
 }
 
 /** Only what says something is sent. */

@@ -3,7 +3,7 @@ import type { ConsentIntent, DecisionIntent } from '../../../src/domain/intent.t
 import type { Outcome } from '../../../src/domain/receipt.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { type Review, reviewShape } from '../api/contract.ts'
-import { get } from '../api/request.ts'
+import { get, steadyNow } from '../api/request.ts'
 import { isJsonObject, type JsonValue } from '../show/caller-text.ts'
 
 /** What was received contradicts itself, so deciding on it would sign something unseen (T16). The page stops. */
@@ -15,14 +15,14 @@ export class MismatchError extends Error {
 export interface CheckedReview {
   review: Review
   context: { [key: string]: JsonValue }
-  /** Server time in milliseconds minus `performance.now()` when the answer came. */
+  /** Server time in milliseconds minus `steadyNow()` when the answer came. */
   clock: number
 }
 
 /** Loads a request and recomputes the hash of its context. @throws MismatchError, RequestFailure, ShapeError */
 export async function loadReview(id: string): Promise<CheckedReview> {
   const review = await get(`/approvals/${id}/review`, reviewShape)
-  const clock = Date.parse(review.server_time) - performance.now()
+  const clock = Date.parse(review.server_time) - steadyNow()
   if (review.id !== id) throw new MismatchError('The service answered for another request.')
   const context = parseContext(review.context_json)
   if (context === undefined)
