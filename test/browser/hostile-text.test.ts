@@ -113,6 +113,40 @@ describeInBrowser('text that a caller chose', () => {
     expect(hidden).toBeLessThanOrEqual(1)
   })
 
+  it('is drawn as `context.display` asks where it has that form, every letter of it, and as sent on demand', async () => {
+    const diff = '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-pay 1\n+pay\u202e 9'
+    const rows = Array.from({ length: 12 }, (_, at) => ({ to: `acct-${at}\u200b`, amount: '1.20 EUR' }))
+    const cases: [display: string, value: unknown, drawn: string, count: number, shown: string][] = [
+      ['diff', { patch: diff }, '.diff-added', 2, '+pay[U+202E] 9'],
+      ['sql', { query: "DELETE FROM invoices -- all\u2800'" }, '.code b', 2, '-- all[U+2800]'],
+      ['shell', { run: ['rm', '-rf', 'my files\u200b'] }, '.shell-word', 3, 'my files[U+200B]'],
+      ['table', rows, 'tbody tr', 12, 'acct-11[U+200B]'],
+      ['json', { a: [1, '\u202e'] }, '.code', 1, '"[U+202E]"'],
+    ]
+    const { page } = visitor
+    for (const [display, tool_arguments, drawn, count, shown] of cases) {
+      suite.server().state.review = sampleReview({}, { display, tool_arguments })
+      await open()
+      const more = page.getByText('2 more rows')
+      if (display === 'table') await more.click()
+      expect(await page.locator(`.drawn ${drawn}`).count(), display).toBe(count)
+      expect(await page.locator('.drawn').innerText(), display).toContain(shown)
+      expect(await page.locator('.other-rows').innerText(), display).toContain(display)
+      await page.getByRole('button', { name: 'As it was sent' }).click()
+      expect(await page.locator(`.drawn ${drawn}`).count(), display).toBe(0)
+      expect(await page.locator('.drawn').innerText(), display).toContain(
+        display === 'table' ? '2 more' : '[U+',
+      )
+      expect(visitor.incidents, display).toEqual([])
+    }
+    for (const display of ['diff', 'unheard of', '__proto__', { diff: true }]) {
+      suite.server().state.review = sampleReview({}, { display, tool_arguments: { query: 'select 1' } })
+      await open()
+      expect(await page.locator('.drawn').count(), String(display)).toBe(0)
+      expect(await page.locator('.caller-rows .leaf').first().innerText()).toBe('query select 1')
+    }
+  })
+
   it('cannot fake the badge of the service (T44)', async () => {
     suite.server().state.review = sampleReview(
       { high_impact: false, action: '<span class="badge high-impact">High impact</span>' },

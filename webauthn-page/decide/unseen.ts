@@ -1,7 +1,7 @@
 import { announce, el } from '../kit/dom/element.ts'
 
 /** The smallest pieces of what a caller wrote: each holds one value. */
-const PARTS = '.action, .caller-row > dd, .leaf, .finding'
+const PARTS = '.action, .caller-row > dd, .leaf, .finding, .drawn'
 
 /** What of a request was not on the screen yet. Folded parts and the rest of a text that scrolls were not. */
 export interface Unseen {
@@ -86,6 +86,7 @@ function isFolded(part: HTMLElement): boolean {
 }
 
 function isReadToItsEnd(part: HTMLElement): boolean {
+  if (part.querySelector('details:not([open])') !== null) return false
   return [...part.querySelectorAll('.long-value')].every(
     (box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 2,
   )
@@ -99,6 +100,7 @@ function leadTo(part: HTMLElement): void {
     fold = fold.parentElement?.closest('details') ?? null
   )
     fold.open = true
+  for (const fold of part.querySelectorAll('details')) fold.open = true
   for (const open of part.querySelectorAll<HTMLElement>('.long-caption [aria-expanded="false"]')) open.click()
   part.tabIndex = -1
   part.scrollIntoView({ block: 'start' })

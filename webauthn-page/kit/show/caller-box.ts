@@ -11,6 +11,8 @@ import {
   valueTree,
 } from './caller-text.ts'
 
+import { drawerFor } from './drawn.ts'
+
 export interface CallerWords {
   action: string
   context: { [key: string]: JsonValue }
@@ -37,11 +39,7 @@ export function callerBox({ action, context, contextJson, keyName, actionId }: C
     el('div', { class: 'action', id: actionId }, callerText(action)),
     ...textWarnings(action),
     rows.length > 0 &&
-      el(
-        'dl',
-        { class: 'caller-rows' },
-        ...rows.map(([key, label]) => knownRow(key, label, context[key] ?? null)),
-      ),
+      el('dl', { class: 'caller-rows' }, ...rows.map(([key, label]) => knownRow(key, label, context))),
     others.length > 0 && otherRows(others),
     rows.length + others.length === 0 && note('The caller gave no further details.'),
     exactDetails(contextJson),
@@ -59,7 +57,7 @@ const rank = (key: string): number => (FIRST.includes(key) ? 0 : LAST.includes(k
 const ORDER = [...CONTEXT_KEYS].sort(([one], [other]) => rank(one) - rank(other))
 
 function openAll(folds: NodeListOf<HTMLDetailsElement>): HTMLElement {
-  const all = button(`Open all ${folds.length} folds`, 'quiet', () => {
+  const all = button(folds.length === 1 ? 'Open the fold' : `Open all ${folds.length} folds`, 'quiet', () => {
     for (const fold of folds) fold.open = true
   })
   return div('open-all', all)
@@ -75,16 +73,17 @@ function boxTitle(keyName: string, id: string): HTMLElement {
   )
 }
 
-function knownRow(key: string, label: string, value: JsonValue): HTMLElement {
-  return div('caller-row', el('dt', {}, label), el('dd', {}, ...knownValue(key, value)))
+function knownRow(key: string, label: string, context: CallerWords['context']): HTMLElement {
+  return div('caller-row', el('dt', {}, label), el('dd', {}, ...knownValue(key, context)))
 }
 
-function knownValue(key: string, value: JsonValue): HTMLElement[] {
+function knownValue(key: string, context: CallerWords['context']): HTMLElement[] {
+  const value = context[key] ?? null
   if (key === 'risk_arg_findings') return [riskFindings(value)]
   if (key === 'tool_arguments_fingerprint' && typeof value === 'string') {
     return [div('copyable', div('mono', callerValue(value)), copyButton(value, 'the fingerprint'))]
   }
-  return [valueTree(value)]
+  return [valueTree(value, key === 'tool_arguments' ? drawerFor(context.display) : undefined)]
 }
 
 function otherRows(entries: [string, JsonValue][]): HTMLElement {

@@ -7,7 +7,18 @@ import { div, el, freshId } from '../dom/element.ts'
  * characters become labelled chips; an address in it stays text and is never a link.
  */
 export function callerText(text: string): HTMLElement {
-  return el('bdi', { class: 'caller-text' }, ...visibleText(text).map(segmentNode))
+  return markedText(text)
+}
+
+/** The same; `mark` may set parts of what is plainly visible apart. */
+export function markedText(
+  text: string,
+  mark: (plain: string) => (Node | string)[] = (plain) => [plain],
+): HTMLElement {
+  const nodes = visibleText(text).flatMap((segment) =>
+    segment.kind === 'text' ? mark(segment.text) : [labelOf(segment)],
+  )
+  return el('bdi', { class: 'caller-text' }, ...nodes)
 }
 
 /** A name that another person chose, inside a sentence of our own. */
@@ -15,8 +26,7 @@ export function callerName(text: string): HTMLElement {
   return el('strong', {}, callerText(text))
 }
 
-function segmentNode(segment: Segment): Node | string {
-  if (segment.kind === 'text') return segment.text
+function labelOf(segment: Exclude<Segment, { kind: 'text' }>): HTMLElement {
   if (segment.kind === 'newlines') {
     return el(
       'span',
@@ -51,8 +61,17 @@ function flag(title: string, sentence: string | HTMLElement): HTMLElement {
 
 /** A caller's text with its warnings below it. */
 export function callerValue(text: string): HTMLElement {
+  return textBox(text, '')
+}
+
+/** The same with a look of its own. */
+export function textBox(
+  text: string,
+  look: string,
+  mark?: (plain: string) => (Node | string)[],
+): HTMLElement {
   if (text === '') return el('em', { class: 'note' }, 'empty text')
-  const shown = div('caller-value', callerText(text), ...textWarnings(text))
+  const shown = div(`caller-value ${look}`, markedText(text, mark), ...textWarnings(text))
   return isLong(visibleString(text)) ? longValue(shown, text) : shown
 }
 
@@ -139,8 +158,14 @@ const OPEN_VALUES = 8
  * A JSON value for people. What fits beside the rest starts open: who decides should not need a click to see what they sign.
  * What would push the rest out of sight starts folded, and its title says how much it holds. A text that looks like a number
  * stays told apart from a number by its kind.
+ * @param draw draws what it knows the form of
  */
-export function valueTree(value: JsonValue): HTMLElement {
+export function valueTree(
+  value: JsonValue,
+  draw?: (value: JsonValue) => HTMLElement | undefined,
+): HTMLElement {
+  const drawn = draw?.(value)
+  if (drawn !== undefined) return drawn
   if (typeof value === 'string') return callerValue(value)
   if (value === null || typeof value !== 'object') {
     return el('span', {}, el('code', {}, String(value)), ' ', el('span', { class: 'kind' }, kindOf(value)))
@@ -150,7 +175,7 @@ export function valueTree(value: JsonValue): HTMLElement {
     : Object.entries(value)
   if (entries.length === 0)
     return el('em', { class: 'note' }, Array.isArray(value) ? 'empty list' : 'no fields')
-  const rows = entries.map(([key, item]) => branch(key, item, isJsonObject(value)))
+  const rows = entries.map(([key, item]) => branch(key, item, isJsonObject(value), draw))
   if (rows.length <= OPEN_ENTRIES) return el('ul', { class: 'tree' }, ...rows)
   const others = rows.splice(OPEN_ENTRIES - 2)
   const rest = el('summary', {}, `${others.length} more`)
@@ -167,15 +192,31 @@ function valuesIn(value: JsonValue): number {
   )
 }
 
-function branch(key: string, value: JsonValue, named: boolean): HTMLElement {
+function branch(
+  key: string,
+  value: JsonValue,
+  named: boolean,
+  draw: Parameters<typeof valueTree>[1],
+): HTMLElement {
   const label = named ? fieldName(key) : el('span', { class: 'tree-index' }, key)
   const folds = typeof value === 'object' && value !== null && Object.keys(value).length > 0
   const warnings = named ? textWarnings(key) : []
-  if (!folds) return el('li', {}, div('leaf', label, ' ', valueTree(value)), ...warnings)
+  if (!folds) return el('li', {}, div('leaf', label, ' ', valueTree(value, draw)), ...warnings)
+  const drawn = draw?.(value)
   const values = valuesIn(value)
   const all = values === Object.keys(value).length ? '' : `, ${values} values in all`
   const summary = el('summary', {}, label, ' ', el('span', { class: 'kind' }, `${kindOf(value)}${all}`))
-  return el('li', {}, el('details', { open: values <= OPEN_VALUES }, summary, ...warnings, valueTree(value)))
+  return el(
+    'li',
+    {},
+    el(
+      'details',
+      { open: drawn !== undefined || values <= OPEN_VALUES },
+      summary,
+      ...warnings,
+      drawn ?? valueTree(value, draw),
+    ),
+  )
 }
 
 /** A field name the caller chose, shown as exactly that; put `textWarnings` of it beside its value. */

@@ -1,0 +1,121 @@
+import { div, el } from '../dom/element.ts'
+import { fieldName, isJsonObject, type JsonValue, markedText, textBox, valueTree } from './caller-text.ts'
+
+/** Draws a value of a known form; undefined for any other, which is then shown as ever. */
+type Draw = (value: JsonValue) => HTMLElement | undefined
+
+/**
+ * How `context.display` asks to draw `tool_arguments`: a hint of the caller that changes no letter. Hidden characters are
+ * made visible as everywhere, and what was sent is one press away.
+ */
+export function drawerFor(display: JsonValue | undefined): Draw | undefined {
+  return typeof display === 'string' && Object.hasOwn(DRAWERS, display) ? DRAWERS[display] : undefined
+}
+
+const DRAWERS: Record<string, Draw> = {
+  diff: (value) => (typeof value === 'string' && isDiff(value) ? marked(value, diffLines()) : undefined),
+  sql: (value) => (typeof value === 'string' && SQL.test(value) ? marked(value, sqlWords) : undefined),
+  shell,
+  table,
+  json: (value) =>
+    typeof value === 'object' && value !== null
+      ? drawn(value, textBox(JSON.stringify(value, null, 2), 'code'))
+      : undefined,
+}
+
+/** What is drawn, with a button that shows the value as it would be shown without a hint. */
+function drawn(value: JsonValue, element: HTMLElement): HTMLElement {
+  const toggle = el(
+    'button',
+    { type: 'button', class: 'button quiet', 'aria-pressed': 'false' },
+    'As it was sent',
+  )
+  const place = div('', element)
+  toggle.addEventListener('click', () => {
+    const plain = toggle.getAttribute('aria-pressed') === 'false'
+    toggle.setAttribute('aria-pressed', String(plain))
+    place.replaceChildren(plain ? valueTree(value) : element)
+  })
+  return div('drawn', place, toggle)
+}
+
+function marked(text: string, mark: (plain: string) => (Node | string)[]): HTMLElement {
+  return drawn(text, textBox(text, 'code', mark))
+}
+
+function isDiff(text: string): boolean {
+  return /^@@ .*@@/m.test(text) || (/^--- /m.test(text) && /^\+\+\+ /m.test(text))
+}
+
+/** Marks whole lines by their first sign, which stays there for who sees no colours. */
+function diffLines(): (plain: string) => (Node | string)[] {
+  let open = ''
+  let hunk = false
+  return (plain) =>
+    (plain.match(/[^\n]*\n|[^\n]+/g) ?? []).map((line) => {
+      if (open === '' && /^(?:@@|diff )/.test(line)) hunk = line.startsWith('@@')
+      const look = open === '' ? lookOf(line, hunk) : open
+      open = line.endsWith('\n') ? '' : look
+      return look === ' ' ? line : el('span', { class: look }, line)
+    })
+}
+
+/** Within a hunk, `--- x` is a line that is taken away and began with two dashes. */
+function lookOf(line: string, hunk: boolean): string {
+  if ((hunk ? /^@@/ : /^(?:---|\+\+\+|diff )/).test(line)) return 'diff-head'
+  if (line.startsWith('+')) return 'diff-added'
+  return line.startsWith('-') ? 'diff-removed' : ' '
+}
+
+const SQL =
+  /^\s*(?:--[^\n]*\n\s*)*(?:select|insert|update|delete|merge|with|create|alter|drop|truncate|grant|revoke|begin|explain)\b/i
+const SQL_WORDS =
+  /\b(select|from|where|and|or|not|in|is|null|join|left|right|inner|outer|on|group|by|order|having|limit|union|all|insert|into|values|update|set|delete|merge|using|with|create|alter|drop|truncate|table|index|view|grant|revoke|to|cascade|begin|commit|rollback|returning|vacuum|explain)\b/i
+
+/** Words of the language stand out; nothing is made fainter, since a comment may be what matters. */
+function sqlWords(plain: string): (Node | string)[] {
+  return plain.split(new RegExp(SQL_WORDS, 'gi')).map((part, at) => (at % 2 === 1 ? el('b', {}, part) : part))
+}
+
+/** A command is a text, or its words in a list: then each word has a frame, so that blanks in it are seen. */
+function shell(value: JsonValue): HTMLElement | undefined {
+  if (typeof value === 'string') return drawn(value, textBox(value, 'code'))
+  if (!Array.isArray(value) || value.length === 0) return undefined
+  const words = value.filter((word) => typeof word === 'string')
+  if (words.length < value.length) return undefined
+  const framed = words.flatMap((word) => [el('span', { class: 'shell-word' }, markedText(word)), ' '])
+  return drawn(value, div('code', ...framed))
+}
+
+/** As many columns as a phone and a desk have room for; more are easier to read as lists. */
+const COLUMNS = { phone: 3, desk: 6 }
+const ROWS = 10
+
+/** A list of objects that hold no others. */
+function table(value: JsonValue): HTMLElement | undefined {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(isJsonObject)) return undefined
+  const names = [...new Set(value.flatMap((row) => Object.keys(row)))]
+  const room = matchMedia('(min-width: 44rem)').matches ? COLUMNS.desk : COLUMNS.phone
+  const flat = value.every((row) =>
+    Object.values(row).every((cell) => typeof cell !== 'object' || cell === null),
+  )
+  if (!flat || names.length === 0 || names.length > room) return undefined
+  const part = (rows: typeof value): HTMLElement =>
+    el(
+      'table',
+      {},
+      el('thead', {}, el('tr', {}, ...names.map((name) => el('th', { scope: 'col' }, fieldName(name))))),
+      el(
+        'tbody',
+        {},
+        ...rows.map((row) => el('tr', {}, ...names.map((name) => el('td', {}, cell(row, name))))),
+      ),
+    )
+  const rest = value.slice(ROWS)
+  const more = rest.length > 0 && el('details', {}, el('summary', {}, `${rest.length} more rows`), part(rest))
+  return drawn(value, div('', part(value.slice(0, ROWS)), more))
+}
+
+function cell(row: { [key: string]: JsonValue }, name: string): HTMLElement | undefined {
+  return Object.hasOwn(row, name) ? valueTree(row[name] ?? null) : undefined
+}
