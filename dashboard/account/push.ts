@@ -4,7 +4,7 @@ import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
-import { deviceName } from '../../webauthn-page/kit/device-name.ts'
+import { deviceName, isTablet } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
@@ -156,7 +156,8 @@ type PushAbility =
 /** Does not ask for a permission. */
 function pushAbility(): PushAbility {
   const can = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
-  if (!can) return /iPhone|iPad|iPod/.test(navigator.userAgent) ? 'home_screen_first' : 'unsupported'
+  const apple = /iPhone|iPad|iPod/.test(navigator.userAgent) || isTablet()
+  if (!can) return apple ? 'home_screen_first' : 'unsupported'
   return Notification.permission === 'denied' ? 'refused' : 'possible'
 }
 

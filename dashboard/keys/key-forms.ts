@@ -81,7 +81,7 @@ function changeOf(key: Key, said: Required<KeyChange>): KeyChange {
 function samePolicy(one: KeyPolicy | null, other: KeyPolicy | null): boolean {
   const written = (policy: KeyPolicy | null): string =>
     JSON.stringify([
-      policy?.approvers?.toSorted() ?? null,
+      policy?.approvers === undefined ? null : [...policy.approvers].sort(),
       policy?.quorum ?? null,
       policy?.passkey_only === true,
       policy?.high_impact === true,

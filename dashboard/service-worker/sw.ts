@@ -1,4 +1,5 @@
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
+import { parseUrl } from '../../webauthn-page/kit/parse-url.ts'
 
 /// <reference lib="webworker" />
 
@@ -84,7 +85,6 @@ function readPayload(text: string | undefined): Payload {
 /** The page that a notification leads to: one of ours, whatever it says, and never one that brings a decision along. */
 function targetOf(data: unknown, origin: string): string {
   const path = typeof data === 'object' && data !== null && 'url' in data ? data.url : undefined
-  if (typeof path !== 'string' || !URL.canParse(path, origin)) return `${origin}/`
-  const url = new URL(path, origin)
-  return url.origin === origin ? `${origin}${url.pathname}` : `${origin}/`
+  const url = typeof path === 'string' ? parseUrl(path, origin) : undefined
+  return url?.origin === origin ? `${origin}${url.pathname}` : `${origin}/`
 }

@@ -1,5 +1,6 @@
 import { isId } from '../../src/domain/identifier.ts'
 import { readPaste } from '../../src/domain/read-paste.ts'
+import { parseUrl } from '../../webauthn-page/kit/parse-url.ts'
 
 /** 1 MiB, as `countersign verify` takes it. Our own answers are far smaller. */
 export const MAX_BYTES = 1_048_576
@@ -43,7 +44,7 @@ function readId(text: string): Subject | undefined {
 }
 
 function readLink(text: string, origin: string): Subject {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = parseUrl(text)
   if (url === undefined) return problem('This link is broken. Copy it again, or paste the id in it.')
   if (url.origin !== origin) {
     return problem(

@@ -36,7 +36,10 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
       `(async () => { const qr = document.querySelector('.qr'); await qr.decode(); return qr.naturalWidth })()`,
     )
     expect(qrWidth).toBeGreaterThan(0)
+    expect(await page.locator('.secret').innerText()).toMatch(/^([A-Z2-7]{4} )+[A-Z2-7]{1,4}$/)
     const secret = (await page.locator('.secret').innerText()).replaceAll(' ', '')
+    const here = page.getByRole('link', { name: 'Open it in an app on this device' })
+    expect(await here.getAttribute('href')).toMatch(new RegExp(`^otpauth://totp/.*secret=${secret}`))
     await page.getByLabel('Code from your authenticator app').fill(codeNow(secret))
     await page.getByRole('button', { name: 'Confirm the code' }).click()
     await page.getByRole('heading', { name: 'Save your backup codes' }).waitFor()

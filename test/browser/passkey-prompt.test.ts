@@ -136,3 +136,45 @@ describeInBrowser('a passkey prompt that nobody answers', () => {
     await expectPrompts(page, 0)
   })
 })
+
+describeInBrowser('a browser without passkeys, such as a window inside a chat app', () => {
+  const suite = usePageSuite()
+  const visit = async (path: string): Promise<Page> => {
+    const { page } = await suite.visit()
+    await page.addInitScript('delete window.PublicKeyCredential')
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    return page
+  }
+  const sentence = 'this browser cannot use passkeys, as windows inside of other apps cannot.'
+
+  it('says before anything is pressed that only another browser can, and gives the link', async () => {
+    suite.server().state.review = sampleReview({ methods: ['passkey'] })
+    const page = await visit(`/a/${sampleReview().id}`)
+    expect(await page.locator('.decision-bar').innerText()).toContain(sentence)
+    expect(await page.getByRole('button', { name: /^(Approve|Reject)$/ }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Copy the link to this page' }).innerText()).toBe(
+      'Copy link',
+    )
+    suite.server().state.signedIn = false
+    await page.goto('/signin')
+    expect(await page.locator('.card').innerText()).toContain(sentence)
+    expect(await page.getByLabel('E-mail').isVisible()).toBe(true)
+  })
+
+  it('takes a code at once where one is allowed, also to confirm a change', async () => {
+    const page = await visit(`/a/${sampleReview().id}`)
+    expect(await page.getByRole('radio').count()).toBe(0)
+    await page.locator('.decision-bar').getByLabel('Code from your authenticator app').fill('123456')
+    await page.keyboard.press('Enter')
+    await page.getByText('Press the button that does.').waitFor()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
+    const pdf = await page.pdf({ format: 'A4' })
+    expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g), 'printed pages').toHaveLength(1)
+    await page.goto('/account')
+    await page.getByRole('button', { name: 'Renew the backup codes' }).click()
+    await page.getByLabel('Code from your authenticator app').waitFor()
+    expect(await page.getByRole('button', { name: 'Confirm with a passkey' }).count()).toBe(0)
+  })
+})

@@ -285,9 +285,12 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
     await visitor.page.getByLabel('Code from your authenticator app').fill('123456')
     await visitor.page.setViewportSize({ width: 1440, height: 700 })
+    const approve = visitor.page.getByRole('button', { name: 'Approve' })
     await visitor.page.evaluate('scrollTo(0, 240)')
+    await approve.scrollIntoViewIfNeeded()
+    const place = await visitor.page.evaluate('scrollY')
     suite.server().state.signedIn = false
-    await visitor.page.getByRole('button', { name: 'Approve' }).click()
+    await approve.click()
     await heading('Sign in to see this request').waitFor()
     expect(await visitor.page.locator('.notice').innerText()).toBe(
       'Careful: your session has ended. Nothing was recorded. Your comment is kept.',
@@ -299,7 +302,8 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByRole('button', { name: 'Sign in with the code' }).click()
     await heading('Approve or reject this action?').waitFor()
     expect(await visitor.page.getByLabel('Comment (optional)').inputValue()).toBe('Fine with me.')
-    expect(await visitor.page.evaluate('scrollY')).toBe(240)
+    expect(place).toBeGreaterThan(0)
+    expect(await visitor.page.evaluate('scrollY')).toBe(place)
   })
 
   it('says that somebody was faster', async () => {

@@ -49,11 +49,12 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
     code.row,
     ballot.choice,
     ballot.slot.element,
-    div(
-      'decision-buttons',
-      ballot.button('Reject', 'reject', () => answer('rejected')),
-      ballot.button('Approve', 'approve', () => answer('approved')),
-    ),
+    ballot.elsewhere ??
+      div(
+        'decision-buttons',
+        ballot.button('Reject', 'reject', () => answer('rejected')),
+        ballot.button('Approve', 'approve', () => answer('approved')),
+      ),
     ballot.hint,
   )
 }

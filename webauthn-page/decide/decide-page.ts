@@ -84,8 +84,9 @@ export class DecidePage {
     const first = this.#shown === undefined
     this.#shown = checked
     const { review } = checked
-    if (this.#draft.author !== review.approver) this.#draft.comment = ''
-    this.#draft.author = review.approver ?? ''
+    const author = review.approver ?? review.on_behalf_of?.delegate ?? ''
+    if (this.#draft.author !== author) this.#draft.comment = ''
+    this.#draft.author = author
     const pending = review.status === 'pending'
     this.#time = { ...checked }
     const clock = pending ? timeLeft(this.#time, () => this.#follow(1000)) : undefined
@@ -145,6 +146,7 @@ export class DecidePage {
       const own = ownVote(review)
       if (own === undefined)
         return notice('warning', 'your decision is not recorded; the request was over before.')
+      this.#draft.comment = ''
       const sentence = own.decision === 'approved' ? 'our approval is recorded' : 'our rejection is recorded'
       announce(`Y${sentence}`)
       return notice('success', `y${sentence}.`)

@@ -59,7 +59,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     ballot.codeOnly && ballot.choice,
     div('bar-line', options.timeLeft, options.unseen.element),
     decidingFor(review),
-    decisionButtons(ballot, options.wanted, decide),
+    ballot.elsewhere ?? decisionButtons(ballot, options.wanted, decide),
   )
   keepClear(bar)
   options.unseen.changed = () => bar.toggleAttribute('data-unread', isUnread(review, options.unseen))

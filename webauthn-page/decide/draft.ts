@@ -14,8 +14,12 @@ export function keptDraft(id: string): Draft {
   const key = `comment:${id}`
   const draft = read(key)
   const keep = (): void => {
-    if (draft.comment === '') sessionStorage.removeItem(key)
-    else sessionStorage.setItem(key, JSON.stringify(draft))
+    try {
+      if (draft.comment === '') sessionStorage.removeItem(key)
+      else sessionStorage.setItem(key, JSON.stringify(draft))
+    } catch {
+      // Refused with cookies: then the comment ends with the page.
+    }
   }
   addEventListener('pagehide', keep)
   // Phones end a page in the background without another word.

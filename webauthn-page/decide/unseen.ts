@@ -24,8 +24,13 @@ export interface Unseen {
 export function watchUnseen(floor: () => number): Unseen {
   const parts = new Map<HTMLElement, { start: boolean; end: boolean }>()
   const element = el('button', { type: 'button', class: 'button quiet see-more', hidden: true })
+  let watched = false
   const say = (): void => {
-    element.textContent = parts.size === 1 ? 'See 1 more field' : `See ${parts.size} more fields`
+    element.textContent = `See ${parts.size} more`
+    element.setAttribute(
+      'aria-label',
+      parts.size === 1 ? 'See 1 more field' : `See ${parts.size} more fields`,
+    )
     element.hidden = parts.size === 0
     unseen.changed()
   }
@@ -42,7 +47,7 @@ export function watchUnseen(floor: () => number): Unseen {
     }
     if (parts.size === before) return
     say()
-    if (parts.size === 0) announce('All fields of the request were on your screen')
+    if (parts.size === 0 && watched) announce('All fields of the request were on your screen')
   }
   element.addEventListener('click', () => {
     const [next] = parts.keys()
@@ -67,6 +72,8 @@ export function watchUnseen(floor: () => number): Unseen {
       }
       say()
       look()
+      // What fitted on the first screen needs no word.
+      watched = true
     },
     look,
     stop: () => over.abort(),

@@ -17,10 +17,15 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/Linux/, 'Linux'],
 ]
 
+/** An iPad calls itself a Mac, of which none takes several fingers. */
+export function isTablet(userAgent = navigator.userAgent): boolean {
+  return /Macintosh/.test(userAgent) && 'maxTouchPoints' in navigator && Number(navigator.maxTouchPoints) > 1
+}
+
 /** What to call a browser until its person says better: "Firefox on Linux". */
 export function deviceName(userAgent = navigator.userAgent): string {
   const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1]
   const browser = find(BROWSERS) ?? 'Browser'
-  const system = find(SYSTEMS)
+  const system = isTablet(userAgent) ? 'iPad' : find(SYSTEMS)
   return system === undefined ? browser : `${browser} on ${system}`
 }

@@ -1,3 +1,5 @@
+import { parseUrl } from '../kit/parse-url.ts'
+
 /** Pages of this service a sign-in may lead back to. */
 const PAGES = [
   /^\/[ab]\/[\w-]+$/,
@@ -9,7 +11,7 @@ const PAGES = [
 export function nextPath(search: string, origin: string): string {
   const wanted = new URLSearchParams(search).get('next')
   if (wanted === null || !wanted.startsWith('/')) return '/'
-  const url = URL.canParse(wanted, origin) ? new URL(wanted, origin) : undefined
+  const url = parseUrl(wanted, origin)
   if (url === undefined || url.origin !== origin || !PAGES.some((page) => page.test(url.pathname))) return '/'
   return `${url.pathname}${url.search}`
 }

@@ -1,11 +1,11 @@
 import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, post, RequestFailure } from '../kit/api/request.ts'
 import { button, submitButton } from '../kit/dom/button.ts'
-import { div, el, lede, link, note, p } from '../kit/dom/element.ts'
+import { div, el, lede, link, note } from '../kit/dom/element.ts'
 import { emailField, field, form, readEmail, wrong } from '../kit/dom/form.ts'
-import { type NoticeSlot, noticeSlot } from '../kit/dom/notice.ts'
+import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
-import { insteadOfPrompt, passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
+import { insteadOfPrompt, openElsewhere, passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
 import { nextPath } from './next-path.ts'
 
 /** `/signin?next=<path>`: a person who is signed in already goes on at once. */
@@ -59,13 +59,15 @@ export function signInPanel(signedIn: (user: User) => void, codesOpen = false): 
   insteadOfPrompt(codes)
   return div(
     'card',
-    works
-      ? passkey
-      : p('This browser cannot use passkeys here. Use a code, or open the page in another browser.'),
+    !navigator.cookieEnabled && notice('warning', NO_COOKIES),
+    works ? passkey : openElsewhere(),
     slot.element,
     codes,
   )
 }
+
+const NO_COOKIES =
+  'this browser keeps no cookies of this page, so that it cannot stay signed in. Allow them in its settings, or open the link in another browser.'
 
 /** Before sign-in the service does not say which of these it was, so the page names all of them. */
 function notThisOne(): string[] {

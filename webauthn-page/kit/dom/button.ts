@@ -38,8 +38,8 @@ export function buttonRow(...buttons: Child[]): HTMLElement {
 }
 
 /** Copies `text` and says so; `what` completes the accessible name ("Copy the API key"). */
-export function copyButton(text: string, what: string): HTMLButtonElement {
-  const element = button('Copy', 'quiet', async () => say(await copied(text)), {
+export function copyButton(text: string, what: string, label = 'Copy'): HTMLButtonElement {
+  const element = button(label, 'quiet', async () => say(await copied(text)), {
     'aria-label': `Copy ${what}`,
   })
   const say = (done: boolean): void => {

@@ -68,6 +68,8 @@ export function noticeSlot(): NoticeSlot {
 export function sentenceOf(error: unknown): string {
   if (error instanceof ShapeError)
     return 'The service gave an answer this page does not understand. Reload the page.'
-  if (error instanceof Error && error.message !== '') return error.message
+  // What the browser itself throws is written for programmers, each browser in words of its own.
+  const own = error instanceof Error && !(error instanceof TypeError) && !(error instanceof SyntaxError)
+  if (own && error.message !== '') return error.message
   return 'Something went wrong in this page. Reload it and try again.'
 }

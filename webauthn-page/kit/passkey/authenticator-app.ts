@@ -1,12 +1,12 @@
 import type { TotpSecret } from '../api/contract.ts'
 import { button, buttonRow, copyButton, downloadButton, submitButton } from '../dom/button.ts'
-import { div, el, hint, p } from '../dom/element.ts'
+import { div, el, hint, link, p } from '../dom/element.ts'
 import { codeField, form, readCode, tick } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 
 /** QR code, secret as text and the field for the first code. `finish` sends the code; what it throws is shown at the field. */
 export function totpSetup(
-  { secret, qr_svg }: TotpSecret,
+  { secret, qr_svg, otpauth_url }: TotpSecret,
   finish: (code: string) => Promise<void>,
 ): HTMLElement {
   const code = codeField('The 6 digits the app shows for Countersign after you added it.')
@@ -33,7 +33,10 @@ export function totpSetup(
         {},
         'Open your authenticator app and scan this code.',
         qrImage(qr_svg),
-        hint('If you cannot scan it, type this secret into the app:'),
+        // A phone cannot scan its own screen. The address is of this one kind, whatever the answer says.
+        otpauth_url.startsWith('otpauth://totp/') &&
+          p(link(otpauth_url, 'Open it in an app on this device', { class: 'button plain' })),
+        hint('If neither works, type this secret into the app:'),
         div('copyable', el('code', { class: 'secret' }, grouped(secret)), copyButton(secret, 'the secret')),
       ),
       el('li', {}, 'Enter the code the app shows.'),

@@ -8,9 +8,9 @@ import {
   startRegistration,
   WebAuthnAbortService,
 } from '@simplewebauthn/browser'
-import { button } from '../dom/button.ts'
+import { button, copyButton } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
-import type { NoticeSlot } from '../dom/notice.ts'
+import { type NoticeSlot, notice } from '../dom/notice.ts'
 
 /** The passkey prompt ended without a result; the message says what to do next. */
 class CeremonyError extends Error {
@@ -19,6 +19,15 @@ class CeremonyError extends Error {
 
 /** Can this browser, in this context (HTTPS or localhost), use passkeys at all? */
 export const passkeysWork = browserSupportsWebAuthn
+
+/** Where only a passkey would do and this browser has none: what to do instead, before anything is pressed. */
+export function openElsewhere(): HTMLElement {
+  return notice(
+    'warning',
+    'this browser cannot use passkeys, as windows inside of other apps cannot. Copy the link and open it in Safari or Chrome. ',
+    el('span', { class: 'note-button' }, copyButton(location.href, 'the link to this page', 'Copy link')),
+  )
+}
 
 /** Asks for a passkey, and says in the slot that it waits for it. @throws CeremonyError */
 export function usePasskey(

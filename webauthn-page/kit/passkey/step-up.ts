@@ -6,7 +6,7 @@ import { openDialog } from '../dom/dialog.ts'
 import { type Child, div, el, p } from '../dom/element.ts'
 import { codeField, form, readCode } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
-import { insteadOfPrompt, stopPrompt, usePasskey } from './ceremony.ts'
+import { insteadOfPrompt, openElsewhere, passkeysWork, stopPrompt, usePasskey } from './ceremony.ts'
 
 export type Operation =
   | 'session.prove'
@@ -37,10 +37,13 @@ export async function stepUp(
 ): Promise<Proof | undefined> {
   const body = target === undefined ? { operation } : { operation, target }
   const { methods, options } = await post('/me/step-up/options', body, stepUpShape)
+  const passkey = methods.includes('passkey') && options !== undefined && passkeysWork()
+  const code = methods.includes('totp')
   const proof = await openDialog<Proof>('Confirm that it is you', (finish) => [
     p(...(Array.isArray(purpose) ? purpose : [purpose])),
-    methods.includes('passkey') && options !== undefined && passkeyProof(options, finish),
-    methods.includes('totp') && codeProof(finish, !methods.includes('passkey')),
+    passkey && passkeyProof(options, finish),
+    code && codeProof(finish, !passkey),
+    methods.length > 0 && !passkey && !code && openElsewhere(),
     methods.length === 0 && p('No other passkey or code of yours can confirm this. Add one first.'),
     buttonRow(button('Cancel', 'quiet', () => finish())),
   ])

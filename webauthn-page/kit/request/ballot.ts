@@ -7,7 +7,7 @@ import type { ButtonLook } from '../dom/button.ts'
 import { type Attributes, announce, div, el } from '../dom/element.ts'
 import { codeField, type Field, field, readCode, tick } from '../dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
-import { passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
+import { openElsewhere, passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
 import { checkIntent } from './checked-review.ts'
 import { findOut, type Lost, sendWord, UnknownOutcome } from './lost-answer.ts'
 
@@ -16,6 +16,8 @@ export interface Ballot {
   choice: HTMLElement
   /** There is nothing to choose: a code is the only way. */
   codeOnly: boolean
+  /** Says what to do where nothing that is allowed works in this browser; then a button could only fail. */
+  elsewhere: HTMLElement | undefined
   slot: NoticeSlot
   /** What pressing the button does, with the way that is chosen. */
   hint: HTMLElement
@@ -43,8 +45,12 @@ interface BallotOptions {
 
 /** One decision at a time, whichever button it was. */
 export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions): Ballot {
-  const { element, code, codeOnly, hint, method } = methodChoice(methods)
+  const { element, code, codeOnly, none, hint, method } = methodChoice(methods)
   const slot = noticeSlot()
+  code.input.addEventListener('keydown', (event) => {
+    if (event instanceof KeyboardEvent && event.key === 'Enter')
+      slot.show('info', 'a code alone does not say what you decide. Press the button that does.')
+  })
   const buttons: HTMLElement[] = []
   let running = false
   const rest = (state: boolean): void => {
@@ -58,6 +64,7 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
   return {
     choice: element,
     codeOnly,
+    elsewhere: none ? openElsewhere() : undefined,
     slot,
     hint,
     button(label, look, press, attributes = {}) {
@@ -125,6 +132,7 @@ interface MethodChoice {
   element: HTMLElement
   code: Field
   codeOnly: boolean
+  none: boolean
   hint: HTMLElement
   method(): Factor
 }
@@ -156,7 +164,15 @@ function methodChoice(allowed: readonly Factor[]): MethodChoice {
   }
   if (usable.includes('totp')) element.append(code.row)
   update()
-  return { element, code, codeOnly: usable.join() === 'totp', hint, method: () => chosen }
+  hint.hidden = usable.length === 0
+  return {
+    element,
+    code,
+    codeOnly: usable.join() === 'totp',
+    none: usable.length === 0,
+    hint,
+    method: () => chosen,
+  }
 }
 
 function option(method: Factor, checked: boolean, choose: () => void): HTMLElement {
