@@ -1,22 +1,22 @@
-import { ConsentPage } from './consent/consent-page.ts'
 import { DecidePage } from './decide/decide-page.ts'
-import { enrolPage } from './enrol/enrol-page.ts'
 import { plainScene, showScene } from './kit/dom/stage.ts'
-import { linkPage } from './link/link-page.ts'
 import { signInPage } from './sign-in/sign-in.ts'
 
-/** One shell for every page: the path decides. */
-function route(): Promise<void> {
+/** One shell for every page: the path decides. What is no decision comes in files of its own, not on the way to one. */
+async function route(): Promise<void> {
   const { pathname, search } = location
   const request = /^\/a\/([\w-]+)$/.exec(pathname)?.[1]
   if (request !== undefined) return new DecidePage(request, wantedOutcome(search)).open()
   const consent = /^\/b\/([\w-]+)$/.exec(pathname)?.[1]
-  if (consent !== undefined) return new ConsentPage(consent).open()
-  if (pathname === '/setup' || pathname === '/enroll') return enrolPage()
+  if (consent !== undefined) {
+    const { ConsentPage } = await import('./consent/consent-page.ts')
+    return new ConsentPage(consent).open()
+  }
+  if (pathname === '/setup' || pathname === '/enroll')
+    return (await import('./enrol/enrol-page.ts')).enrolPage()
   if (pathname === '/signin') return signInPage()
-  if (pathname === '/link') return linkPage()
+  if (pathname === '/link') return (await import('./link/link-page.ts')).linkPage()
   showScene('Not found', plainScene('There is no such page'), { focus: false })
-  return Promise.resolve()
 }
 
 /** The button a chat card was pressed on. It only makes that button stand out; it never decides. */

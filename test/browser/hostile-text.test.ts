@@ -63,11 +63,15 @@ describeInBrowser('text that a caller chose', () => {
   it('warns in words about hidden characters and look-alike letters, and only then', async () => {
     suite.server().state.review = sampleReview(
       { action: 'pay\u202eroll' },
-      { note: 'p\u0430ypal', plain: 'Grüße, 漢字' },
+      { note: 'p\u0430ypal', plain: 'Grüße, 漢字', to: 'https://xn--pypal-4ve.example/' },
     )
     await open()
     const flags = await visitor.page.locator('.text-flag strong').allInnerTexts()
-    expect(flags.map((flag) => flag.trim())).toEqual(['Hidden characters.', 'Look-alike letters.'])
+    expect(flags.map((flag) => flag.trim())).toEqual([
+      'Hidden characters.',
+      'Look-alike letters.',
+      'Encoded address.',
+    ])
   })
 
   it('names hidden characters to screen readers', async () => {
@@ -134,16 +138,14 @@ describeInBrowser('text that a caller chose', () => {
       expect(await page.locator('.other-rows').innerText(), display).toContain(display)
       await page.getByRole('button', { name: 'As it was sent' }).click()
       expect(await page.locator(`.drawn ${drawn}`).count(), display).toBe(0)
-      expect(await page.locator('.drawn').innerText(), display).toContain(
-        display === 'table' ? '2 more' : '[U+',
-      )
+      expect(await page.locator('.drawn').innerText(), display).toContain('[U+')
       expect(visitor.incidents, display).toEqual([])
     }
     for (const display of ['diff', 'unheard of', '__proto__', { diff: true }]) {
       suite.server().state.review = sampleReview({}, { display, tool_arguments: { query: 'select 1' } })
       await open()
       expect(await page.locator('.drawn').count(), String(display)).toBe(0)
-      expect(await page.locator('.caller-rows .leaf').first().innerText()).toBe('query select 1')
+      expect(await page.locator('.caller-rows .leaf').first().innerText()).toMatch(/^query\s+select 1$/)
     }
   })
 

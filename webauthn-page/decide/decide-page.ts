@@ -16,9 +16,15 @@ import {
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
-import { createConnection } from './connection.ts'
-import { barTop, type DecisionFormOptions, decisionForm } from './decision-form.ts'
-import { type Draft, keptDraft, whatIsKept } from './draft.ts'
+import {
+  barTop,
+  createConnection,
+  type DecisionFormOptions,
+  type Draft,
+  decisionForm,
+  keptDraft,
+  whatIsKept,
+} from './decision-form.ts'
 import { showInvitation, showStopped } from './stopped-scenes.ts'
 import { type Unseen, watchUnseen } from './unseen.ts'
 
@@ -186,7 +192,9 @@ export class DecidePage {
       document.querySelector('.request')?.classList.add('settling')
       return
     }
-    if (this.#time !== undefined) this.#time.clock = checked.clock
+    // Less than a second is the way of the answer, and would make the count-down stumble.
+    const off = checked.clock - (this.#time?.clock ?? checked.clock)
+    if (this.#time !== undefined && Math.abs(off) > 1000) this.#time.clock = checked.clock
     if (before.votes.length !== review.votes.length) {
       const votes = quorumView(review)
       this.#quorum?.replaceWith(votes)

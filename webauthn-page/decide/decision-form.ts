@@ -2,7 +2,7 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Review } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
 import type { ButtonLook } from '../kit/dom/button.ts'
-import { div, el, folded } from '../kit/dom/element.ts'
+import { type Child, div, el, folded } from '../kit/dom/element.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import type { Lost } from '../kit/request/lost-answer.ts'
@@ -14,7 +14,7 @@ import type { Unseen } from './unseen.ts'
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */
   wanted: Outcome | undefined
-  draft: { comment: string }
+  draft: Draft
   timeLeft: HTMLElement | undefined
   unseen: Unseen
   /** Says when the service was last heard of, while it is not. */
@@ -42,13 +42,20 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     else return false
     return true
   }
+  let asked = false
   const decide = async (decision: Outcome): Promise<void> => {
     options.unseen.look()
-    if (decision === 'approved' && isUnread(review, options.unseen)) return askToRead(ballot, options.unseen)
+    asked = decision === 'approved' && isUnread(review, options.unseen)
+    if (asked) return askToRead(ballot, options.unseen)
     await ballot.cast(async (totp) => {
       const path = `/approvals/${review.id}/decision`
       const shown = await shownIntent(review, decision, audience())
       await postWord({ path, said: { decision }, comment: options.draft.comment, shown }, totp, ballot.slot)
+      // Before the receipt is here: from now on it is true.
+      ballot.slot.show(
+        'success',
+        decision === 'approved' ? 'your approval is recorded.' : 'your rejection is recorded.',
+      )
       await options.recorded(decision)
     }, took)
   }
@@ -62,7 +69,10 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     ballot.elsewhere ?? decisionButtons(ballot, options.wanted, decide),
   )
   keepClear(bar)
-  options.unseen.changed = () => bar.toggleAttribute('data-unread', isUnread(review, options.unseen))
+  options.unseen.changed = () => {
+    bar.toggleAttribute('data-unread', isUnread(review, options.unseen))
+    if (asked && options.unseen.left() === 0) ballot.slot.clear()
+  }
   return div(
     'decision-form',
     isWide() || options.draft.comment !== '' ? comment.row : folded('Add a comment', comment.row),
@@ -133,4 +143,65 @@ function isStale(error: unknown): error is RequestFailure {
     error instanceof RequestFailure &&
     ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
   )
+}
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+
+/** Says that what is on the screen may be out of date, from when it is, and nothing while the service answers. */
+export function createConnection(): { element: HTMLElement; alive(): void; lost(): void } {
+  const element = el('p', { class: 'connection', role: 'status' })
+  let heard = new Date()
+  return {
+    element,
+    alive: () => {
+      heard = new Date()
+      element.textContent = ''
+    },
+    lost: () => {
+      const why = navigator.onLine ? 'The service does not answer.' : 'You are offline.'
+      element.textContent = `${why} This is how it was at ${CLOCK.format(heard)}.`
+    },
+  }
+}
+
+/** The comment that a person is writing, and who that is by their reference. */
+export interface Draft {
+  comment: string
+  author: string
+}
+
+/**
+ * What was being written in this tab before it was loaded anew, for its author alone: the page empties it for another one.
+ * Kept in the tab whenever it is left.
+ */
+export function keptDraft(id: string): Draft {
+  const key = `comment:${id}`
+  const draft = read(key)
+  const keep = (): void => {
+    try {
+      if (draft.comment === '') sessionStorage.removeItem(key)
+      else sessionStorage.setItem(key, JSON.stringify(draft))
+    } catch {
+      // Refused with cookies: then the comment ends with the page.
+    }
+  }
+  addEventListener('pagehide', keep)
+  // Phones end a page in the background without another word.
+  document.addEventListener('visibilitychange', keep)
+  return draft
+}
+
+function read(key: string): Draft {
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(key) ?? '{}')
+    const { comment = '', author = '' } = Object(kept)
+    return { comment: String(comment), author: String(author) }
+  } catch {
+    return { comment: '', author: '' }
+  }
+}
+
+/** What a person whose session ended is told of their decision. */
+export function whatIsKept({ comment }: Draft): Child[] {
+  return ['Nothing was recorded. ', comment.trim() === '' ? 'Sign in and decide.' : 'Your comment is kept.']
 }

@@ -39,6 +39,9 @@ function labelOf(segment: Exclude<Segment, { kind: 'text' }>): HTMLElement {
   return el('span', { class: 'chip hidden', role: 'img', 'aria-label': name }, segment.label)
 }
 
+const ENCODED =
+  '“xn--” stands for letters of other alphabets. Opened in a browser, the address can look like another one.'
+
 /** Our own warnings about a text: hidden characters, look-alike letters. Empty for most texts. */
 export function textWarnings(text: string): HTMLElement[] {
   const warnings: HTMLElement[] = []
@@ -52,6 +55,7 @@ export function textWarnings(text: string): HTMLElement[] {
   }
   const mixed = mixedScriptWarning(text)
   if (mixed !== undefined) warnings.push(flag('Look-alike letters', el('bdi', {}, mixed)))
+  if (/\bxn--\w/i.test(text)) warnings.push(flag('Encoded address', ENCODED))
   return warnings
 }
 
