@@ -7,7 +7,7 @@ import { factor, type Review, requestOptions } from '../../webauthn-page/kit/api
 import { post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { answer, anyObject, list, object, optional, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, div, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { usePasskey } from '../../webauthn-page/kit/passkey/ceremony.ts'
@@ -22,11 +22,9 @@ import {
   shownIntent,
 } from '../../webauthn-page/kit/request/checked-review.ts'
 import { sendWord } from '../../webauthn-page/kit/request/lost-answer.ts'
-import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
-import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
-import { callerName, callerQuote, kindOf } from '../../webauthn-page/kit/show/caller-text.ts'
-import { forWhom, inOrder } from './pending.ts'
+import { callerName, callerText, kindOf, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callersLegend, inOrder } from './pending.ts'
+import { everythingSigned } from './reading-pane.ts'
 
 /**
  * Gets one fresh proof of presence for exactly the list that is shown, then posts it.
@@ -147,90 +145,56 @@ export type BatchItem =
   | Pick<Review, 'id' | 'status'>
   | Extract<Answer<typeof batchAnswer>['data'][number], { error: unknown }>
 
-/** A request in the list of what would be signed. */
-interface ItemRow {
-  element: HTMLElement
-  /** Everything of it but its action. */
-  details: Details
-}
+/** An action longer than this, or with a warning, is read in the details, which then stand open. */
+const READ_AT_ONCE = 160
 
-/** What can be opened and closed by its summary, and by a button for all of them. */
-interface Details {
-  element: HTMLDetailsElement
-  show(open: boolean): void
-}
-
-/** One request that would be signed: its action in full, and everything else of it, open where the impact is high. */
-function itemRow(checked: CheckedReview): ItemRow {
-  const { review } = checked
-  const { element: quote, textId } = callerQuote(review.action)
-  const details = everything(checked, textId)
-  const element = row(
-    review,
-    quote,
+/**
+ * One request that would be signed, in a line: its whole action while it is folded, and in its details all that is signed.
+ * What matters most, and what a line cannot say whole, is open from the start.
+ */
+function itemRow(checked: CheckedReview): HTMLDetailsElement {
+  const { review, context } = checked
+  const details = Object.keys(context).length === 0 ? 'no details' : kindOf(context)
+  const summary = el(
+    'summary',
+    {},
+    review.high_impact && el('span', { class: 'badge high-impact' }, 'High impact'),
+    el('span', { class: 'inbox-action' }, callerText(review.action)),
     el(
-      'p',
-      { class: 'asker' },
-      'Asked by the API key ',
+      'span',
+      { class: 'batch-about' },
       callerName(review.requested_by.key_name),
-      ' of the account ',
-      callerName(review.requested_by.account_name),
-      '. Expires ',
+      ' · ',
+      callerText(review.requested_by.account_name),
+      ` · ${details} · ends `,
       moment(review.expires_at),
-      '.',
     ),
-    revokedKeyNote(review.requested_by),
-    forWhom(review.on_behalf_of),
-    details.element,
   )
-  return { element, details }
+  const element = el('details', { class: 'exact batch-item' }, summary)
+  // Fifty requests at once may hold megabytes: what is folded is made when it is opened.
+  element.addEventListener(
+    'toggle',
+    () => element.childElementCount === 1 && element.append(...everything(checked)),
+  )
+  const { action, high_impact, requested_by, on_behalf_of } = review
+  const short = action.length <= READ_AT_ONCE && !action.includes('\n') && warningNames(action).length === 0
+  element.open = high_impact || !short || requested_by.key_revoked === true || (on_behalf_of ?? null) !== null
+  if (element.open) element.append(...everything(checked))
+  return element
 }
 
-/** Says before it is opened what is in it. */
-function detailsTitle(context: CheckedReview['context']): string {
-  return `Details (${Object.keys(context).length === 0 ? 'none given' : kindOf(context)})`
+function everything(checked: CheckedReview): HTMLElement[] {
+  const parts = everythingSigned(checked, freshId('action'))
+  // Landmarks must be told apart by their names; of these there are as many as requests.
+  for (const part of parts) if (part.matches('section')) part.setAttribute('role', 'group')
+  return parts
 }
 
-/** What is folded is made when it is opened: fifty requests at once may hold megabytes. */
-function everything({ review, context }: CheckedReview, describedBy: string): Details {
-  const summary = el('summary', { 'aria-describedby': describedBy }, detailsTitle(context))
-  const element = el('details', { class: 'exact' }, summary)
-  let made = false
-  const make = (): void => {
-    if (made) return
-    made = true
-    const box = callerBox({
-      action: review.action,
-      context,
-      contextJson: review.context_json,
-      keyName: review.requested_by.key_name,
-      actionId: freshId('action'),
-    })
-    const parts = [box, signedFacts(review)]
-    // Landmarks must be told apart by their names; of these there are as many as requests.
-    for (const part of parts) part.setAttribute('role', 'group')
-    element.append(...parts)
-  }
-  const show = (open: boolean): void => {
-    if (open) make()
-    element.open = open
-  }
-  element.addEventListener('toggle', () => {
-    if (element.open) make()
-  })
-  show(review.high_impact)
-  return { element, show }
-}
-
-/** What came of one request. */
+/** What came of one request, in a line that leads to it. */
 export function resultRow(review: Review, decision: Outcome, item: BatchItem | undefined): HTMLElement {
-  const { element: quote, textId } = callerQuote(review.action)
-  return row(
-    review,
-    el('p', { class: 'batch-outcome' }, ...outcomeOf(decision, item)),
-    quote,
-    p(link(`/a/${encodeURIComponent(review.id)}`, 'Look at it', { 'aria-describedby': textId })),
-  )
+  const open = link(`/a/${encodeURIComponent(review.id)}`, '')
+  open.append(el('span', { class: 'inbox-action' }, callerText(review.action)))
+  return el('li', {}, el('p', { class: 'batch-outcome' }, ...outcomeOf(decision, item)), open)
 }
 
 function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {
@@ -244,22 +208,13 @@ function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {
   return [el('strong', {}, item.status === 'approved' ? 'Approved' : 'Rejected'), '.']
 }
 
-function row({ high_impact }: Review, ...parts: Child[]): HTMLElement {
-  return el(
-    'li',
-    { class: 'waiting' },
-    high_impact && el('p', { class: 'badge high-impact' }, 'High impact'),
-    ...parts,
-  )
-}
-
 /** What would be signed, with one button that opens the details of every request, or closes them. */
 export function itemList(items: readonly CheckedReview[]): HTMLElement {
   const rows = items.map((item) => itemRow(item))
-  const allOpen = (): boolean => rows.every(({ details }) => details.element.open)
+  const allOpen = (): boolean => rows.every(({ open }) => open)
   const all = button('', 'quiet', () => {
     const open = !allOpen()
-    for (const { details } of rows) details.show(open)
+    for (const row of rows) row.open = open
     update()
   })
   const update = (): void => {
@@ -267,11 +222,11 @@ export function itemList(items: readonly CheckedReview[]): HTMLElement {
   }
   const list = el(
     'ol',
-    { class: 'waiting-list', 'aria-label': 'What is signed' },
-    ...rows.map(({ element }) => element),
+    { class: 'batch-list', 'aria-label': 'What is signed' },
+    ...rows.map((row) => el('li', {}, row)),
   )
   // The event of a `details` does not bubble.
   list.addEventListener('toggle', update, { capture: true })
   update()
-  return div('item-list', rows.length > 1 && buttonRow(all), list)
+  return div('item-list', rows.length > 1 && buttonRow(all), callersLegend(), list)
 }

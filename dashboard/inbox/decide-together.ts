@@ -2,7 +2,7 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, div, el, freshId, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, div, el, freshId, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
@@ -56,13 +56,18 @@ export class DecideTogether {
   }
 
   async #load(): Promise<void> {
-    this.#show(`${this.#verb()} together`, el('p', { class: 'loading' }, 'Loading what you would sign…'))
+    this.#show(
+      `${this.#verb()} together`,
+      el('p', { class: 'loading' }, 'Loading what you would sign…'),
+      this.#closing('Cancel'),
+    )
     try {
       const reviews = await loadBatch(this.#ids)
       if (!this.#dialog.open) return
       if (reviews.length > 0) this.#showItems(reviews)
       else this.#show('Nothing is left to decide', p('It is all decided.'), this.#closing('Close'))
     } catch (error) {
+      if (!this.#dialog.open) return
       if (error instanceof MismatchError) this.#showMismatch(error)
       else this.#showFailure(error)
     }
@@ -91,11 +96,17 @@ export class DecideTogether {
     this.#show(
       `${this.#verb()} ${counted(items.length)}?`,
       p('One gesture decides all of these; each gets its own signature. ', facts.join(' ')),
-      itemList(items),
-      methods.length === 0
-        ? p('No way of confirming is allowed for all of these. Decide them one by one.')
-        : this.#form(items, methods),
-      this.#closing('Cancel'),
+      div(
+        'batch-columns',
+        itemList(items),
+        div(
+          'batch-side',
+          methods.length === 0
+            ? p('No way of confirming is allowed for all of these. Decide them one by one.')
+            : this.#form(items, methods),
+          this.#closing('Cancel'),
+        ),
+      ),
     )
   }
 
@@ -124,6 +135,7 @@ export class DecideTogether {
       forOthers(items),
       confirm,
       ballot.hint,
+      hint('What is signed cannot be taken back.'),
     )
   }
 
@@ -170,9 +182,10 @@ export class DecideTogether {
       recorded === items.length
         ? `${this.#decision === 'approved' ? 'Approved' : 'Rejected'}: ${counted(recorded)}`
         : `${recorded} of ${counted(items.length)} recorded`,
+      this.#closing('Back to the inbox'),
       el(
         'ol',
-        { class: 'waiting-list', 'aria-label': 'What came of it' },
+        { class: 'batch-list', 'aria-label': 'What came of it' },
         ...items.map(({ review }) =>
           resultRow(
             review,
@@ -181,7 +194,6 @@ export class DecideTogether {
           ),
         ),
       ),
-      this.#closing('Back to the inbox'),
     )
     announce(`${recorded} of ${counted(items.length)} recorded`)
   }

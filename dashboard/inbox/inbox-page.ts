@@ -19,7 +19,8 @@ import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { AccountInvitation } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
-import { loadPending } from './waiting-list.ts'
+import { loadPending } from './pending.ts'
+import { inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
 
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */
@@ -43,7 +44,7 @@ export async function inboxPage(context: PageContext): Promise<PageView> {
     waiting,
     consentsSection(consents),
   )
-  return { title: 'Inbox', scene }
+  return { title: inboxTitle(pending.value.data.length), scene, wide: true }
 }
 
 const MEANINGS = {
@@ -141,7 +142,7 @@ function consentRow(consent: WaitingConsent): HTMLElement {
       moment(consent.expires_at),
       '.',
     ),
-    link(`/b/${encodeURIComponent(consent.id)}`, 'Look and decide', {
+    link(`/b/${encodeURIComponent(consent.id)}`, 'Review', {
       class: 'button primary',
       'aria-describedby': textId,
     }),
@@ -247,7 +248,7 @@ function arrived(request: PendingRequest): Child[] {
   return [
     p('It is here. Look at it, and approve it with your passkey or code:'),
     element,
-    link(`/a/${encodeURIComponent(request.id)}`, 'Look and approve', {
+    link(`/a/${encodeURIComponent(request.id)}`, 'Review and approve', {
       class: 'button primary',
       'aria-describedby': textId,
     }),

@@ -1,6 +1,19 @@
-import type { Principal } from '../../webauthn-page/kit/api/contract.ts'
-import { hint, mono } from '../../webauthn-page/kit/dom/element.ts'
+import { type Principal, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
+import { getTimed, type Timed } from '../../webauthn-page/kit/api/request.ts'
+import { el, hint, mono } from '../../webauthn-page/kit/dom/element.ts'
+import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
+
+/** What the service says is waiting, oldest first. */
+export type Pending = Timed<ReturnType<typeof pendingShape>>
+
+/** The service names at most so many and does not say how many more there are. */
+export const LISTED = 100
+
+/** @throws RequestFailure, ShapeError */
+export function loadPending(): Promise<Pending> {
+  return getTimed('/me/pending', pendingShape)
+}
 
 /** Says whose vote it would be when the person is a delegate; undefined when it is their own. */
 export function forWhom(principal: Principal | null | undefined): HTMLElement | undefined {
@@ -14,15 +27,107 @@ export function forWhom(principal: Principal | null | undefined): HTMLElement | 
   )
 }
 
-interface Ordered {
-  high_impact: boolean
+/** Says once for a whole list whose the tinted words in it are (T44). */
+export function callersLegend(id?: string): HTMLElement {
+  const sample = el('span', { class: 'inbox-action' }, 'Tinted')
+  return el(
+    'p',
+    { class: 'inbox-legend', id },
+    sample,
+    ' words are the caller’s, not checked by Countersign.',
+  )
+}
+
+interface Ends {
+  expires_at: string
   created_at: string
 }
 
-/** High impact first, then the oldest: what matters most is never below what can wait (T18). */
-export function inOrder<T extends Ordered>(requests: readonly T[]): T[] {
-  return [...requests].sort(
-    (a, b) =>
-      Number(b.high_impact) - Number(a.high_impact) || Date.parse(a.created_at) - Date.parse(b.created_at),
+/** What ends first comes first; of two that end together, the older one. */
+export function byEnd(a: Ends, b: Ends): number {
+  return (
+    Date.parse(a.expires_at) - Date.parse(b.expires_at) || Date.parse(a.created_at) - Date.parse(b.created_at)
   )
+}
+
+/** For signing many at once: high impact is never below what can wait (T18), then what ends first. */
+export function inOrder<T extends Ends & { high_impact: boolean }>(requests: readonly T[]): T[] {
+  return [...requests].sort((a, b) => Number(b.high_impact) - Number(a.high_impact) || byEnd(a, b))
+}
+
+/** Without the stream, or before it is open. */
+const POLL_MS = 5000
+/** With the stream: in case it lost something. */
+const SELDOM_MS = 60_000
+
+/**
+ * Runs `look` whenever what waits for the person may have changed: as the service's stream tells, every few seconds where
+ * there is none or the last look failed, and when the network goes or comes. Only while `element` is on the page and seen;
+ * it ends when `look` answers `over`.
+ */
+export function followInbox(
+  element: HTMLElement,
+  signal: AbortSignal,
+  look: () => Promise<'seen' | 'failed' | 'over'>,
+): void {
+  const stream = new InboxStream(() => now())
+  let looked = performance.now()
+  let told = false
+  const now = (): void => {
+    told = true
+    lookNow()
+  }
+  const lookNow = whileVisible(element, POLL_MS, async () => {
+    const fresh = performance.now() - looked < SELDOM_MS
+    if (stream.isOpen() && fresh && !told) return true
+    told = false
+    looked = performance.now()
+    const came = await look()
+    if (came === 'failed') told = true
+    if (came === 'over') stream.close()
+    else stream.openAgain()
+    return came !== 'over'
+  })
+  const seen = (): void => {
+    // A browser opens only few connections to a service: pages out of sight must not hold one each.
+    if (document.visibilityState !== 'visible') stream.pause()
+    else now()
+  }
+  document.addEventListener('visibilitychange', seen, { signal })
+  addEventListener('offline', now, { signal })
+  addEventListener('online', now, { signal })
+  signal.addEventListener('abort', () => stream.close())
+  stream.openAgain()
+}
+
+/** `GET /me/pending/events`, opened again where the browser has given it up. */
+class InboxStream {
+  readonly #changed: () => void
+  #source: EventSource | undefined
+  #over = false
+
+  constructor(changed: () => void) {
+    this.#changed = changed
+  }
+
+  isOpen(): boolean {
+    return this.#source?.readyState === EventSource.OPEN
+  }
+
+  /** The browser connects again by itself after an interruption, but not after a refusal. */
+  openAgain(): void {
+    const alive = this.#source !== undefined && this.#source.readyState !== EventSource.CLOSED
+    if (this.#over || alive || document.visibilityState !== 'visible') return
+    this.#source = new EventSource('/api/v1/me/pending/events')
+    this.#source.addEventListener('changed', this.#changed)
+  }
+
+  pause(): void {
+    this.#source?.close()
+  }
+
+  close(): void {
+    this.#over = true
+    this.pause()
+  }
 }

@@ -1,78 +1,134 @@
-import { type PendingRequest, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
-import { getTimed, type Timed } from '../../webauthn-page/kit/api/request.ts'
-import { div, el, freshId, link, note, p } from '../../webauthn-page/kit/dom/element.ts'
-import { duration, secondsUntil } from '../../webauthn-page/kit/dom/moment.ts'
-import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerName, callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
-import { forWhom, inOrder } from './pending.ts'
+import { visibleString } from '../../src/domain/text.ts'
+import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
+import { type Child, div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type InboxRow, inboxRow } from './inbox-row.ts'
+import { byEnd, callersLegend, LISTED, type Pending } from './pending.ts'
 
-/** What the service says is waiting, oldest first. */
-export type Pending = Timed<ReturnType<typeof pendingShape>>
-
-/** The service names at most so many and does not say how many more there are. */
-const LISTED = 100
-
-/** @throws RequestFailure, ShapeError */
-export function loadPending(): Promise<Pending> {
-  return getTimed('/me/pending', pendingShape)
+/** Title of the window: it tells how many wait from behind another tab. */
+export function inboxTitle(count: number): string {
+  if (count === 0) return 'Inbox'
+  return count < LISTED ? `(${count}) Inbox` : `(${LISTED}+) Inbox`
 }
 
 /** What the list tells the section it stands in. */
 interface WaitingListEvents {
+  /** Does the list show it? */
+  fits(request: PendingRequest): boolean
   /** The row that had the focus went. */
   focusLost(): void
   /** Rows came or went, or one was ticked. */
-  selection(): void
+  changed(): void
+  /** A row was pointed at by keyboard or mouse; undefined when it waits no more. */
+  chosen(request: PendingRequest | undefined): void
+  /** Is there a pane that shows the chosen one? */
+  hasPane(): boolean
 }
 
-/** The rows. A request never changes, so a row stays as it is, opened or focused, until its request is settled. */
+/** The rows. A request never changes, so a row stays as it is, ticked or focused, until its request is settled. */
 export class WaitingList {
-  readonly element = div('section-body')
-  readonly #list = el('ul', { class: 'waiting-list' })
+  readonly element = div('inbox-rows')
+  readonly #list: HTMLElement
   readonly #empty = p(
     'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
   )
+  readonly #misfit = p('Nothing that waits for you fits these filters.')
   readonly #more = note(`These are the ${LISTED} oldest; there may be more.`)
-  readonly #rows = new Map<string, WaitingRow>()
+  readonly #rows = new Map<string, InboxRow>()
   readonly #events: WaitingListEvents
   #clock = 0
+  #started = false
+  #chosen: string | undefined
 
   constructor(events: WaitingListEvents) {
     this.#events = events
-    this.#list.addEventListener('change', () => events.selection())
-    this.element.append(this.#empty, this.#list, this.#more)
+    const id = freshId('legend')
+    this.#list = el('ul', { class: 'inbox-list', 'aria-label': 'Requests', 'aria-describedby': id })
+    this.#list.addEventListener('change', () => events.changed())
+    this.#list.addEventListener('focusin', ({ target }) => this.#choose(this.#rowOf(target)))
+    this.#list.addEventListener('click', (event) => this.#clicked(event))
+    this.#list.addEventListener('pointerleave', () => keepPlace(this.#list, () => this.arrange()))
+    this.element.append(this.#empty, this.#misfit, callersLegend(id), this.#list, this.#more)
   }
 
-  /** Adds what is new, in its place, and takes away what is settled. @returns how many are new */
+  /**
+   * Adds what is new and takes away what is settled. While the pointer is on the list nothing moves under it: what is new
+   * comes last and what is settled stays, until the pointer has left.
+   * @returns how many are new
+   */
   show({ value: { data }, clock }: Pending): number {
     this.#clock = clock
-    this.#keep(new Set(data.map(({ id }) => id)))
-    let fresh = 0
-    for (const [at, request] of inOrder(data).entries()) {
-      const known = this.#rows.get(request.id)
-      known?.renew(request)
-      if (known !== undefined) continue
-      const row = waitingRow(request)
-      this.#rows.set(request.id, row)
-      this.#list.insertBefore(row.element, this.#list.children[at] ?? null)
-      fresh += 1
-    }
-    this.#list.hidden = this.#rows.size === 0
-    this.#empty.hidden = this.#rows.size > 0
+    const fresh = data.filter(({ id }) => !this.#rows.has(id))
+    const held = this.#started && isPointedAt(this.#list)
+    keepPlace(this.#list, () => {
+      this.#settle(new Set(data.map(({ id }) => id)))
+      for (const request of data) this.#rows.get(request.id)?.renew(request)
+      for (const request of fresh) this.#add(request)
+      if (!held) this.arrange()
+    })
     this.#more.hidden = data.length < LISTED
-    this.tick()
-    this.#offerChoice()
-    return fresh
+    this.#started = true
+    this.filter()
+    return fresh.length
   }
 
-  /** One request alone needs no ticking. */
-  #offerChoice(): void {
-    const several = this.choice().all.length > 1
-    for (const { box } of this.#rows.values()) {
+  #add(request: PendingRequest): void {
+    const row = inboxRow(request)
+    if (this.#started) row.element.classList.add('fresh')
+    this.#rows.set(request.id, row)
+    this.#list.append(row.element)
+  }
+
+  #settle(still: ReadonlySet<string>): void {
+    for (const [id, row] of this.#rows) {
+      if (still.has(id)) continue
+      row.settle()
+      this.#rows.delete(id)
+      if (id === this.#chosen) this.#events.chosen(undefined)
+    }
+  }
+
+  /** Takes settled rows away and puts the others in order. */
+  arrange(): void {
+    for (const row of this.#list.querySelectorAll('.settled')) {
+      const focused = row.contains(document.activeElement)
+      row.remove()
+      if (focused) this.#events.focusLost()
+    }
+    let at = this.#list.firstElementChild
+    for (const { element } of this.#inOrder()) {
+      if (element === at) at = at.nextElementSibling
+      else this.#list.insertBefore(element, at)
+    }
+  }
+
+  #inOrder(): InboxRow[] {
+    return [...this.#rows.values()].sort((a, b) => byEnd(a.request, b.request))
+  }
+
+  #shown(): InboxRow[] {
+    return this.#inOrder().filter(({ element }) => !element.hidden)
+  }
+
+  /** Hides what does not fit; what cannot be seen is not ticked either. */
+  filter(): void {
+    const rows = [...this.#rows.values()]
+    for (const { request, element, box } of rows) {
+      element.hidden = !this.#events.fits(request)
+      if (box !== undefined && element.hidden) box.checked = false
+    }
+    // One request alone needs no ticking.
+    const several = rows.filter(({ box, element }) => box !== undefined && !element.hidden).length > 1
+    for (const { box } of rows) {
       if (box?.parentElement) box.parentElement.hidden = !several
       if (box !== undefined && !several) box.checked = false
     }
-    this.#events.selection()
+    const none = rows.every(({ element }) => element.hidden)
+    this.#list.hidden = none && this.#list.querySelector('.settled') === null
+    this.element.classList.toggle('none', this.#list.hidden)
+    this.#empty.hidden = rows.length > 0
+    this.#misfit.hidden = !none || rows.length === 0
+    this.tick()
+    this.#events.changed()
   }
 
   /** Moves the times left. */
@@ -80,96 +136,198 @@ export class WaitingList {
     for (const row of this.#rows.values()) row.tick(this.#clock)
   }
 
-  /** Ids of what this person can decide, in the order of the list, and of what is ticked. */
+  /** All that waits, shown or not. */
+  waiting(): PendingRequest[] {
+    return [...this.#rows.values()].map(({ request }) => request)
+  }
+
+  /** Ids of what is shown and this person can decide, in order, and of what of it is ticked. */
   choice(): { all: string[]; ticked: string[] } {
-    const rows = inOrder([...this.#rows.values()].map((row) => ({ ...row, ...row.request })))
-    const open = rows.filter(({ box }) => box !== undefined)
-    return {
-      all: open.map(({ id }) => id),
-      ticked: open.filter(({ box }) => box?.checked === true).map(({ id }) => id),
-    }
+    const open = this.#shown().filter(({ box }) => box !== undefined)
+    const ids = (rows: readonly InboxRow[]): string[] => rows.map(({ request }) => request.id)
+    return { all: ids(open), ticked: ids(open.filter(({ box }) => box?.checked === true)) }
+  }
+
+  /** Ticks everything that is shown, or nothing. */
+  tickAll(checked: boolean): void {
+    for (const { box } of this.#shown()) if (box !== undefined) box.checked = checked
+    this.#events.changed()
+  }
+
+  /** Ticks the chosen one, or takes its tick away. */
+  toggle(): void {
+    const box = this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)?.box
+    if (box !== undefined && box.offsetParent !== null) box.click()
+  }
+
+  /** The focus goes to the row after the chosen one, or before it; to the first where none is chosen. */
+  move(step: 1 | -1): void {
+    const rows = this.#shown()
+    const at = rows.findIndex(({ request }) => request.id === this.#chosen)
+    const next = at < 0 ? rows[0] : rows[at + step]
+    next?.link.focus()
+  }
+
+  /** The row a person looks at, if it still waits. */
+  chosen(): PendingRequest | undefined {
+    return this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)?.request
+  }
+
+  /** Shows the request with this id in the pane, or where it is gone the one that took its place. */
+  resume(id: string | undefined, place: number): void {
+    const rows = this.#shown()
+    this.#choose(rows.find(({ request }) => request.id === id) ?? rows[Math.min(place, rows.length - 1)])
+  }
+
+  /** Where the chosen one stands, from 0. */
+  place(): number {
+    return this.#shown().findIndex(({ request }) => request.id === this.#chosen)
   }
 
   /** Shows `instead` and forgets the rows: the next person in front of this page may be another one. */
   close(instead: HTMLElement): void {
-    this.#keep(new Set())
+    this.#settle(new Set())
     this.element.replaceChildren(instead)
-    this.#events.selection()
+    this.#events.changed()
   }
 
-  #keep(ids: ReadonlySet<string>): void {
-    for (const [id, { element }] of this.#rows) {
-      if (ids.has(id)) continue
-      const focused = element.contains(document.activeElement)
-      element.remove()
-      this.#rows.delete(id)
-      if (focused) this.#events.focusLost()
-    }
+  #rowOf(target: EventTarget | null): InboxRow | undefined {
+    return [...this.#rows.values()].find(({ element }) => target instanceof Node && element.contains(target))
+  }
+
+  #choose(row: InboxRow | undefined): void {
+    if (row === undefined || row.request.id === this.#chosen) return
+    for (const { link } of this.#rows.values()) link.removeAttribute('aria-current')
+    this.#chosen = row.request.id
+    row.link.setAttribute('aria-current', 'true')
+    this.#events.chosen(row.request)
+  }
+
+  /** With a pane beside the list, a click of the mouse shows the request there; Enter and a tap open its page. */
+  #clicked(event: MouseEvent): void {
+    const row = this.#rowOf(event.target)
+    const onLink = event.target instanceof Element && event.target.closest('a') !== null
+    const settled = event.target instanceof Element && event.target.closest('.settled') !== null
+    if (settled) event.preventDefault()
+    const modified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey
+    if (row === undefined || !onLink || modified || event.detail === 0 || !this.#events.hasPane()) return
+    event.preventDefault()
+    row.link.focus({ preventScroll: true })
+    this.#choose(row)
   }
 }
 
-/** One request in the list of those that wait. */
-export interface WaitingRow {
-  request: PendingRequest
+/** A finger points at nothing, whatever the browser keeps for the last touch. */
+function isPointedAt(list: HTMLElement): boolean {
+  return list.matches(':hover') && matchMedia('(hover: hover)').matches
+}
+
+/** Runs `change` and scrolls, so that what is read stays where it is: not every browser does that by itself. */
+function keepPlace(list: HTMLElement, change: () => void): void {
+  const seen = [...list.children]
+    .map((row) => ({ row, top: row.getBoundingClientRect().top }))
+    .filter(({ row }) => row.getBoundingClientRect().bottom > 0)
+  change()
+  const stays = seen.find(({ row }) => row.isConnected && !row.classList.contains('fresh'))
+  if (window.scrollY > 0 && stays !== undefined)
+    window.scrollBy(0, stays.row.getBoundingClientRect().top - stays.top)
+}
+
+/** Narrows what waits; what is chosen stands in the address, so that Back and a reload keep it. */
+export interface WaitingFilter {
   element: HTMLElement
-  /** To choose it for a decision on several; undefined for what this person cannot decide. */
-  box: HTMLInputElement | undefined
-  /** Shows how many have approved by now, and whether the key is still in use: all else of a request never changes. */
-  renew(request: PendingRequest): void
-  /** Shows the time left by that clock. */
-  tick(clock: number): void
+  fits(request: PendingRequest): boolean
+  /** Takes what waits: only names that occur are offered, and only where there are several. */
+  offer(waiting: readonly PendingRequest[]): void
 }
 
-/** The service's own words stand around the frame of the caller, never in it (T44). */
-function waitingRow(request: PendingRequest): WaitingRow {
-  const time = el('p', { class: 'time-left' })
-  const { element: quote, textId } = callerQuote(request.action)
-  const open = request.may_decide && request.methods.length > 0
-  const box = open ? el('input', { type: 'checkbox', id: freshId('select') }) : undefined
-  box?.setAttribute('aria-describedby', textId)
-  const votes = el('p', { class: 'hint' })
-  const key = el('div', {})
-  const renew = (now: PendingRequest): void => {
-    // No key comes back; what stands there already keeps the focus and what is selected.
-    const note = key.hasChildNodes() ? undefined : revokedKeyNote(now.requested_by)
-    if (note !== undefined) key.append(note)
-    key.hidden = !key.hasChildNodes()
-    votes.textContent = votesSoFar(now)
-    votes.hidden = votes.textContent === ''
+/** `changed` runs when another one is chosen. */
+export function waitingFilter(changed: () => void): WaitingFilter {
+  const query = new URLSearchParams(location.search)
+  const chosen = (): void => {
+    const now = new URLSearchParams(location.search)
+    for (const { name, value } of [asker, of, impact].map((part) => part.inAddress())) {
+      if (value === '') now.delete(name)
+      else now.set(name, value)
+    }
+    const search = now.toString()
+    history.replaceState(history.state, '', `${location.pathname}${search && `?${search}`}`)
+    changed()
   }
-  renew(request)
-  const element = el(
-    'li',
-    { class: 'waiting' },
-    div('waiting-head', request.high_impact && el('p', { class: 'badge high-impact' }, 'High impact'), time),
-    quote,
-    el('p', { class: 'asker' }, 'Asked by ', ...asker(request), '.'),
-    key,
-    forWhom(request.on_behalf_of),
-    votes,
-    div(
-      'waiting-foot',
-      link(`/a/${encodeURIComponent(request.id)}`, 'Look and decide', {
-        class: 'button primary',
-        'aria-describedby': textId,
-      }),
-      box && el('p', { class: 'check' }, box, ' ', el('label', { for: box.id }, 'Select')),
-    ),
-  )
-  const tick = (clock: number): void => {
-    const left = secondsUntil(request.expires_at, clock)
-    time.textContent = left > 0 ? `${duration(left)} left to decide` : 'The time is up'
-    time.classList.toggle('urgent', left <= 60)
+  const asker = nameChoice('by', 'Asked by', 'Asked by anyone', query, chosen)
+  const of = nameChoice('of', 'Account asking', 'Any account', query, chosen)
+  const impact = highImpact(query, chosen)
+  return {
+    element: div('inbox-filters', asker.element, of.element, impact.element),
+    fits: ({ requested_by, high_impact }) =>
+      asker.fits(requested_by.key_name) && of.fits(requested_by.account_name) && impact.fits(high_impact),
+    offer(waiting) {
+      asker.offer(waiting.map(({ requested_by }) => requested_by.key_name))
+      of.offer(waiting.map(({ requested_by }) => requested_by.account_name))
+      impact.offer(waiting.map(({ high_impact }) => high_impact))
+    },
   }
-  return { request, element, box, renew, tick }
 }
 
-function votesSoFar({ quorum }: PendingRequest): string {
-  if (quorum.needed === 1) return ''
-  return `${quorum.approved} of ${quorum.needed} needed approvals so far.`
+/** One thing by which it can be narrowed. */
+interface Part<T> {
+  element: HTMLElement
+  fits(value: T): boolean
+  offer(values: readonly T[]): void
+  inAddress(): { name: string; value: string }
 }
 
-function asker({ requested_by: { key_name, account_name } }: PendingRequest): (HTMLElement | string)[] {
-  const strong = (name: string): HTMLElement => callerName(name)
-  return ['the API key ', strong(key_name), ' of the account ', strong(account_name)]
+function nameChoice(
+  name: string,
+  label: string,
+  any: string,
+  query: URLSearchParams,
+  chosen: () => void,
+): Part<string> {
+  const id = freshId(name)
+  const select = el('select', { id, class: 'select' })
+  const element = labelled(id, label, select)
+  const offer = (values: readonly string[]): void => {
+    const wanted = select.value
+    const names = [...new Set([...values, wanted].filter((value) => value !== ''))].sort()
+    const options = [...select.options].slice(1).map(({ value }) => value)
+    element.hidden = names.length < 2 && wanted === ''
+    if (options.join('\n') === names.join('\n')) return
+    // An option cannot isolate the direction of its text: hidden characters are written out.
+    select.replaceChildren(
+      el('option', { value: '' }, any),
+      ...names.map((value) => el('option', { value }, visibleString(value))),
+    )
+    select.value = wanted
+  }
+  const first = query.get(name) ?? ''
+  select.append(el('option', { value: '' }, any), el('option', { value: first }, visibleString(first)))
+  select.value = first
+  select.addEventListener('change', chosen)
+  return {
+    element,
+    offer,
+    fits: (value) => select.value === '' || select.value === value,
+    inAddress: () => ({ name, value: select.value }),
+  }
+}
+
+function labelled(id: string, label: string, control: Child): HTMLElement {
+  return el('p', {}, el('label', { for: id, class: 'visually-hidden' }, label), control)
+}
+
+function highImpact(query: URLSearchParams, chosen: () => void): Part<boolean> {
+  const id = freshId('impact')
+  const checked = query.get('impact') === 'high'
+  const box = el('input', { type: 'checkbox', id, checked })
+  const element = el('p', { class: 'check' }, box, ' ', el('label', { for: id }, 'High impact'))
+  box.addEventListener('change', chosen)
+  return {
+    element,
+    fits: (high) => !box.checked || high,
+    offer: (values) => {
+      element.hidden = !box.checked && new Set(values).size < 2
+    },
+    inAddress: () => ({ name: 'impact', value: box.checked ? 'high' : '' }),
+  }
 }

@@ -1,12 +1,15 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
-import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
-import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
-import { section } from '../parts/section.ts'
-import { loadPending, type Pending, WaitingList } from './waiting-list.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { tick } from '../../webauthn-page/kit/dom/form.ts'
+import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
+import { canDecide } from './inbox-row.ts'
+import { followInbox, loadPending, type Pending } from './pending.ts'
+import { ReadingPane } from './reading-pane.ts'
+import { inboxTitle, WaitingList, waitingFilter } from './waiting-list.ts'
 
 interface Waiting {
   /** Reference of the signed-in person. */
@@ -22,56 +25,168 @@ const AUDITORS =
   'New requests of this account do not name auditors: you find them all under Requests. Here stands what names you all the same, of any account.'
 
 /** What waits for this person, kept up to date while it can be seen. */
-export function waitingSection(first: Pending, { actor, signal, auditor, follow }: Waiting): HTMLElement {
-  const part = section(
-    'Waiting for you',
-    auditor ? AUDITORS : 'Requests for your approval. Looking decides nothing; you confirm on the next page.',
+export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {
+  return new WaitingSection(waiting).start(first)
+}
+
+/** There is room for the chosen request beside the list. */
+const SIDE_BY_SIDE = matchMedia('(min-width: 64rem)')
+
+class WaitingSection {
+  readonly #waiting: Waiting
+  readonly #heading = el('h2', { id: freshId('section'), tabindex: -1 }, 'Waiting for you')
+  readonly #slot = noticeSlot()
+  readonly #trouble = el('p', { class: 'notice warning', role: 'status', hidden: true })
+  readonly #pane = new ReadingPane()
+  readonly #all = tick('checkbox', 'Select all')
+  readonly #filter = waitingFilter(() => this.#list.filter())
+  readonly #list: WaitingList
+  readonly #bar = togetherBar(
+    (ids, decision) => this.#together(ids, decision),
+    () => this.#list.tickAll(false),
   )
-  part.element.id = 'waiting'
-  const list = new WaitingList({
-    focusLost: () => part.element.querySelector('h2')?.focus({ preventScroll: true }),
-    selection: () => bar.show(list.choice()),
-  })
-  const bar = togetherBar(async (ids, decision) => {
-    part.slot.clear()
-    try {
-      const { DecideTogether } = await import('./decide-together.ts')
-      await new DecideTogether(ids, decision, actor).open()
-      lookNow()
-    } catch {
-      part.slot.show('error', 'A part of this page did not arrive. Check your connection and try again.')
-    }
-  })
-  const trouble = el('p', { class: 'note', hidden: true })
-  const show = (pending: Pending): number => {
-    const fresh = list.show(pending)
-    follow?.(pending.value.data)
+  readonly #element: HTMLElement
+  #seen = new Date()
+
+  constructor(waiting: Waiting) {
+    this.#waiting = waiting
+    this.#list = new WaitingList({
+      fits: (request) => this.#filter.fits(request),
+      focusLost: () => this.#heading.focus({ preventScroll: true }),
+      changed: () => this.#changed(),
+      chosen: (request) => this.#chosen(request),
+      hasPane: () => SIDE_BY_SIDE.matches,
+    })
+    this.#all.input.addEventListener('change', () => this.#list.tickAll(this.#all.input.checked))
+    const explain = shortcuts(this.#keys(), waiting.signal)
+    const help = button('Shortcuts', 'quiet', explain, {
+      class: 'button quiet inbox-keys',
+      'aria-keyshortcuts': '?',
+    })
+    this.#element = el(
+      'section',
+      { id: 'waiting', 'aria-labelledby': this.#heading.id },
+      div('inbox-head', this.#all.row, this.#heading, this.#filter.element, help),
+      waiting.auditor && hint(AUDITORS),
+      this.#slot.element,
+      this.#trouble,
+      div('inbox-columns', div('inbox-left', this.#list.element, this.#bar.element), this.#pane.element),
+    )
+  }
+
+  start(first: Pending): HTMLElement {
+    const { signal } = this.#waiting
+    this.#show(first)
+    const { id, place } = rememberedPlace()
+    if (SIDE_BY_SIDE.matches) this.#list.resume(id, place)
+    SIDE_BY_SIDE.addEventListener('change', () => this.#chosen(this.#list.chosen()), { signal })
+    followInbox(this.#element, signal, () => this.#look())
+    const clock = setInterval(() => {
+      if (this.#element.isConnected) this.#list.tick()
+      else clearInterval(clock)
+    }, 1000)
+    signal.addEventListener('abort', () => clearInterval(clock))
+    return this.#element
+  }
+
+  #keys(): Shortcut[] {
+    return [
+      { key: 'j', does: 'Next request', run: () => this.#list.move(1) },
+      { key: 'k', does: 'Previous request', run: () => this.#list.move(-1) },
+      { key: 'Enter', does: 'Open the page of the request' },
+      { key: 'x', does: 'Select the request, or take the mark away', run: () => this.#list.toggle() },
+      {
+        key: 'a',
+        does: 'Approve what is selected, or else this request: you confirm it next',
+        run: () => this.#decide('approved'),
+      },
+      {
+        key: 'r',
+        does: 'Reject what is selected, or else this request: you confirm it next',
+        run: () => this.#decide('rejected'),
+      },
+      { key: 'Escape', does: 'Select nothing', run: () => this.#list.tickAll(false) },
+    ]
+  }
+
+  #decide(decision: Outcome): void {
+    const chosen = this.#list.chosen()
+    if (this.#list.choice().ticked.length > 0) this.#bar.decide(decision)
+    else if (chosen === undefined || !canDecide(chosen)) announce('Choose a request first, with j')
+    else
+      location.assign(
+        `/a/${encodeURIComponent(chosen.id)}?d=${decision === 'approved' ? 'approve' : 'reject'}`,
+      )
+  }
+
+  #show(pending: Pending): number {
+    const { data } = pending.value
+    const fresh = this.#list.show(pending)
+    this.#filter.offer(data)
+    this.#waiting.follow?.(data)
+    if (this.#element.isConnected) document.title = `${inboxTitle(data.length)} · Countersign`
     return fresh
   }
-  part.body.replaceChildren(bar.element, list.element, trouble)
-  show(first)
-  const lookNow = followInbox(part.element, signal, async () => {
+
+  #changed(): void {
+    const { all, ticked } = this.#list.choice()
+    this.#bar.show(ticked)
+    const { row, input } = this.#all
+    row.hidden = all.length < 2
+    input.checked = ticked.length > 0 && ticked.length === all.length
+    input.indeterminate = ticked.length > 0 && ticked.length < all.length
+  }
+
+  #chosen(request: PendingRequest | undefined): void {
+    if (request === undefined) this.#pane.settle()
+    else {
+      rememberPlace(request.id, this.#list.place())
+      if (SIDE_BY_SIDE.matches) void this.#pane.show(request)
+    }
+  }
+
+  async #together(ids: string[], decision: Outcome): Promise<void> {
+    this.#slot.clear()
+    const place = this.#list.place()
     try {
-      const fresh = show(await loadPending())
-      trouble.hidden = true
+      const { DecideTogether } = await import('./decide-together.ts')
+      await new DecideTogether(ids, decision, this.#waiting.actor).open()
+    } catch {
+      this.#slot.show('error', 'A part of this page did not arrive. Check your connection and try again.')
+      return
+    }
+    await this.#look()
+    this.#list.arrange()
+    if (SIDE_BY_SIDE.matches) this.#list.resume(this.#list.chosen()?.id, Math.max(0, place))
+  }
+
+  async #look(): Promise<'seen' | 'failed' | 'over'> {
+    try {
+      const fresh = this.#show(await loadPending())
+      this.#seen = new Date()
+      this.#reached(true)
       if (fresh > 0)
         announce(fresh === 1 ? 'A new request waits for you' : `${fresh} new requests wait for you`)
+      return 'seen'
     } catch (error) {
       if (error instanceof RequestFailure && error.status === 401) {
-        list.close(signInAgain())
-        return false
+        this.#list.close(signInAgain())
+        this.#pane.clear()
+        this.#reached(true)
+        return 'over'
       }
-      trouble.textContent = `This list may be out of date. ${sentenceOf(error)}`
-      trouble.hidden = false
+      const at = this.#seen.toLocaleTimeString(undefined, { timeStyle: 'short' })
+      this.#trouble.textContent = `This list may be out of date: it is of ${at}. ${sentenceOf(error)} The page tries again by itself.`
+      this.#reached(false)
+      return 'failed'
     }
-    return true
-  })
-  const clock = setInterval(() => {
-    if (part.element.isConnected) list.tick()
-    else clearInterval(clock)
-  }, 1000)
-  signal.addEventListener('abort', () => clearInterval(clock))
-  return part.element
+  }
+
+  #reached(reached: boolean): void {
+    this.#trouble.hidden = reached
+    this.#element.classList.toggle('stale', !reached)
+    this.#bar.allow(reached)
+  }
 }
 
 /** Says so here only: another part of the page may show a key that is shown once. */
@@ -80,119 +195,76 @@ function signInAgain(): HTMLElement {
   return p('Your session has ended. ', link('/signin?next=/', 'Sign in'), ' to see what waits for you.')
 }
 
+const PLACE = 'inbox-place'
+
+/** For the way back from the page of a request, which is a document of its own. */
+function rememberPlace(id: string, place: number): void {
+  try {
+    sessionStorage.setItem(PLACE, `${id} ${place}`)
+  } catch {
+    // A browser that keeps nothing begins at the top.
+  }
+}
+
+function rememberedPlace(): { id: string | undefined; place: number } {
+  try {
+    const [id, place] = (sessionStorage.getItem(PLACE) ?? '').split(' ')
+    return { id, place: Number(place ?? 0) }
+  } catch {
+    return { id: undefined, place: 0 }
+  }
+}
+
 /** The most that the service takes at once. */
 const AT_ONCE = 50
 
-/** Buttons that decide on what is ticked, or on everything when nothing is. */
+/** Stays in sight at the lower edge while something is ticked. */
 interface TogetherBar {
   element: HTMLElement
-  /** Takes what can be decided now, in order. */
-  show(choice: { all: readonly string[]; ticked: readonly string[] }): void
+  /** Takes the ids of what is ticked, in order. */
+  show(ticked: readonly string[]): void
+  /** Nothing can be decided while the service is out of reach. */
+  allow(reachable: boolean): void
+  /** As its buttons do; nothing where they are not there. */
+  decide(decision: Outcome): void
 }
 
-/** `decide` gets the ids; it resolves when it is over. */
-function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>): TogetherBar {
+/** `decide` gets the ids; it resolves when it is over. `clear` takes all ticks away. */
+function togetherBar(
+  decide: (ids: string[], decision: Outcome) => Promise<void>,
+  clear: () => void,
+): TogetherBar {
   let ids: string[] = []
-  const approve = button('Approve all', 'plain', () => decide(ids, 'approved'))
-  const reject = button('Reject all', 'plain', () => decide(ids, 'rejected'), {
-    class: 'button plain reject-quiet',
-  })
-  const hint = el('p', { class: 'hint' })
+  const buttons = {
+    approved: button('Approve', 'approve', () => decide(ids, 'approved')),
+    rejected: button('Reject', 'reject', () => decide(ids, 'rejected')),
+  }
+  const count = el('p', { class: 'together-count' })
   const element = el(
     'div',
-    { class: 'together', role: 'group', 'aria-label': 'Decide several at once' },
-    hint,
-    buttonRow(approve, reject),
+    { class: 'together', role: 'group', 'aria-label': 'Decide what is selected', hidden: true },
+    count,
+    buttons.approved,
+    buttons.rejected,
+    button('Clear', 'quiet', clear),
   )
   return {
     element,
-    show({ all, ticked }) {
-      const chosen = ticked.length > 0 ? ticked : all
-      ids = chosen.slice(0, AT_ONCE)
-      element.hidden = all.length < 2
-      const which = whichOnes(ids.length, all.length, ticked.length > 0)
-      approve.textContent = `Approve ${which}`
-      reject.textContent = `Reject ${which}`
-      hint.textContent =
-        chosen.length > AT_ONCE
-          ? `At most ${AT_ONCE} can be decided at once: these are the first.`
-          : 'Select some to decide only those. You see everything that is signed before you confirm.'
+    show(ticked) {
+      ids = ticked.slice(0, AT_ONCE)
+      element.hidden = ids.length === 0
+      count.textContent =
+        ticked.length > AT_ONCE
+          ? `${ticked.length} selected; at most ${AT_ONCE} can be decided at once: these are the first`
+          : `${ticked.length} selected`
+      buttons.approved.setAttribute('aria-label', `Approve ${ids.length} selected`)
+      buttons.rejected.setAttribute('aria-label', `Reject ${ids.length} selected`)
     },
-  }
-}
-
-function whichOnes(chosen: number, all: number, ticked: boolean): string {
-  if (chosen === all) return `all ${all}`
-  return ticked ? `the ${chosen} selected` : `the first ${chosen}`
-}
-
-/** Without the stream, or before it is open. */
-const POLL_MS = 5000
-/** With the stream: in case it lost something. */
-const SELDOM_MS = 60_000
-
-/**
- * Runs `look` whenever what waits for the person may have changed: as the service's stream tells, and every few seconds where
- * there is none. Only while `element` is on the page and seen; it ends when `look` answers false.
- * @returns what makes it look at once
- */
-function followInbox(element: HTMLElement, signal: AbortSignal, look: () => Promise<boolean>): () => void {
-  const stream = new InboxStream(() => now())
-  let looked = performance.now()
-  let told = false
-  const now = (): void => {
-    told = true
-    lookNow()
-  }
-  const lookNow = whileVisible(element, POLL_MS, async () => {
-    const fresh = performance.now() - looked < SELDOM_MS
-    if (stream.isOpen() && fresh && !told) return true
-    told = false
-    looked = performance.now()
-    const more = await look()
-    if (!more) stream.close()
-    else stream.openAgain()
-    return more
-  })
-  const seen = (): void => {
-    // A browser opens only few connections to a service: pages out of sight must not hold one each.
-    if (document.visibilityState !== 'visible') stream.pause()
-    else now()
-  }
-  document.addEventListener('visibilitychange', seen, { signal })
-  signal.addEventListener('abort', () => stream.close())
-  stream.openAgain()
-  return now
-}
-
-/** `GET /me/pending/events`, opened again where the browser has given it up. */
-class InboxStream {
-  readonly #changed: () => void
-  #source: EventSource | undefined
-  #over = false
-
-  constructor(changed: () => void) {
-    this.#changed = changed
-  }
-
-  isOpen(): boolean {
-    return this.#source?.readyState === EventSource.OPEN
-  }
-
-  /** The browser connects again by itself after an interruption, but not after a refusal. */
-  openAgain(): void {
-    const alive = this.#source !== undefined && this.#source.readyState !== EventSource.CLOSED
-    if (this.#over || alive || document.visibilityState !== 'visible') return
-    this.#source = new EventSource('/api/v1/me/pending/events')
-    this.#source.addEventListener('changed', this.#changed)
-  }
-
-  pause(): void {
-    this.#source?.close()
-  }
-
-  close(): void {
-    this.#over = true
-    this.pause()
+    allow(reachable) {
+      for (const one of Object.values(buttons)) one.disabled = !reachable
+    },
+    decide(decision) {
+      if (!element.hidden) buttons[decision].click()
+    },
   }
 }

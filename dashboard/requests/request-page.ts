@@ -126,7 +126,7 @@ function decideLink({ id }: Review): HTMLElement {
   return div(
     'section-body',
     p('It waits for you. Looking decides nothing; you confirm on the next page.'),
-    link(`/a/${id}`, 'Look and decide', { class: 'button primary' }),
+    link(`/a/${id}`, 'Review', { class: 'button primary' }),
   )
 }
 

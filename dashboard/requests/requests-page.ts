@@ -10,6 +10,7 @@ import { repeatedNames } from '../keys/key-words.ts'
 import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
 import { filterForm, findPage, foundList } from '../parts/filtered-list.ts'
 import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
+import { shortcuts } from '../parts/shortcuts.ts'
 import type { ListPage } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { loadPeople } from './people-names.ts'
@@ -52,6 +53,8 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
           none: emptyFor(context),
         })),
   )
+  const search = (): void => scene.querySelector<HTMLElement>('[name="q"]')?.focus()
+  shortcuts([{ key: '/', does: 'Search', run: search }], context.signal)
   return { title: 'Requests', scene, wide: true }
 }
 

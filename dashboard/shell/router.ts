@@ -39,7 +39,11 @@ export class Router {
       if (location.pathname + location.search === this.#path) return
       void this.#open({ scroll: scrollOf(event.state) })
     })
-    return this.#open({ first: true })
+    // The browser would scroll before the page is there. A page of a request is a document of its own: on the way back from
+    // it, this one starts anew.
+    history.scrollRestoration = 'manual'
+    addEventListener('pagehide', rememberScroll)
+    return this.#open({ first: true, scroll: scrollOf(history.state) })
   }
 
   #find(path: string): { entry: PageEntry; params: Record<string, string> } | undefined {
@@ -65,7 +69,7 @@ export class Router {
     main?.setAttribute('aria-busy', 'true')
     const view = await this.#view(signal).catch((error: unknown) => {
       if (!(error instanceof RequestFailure && error.status === 401))
-        return failureView(error, () => this.#open({}))
+        return failureView(error, () => this.#open({}), signal)
       location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
       return undefined
     })
@@ -211,9 +215,10 @@ class PageLoadError extends Error {
 }
 
 /** For what a page or its calls threw. */
-function failureView(error: unknown, again: () => Promise<void>): PageView {
+function failureView(error: unknown, again: () => Promise<void>, signal: AbortSignal): PageView {
   // A browser may remember for good that a script could not be loaded; a fresh page knows the names of today.
   const retry = error instanceof PageLoadError ? () => location.reload() : again
+  addEventListener('online', () => void retry(), { signal, once: true })
   return stopped(
     'This page could not be loaded',
     notice('error', sentenceOf(error)),

@@ -91,7 +91,7 @@ const SCENES: Record<string, PageScene<undefined>> = {
     },
   },
   account: { path: '/account', ready: '.entries' },
-  inbox: { path: '/', ready: '.waiting' },
+  inbox: { path: '/', ready: '.inbox-row' },
   'inbox with hostile requests waiting': {
     prepare: (_, state) => {
       state.pending = [
@@ -100,7 +100,7 @@ const SCENES: Record<string, PageScene<undefined>> = {
       ]
     },
     path: '/',
-    ready: '.waiting',
+    ready: '.inbox-row',
   },
   'inbox with nothing waiting, and invitations': {
     prepare: (_, state) => {

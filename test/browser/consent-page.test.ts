@@ -122,7 +122,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().getByRole('heading', { name: 'Waiting for you' }).waitFor()
     expect(await page().getByRole('heading', { name: 'Asking for an API key' }).isVisible()).toBe(false)
     state().waiting = [sampleConsent()]
-    const link = page().getByRole('link', { name: 'Look and decide', description: 'Release agent' })
+    const link = page().getByRole('link', { name: 'Review', description: 'Release agent' })
     await link.waitFor()
     expect(await link.getAttribute('href')).toBe(PATH)
     expect(await page().locator('#announcements').innerText()).toBe('An agent asks for an API key')

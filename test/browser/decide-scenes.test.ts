@@ -16,7 +16,8 @@ const PRINCIPAL = { name: 'Bea Costa', approver: 'b1946ac92492d234', delegate: S
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
 async function openBatch(page: Page): Promise<void> {
-  await press(page, 'Approve all 3')
+  await page.getByRole('checkbox', { name: 'Select all' }).check()
+  await press(page, 'Approve 3 selected')
   await page.locator('.decision-form').waitFor()
 }
 
@@ -34,9 +35,9 @@ describeInBrowser('deciding on several requests, for everybody', () => {
     suite,
     { area, name: 'batch', path: '/' },
     {
-      'several requests': { ready: '.together', height: TALL, act: openBatch },
+      'several requests': { ready: '.inbox-row', height: TALL, act: openBatch },
       'several requests with all details': {
-        ready: '.together',
+        ready: '.inbox-row',
         height: TALL,
         prepare: () => {
           const [first, ...others] = area.state.reviews
@@ -49,7 +50,7 @@ describeInBrowser('deciding on several requests, for everybody', () => {
         },
       },
       'what came of several requests': {
-        ready: '.together',
+        ready: '.inbox-row',
         prepare: () => {
           area.state.lost = ['req_2']
         },
@@ -83,7 +84,7 @@ describeInBrowser('one request and the way on, for everybody', () => {
       },
       'the inbox for somebody else, of a revoked key': {
         path: '/',
-        ready: '.waiting .notice.warning',
+        ready: '.inbox-row .tag.severe',
         prepare: (_, state) => {
           state.pending = [
             samplePending({ requested_by: LOST, on_behalf_of: PRINCIPAL }),

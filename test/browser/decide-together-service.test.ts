@@ -23,10 +23,11 @@ describeInBrowser('several requests under one gesture, against the real service'
       await ask(service, key, { action: 'Restart', context: { host: 'mail' } }),
     ]
     await page.goto('/')
-    await page.getByRole('button', { name: 'Approve all 3' }).click()
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await page.getByRole('button', { name: 'Approve 3 selected' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Approve 3 requests' }).waitFor()
-    expect(await dialog.locator('.quoted').first().innerText()).toBe('Drop a table')
+    expect(await dialog.locator('.action').first().innerText()).toBe('Drop a table')
     await dialog.getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog.getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
     await dialog.getByRole('button', { name: 'Back to the inbox' }).click()
@@ -49,7 +50,8 @@ describeInBrowser('several requests under one gesture, against the real service'
     const first = await ask(service, key, { action: 'First' })
     const second = await ask(service, key, { action: 'Second' })
     await page.goto('/')
-    await page.getByRole('button', { name: 'Reject all 2' }).click()
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await page.getByRole('button', { name: 'Reject 2 selected' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Reject 2 requests' }).waitFor()
     const cancelled = await fetch(`${service.url}/api/v1/approvals/${second}/cancel`, {

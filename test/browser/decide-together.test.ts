@@ -73,10 +73,13 @@ describeInBrowser('several requests under one gesture', () => {
   })
   const dialog = (): Locator => page.getByRole('dialog')
   const heading = (): Promise<string> => dialog().getByRole('heading', { level: 2 }).first().innerText()
-  const quotes = (within: Locator): Promise<string[]> => within.locator('.quoted').allInnerTexts()
-  const open = async (button: string): Promise<void> => {
+  /** The frame of what is open has the whole action; of what is folded, the line. */
+  const quotes = (within: Locator): Promise<string[]> =>
+    within.locator('.action, .batch-item:not([open]) .inbox-action').allInnerTexts()
+  const open = async (): Promise<void> => {
     await page.goto('/')
-    await page.getByRole('button', { name: button }).click()
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await page.getByRole('button', { name: 'Approve 3 selected' }).click()
     await dialog().locator('.decision-form').waitFor()
   }
   const confirmWithCode = async (button: string, code = '123456'): Promise<void> => {
@@ -85,25 +88,25 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('button', { name: button }).click()
   }
 
-  it('lists high impact first, then the oldest, in the inbox and before signing', async () => {
-    await open('Approve all 3')
-    const order = ['Drop the invoices table', 'Send the newsletter', 'Restart the mail server']
-    expect(await quotes(page.locator('#waiting'))).toEqual(order)
-    expect(await quotes(dialog())).toEqual(order)
+  it('lists what ends first in the inbox, and before signing high impact above it', async () => {
+    await open()
+    const order = ['Send the newsletter', 'Restart the mail server', 'Drop the invoices table']
+    expect(await page.locator('.inbox-row .inbox-action').allInnerTexts()).toEqual(order)
+    expect(await quotes(dialog())).toEqual([order[2], order[0], order[1]])
     expect(await heading()).toBe('Approve 3 requests?')
     expect(await dialog().innerText()).toContain('One of them is marked high impact and comes first.')
-    expect(await dialog().locator('.waiting').first().locator('.badge.high-impact').count()).toBe(1)
+    expect(await dialog().locator('.batch-item').first().locator('.badge.high-impact').count()).toBe(1)
     expect(await dialog().locator('.badge.high-impact').count()).toBe(1)
   })
 
   it('shows everything that is signed of high impact at once, and of the others on demand', async () => {
-    await open('Approve all 3')
-    const box = dialog().locator('.caller-box:not(.quote)')
-    const row = dialog().locator('.waiting')
+    await open()
+    const box = dialog().locator('.caller-box')
+    const row = dialog().locator('.batch-item')
     expect(await box.count()).toBe(1)
-    expect(await row.first().locator('details.exact').first().getAttribute('open')).toBe('')
-    const summaries = dialog().locator('.waiting > details > summary')
-    expect(await summaries.allInnerTexts()).toEqual(Array(3).fill('Details (10 fields)'))
+    expect(await row.first().getAttribute('open')).toBe('')
+    const summaries = row.locator('> summary')
+    for (const text of await summaries.allInnerTexts()) expect(text).toContain('10 fields')
     const signed = [SAMPLE_CONTEXT.tool, SAMPLE_CONTEXT.reason, 'OPS-4411', 'Stated by Countersign']
     const high = await row.first().innerText()
     for (const shown of [...signed, 'req_3']) expect(high).toContain(shown)
@@ -115,28 +118,27 @@ describeInBrowser('several requests under one gesture', () => {
 
   it('says of a request without details that it has none', async () => {
     area.state.reviews = area.state.reviews.map((review) => sampleReview({ ...review, ...bare }))
-    await open('Approve all 3')
-    expect(await dialog().locator('.waiting > details > summary').allInnerTexts()).toEqual(
-      Array(3).fill('Details (none given)'),
-    )
+    await open()
+    for (const text of await dialog().locator('.batch-item > summary').allInnerTexts())
+      expect(text).toContain('no details')
   })
 
   it('opens and closes the details of all with one button, also by keyboard', async () => {
-    await open('Approve all 3')
-    const opened = (): Promise<number> => dialog().locator('.waiting > details[open]').count()
+    await open()
+    const opened = (): Promise<number> => dialog().locator('.batch-item[open]').count()
     const all = (name: string): Locator => dialog().getByRole('button', { name, exact: true })
     await all('Open all details').press('Enter')
     expect(await opened()).toBe(3)
-    expect(await dialog().locator('.caller-box:not(.quote)').count()).toBe(3)
+    expect(await dialog().locator('.caller-box').count()).toBe(3)
     await all('Close all details').press('Space')
     expect(await opened()).toBe(0)
-    for (const at of [0, 1, 2]) await dialog().locator('.waiting > details > summary').nth(at).click()
+    for (const at of [0, 1, 2]) await dialog().locator('.batch-item > summary').nth(at).click()
     await all('Close all details').waitFor()
     expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY')
   })
 
   it('approves all with one code, says what came of each, and the inbox is empty', async () => {
-    await open('Approve all 3')
+    await open()
     await dialog().getByLabel('Comment (optional)').fill('All fine.')
     await confirmWithCode('Approve 3 requests')
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
@@ -154,13 +156,13 @@ describeInBrowser('several requests under one gesture', () => {
   it('rejects only what is selected', async () => {
     await page.goto('/')
     await page.getByRole('checkbox', { name: 'Select', description: 'Send the newsletter' }).check()
-    await page.getByRole('button', { name: 'Reject the 1 selected' }).click()
+    await page.getByRole('button', { name: 'Reject 1 selected' }).click()
     await dialog().locator('.decision-form').waitFor()
     expect(await quotes(dialog())).toEqual(['Send the newsletter'])
     await confirmWithCode('Reject 1 request')
     await dialog().getByRole('heading', { name: 'Rejected: 1 request' }).waitFor()
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
-    await expect.poll(() => quotes(page.locator('#waiting'))).toHaveLength(2)
+    await expect.poll(() => page.locator('.inbox-row').count()).toBe(2)
   })
 
   it('says that it waits for others, and what was lost while writing', async () => {
@@ -168,7 +170,7 @@ describeInBrowser('several requests under one gesture', () => {
       review.id === 'req_1' ? { ...review, quorum: { needed: 2, approved: 0 } } : review,
     )
     area.state.lost = ['req_2']
-    await open('Approve all 3')
+    await open()
     await confirmWithCode('Approve 3 requests')
     await dialog().getByRole('heading', { name: '2 of 3 requests recorded' }).waitFor()
     expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual([
@@ -179,7 +181,7 @@ describeInBrowser('several requests under one gesture', () => {
   })
 
   it('records nothing when something changed, says so, and shows the list as it is now (T18)', async () => {
-    await open('Approve all 3')
+    await open()
     area.state.changed = ['req_2']
     await confirmWithCode('Approve 3 requests')
     await dialog().getByText('1 request changed since you looked').waitFor()
@@ -191,7 +193,7 @@ describeInBrowser('several requests under one gesture', () => {
   })
 
   it('keeps the list after a wrong code and lets the person try again', async () => {
-    await open('Approve all 3')
+    await open()
     await confirmWithCode('Approve 3 requests', '000000')
     await dialog().getByText('The code is wrong or was already used; wait for the next one.').waitFor()
     await confirmWithCode('Approve 3 requests')
@@ -201,7 +203,7 @@ describeInBrowser('several requests under one gesture', () => {
   it('refuses before the passkey, whatever the service lies about (T16, T18)', async () => {
     for (const [what, lie] of Object.entries(LIES)) {
       area.state.lie = lie
-      await open('Approve all 3')
+      await open()
       await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
       await dialog()
         .getByRole('heading', { name: /Stopped for your safety|Approved/ })
@@ -216,7 +218,7 @@ describeInBrowser('several requests under one gesture', () => {
   it('asks for the passkey once when everything is as shown, and can be stopped', async () => {
     // Without this, Chromium shows a window of its own and takes every click.
     await (await visitor.context.newCDPSession(page)).send('WebAuthn.enable')
-    await open('Approve all 3')
+    await open()
     await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog().getByText('your browser asks for your passkey now').waitFor()
     expect(await page.evaluate('window.passkeyPrompts')).toBe(1)
@@ -234,8 +236,8 @@ describeInBrowser('several requests under one gesture', () => {
       approver: null,
       on_behalf_of: principal,
     }))
-    await open('Approve all 3')
-    expect(await dialog().locator('.waiting').first().innerText()).toContain('You decide it for Bo')
+    await open()
+    expect(await dialog().locator('.batch-item').first().innerText()).toContain('You decide it for Bo')
     const others = dialog().locator('.decision-form .deciding-for')
     expect(await others.innerText()).toBe('You decide for Bo.')
     await confirmWithCode('Approve 3 requests')
@@ -245,7 +247,7 @@ describeInBrowser('several requests under one gesture', () => {
   it('does not offer it for one request alone, nor for what the person cannot decide', async () => {
     area.state.reviews = area.state.reviews.slice(0, 1)
     await page.goto('/')
-    await page.locator('.waiting').waitFor()
+    await page.locator('.inbox-row').waitFor()
     expect(await page.getByRole('button', { name: /Approve/ }).count()).toBe(0)
     expect(await page.getByRole('checkbox').count()).toBe(0)
   })
@@ -256,7 +258,7 @@ describeInBrowser('several requests under one gesture', () => {
   ] as const)('axe finds nothing and nothing overflows at %i px, %s', async (width, colorScheme) => {
     await page.setViewportSize({ width, height: 800 })
     await page.emulateMedia({ colorScheme })
-    await open('Approve all 3')
+    await open()
     await dialog().getByRole('button', { name: 'Open all details' }).click()
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)

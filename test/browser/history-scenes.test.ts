@@ -164,7 +164,7 @@ describeInBrowser('history and audit log for everybody', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
     await expect.poll(focused).toBe('Approve or reject this action?')
-    await tabTo('Look and decide')
+    await tabTo('Review')
     await page.goBack()
     await page.getByRole('heading', { name: '5 requests found' }).waitFor()
   })

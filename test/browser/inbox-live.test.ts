@@ -36,7 +36,7 @@ describeInBrowser('the inbox by the service’s stream', () => {
     suite.server().tellInboxes()
     await expect.poll(() => page.evaluate('window.told')).toBe(1)
     await page.clock.runFor(10)
-    await page.locator('.waiting').waitFor()
+    await page.locator('.inbox-row').waitFor()
     const before = looks()
     await page.clock.runFor(45_000)
     expect(looks()).toBe(before)
@@ -59,7 +59,7 @@ describeInBrowser('the inbox by the service’s stream', () => {
       `delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))`,
     )
     await page.clock.runFor(10)
-    await page.locator('.waiting').waitFor()
+    await page.locator('.inbox-row').waitFor()
     await expect.poll(() => suite.server().inboxes()).toBe(1)
   })
 })

@@ -91,6 +91,6 @@ describeInBrowser('API keys of a real service', () => {
     await revoke(person, 'Revoke the old key')
     expect([(await use(oldKey)).status, (await use(newKey)).status]).toEqual([401, 201])
     await page.goto('/')
-    await expect.poll(() => page.locator('.waiting .badge.high-impact').count()).toBe(3)
+    await expect.poll(() => page.locator('.inbox-row .badge.high-impact').count()).toBe(3)
   })
 })

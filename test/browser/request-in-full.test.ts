@@ -46,7 +46,7 @@ describeInBrowser('one request in full', () => {
       expect(box).toContain(text)
     expect(await visitor.page.locator('.time-left').innerText()).toMatch(/left to decide$/)
     expect(await visitor.page.getByRole('button', { name: /^(Approve|Reject)$/ }).count()).toBe(0)
-    await visitor.page.getByRole('link', { name: 'Look and decide' }).click()
+    await visitor.page.getByRole('link', { name: 'Review' }).click()
     await visitor.page.getByRole('button', { name: 'Approve' }).waitFor()
     expect(visitor.page.url()).toBe(`${suite.server().url}/a/${ID}`)
   })

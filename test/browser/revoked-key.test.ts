@@ -19,11 +19,11 @@ describeInBrowser('a request of a key that was revoked since', () => {
     const { state } = suite.server()
     state.pending = [samplePending(), samplePending({ id: 'req_2', action: 'Send the newsletter' })]
     await page.goto('/')
-    await page.locator('.waiting').nth(1).waitFor()
-    expect(await warnings(page).count()).toBe(0)
+    await page.locator('.inbox-row').nth(1).waitFor()
+    expect(await page.getByText('Key revoked').count()).toBe(0)
     state.pending = [samplePending(), samplePending({ id: 'req_2', requested_by: LOST })]
-    await warnings(page).waitFor()
-    expect(await page.locator('.waiting').nth(1).innerText()).toContain(SENTENCE)
+    await page.getByText('Key revoked').waitFor()
+    expect(await page.locator('.inbox-row').nth(1).innerText()).toContain('Key revoked')
     expect(await axeViolations(page)).toEqual([])
     await page.setViewportSize({ width: 360, height: 740 })
     expect(await overflow(page)).toBe(0)
@@ -67,8 +67,9 @@ describeInBrowser('requests of a revoked key among others', () => {
       review.id === 'req_2' ? sampleReview({ ...review, requested_by: LOST }) : review,
     )
     await page.goto('/')
-    await page.getByRole('button', { name: 'Approve all 3' }).click()
-    const rows = page.getByRole('dialog').locator('.waiting')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await page.getByRole('button', { name: 'Approve 3 selected' }).click()
+    const rows = page.getByRole('dialog').locator('.batch-item')
     await rows.nth(2).waitFor()
     expect(await warnings(rows.nth(2)).count()).toBe(1)
     expect(await warnings(page.getByRole('dialog')).count()).toBe(1)

@@ -138,7 +138,7 @@ describeInBrowser('script and markup in the words of others', () => {
       ['/keys', 1],
     ] as const) {
       await visitor.page.goto(path)
-      await visitor.page.locator('.entry, .waiting').first().waitFor()
+      await visitor.page.locator('.entry, .inbox-row').first().waitFor()
       const shown = (await visitor.page.locator('main').innerText()).replaceAll('[U+0009]', '\t')
       for (const text of HOSTILE) expect(shown.split(text).length - 1).toBeGreaterThanOrEqual(places)
     }

@@ -13,7 +13,7 @@ describeInBrowser('what waits for a person', () => {
   beforeEach(async () => {
     visitor = await suite.visit()
   })
-  const rows = (): Locator => visitor.page.locator('.waiting')
+  const rows = (): Locator => visitor.page.locator('.inbox-row')
   const open = async (): Promise<void> => {
     await visitor.page.goto('/')
     await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
@@ -28,14 +28,19 @@ describeInBrowser('what waits for a person', () => {
     const text = await rows().innerText()
     for (const shown of [action, requested_by.key_name, requested_by.account_name, 'High impact'])
       expect(text).toContain(shown)
-    expect(await rows().locator('.time-left').innerText()).toMatch(/^5[89] min \d+ s left to decide$/)
-    expect(await rows().locator('.caller-box-title').innerText()).toMatch(/^Written by the caller/)
+    expect(await rows().locator('.time-left').innerText()).toMatch(/^5[89] min\sleft to decide$/)
+    expect(await visitor.page.locator('.inbox-legend').innerText()).toContain('not checked by Countersign')
+    expect(await visitor.page.title()).toBe('(1) Inbox · Countersign')
     expect(await said()).toBe('')
   })
 
-  it('leads to the request', async () => {
+  it('leads to the request, from anywhere on its row, and beside the list to either decision', async () => {
     await open()
-    await rows().getByRole('link', { name: 'Look and decide' }).click()
+    await visitor.page.locator('.reading .caller-box').waitFor()
+    const reject = visitor.page.locator('.reading').getByRole('link', { name: 'Reject…' })
+    expect(await reject.getAttribute('href')).toBe(`/a/${sampleReview().id}?d=reject`)
+    await visitor.page.setViewportSize({ width: 390, height: 844 })
+    await rows().click({ position: { x: 380, y: 8 } })
     await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
     expect(visitor.page.url()).toBe(`${suite.server().url}/a/${sampleReview().id}`)
   })
@@ -59,12 +64,13 @@ describeInBrowser('what waits for a person', () => {
   it('shows a new request by itself and says it once, without moving the focus', async () => {
     await visitor.page.clock.install()
     await open()
-    await rows().first().getByRole('link', { name: 'Look and decide' }).focus()
+    await rows().first().getByRole('link').focus()
     suite.server().state.pending = [samplePending(), samplePending({ id: SECOND, action: 'Second' })]
     await visitor.page.clock.runFor(5500)
     await expect.poll(() => rows().count()).toBe(2)
     expect(await said()).toBe('A new request waits for you')
-    expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe('Look and decide')
+    expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe(samplePending().action)
+    expect(await visitor.page.title()).toBe('(2) Inbox · Countersign')
     await visitor.page.evaluate(`document.querySelector('#announcements').textContent = ''`)
     const before = looks()
     await visitor.page.clock.runFor(5500)
@@ -75,16 +81,20 @@ describeInBrowser('what waits for a person', () => {
   it('takes settled requests away, leaves the others untouched, and does not lose the focus', async () => {
     await visitor.page.clock.install()
     const created_at = new Date().toISOString()
-    const long = samplePending({ id: SECOND, action: 'word '.repeat(300), created_at })
-    suite.server().state.pending = [samplePending(), long]
+    const first = samplePending()
+    const other = samplePending({ id: SECOND, created_at })
+    const third = samplePending({ id: 'req_3', created_at })
+    suite.server().state.pending = [first, other, third]
     await open()
-    await visitor.page.getByRole('button', { name: 'Show at full length' }).click()
-    await rows().first().getByRole('link', { name: 'Look and decide' }).focus()
-    suite.server().state.pending = [long]
+    await rows().nth(1).getByRole('checkbox').check()
+    await rows().first().getByRole('link').focus()
+    await visitor.page.mouse.move(0, 0)
+    suite.server().state.pending = [other, third]
     await visitor.page.clock.runFor(5500)
-    await expect.poll(() => rows().count()).toBe(1)
+    await expect.poll(() => rows().count()).toBe(2)
     expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe('Waiting for you')
-    expect(await visitor.page.getByRole('button', { name: 'Show in a box' }).count()).toBe(1)
+    expect(await rows().first().getByRole('checkbox').isChecked()).toBe(true)
+    expect(await visitor.page.locator('.reading').innerText()).toContain('does not wait for you any more')
   })
 
   it('counts down by the clock of the service, whatever that of the device says', async () => {
@@ -93,7 +103,8 @@ describeInBrowser('what waits for a person', () => {
     suite.server().state.pending = [samplePending({ expires_at })]
     await open()
     const time = rows().locator('.time-left')
-    expect(await time.innerText()).toMatch(/^1 min \d+ s left to decide$/)
+    expect(await time.innerText()).toMatch(/^1 min \d+ s\sleft to decide$/)
+    expect(await time.getAttribute('class')).toBe('time-left soon')
     await visitor.page.route('**/me/pending', (route) => route.abort())
     await visitor.page.clock.runFor(102_000)
     expect(await time.innerText()).toBe('The time is up')
@@ -136,13 +147,13 @@ describeInBrowser('what waits for a person', () => {
     await open()
     await visitor.page.route('**/me/pending', (route) => route.abort())
     await visitor.page.clock.runFor(5500)
-    await visitor.page.getByText('This list may be out of date.').waitFor()
+    await visitor.page.getByText('This list may be out of date').waitFor()
     expect(await rows().count()).toBe(1)
     await visitor.page.unroute('**/me/pending')
     suite.server().state.pending = []
     await visitor.page.clock.runFor(5500)
     await visitor.page.getByText('Nothing waits for you now.').waitFor()
-    expect(await visitor.page.getByText('This list may be out of date.').isVisible()).toBe(false)
+    expect(await visitor.page.getByText('This list may be out of date').isVisible()).toBe(false)
   })
 
   it('keeps hostile text in the frame of the caller: visible, isolated, without markup or badge (T43, T44, T45)', async () => {
@@ -156,19 +167,167 @@ describeInBrowser('what waits for a person', () => {
       }),
     ]
     await open()
-    expect(await rows().locator('.caller-box').innerText()).toContain('<img src=x onerror=alert(1)>[U+202E]')
-    expect(await rows().locator('.text-flag').innerText()).toMatch(/^Hidden characters\. /)
+    expect(await rows().locator('.inbox-action').innerText()).toContain(
+      '<img src=x onerror=alert(1)>[U+202E]',
+    )
+    expect(await rows().locator('.tag.warn').innerText()).toBe('Hidden characters')
     expect(await rows().locator('.badge').count()).toBe(0)
     expect(await visitor.page.locator('main :is(img, script, svg)').count()).toBe(0)
     expect(await rows().locator('bdi.caller-text').count()).toBe(3)
     expect(visitor.incidents).toEqual([])
   })
 
-  it('does not cut a long text', async () => {
-    suite.server().state.pending = [samplePending({ action: `${'lorem ipsum '.repeat(120)}THE END` })]
+  it('shows at least nine rows on a desk and eight on a phone, what ends first on top', async () => {
+    const ends = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString()
+    const action = 'Send the newsletter of spring to all the customers who asked for it, and to nobody else'
+    suite.server().state.pending = Array.from({ length: 12 }, (_, at) =>
+      samplePending({
+        id: `req_${at}`,
+        action: `${at}: ${action}`,
+        expires_at: ends(100 - at),
+        high_impact: at === 3,
+      }),
+    )
+    const size = async (width: number, height: number): Promise<void> => {
+      await visitor.page.setViewportSize({ width, height })
+      const boxes = (await Promise.all((await rows().all()).map((row) => row.boundingBox()))).map(
+        (box) => box ?? { y: 0, height: 0 },
+      )
+      expect(boxes.filter(({ y, height: tall }) => y + tall <= height).length).toBeGreaterThanOrEqual(
+        width > 1000 ? 9 : 8,
+      )
+      for (const { height: tall } of boxes) expect(Math.round(tall)).toBeGreaterThanOrEqual(64)
+      for (const { height: tall } of boxes) expect(Math.round(tall)).toBeLessThanOrEqual(72)
+    }
     await open()
-    const text = await rows().innerText()
-    expect(text).toContain('THE END')
-    expect(text).toContain('1,447 characters, scroll to read them all.')
+    await size(1280, 900)
+    await size(390, 844)
+    const numbers = (await rows().locator('.inbox-action').allInnerTexts()).map((text) =>
+      Number.parseInt(text, 10),
+    )
+    expect(numbers).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0])
+    expect(await rows().nth(8).innerText()).toContain('High impact')
+    expect(await visitor.page.getByText('High impact', { exact: true }).count()).toBe(2)
+  })
+
+  it('moves nothing under the pointer: what is new waits below, what is settled stays, until it has left', async () => {
+    await visitor.page.clock.install()
+    const soon = samplePending({
+      id: SECOND,
+      action: 'Soon',
+      expires_at: new Date(Date.now() + 90_000).toISOString(),
+    })
+    suite.server().state.pending = [samplePending(), samplePending({ id: 'req_3', action: 'Third' })]
+    await open()
+    await rows().first().hover()
+    suite.server().state.pending = [soon, samplePending({ id: 'req_3', action: 'Third' })]
+    await visitor.page.clock.runFor(5500)
+    await expect.poll(() => rows().count()).toBe(3)
+    const actions = (): Promise<string[]> => rows().locator('.inbox-action').allInnerTexts()
+    expect(await actions()).toEqual([samplePending().action, 'Third', 'Soon'])
+    expect(await rows().first().innerText()).toContain('Settled')
+    await visitor.page.mouse.move(0, 0)
+    await expect.poll(actions).toEqual(['Soon', 'Third'])
+  })
+
+  it('keeps what is read in its place when something urgent comes in above it', async () => {
+    await visitor.page.clock.install()
+    const many = Array.from({ length: 30 }, (_, at) =>
+      samplePending({ id: `req_${at}`, action: `Row ${at}` }),
+    )
+    suite.server().state.pending = many
+    await open()
+    await visitor.page.mouse.move(0, 0)
+    await visitor.page.evaluate('scrollTo(0, 500)')
+    const row = rows().filter({ hasText: 'Row 12' })
+    const before = await row.boundingBox()
+    const expires_at = new Date(Date.now() + 90_000).toISOString()
+    suite.server().state.pending = [...many, samplePending({ id: SECOND, action: 'Soon', expires_at })]
+    await visitor.page.clock.runFor(5500)
+    await expect.poll(() => rows().count()).toBe(31)
+    expect(await row.boundingBox()).toEqual(before)
+  })
+
+  it('is narrowed by who asks, by account and to high impact, and comes back that way and to its place', async () => {
+    const by = (key_name: string, account_name = 'Example Ltd') => ({
+      key_name,
+      account_name,
+      key_revoked: undefined,
+    })
+    suite.server().state.pending = Array.from({ length: 40 }, (_, at) =>
+      samplePending({
+        id: `req_${at}`,
+        high_impact: at % 4 !== 0,
+        requested_by: by(at % 2 ? 'deploy-bot' : 'ops', at === 39 ? 'Other' : undefined),
+      }),
+    )
+    const { page } = visitor
+    await page.setViewportSize({ width: 390, height: 700 })
+    await open()
+    await page.getByLabel('Asked by').selectOption('ops')
+    expect(await rows().filter({ visible: true }).count()).toBe(20)
+    await page.getByLabel('High impact').check()
+    expect(await rows().filter({ visible: true }).count()).toBe(10)
+    expect(new URL(page.url()).search).toBe('?by=ops&impact=high')
+    await page.getByLabel('Account asking').selectOption('Other')
+    await page.getByText('Nothing that waits for you fits these filters.').waitFor()
+    await page.goBack()
+    await open()
+    await page.evaluate('scrollTo(0, 700)')
+    await rows().nth(15).getByRole('link').click()
+    await page.waitForURL('**/a/req_15')
+    await page.goBack()
+    await rows().nth(15).waitFor()
+    await expect.poll(() => page.evaluate('scrollY')).toBe(700)
+  })
+
+  it('is worked through by keyboard, whose keys `?` tells and one tick takes away', async () => {
+    const { page } = visitor
+    suite.server().state.pending = [
+      samplePending(),
+      samplePending({ id: SECOND, action: 'Second' }),
+      samplePending({ id: 'req_3', action: 'Third' }),
+    ]
+    await open()
+    await page.keyboard.press('j')
+    const current = page.locator('[aria-current=true].inbox-open')
+    expect(await current.innerText()).toBe('Second')
+    await page.keyboard.press('x')
+    await page.keyboard.press('j')
+    await page.keyboard.press('x')
+    expect(await page.locator('.together-count').innerText()).toBe('2 selected')
+    await page.keyboard.press('r')
+    await page.getByRole('dialog').getByRole('heading', { name: 'Nothing is left to decide' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+    expect(await page.locator('.together').isVisible()).toBe(false)
+    await page.keyboard.press('?')
+    expect(await page.getByRole('dialog').innerText()).toContain('Next request')
+    await page.getByRole('checkbox', { name: 'Use them in this browser' }).uncheck()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('k')
+    expect(await current.innerText()).toBe('Third')
+    await page.getByRole('button', { name: 'Shortcuts' }).click()
+    await page.getByRole('checkbox', { name: 'Use them in this browser' }).check()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.keyboard.press('k')
+    await page.keyboard.press('k')
+    await page.keyboard.press('a')
+    await page.waitForURL(`**/a/${sampleReview().id}?d=approve`)
+  })
+
+  it('says at once that it is cut off, offers no decision then, and mends by itself', async () => {
+    suite.server().state.pending = [samplePending(), samplePending({ id: SECOND, action: 'Second' })]
+    await open()
+    await visitor.page.getByRole('checkbox', { name: 'Select all' }).check()
+    const approve = visitor.page.getByRole('button', { name: 'Approve 2 selected' })
+    expect(await approve.isEnabled()).toBe(true)
+    await visitor.context.setOffline(true)
+    await visitor.page.getByText('This list may be out of date').waitFor()
+    expect(await approve.isEnabled()).toBe(false)
+    await visitor.context.setOffline(false)
+    await visitor.page.getByText('This list may be out of date').waitFor({ state: 'hidden' })
+    expect(await approve.isEnabled()).toBe(true)
   })
 })

@@ -9,6 +9,11 @@ export function moment(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, FORMAT.format(new Date(iso)))
 }
 
+/** The same as plain text, for a tooltip. */
+export function exactly(iso: string): string {
+  return FORMAT.format(new Date(iso))
+}
+
 /** Only the day, for lists. */
 export function day(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, DAY.format(new Date(iso)))

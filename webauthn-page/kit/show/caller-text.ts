@@ -59,6 +59,14 @@ export function textWarnings(text: string): HTMLElement[] {
   return warnings
 }
 
+/** What these warnings are about, where there is no room for their sentences. */
+export function warningNames(text: string): string[] {
+  return [
+    ...(hasHidden(text) ? ['Hidden characters'] : []),
+    ...(mixedScriptWarning(text) === undefined ? [] : ['Look-alike letters']),
+  ]
+}
+
 function flag(title: string, sentence: string | HTMLElement): HTMLElement {
   return el('p', { class: 'text-flag' }, el('strong', {}, `${title}. `), sentence)
 }

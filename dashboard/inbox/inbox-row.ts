@@ -1,0 +1,97 @@
+import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
+import { type Child, div, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
+import { duration, exactly, secondsUntil } from '../../webauthn-page/kit/dom/moment.ts'
+import { callerName, callerText, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
+import { tag } from '../parts/rows.ts'
+
+/** One request in the list of those that wait. */
+export interface InboxRow {
+  request: PendingRequest
+  element: HTMLLIElement
+  /** Leads to the page where it is decided; the whole row is its target. */
+  link: HTMLAnchorElement
+  /** To choose it for a decision on several; undefined for what this person cannot decide. */
+  box: HTMLInputElement | undefined
+  /** Shows how many have approved by now, and whether the key is still in use: all else of a request never changes. */
+  renew(request: PendingRequest): void
+  /** Shows the time left by that clock. */
+  tick(clock: number): void
+  /** Says that it waits no more, and leads nowhere: for a row that cannot be taken away yet. */
+  settle(): void
+}
+
+/**
+ * The service's own words stand beside the caller's, never in their tint (T44). The beginning of the action is for finding
+ * it: what is decided is shown in full.
+ */
+export function inboxRow(request: PendingRequest): InboxRow {
+  const textId = freshId('action')
+  const open = el(
+    'a',
+    { class: 'inbox-open', href: `/a/${encodeURIComponent(request.id)}` },
+    el('span', { class: 'inbox-action', id: textId }, callerText(request.action)),
+  )
+  const box = canDecide(request)
+    ? el('input', { type: 'checkbox', 'aria-label': 'Select', 'aria-describedby': textId })
+    : undefined
+  const time = el('p', { class: 'time-left', title: `Ends ${exactly(request.expires_at)}` })
+  const marks = div('inbox-marks')
+  const renew = (now: PendingRequest): void => marks.replaceChildren(...marksOf(now))
+  renew(request)
+  const element = el(
+    'li',
+    { class: 'inbox-row' },
+    // A label around it gives a finger the whole corner of the row.
+    box && el('label', { class: 'inbox-pick' }, box),
+    open,
+    div('inbox-about', marks, el('p', { class: 'inbox-asker' }, ...asker(request))),
+    time,
+  )
+  return {
+    request,
+    element,
+    link: open,
+    box,
+    renew,
+    tick: (clock) => showTimeLeft(time, secondsUntil(request.expires_at, clock)),
+    settle: () => {
+      element.classList.add('settled')
+      if (box !== undefined) Object.assign(box, { checked: false, disabled: true })
+      time.textContent = 'Settled'
+    },
+  }
+}
+
+/** Has this person something to confirm it with? */
+export function canDecide({ may_decide, methods }: PendingRequest): boolean {
+  return may_decide && methods.length > 0
+}
+
+const SOON_SECONDS = 600
+/** Before that, seconds would only distract. */
+const SECONDS_SHOWN = 120
+
+function showTimeLeft(time: HTMLElement, left: number): void {
+  const said = left > SECONDS_SHOWN ? duration(left).replace(/ \d+ s$/, '') : duration(left)
+  const words = left > 0 ? said : 'The time is up'
+  if (time.firstChild?.textContent !== words)
+    time.replaceChildren(words, left > 0 ? el('span', { class: 'visually-hidden' }, ' left to decide') : '')
+  time.classList.toggle('soon', left <= SOON_SECONDS)
+  time.classList.toggle('urgent', left <= 60)
+}
+
+function marksOf(request: PendingRequest): HTMLElement[] {
+  const { high_impact, requested_by, quorum, action } = request
+  return [
+    ...(high_impact ? [el('span', { class: 'badge high-impact' }, 'High impact')] : []),
+    ...(requested_by.key_revoked === true ? [tag('Key revoked', 'severe')] : []),
+    ...warningNames(action).map((name) => tag(name, 'warn')),
+    ...(quorum.needed > 1 ? [tag(`${quorum.approved} of ${quorum.needed} approvals`)] : []),
+    ...(canDecide(request) ? [] : [tag('You cannot confirm it', 'warn')]),
+  ]
+}
+
+function asker({ requested_by: { key_name, account_name }, on_behalf_of: other }: PendingRequest): Child[] {
+  const standing = other === null ? [] : [' · for ', callerName(other.name)]
+  return [callerName(key_name), ' · ', callerText(account_name), ...standing]
+}

@@ -1,0 +1,71 @@
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { openDialog } from '../../webauthn-page/kit/dom/dialog.ts'
+import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { tick } from '../../webauthn-page/kit/dom/form.ts'
+
+/** A key and what it does; without `run` the browser itself does it. */
+export interface Shortcut {
+  key: string
+  does: string
+  run?(): void
+}
+
+/** The keys work anywhere on the page but in fields and dialogs, until `signal`. @returns what shows them all */
+export function shortcuts(keys: readonly Shortcut[], signal: AbortSignal): () => void {
+  const explain: Shortcut = { key: '?', does: 'Show this list', run: () => void showKeys() }
+  const all = [...keys, explain]
+  const showKeys = (): Promise<unknown> =>
+    openDialog('Keyboard shortcuts', (close) => [
+      keyList(all),
+      setting(),
+      button('Close', 'primary', () => close()),
+    ])
+  document.addEventListener(
+    'keydown',
+    (event) => {
+      const run = all.find(({ key }) => key === event.key)?.run
+      if (run === undefined || !isMeant(event) || !areOn()) return
+      event.preventDefault()
+      run()
+    },
+    { signal },
+  )
+  return () => void showKeys()
+}
+
+/** A key that is held, typed into a field, or part of another command is not meant. */
+function isMeant({ target, repeat, ctrlKey, metaKey, altKey, key }: KeyboardEvent): boolean {
+  if (ctrlKey || metaKey || altKey || document.querySelector('dialog[open]') !== null) return false
+  if (repeat && key !== 'j' && key !== 'k') return false
+  const field = 'input:not([type="checkbox"]), textarea, select, [contenteditable]'
+  return !(target instanceof Element && target.matches(field))
+}
+
+function keyList(keys: readonly Shortcut[]): HTMLElement {
+  const row = ({ key, does }: Shortcut): HTMLElement =>
+    el('div', {}, el('dt', {}, el('kbd', {}, key)), el('dd', {}, does))
+  return el('dl', { class: 'key-list' }, ...keys.map(row))
+}
+
+const SETTING = 'single-keys'
+
+/** Who speaks to the machine, or types with a switch, needs to be rid of single keys (WCAG 2.1.4). */
+function setting(): HTMLElement {
+  const { row, input } = tick('checkbox', 'Use them in this browser', { checked: areOn() })
+  input.addEventListener('change', () => {
+    try {
+      localStorage.setItem(SETTING, input.checked ? 'on' : 'off')
+    } catch {
+      row.append(hint('This browser does not let the page remember it.'))
+    }
+  })
+  return row
+}
+
+function areOn(): boolean {
+  try {
+    return localStorage.getItem(SETTING) !== 'off'
+  } catch {
+    return true
+  }
+}
