@@ -15,16 +15,22 @@ import { div, el, hint, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, NAME_LENGTH, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
-import { createPasskey, passkeysWork } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import {
+  createPasskey,
+  type PasskeyHints,
+  passkeyPlaces,
+  passkeysWork,
+} from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { choiceField } from '../parts/fields.ts'
+import { authenticatorWords } from '../parts/authenticator-words.ts'
+import { checkBox, choiceField } from '../parts/fields.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { Done } from '../shell/page-entry.ts'
 
 /** `done` reloads the page's data and shows its sentence. */
-export function passkeysSection({ passkeys }: Factors, done: Done): HTMLElement {
+export function passkeysSection({ passkeys, can_attest }: Factors, done: Done): HTMLElement {
   const part = section(
     'Passkeys',
     'They sign you in and confirm your decisions. Keep two, on different devices.',
@@ -36,7 +42,7 @@ export function passkeysSection({ passkeys }: Factors, done: Done): HTMLElement 
       'Confirm with what you already have before a new passkey is added.',
     )
     if (proof === undefined) return
-    const asked = newPasskeyForm(part, proof, done, () => {
+    const asked = newPasskeyForm(part, { proof, can_attest }, done, () => {
       part.body.replaceChildren(...usual)
       add.focus()
     })
@@ -54,7 +60,7 @@ export function passkeysSection({ passkeys }: Factors, done: Done): HTMLElement 
 
 function passkeyRow(
   part: Section,
-  { id, name, synced, suspended, created_at, last_used_at }: PasskeyEntry,
+  { id, name, suspended, created_at, last_used_at, ...made }: PasskeyEntry,
   done: Done,
 ): HTMLElement {
   const drop = async (): Promise<void> => {
@@ -70,8 +76,11 @@ function passkeyRow(
   }
   const used = last_used_at === null ? ['never used'] : ['last used ', day(last_used_at)]
   return entry(
-    [callerText(name), synced && tag('Synced'), suspended && tag('Suspended', 'warn')],
-    [hint('Created ', day(created_at), ' · ', ...used), suspended && maybeCopied()],
+    [callerText(name), made.synced && tag('Synced'), suspended && tag('Suspended', 'warn')],
+    [
+      hint(authenticatorWords(made), ' · created ', day(created_at), ' · ', ...used),
+      suspended && maybeCopied(),
+    ],
     button('Remove', 'quiet', () => part.slot.attempt(drop), { 'aria-label': `Remove the passkey ${name}` }),
   )
 }
@@ -85,18 +94,28 @@ function maybeCopied(): HTMLElement {
 }
 
 /** A second press creates the passkey: browsers want a gesture of its own for it. `failed` brings back what was there. */
-function newPasskeyForm(part: Section, proof: Proof, done: Done, failed: () => void): HTMLElement {
+function newPasskeyForm(
+  part: Section,
+  { proof, can_attest }: { proof: Proof; can_attest: boolean | undefined },
+  done: Done,
+  failed: () => void,
+): HTMLElement {
   const name = field({
     label: 'Name of the new passkey',
     name: 'name',
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
   })
-  const create = async (): Promise<void> => {
+  const make = checkBox('Prove its make', {
+    hint: 'Your browser asks whether this service may see what the authenticator is. Some accounts count only such passkeys.',
+    checked: false,
+  })
+  const create = async (hints: PasskeyHints): Promise<void> => {
     const said = filled(name, 'Give the passkey a name.')
     if (said === undefined) return
     try {
-      const { options } = await post('/me/passkeys/options', { proof }, creationOptionsShape)
-      const credential = await createPasskey(options, part.slot)
+      const asked = { proof, attested: make.input.checked }
+      const { options } = await post('/me/passkeys/options', asked, creationOptionsShape)
+      const credential = await createPasskey({ ...options, hints }, part.slot)
       await post('/me/passkeys', { name: said, credential }, okShape)
       await done('The new passkey is ready.')
     } catch (error) {
@@ -104,7 +123,8 @@ function newPasskeyForm(part: Section, proof: Proof, done: Done, failed: () => v
       part.slot.fail(error)
     }
   }
-  return form({}, create, name.row, submitButton('Create the passkey'))
+  const rows = [name.row, ...(can_attest === true ? [make.row] : [])]
+  return form({}, () => create(['client-device']), ...rows, passkeyPlaces(create))
 }
 
 /** Codes of an authenticator app and the backup codes that come with them. */

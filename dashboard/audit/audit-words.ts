@@ -11,6 +11,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
   Requests: {
     'approval.created': ['Asked', '{actor} asked for an approval'],
     'approval.voted': ['Vote', '{actor} voted on the request: {decision}'],
+    'approval.same_address': ['Same address', '{actor} decided {subject} from the address that asked for it'],
     'approval.approved': ['Approved', '{actor} approved the request'],
     'approval.rejected': ['Rejected', '{actor} rejected the request'],
     'approval.expired': ['Expired', 'The request expired without a decision'],

@@ -18,6 +18,7 @@ import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
+import { authenticatorWords } from '../parts/authenticator-words.ts'
 import { type ChoiceField, choiceField } from '../parts/fields.ts'
 import { entry, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
@@ -110,6 +111,7 @@ function memberEntry(member: Member, done: Done): HTMLElement {
     ...nameWarnings(member.name),
     hint(callerText(member.email), ...times(member)),
     member.approver !== null && hint('Reference ', mono(member.approver)),
+    ...(member.passkeys ?? []).map((made) => hint('Passkey: ', authenticatorWords(made))),
     lacksFactor(member) &&
       el('p', { class: 'field-error' }, 'Has no passkey and no codes, and cannot decide.'),
   ]

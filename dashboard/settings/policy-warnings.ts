@@ -3,7 +3,8 @@ import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Policy } from './settings-shapes.ts'
 
 /** What helps where no approver is left. */
-export const WAYS_OUT = 'Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.'
+export const WAYS_OUT =
+  'Name more approvers, ask for fewer approvals, or have the approvers set up passkeys that the policy counts.'
 
 /** What is wrong with the policy that is in force: no approver it reaches, names that do not count. */
 export function policyWarnings({ reachable, approvers }: Policy): HTMLElement[] {

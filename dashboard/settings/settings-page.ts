@@ -10,6 +10,7 @@ import { type Member, membersShape } from '../members/member-shapes.ts'
 import { checkBox, quorumField, readQuorum } from '../parts/fields.ts'
 import { section } from '../parts/section.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
+import { authenticatorsField, type Rule, ruleWords } from './authenticators-field.ts'
 import { policyWarnings, WAYS_OUT } from './policy-warnings.ts'
 import { type Account, accountShape, type Policy, policyShape } from './settings-shapes.ts'
 
@@ -111,32 +112,23 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
     'Who decides about requests of this account. It counts from the next request on; one rejection always rejects.',
   )
   const who = approverBoxes(policy, members)
+  const offered = policy.can_attest === true || policy.authenticators !== undefined
   const quorum = quorumField('Approvals needed', 'How many different people must approve.', policy.quorum)
-  const passkeys = checkBox('Passkeys only', {
-    hint: 'A code from an authenticator app is not accepted for a decision.',
-    checked: policy.passkey_only,
-  })
-  const impact = checkBox('Every request is high impact', {
-    hint: 'Approvers who have a passkey must use it. Callers can also mark single requests.',
-    checked: policy.high_impact,
-  })
-  const confirmed = checkBox('Only people the operator confirmed', {
-    hint: 'Whom you invited yourself does not count until the operator of this service confirms them (countersign user confirm).',
-    checked: policy.confirmed_only,
-  })
+  const flags = flagBoxes(policy)
+  const which = authenticatorsField(policy.authenticators ?? null)
   const reminders = reminderField(policy.reminders)
   const save = async (): Promise<void> => {
     const approvers = who.read()
     const needed = readQuorum(quorum, Math.max(1, approvers.length), 'Only one person is named')
     const reminded = reminders.read()
-    if (needed === undefined || reminded === undefined) return
+    const counted = which.read()
+    if (needed === undefined || reminded === undefined || counted === undefined) return
     const rules = {
       approvers,
       quorum: needed,
-      passkey_only: passkeys.input.checked,
-      high_impact: impact.input.checked,
-      confirmed_only: confirmed.input.checked,
+      ...flags.read(),
       reminders: reminded,
+      ...(offered ? { authenticators: counted.rule } : {}),
     }
     const proof = await stepUp('policy.change', policyPurpose(rules, members))
     if (proof === undefined) return
@@ -152,12 +144,11 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
     ...policyWarnings(policy),
     form(
       { class: 'stacked', 'aria-label': 'Policy' },
-      () => part.slot.attempt(save, { quorum, reminders }),
+      () => part.slot.attempt(save, { quorum, reminders, authenticators: which }),
       who.element,
       quorum.row,
-      passkeys.row,
-      impact.row,
-      confirmed.row,
+      ...flags.rows,
+      offered && which.row,
       reminders.row,
       buttonRow(submitButton('Save the policy')),
     ),
@@ -165,12 +156,39 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
   return part.element
 }
 
+/** What holds or does not. */
+function flagBoxes(policy: Policy) {
+  const passkeys = checkBox('Passkeys only', {
+    hint: 'A code from an authenticator app is not accepted for a decision.',
+    checked: policy.passkey_only,
+  })
+  const impact = checkBox('Every request is high impact', {
+    hint: 'Approvers who have a passkey must use it. Callers can also mark single requests.',
+    checked: policy.high_impact,
+  })
+  const confirmed = checkBox('Only people the operator confirmed', {
+    hint: 'Whom you invited yourself does not count until the operator of this service confirms them (countersign user confirm).',
+    checked: policy.confirmed_only,
+  })
+  return {
+    rows: [passkeys.row, impact.row, confirmed.row],
+    read: () => ({
+      passkey_only: passkeys.input.checked,
+      high_impact: impact.input.checked,
+      confirmed_only: confirmed.input.checked,
+    }),
+  }
+}
+
 /** A policy as it is sent: people by their ids; none means the owner alone. */
-type Rules = Omit<Policy, 'approvers' | 'reachable'> & { approvers: readonly string[] }
+type Rules = Omit<Policy, 'approvers' | 'reachable' | 'can_attest' | 'authenticators'> & {
+  approvers: readonly string[]
+  authenticators?: Rule
+}
 
 /** What is confirmed with a new policy, all of it: a person who sat down at an open page must not slip something in (T34). */
 function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
-  const { approvers, quorum, passkey_only, high_impact, confirmed_only, reminders } = rules
+  const { approvers, quorum, passkey_only, high_impact, confirmed_only, authenticators, reminders } = rules
   const named = members.filter(({ user_id, role }) =>
     approvers.length === 0 ? role === 'owner' : approvers.includes(user_id),
   )
@@ -188,6 +206,7 @@ function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
     yesNo(high_impact),
     '. Only people the operator confirmed: ',
     yesNo(confirmed_only),
+    ...(authenticators === undefined ? [] : ['. Passkeys: ', el('strong', {}, ruleWords(authenticators))]),
     `. Reminders: ${percents === '' ? 'none' : percents}.`,
   )
 }

@@ -43,6 +43,7 @@ import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createUserStore } from '../store/users.ts'
 import { createWebhookStore } from '../store/webhooks.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
+import { loadAuthenticators } from './load-authenticators.ts'
 import { type OpenStore, openStore } from './open-store.ts'
 
 /** The service put together; `close` flushes what waits and lets go of the store. */
@@ -137,6 +138,7 @@ async function assemble(
   const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
   listeners.push(signals.wake)
   const verifications = createVerificationLog(people.audit, log)
+  const models = await loadAuthenticators(config, clock, log)
   const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
@@ -144,6 +146,7 @@ async function assemble(
     ...chat.stores,
     ...asking,
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
+    models,
     verifications,
     storeIsDown: isUnavailable,
     ...signals.ports,
@@ -229,10 +232,10 @@ function composeSignals(
 }
 
 function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
-  const { baseUrl, rpId, production, callbackTimeoutMs } = config
+  const { baseUrl, rpId, production, noteSameAddress, callbackTimeoutMs } = config
   return {
     party: { origin: baseUrl, rpId, name: 'Countersign' },
-    settings: { baseUrl, production, attemptMs: callbackTimeoutMs },
+    settings: { baseUrl, production, noteSameAddress, attemptMs: callbackTimeoutMs },
   }
 }
 

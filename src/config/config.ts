@@ -44,6 +44,10 @@ export interface Config {
   readonly callbackPorts: readonly number[]
   /** How long one attempt of a callback may take, from name resolution to the status line. */
   readonly callbackTimeoutMs: number
+  /** A decision from the address that asked is pointed out to the one who decides and to the owner. */
+  readonly noteSameAddress: boolean
+  /** Files with metadata of authenticators and, in place of the FIDO Alliance's, the roots that sign it; undefined: none. */
+  readonly authenticators: { readonly file: string; readonly rootsFile: string | undefined } | undefined
   /** When sessions end by themselves: so long after sign-in, and when idle for so long. */
   readonly sessions: { readonly mostMs: number; readonly idleMs: number }
   /** Waits and streams that one process holds open at once, and as many streams of the dashboard. */
@@ -118,6 +122,9 @@ const environmentSchema = z.object({
     .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of seconds from 1 to 30')
     .transform(Number)
     .default(10),
+  NOTE_SAME_ADDRESS: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
+  FIDO_METADATA_FILE: z.string().optional(),
+  FIDO_METADATA_ROOTS: z.string().optional(),
   SESSION_DAYS: z
     .string()
     .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of days from 1 to 30')
@@ -204,6 +211,7 @@ export function readConfig(env: Environment): Config {
   const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
   const slack = readSlack(values, production, problems)
   const teams = readTeams(values, production, problems)
+  const authenticators = readMetadataFiles(values, problems)
   if (production) {
     problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
   }
@@ -224,6 +232,8 @@ export function readConfig(env: Environment): Config {
     callbackAllowPrivate: values.CALLBACK_ALLOW_PRIVATE === '1',
     callbackPorts: Object.freeze(values.CALLBACK_PORTS),
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
+    noteSameAddress: values.NOTE_SAME_ADDRESS === '1',
+    authenticators,
     sessions: Object.freeze({
       mostMs: values.SESSION_DAYS * 86_400_000,
       idleMs: values.SESSION_IDLE_HOURS * 3_600_000,
@@ -237,6 +247,16 @@ export function readConfig(env: Environment): Config {
       ...(production ? [] : publicWarnings(baseUrl)),
     ]),
   })
+}
+
+function readMetadataFiles(
+  { FIDO_METADATA_FILE: file, FIDO_METADATA_ROOTS: roots }: z.infer<typeof environmentSchema>,
+  problems: string[],
+): Config['authenticators'] {
+  if (file !== undefined)
+    return Object.freeze({ file: resolve(file), rootsFile: roots === undefined ? roots : resolve(roots) })
+  if (roots !== undefined) problems.push('FIDO_METADATA_ROOTS: has no effect without FIDO_METADATA_FILE')
+  return undefined
 }
 
 /** What opens the service further than production would let it. */

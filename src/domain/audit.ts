@@ -2,6 +2,7 @@
 export const AUDIT_TYPES = [
   'approval.created',
   'approval.voted',
+  'approval.same_address',
   'approval.approved',
   'approval.rejected',
   'approval.expired',

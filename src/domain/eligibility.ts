@@ -1,4 +1,4 @@
-import { type Refusal, refusal } from './errors.ts'
+import { type Refusal, type RefusalCode, refusal } from './errors.ts'
 import { type ApproverSnapshot, allowedMethods, type Requirement } from './policy.ts'
 import type { Outcome } from './receipt.ts'
 import type { ApprovalRequest } from './request.ts'
@@ -6,6 +6,7 @@ import type { ApprovalRequest } from './request.ts'
 /** What the check needs of the person who wants to decide. */
 export interface Decider {
   user_id: string
+  /** One that the request's `authenticators` permit. */
   has_passkey: boolean
   has_totp: boolean
   /** Ids of those for whom they stand in now, in the request's account. */
@@ -19,8 +20,16 @@ export function whyNot(request: ApprovalRequest, person: Decider): Refusal | und
   // A person's proof under the sandbox mark would be a receipt that is neither one nor the other (T72).
   if (request.sandbox) return refusal('sandbox_request')
   if (whoseVote(request, person) === undefined) return refusal('already_voted')
-  if (methodsFor(request, person).length === 0) return refusal('passkey_required')
+  if (methodsFor(request, person).length === 0) return refusal(noPasskey(request, 'passkey_required'))
   return undefined
+}
+
+/** Where the request counts some authenticators only, that is what stands in the way. */
+function noPasskey(
+  { requirement }: Pick<ApprovalRequest, 'requirement'>,
+  otherwise: 'passkey_required' | 'method_not_enrolled',
+): RefusalCode {
+  return requirement.authenticators === undefined ? otherwise : 'authenticator_refused'
 }
 
 /**
@@ -49,7 +58,7 @@ export function whyNotMethod(
   person: Decider,
   method: 'passkey' | 'totp',
 ): Refusal | undefined {
-  if (method === 'passkey' && !person.has_passkey) return refusal('method_not_enrolled')
+  if (method === 'passkey' && !person.has_passkey) return refusal(noPasskey(request, 'method_not_enrolled'))
   if (method === 'totp' && !person.has_totp) return refusal('method_not_enrolled')
   if (!methodsFor(request, person).includes(method)) return refusal('passkey_required')
   return undefined

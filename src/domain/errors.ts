@@ -74,6 +74,10 @@ export const REFUSALS = {
     'This confirmation has expired, was already used or belongs to something else; start again.',
   ],
   passkey_refused: [403, 'The passkey could not be verified; nothing was recorded.'],
+  authenticator_refused: [
+    403,
+    'The policy of the account counts only passkeys on authenticators whose make is proven, and may name the models; add such a passkey on your account page, or use the one you have.',
+  ],
   totp_refused: [403, 'The code is wrong or was already used; wait for the next one.'],
   totp_locked: [429, 'Too many wrong codes; wait `retry_after` seconds or use a passkey.'],
   totp_disabled: [

@@ -55,6 +55,10 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'member.left': { heading: 'You left an account' },
   'chat.unlinked': { heading: 'A chat identity was unlinked from your account' },
   'chat.linked': { heading: 'A chat identity was linked to your account' },
+  'approval.same_address': {
+    heading: 'A request was decided from the address that asked for it',
+    more: 'In an office that is usual; but an agent that works the browser of the one who decides looks the same.',
+  },
   'push.device_added': { heading: 'Notifications were turned on for a browser' },
   'chat.unavailable': { heading: 'A chat workspace takes no cards of your account' },
   'chat.restored': { heading: 'A chat workspace takes cards of your account again' },
@@ -115,7 +119,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
  * @returns nothing for every other entry
  */
 export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
-  const found = audit.flatMap((entry) => noticeOf(entry) ?? [])
+  const found = audit.flatMap(noticesOf)
   const enrolled = found.filter(({ notice }) => notice.type === 'user.enrolled')
   const told = new Set<string>()
   return found.filter(({ user_id, notice: { type, at } }) => {
@@ -142,11 +146,16 @@ export interface PersonNotice {
   unheard?: string
 }
 
-function noticeOf(entry: AuditEntry): PersonNotice | undefined {
+function noticesOf(entry: AuditEntry): PersonNotice[] {
+  const { type, detail } = entry
+  if (WORDS[type] === undefined || detail?.invited === true) return []
+  const { owner_id } = detail ?? {}
+  const people = [personOf(entry), ...(typeof owner_id === 'string' ? [owner_id] : [])]
+  return people.flatMap((user_id) => (user_id === undefined ? [] : [noticeFor(entry, user_id)]))
+}
+
+function noticeFor(entry: AuditEntry, user_id: string): PersonNotice {
   const { eid, type, at, actor, detail } = entry
-  if (WORDS[type] === undefined || detail?.invited === true) return undefined
-  const user_id = personOf(entry)
-  if (user_id === undefined) return undefined
   // Where the service itself acted, the entry tells in its detail who made it do so.
   const address = ('address' in actor ? actor.address : undefined) ?? detail?.address
   const name = detail?.name

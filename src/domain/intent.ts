@@ -30,7 +30,10 @@ export interface DecisionIntent {
   high_impact: boolean
   /** Who asked: the API key (`key_…`), its name when it asked, and its account (`acc_…`). */
   requester: { key: string; name: string; account: string }
-  /** Hex SHA-256 of the RFC 8785 text of `{approvers, passkey_only, quorum}`: who may decide, as it was shown. */
+  /**
+   * Hex SHA-256 of the RFC 8785 text of `{approvers, passkey_only, quorum}` and, where the policy has them, `confirmed_only` and
+   * `authenticators`: who may decide, as it was shown.
+   */
   policy_sha256: string
   /** How many different approvers must approve. */
   quorum: number

@@ -12,6 +12,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   quorum: ['minapprovals', 'requiredapprovals', 'approvalsneeded'],
   passkey_only: ['onlypasskeys', 'passkeysonly', 'passkeyrequired', 'requirepasskey'],
   confirmed_only: ['onlyconfirmed', 'requireconfirmed'],
+  authenticators: ['aaguids', 'attestation', 'requireattestation'],
 }
 
 /**

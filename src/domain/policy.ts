@@ -1,3 +1,5 @@
+import type { Authenticators } from './authenticator.ts'
+
 /** An account's rules for who decides. */
 export interface Policy {
   /** User ids; empty means: the owner alone. */
@@ -10,6 +12,8 @@ export interface Policy {
   high_impact: boolean
   /** Only people whom the operator vouched for decide: an owner who invites an address could be its holder as well. */
   confirmed_only: boolean
+  /** Only such passkeys count, and no codes; absent: any passkey. */
+  authenticators?: Authenticators
   /** When to remind by itself, as fractions of the time a request has. */
   reminders: number[]
 }
@@ -37,6 +41,7 @@ export interface Requirement {
   passkey_only: boolean
   /** Neither does a delegate count whom the operator did not vouch for. */
   confirmed_only?: true
+  authenticators?: Authenticators
 }
 
 export const DEFAULT_POLICY: Policy = {
@@ -66,6 +71,7 @@ export function policyFor(account: { owner_id: string; policy: Policy }, key: Ke
     passkey_only: policy.passkey_only || key?.passkey_only === true,
     high_impact: policy.high_impact || key?.high_impact === true,
     confirmed_only: policy.confirmed_only,
+    ...(policy.authenticators === undefined ? {} : { authenticators: policy.authenticators }),
     reminders: policy.reminders,
   }
 }
@@ -83,6 +89,7 @@ export function isHighImpact(marked: boolean, context: Record<string, unknown>):
 export interface ApproverFactors {
   user_id: string
   approver: string
+  /** One that the policy's `authenticators` permit. */
   has_passkey: boolean
   has_totp: boolean
   /** Did the operator vouch for them? */
@@ -92,16 +99,24 @@ export interface ApproverFactors {
 /**
  * Fixes who must decide. Each person named is snapshotted, also people without a factor yet: they may enrol while it is open.
  * Under `confirmed_only` those for whom only an owner vouches are not.
+ * `authenticators` leave no place for codes: they would be a way around the rule.
  * @returns undefined when the quorum could not be reached even then (fewer people than the quorum, or, under
- * `passkey_only`, fewer people with a passkey).
+ * `passkey_only`, fewer people with a passkey that counts).
  */
 export function requirementFor(policy: Policy, people: ApproverFactors[]): Requirement | undefined {
-  const { quorum, passkey_only, confirmed_only } = policy
+  const { quorum, confirmed_only, authenticators } = policy
+  const passkey_only = policy.passkey_only || authenticators !== undefined
   const counting = confirmed_only ? people.filter(({ confirmed }) => confirmed) : people
   const able = passkey_only ? counting.filter((person) => person.has_passkey) : counting
   if (able.length < quorum || quorum < 1) return undefined
   const approvers = counting.map(({ user_id, approver }) => ({ user_id, approver }))
-  return { approvers, quorum, passkey_only, ...(confirmed_only ? { confirmed_only } : {}) }
+  return {
+    approvers,
+    quorum,
+    passkey_only,
+    ...(confirmed_only ? { confirmed_only } : {}),
+    ...(authenticators === undefined ? {} : { authenticators }),
+  }
 }
 
 /** The factors a person may use here: high impact asks a person who has a passkey for it. */
@@ -114,4 +129,14 @@ export function allowedMethods(
   const passkeyForced = rule.passkey_only || (rule.high_impact && factors.has_passkey)
   if (factors.has_totp && !passkeyForced) methods.push('totp')
   return methods
+}
+
+/** Who may decide, as page and statement say it; what the policy does not ask for is left out. */
+export function shownPolicy({ approvers, passkey_only, confirmed_only, authenticators }: Requirement) {
+  return {
+    approvers: approvers.map(({ approver }) => approver),
+    passkey_only,
+    ...(confirmed_only ? { confirmed_only } : {}),
+    ...(authenticators === undefined ? {} : { authenticators }),
+  }
 }

@@ -109,6 +109,8 @@ export interface ApprovalRequest {
   callback_url?: string
   /** Which of its key's secrets signs the callback: the one of the key that asked. Absent from the first requests. */
   callback_secret_version?: number
+  /** The address that asked; kept only where `NOTE_SAME_ADDRESS` wants it compared. */
+  asked_from?: string
   created_at: Date
   expires_at: Date
   /** Sandbox only: what the next read after `due_at` decides. */

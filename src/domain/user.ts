@@ -1,8 +1,9 @@
 import type { AuditEntry } from './audit.ts'
+import { type AuthenticatorFacts, type Authenticators, permits } from './authenticator.ts'
 import type { LinkedIdentity } from './chat.ts'
 
 /** A registered passkey. Binary fields are base64url. */
-export interface Passkey {
+export interface Passkey extends AuthenticatorFacts {
   /** `pky_…`, the id in our API. */
   id: string
   /** What the authenticator calls it. */
@@ -112,15 +113,15 @@ export function nextFactorEpoch({ factor_epoch = 0 }: Pick<User, 'factor_epoch'>
   return { factor_epoch: factor_epoch + 1 }
 }
 
-/** Passkeys that still count. */
-export function usablePasskeys(user: User): Passkey[] {
-  return user.passkeys.filter((passkey) => passkey.suspended_at === null)
+/** Passkeys that still count, and that the rule permits. */
+export function usablePasskeys(user: Pick<User, 'passkeys'>, rule?: Authenticators): Passkey[] {
+  return user.passkeys.filter((passkey) => passkey.suspended_at === null && permits(rule, passkey))
 }
 
-/** Which factors the person could use at `now`. A locked code still is a factor; a disabled one is not. */
-export function factorsOf(user: User): { has_passkey: boolean; has_totp: boolean } {
+/** Which factors the person could use now, under that rule for passkeys. A locked code still is a factor; a disabled one is not. */
+export function factorsOf(user: User, rule?: Authenticators): { has_passkey: boolean; has_totp: boolean } {
   return {
-    has_passkey: usablePasskeys(user).length > 0,
+    has_passkey: usablePasskeys(user, rule).length > 0,
     has_totp: user.totp !== undefined && user.totp.disabled_at === null,
   }
 }

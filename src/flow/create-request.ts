@@ -145,7 +145,7 @@ async function whoDecides(
     user_id: user.id,
     approver: user.approver,
     confirmed: isVouchedFor(user),
-    ...factorsOf(user),
+    ...factorsOf(user, policy.authenticators),
   }))
   const requirement = requirementFor(policy, factors)
   if (requirement === undefined) throw refusal('no_eligible_approver')
@@ -196,6 +196,7 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     context_json: context.json,
     context_sha256: context.sha256,
     requirement: parts.requirement,
+    ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
     ...(input.audience === undefined ? {} : { audience: input.audience }),
     ...(input.reversibility === undefined ? {} : { reversibility: input.reversibility }),
     ...(parts.callback === undefined

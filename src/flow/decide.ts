@@ -1,10 +1,12 @@
+import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { tally } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
 import { drawId } from '../domain/identifier.ts'
+import { limitSubject } from '../domain/limits.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Vote } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'
-import { closingChange, votingChange } from './close-request.ts'
+import { auditEntry, closingChange, votingChange } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 import type { Confirming } from './people/sessions.ts'
 import {
@@ -115,5 +117,31 @@ async function writeVote(
     outcome === 'pending'
       ? votingChange(deps, request, vote, actor)
       : await closingChange(deps, request, [...request.votes, vote], outcome, actor)
-  return deps.requests.recordVote(request.id, request.version, change)
+  const noted = comesFromAsker(request, address) ? [await sameAddressEntry(deps, request, vote, actor)] : []
+  const audit = [...change.audit, ...noted]
+  return deps.requests.recordVote(request.id, request.version, { ...change, audit })
+}
+
+/**
+ * Is this the address that asked, or one of the same subscriber? Often it is an office; but an agent that drives the approver's
+ * browser looks the same.
+ */
+export function comesFromAsker(
+  { asked_from }: Pick<ApprovalRequest, 'asked_from'>,
+  address: string,
+): boolean {
+  return asked_from !== undefined && limitSubject(asked_from) === limitSubject(address)
+}
+
+/** Of which the one who decided and the owner get a notice. */
+async function sameAddressEntry(
+  deps: Pick<FlowDeps, 'accounts' | 'random'>,
+  request: ApprovalRequest,
+  { user_id, at }: Vote,
+  actor: AuditActor,
+): Promise<AuditEntry> {
+  const owner_id = (await deps.accounts.find(request.account_id))?.owner_id
+  const other = owner_id === undefined || owner_id === user_id ? {} : { owner_id }
+  const entry = auditEntry(deps, request, 'approval.same_address', actor, at)
+  return { ...entry, detail: { user_id, ...other } }
 }

@@ -24,6 +24,7 @@ import type { UserStore } from '../store/users.ts'
 import type { WebhookStore } from '../store/webhooks.ts'
 import type { VerificationLog } from './audit/verification-log.ts'
 import type { KeyKeeper } from './keep-keys.ts'
+import type { AuthenticatorModels } from './people/authenticator-models.ts'
 import type {
   AuditTrail,
   ChatPort,
@@ -44,6 +45,8 @@ interface Settings {
   /** The service's public origin: audience of intents and base of links. */
   baseUrl: string
   production: boolean
+  /** A decision from the address that asked is pointed out. */
+  noteSameAddress: boolean
   /** Milliseconds after which an attempt to send a webhook ends by itself. */
   attemptMs: number
 }
@@ -74,6 +77,7 @@ export interface PeopleDeps {
   random: Random
   log: Log
   party: RelyingParty
+  models: AuthenticatorModels
 }
 
 /** Everything the verbs of this folder can ask for; each takes only the part it names. */

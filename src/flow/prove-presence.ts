@@ -57,14 +57,16 @@ export async function startDecision(
     intent_json: canonicalize(intent),
     expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
   })
-  const options = await assertionOptions({ user: person, challenge, rpId: deps.party.rpId })
+  const { authenticators } = request.requirement
+  const { rpId } = deps.party
+  const options = await assertionOptions({ user: person, challenge, rpId, authenticators })
   return { intent, options }
 }
 
 /**
  * Checks the proof for exactly this request, outcome, session and person it counts for. The challenge is taken, or the time step
  * burnt, before anything is compared: a proof counts once, whatever comes of it (T16, T25, T33).
- * @throws Refusal `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
+ * @throws Refusal `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function provePresence(
   deps: FlowDeps,
@@ -92,7 +94,9 @@ async function provePasskey(
   const { intent_json } = challenge
   if (intent_json === undefined || !states(intent_json, decision, whose.approver))
     throw refusal('challenge_invalid')
-  const { evidence } = await verifyAssertion(deps, { user: person, response, expectedChallenge })
+  const { authenticators } = request.requirement
+  const input = { user: person, response, expectedChallenge, authenticators }
+  const { evidence } = await verifyAssertion(deps, input)
   return { method: 'passkey', evidence, intent_json }
 }
 
@@ -115,7 +119,7 @@ type ReadyDeps = Parameters<typeof settleRequest>[0] & Parameters<typeof decider
 /**
  * Reads the request up to date and checks, in order, that this person may decide it with this factor.
  * @throws Refusal `not_found` unless they are named or stand in for a named approver, `not_pending`, `sandbox_request`,
- * `already_voted`, `passkey_required`, `method_not_enrolled`
+ * `already_voted`, `passkey_required`, `authenticator_refused`, `method_not_enrolled`
  */
 export async function readyToDecide(
   deps: ReadyDeps,

@@ -6,6 +6,7 @@ import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, type User } from '../domain/user.ts'
 import type { ListPosition } from '../store/filters.ts'
+import { comesFromAsker } from './decide.ts'
 import type { FlowDeps } from './deps.ts'
 import { deciderFor, waiterFor } from './people/delegates.ts'
 import { settleRequest } from './settle-request.ts'
@@ -35,6 +36,8 @@ export interface Review {
   notReachable: string[]
   /** The key that asked was revoked since; only while the request is pending. */
   keyRevoked: boolean
+  /** The person looks at it from the address that asked; only while it is pending, and where that is compared. */
+  sameAddress: boolean
   serverTime: Date
 }
 
@@ -47,6 +50,7 @@ export async function reviewRequest(
   deps: ReviewDeps & Pick<FlowDeps, 'cards' | 'chats'>,
   person: User,
   id: string,
+  address: string,
 ): Promise<Review> {
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
   if (found === undefined) throw refusal('not_found')
@@ -64,6 +68,7 @@ export async function reviewRequest(
     ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
     notReachable: await whomNobodyReached(deps, request),
     keyRevoked: (await askedByRevoked(deps, [request])).has(request.id),
+    sameAddress: request.status === 'pending' && comesFromAsker(request, address),
     serverTime: deps.clock.now(),
   }
 }
@@ -132,10 +137,14 @@ export async function pendingForPerson(
   const open = settled.filter((request) => request.status === 'pending')
   const revoked = await askedByRevoked(deps, open)
   const names = new Map((await principalsIn(deps, who.principals)).map(({ id, name }) => [id, name]))
-  const decider = { user_id: person.id, ...factorsOf(person), stands_in_for: who.principals }
+  const deciderOf = ({ requirement }: ApprovalRequest): Decider => ({
+    user_id: person.id,
+    ...factorsOf(person, requirement.authenticators),
+    stands_in_for: who.principals,
+  })
   return {
     waiting: open.map((request) => ({
-      ...waitingRow(request, decider, names),
+      ...waitingRow(request, deciderOf(request), names),
       keyRevoked: revoked.has(request.id),
     })),
     next: found.length > page.length ? page.at(-1) : undefined,

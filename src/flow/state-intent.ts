@@ -1,5 +1,5 @@
 import { buildIntent, type DecisionIntent } from '../domain/intent.ts'
-import type { ApproverSnapshot } from '../domain/policy.ts'
+import { type ApproverSnapshot, shownPolicy } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { canonicalize } from '../signing/canonical.ts'
@@ -13,6 +13,7 @@ export function stateIntent(
   decision: Outcome,
   { approverRef, delegateRef }: { approverRef: string; delegateRef?: string },
 ): DecisionIntent {
+  const { quorum } = request.requirement
   return buildIntent({
     service: deps.settings.baseUrl,
     requestId: request.id,
@@ -29,17 +30,12 @@ export function stateIntent(
       name: request.requested_by.key_name,
       account: request.account_id,
     },
-    policySha256: sha256Hex(canonicalize(statedPolicy(request))),
-    quorum: request.requirement.quorum,
+    policySha256: sha256Hex(canonicalize({ ...shownPolicy(request.requirement), quorum })),
+    quorum,
     audience: request.audience,
     reversibility: request.reversibility,
     salt: toBase64Url(deps.random.bytes(32)),
   })
-}
-
-/** Who may decide, as page and statement say it. */
-function statedPolicy({ requirement: { approvers, passkey_only, quorum } }: ApprovalRequest) {
-  return { approvers: approvers.map(({ approver }) => approver), passkey_only, quorum }
 }
 
 /**

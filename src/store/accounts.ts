@@ -34,6 +34,7 @@ const policyFields = new Schema(
     passkey_only: { type: Boolean, required: true },
     high_impact: Boolean,
     confirmed_only: Boolean,
+    authenticators: Schema.Types.Mixed,
     reminders: { type: [Number], default: undefined },
   },
   { _id: false, strict: 'throw' },

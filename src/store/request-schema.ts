@@ -78,6 +78,7 @@ const requirementFields = new Schema(
     quorum: { type: Number, required: true },
     passkey_only: { type: Boolean, required: true },
     confirmed_only: Boolean,
+    authenticators: Schema.Types.Mixed,
   },
   part,
 )
@@ -101,6 +102,7 @@ export const requestSchema = new Schema<RequestDocument>(
     requirement: { type: requirementFields, required: true },
     callback_url: String,
     callback_secret_version: Number,
+    asked_from: String,
     created_at: date,
     expires_at: date,
     sandbox_plan: new Schema({ decision: text, due_at: date, approver: text }, part),

@@ -24,7 +24,7 @@ describeInBrowser('a person’s own account page', () => {
       enabled: false,
     })
     await page.getByLabel('Name of the new passkey').fill('Security key')
-    await page.getByRole('button', { name: 'Create the passkey' }).click()
+    await page.getByRole('button', { name: 'Use a security key' }).click()
     await page.getByText('The new passkey is ready.').waitFor()
     expect(await passkeys(person).locator('.entry-name').count()).toBe(2)
 
@@ -45,7 +45,7 @@ describeInBrowser('a person’s own account page', () => {
     const person = await suite.enrol('eva@example.com')
     await person.page.getByRole('button', { name: 'Add a passkey' }).click()
     await confirm(person)
-    await person.page.getByRole('button', { name: 'Create the passkey' }).click()
+    await person.page.getByRole('button', { name: 'Create a passkey on this device' }).click()
     await person.page.getByText('already holds a passkey of yours').waitFor()
     expect(await passkeys(person).locator('.entry-name').count()).toBe(1)
     await person.page.getByRole('button', { name: 'Add a passkey' }).click()

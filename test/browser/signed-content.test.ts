@@ -73,8 +73,9 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
 
   it('shows who asked, who may decide, and what the caller says of the whole, as it is signed', async () => {
     const approvers = ['7f3a09c2d41be865', '20c4be11f7a59d3e']
+    const MODEL = 'ee882879-721c-4913-9775-3dfcce97072a'
     const review = sampleReview({
-      policy: { approvers, passkey_only: true },
+      policy: { approvers, passkey_only: true, confirmed_only: true, authenticators: [MODEL] },
       quorum: { needed: 2, approved: 0 },
       audience: 'https://payments.example',
       reversibility: 'externally_reversible',
@@ -84,7 +85,8 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
     const text = await visitor.page.locator('main').innerText()
     const { key, account } = review.requester
     const lines = [
-      '2 must approve, each with a passkey',
+      '2 must approve, each with a passkey, only people whom the operator confirmed',
+      `${MODEL} only authenticators whose make is proven`,
       'Can be undone by others only',
       'https://payments.example',
     ]

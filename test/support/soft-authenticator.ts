@@ -48,8 +48,12 @@ export interface RegistrationCeremony extends Ceremony {
   algorithm?: -7 | -8 | -257
   /** The key put into the authenticator data instead of the real one. */
   publicKey?: Uint8Array
-  /** `packed`: signed by the credential itself. */
+  /** `packed`: signed by the credential itself, or by the maker. */
   format?: 'none' | 'packed'
+  /** The model it says it is, an AAGUID; zeros unless given. */
+  model?: string
+  /** With `packed`: the maker's key for the model and its chain, DER and the leaf first. */
+  maker?: { key: KeyObject; chain: Uint8Array[] }
   transports?: string[]
   /** The counter every later assertion starts from; 0 = none is kept. */
   startCounter?: number
@@ -139,7 +143,8 @@ function registration(
   const clientData = clientDataOf('webauthn.create', options.challenge, ceremony)
   const id = Buffer.from(credential.id, 'base64url')
   const length = Buffer.from([id.length >> 8, id.length & 0xff])
-  const attested = Buffer.concat([Buffer.alloc(16), length, id, credential.publicKey])
+  const aaguid = Buffer.from((ceremony.model ?? '').replaceAll('-', '').padEnd(32, '0'), 'hex')
+  const attested = Buffer.concat([aaguid, length, id, credential.publicKey])
   const flags = ceremony.flags ?? FLAGS.up | FLAGS.uv | FLAGS.at
   const authData = Buffer.concat([
     head(ceremony.rpId ?? credential.rpId, flags, ceremony.counter ?? credential.counter),
@@ -147,8 +152,11 @@ function registration(
   ])
   const statement = new Map<string, Cbor>()
   if (ceremony.format === 'packed') {
-    statement.set('alg', credential.algorithm)
-    statement.set('sig', signature(credential, authData, clientData, ceremony))
+    const { maker } = ceremony
+    const signer = maker === undefined ? credential : { algorithm: -7 as const, privateKey: maker.key }
+    statement.set('alg', signer.algorithm)
+    statement.set('sig', signature(signer, authData, clientData, ceremony))
+    if (maker !== undefined) statement.set('x5c', maker.chain)
   }
   const attestation = new Map<string, Cbor>([
     ['fmt', ceremony.format ?? 'none'],
@@ -211,7 +219,7 @@ function head(rpId: string, flags: number, counter: number): Buffer {
 }
 
 function signature(
-  credential: SoftCredential,
+  credential: Pick<SoftCredential, 'algorithm' | 'privateKey'>,
   authData: Uint8Array,
   clientData: Uint8Array,
   ceremony: Ceremony,

@@ -16,7 +16,13 @@ import { emailField, type Field, field, filled, NAME_LENGTH, readEmail } from '.
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
-import { createPasskey, passkeysWork, stopPrompt } from '../kit/passkey/ceremony.ts'
+import {
+  createPasskey,
+  type PasskeyHints,
+  passkeyPlaces,
+  passkeysWork,
+  stopPrompt,
+} from '../kit/passkey/ceremony.ts'
 import { callerName, callerText } from '../kit/show/caller-text.ts'
 import { signInPanel, whoIsSignedIn } from '../sign-in/sign-in.ts'
 
@@ -213,12 +219,7 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
       'Biometric: this device asks for your fingerprint, face or PIN. Or a security key. A passkey works only at this address, so you cannot be tricked into giving it away. Recommended.',
     ),
     passkeyName.row,
-    buttonRow(
-      button('Create a passkey on this device (fingerprint, face or PIN)', 'primary', () =>
-        enrolPasskey(enrolment, passkeyName, ['client-device']),
-      ),
-      button('Use a security key', 'plain', () => enrolPasskey(enrolment, passkeyName, ['security-key'])),
-    ),
+    passkeyPlaces((hints) => enrolPasskey(enrolment, passkeyName, hints)),
   )
   const totp = el(
     'section',
@@ -238,11 +239,10 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
   return [works ? passkey : missing, enrolment.slot.element, totp]
 }
 
-/** @param hints which kind of authenticator the browser offers first (WebAuthn L3, section 5.8.7); a person can choose another there */
 async function enrolPasskey(
   { token, slot, person, fields }: Enrolment,
   name: Field,
-  hints: ('client-device' | 'security-key')[],
+  hints: PasskeyHints,
 ): Promise<void> {
   const work = async (): Promise<void> => {
     const who = person()

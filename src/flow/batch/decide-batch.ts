@@ -10,7 +10,7 @@ import { verifyTotp } from '../people/codes.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
 import type { PresenceProof, ProvenPresence, ReadyToDecide } from '../prove-presence.ts'
-import { type ReadItem, type ReadyItem, readItems } from './start-batch.ts'
+import { batchRule, type ReadItem, type ReadyItem, readItems } from './start-batch.ts'
 
 /** A batch as its proof came in. */
 export interface DecideBatchInput {
@@ -47,7 +47,7 @@ export async function decideBatch(
       batch.shown.map(({ request_id }) => request_id),
     ),
   )
-  const evidence = await proveBatch(deps, signedIn, batch, input.proof)
+  const evidence = await proveBatch(deps, signedIn, { ...batch, items }, input.proof)
   const results = new Map<string, BatchResult>()
   for (const item of inWritingOrder(items)) {
     const proven = { method: input.proof.method, evidence, intent_json: item.shown.intent_json }
@@ -139,13 +139,13 @@ async function takeBatch(
 /**
  * Checks the one proof for all items. One code counts for the whole batch and is burnt once (T25).
  * @returns what every vote of the batch keeps, with the statement that ties its intent to the gesture
- * @throws Refusal `method_not_enrolled`, `passkey_required` with the `ids` that demand one, `passkey_refused`, `totp_refused`, `totp_locked`,
- * `totp_disabled`
+ * @throws Refusal `method_not_enrolled`, `passkey_required` with the `ids` that demand one, `passkey_refused`, `authenticator_refused`,
+ * `totp_refused`, `totp_locked`, `totp_disabled`
  */
 async function proveBatch(
   deps: FlowDeps,
   { user }: SignedIn,
-  { batch_json, shown }: TakenBatch,
+  { batch_json, shown, items }: TakenBatch & { items: readonly Item[] },
   proof: PresenceProof,
 ): Promise<Exclude<Evidence, { type: 'sandbox' }>> {
   checkMethod(user, shown, proof.method)
@@ -154,7 +154,12 @@ async function proveBatch(
     return { type: 'totp', step, batch_json }
   }
   const expectedChallenge = Buffer.from(sha256Hex(batch_json), 'hex')
-  const { evidence } = await verifyAssertion(deps, { user, response: proof.response, expectedChallenge })
+  const rule = batchRule(
+    user,
+    items.map(({ ready }) => ready),
+  )
+  const asserted = { user, response: proof.response, expectedChallenge, authenticators: rule }
+  const { evidence } = await verifyAssertion(deps, asserted)
   return { ...evidence, batch_json }
 }
 

@@ -1,10 +1,11 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server'
+import { type Authenticators, narrower } from '../../domain/authenticator.ts'
 import { type Decider, methodsFor, whoseVote, whyNot } from '../../domain/eligibility.ts'
 import { type Refusal, type RefusalCode, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import { type BatchIntent, buildBatchIntent, type DecisionIntent } from '../../domain/intent.ts'
 import type { Outcome } from '../../domain/receipt.ts'
-import type { User } from '../../domain/user.ts'
+import { type User, usablePasskeys } from '../../domain/user.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { intentDigest } from '../../signing/commitment.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
@@ -41,7 +42,7 @@ export interface StartedBatch {
  * Starts the ceremony of a batch: states each request's intent and the one statement that lists their hashes, and keeps what
  * was shown for five minutes, for this person and this session. The challenge is unpredictable through the statement's
  * 32-byte salt (WebAuthn L3 §13.4.3).
- * @throws Refusal as `allReady` says
+ * @throws Refusal as `allReady` and `batchRule` say
  */
 export async function startBatch(
   deps: FlowDeps,
@@ -53,7 +54,9 @@ export async function startBatch(
     user,
     wanted.map(({ id }) => id),
   )
-  const stated = allReady(read).map((ready, index) => state(deps, user, ready, wanted[index]))
+  const items = allReady(read)
+  const authenticators = batchRule(user, items)
+  const stated = items.map((ready, index) => state(deps, user, ready, wanted[index]))
   const batch = buildBatchIntent({
     audience: deps.settings.baseUrl,
     approverRef: user.approver,
@@ -74,7 +77,20 @@ export async function startBatch(
   const methods = commonMethods(stated.map(({ shown }) => shown))
   const started = { batch_id, batch, intents: stated.map(({ intent }) => intent), methods }
   if (!methods.includes('passkey')) return started
-  return { ...started, options: await assertionOptions({ user, challenge, rpId: deps.party.rpId }) }
+  const { rpId } = deps.party
+  return { ...started, options: await assertionOptions({ user, challenge, rpId, authenticators }) }
+}
+
+/**
+ * Which passkeys count for all of them.
+ * @throws Refusal `authenticator_refused` with the `ids` that have such a rule, when no passkey of the person satisfies all
+ */
+export function batchRule(user: User, items: readonly ReadyToDecide[]): Authenticators | undefined {
+  const ruled = items.filter(({ request }) => request.requirement.authenticators !== undefined)
+  const rule = ruled.map(({ request }) => request.requirement.authenticators).reduce(narrower, undefined)
+  if (rule !== undefined && usablePasskeys(user, rule).length === 0)
+    throw refusal('authenticator_refused', { ids: ruled.map(({ request }) => request.id) })
+  return rule
 }
 
 /** The factors that will do for all of them: one item that demands a passkey demands it of the whole batch. */
@@ -146,7 +162,8 @@ function judge(
 
 /**
  * All of them ready, or one refusal for all: of the kinds that stand in the way the gravest, with the ids it holds for.
- * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `passkey_required`, each with `ids`
+ * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `passkey_required`, `authenticator_refused`,
+ * each with `ids`
  */
 function allReady(items: readonly ReadItem[]): ReadyItem[] {
   const refused = items.flatMap((item) => ('refused' in item ? [{ id: item.id, refused: item.refused }] : []))
@@ -164,4 +181,5 @@ const GRAVITY = [
   'sandbox_request',
   'already_voted',
   'passkey_required',
+  'authenticator_refused',
 ] as const satisfies RefusalCode[]

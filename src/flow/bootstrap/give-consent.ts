@@ -1,4 +1,5 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server'
+import type { Authenticators } from '../../domain/authenticator.ts'
 import {
   type Bootstrap,
   COLLECT_MINUTES,
@@ -17,6 +18,7 @@ import { toBase64Url } from '../../signing/encoding.ts'
 import type { ConsentChange } from '../../store/bootstraps.ts'
 import type { FlowDeps } from '../deps.ts'
 import { refuseFullAccount } from '../manage-api-keys.ts'
+import { ownRule } from '../people/accounts.ts'
 import { CHALLENGE_MS, challengeId, takeChallenge } from '../people/ceremony.ts'
 import { verifyTotp } from '../people/codes.ts'
 import { assertionOptions } from '../people/register-passkey.ts'
@@ -26,7 +28,10 @@ import type { PresenceProof, ProvenPresence } from '../prove-presence.ts'
 import { consentMethods, type ReviewConsentDeps, readOwnBootstrap } from './review-consent.ts'
 import { approvedEvent, bootstrapAudit } from './settle-bootstrap.ts'
 
-type ConsentDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'challenges' | 'party' | 'settings'> &
+type ConsentDeps = Pick<
+  FlowDeps,
+  'bootstraps' | 'apiKeys' | 'accounts' | 'challenges' | 'party' | 'settings'
+> &
   Parameters<typeof verifyTotp>[0]
 
 /** What the owner says. */
@@ -41,14 +46,16 @@ export interface ConsentInput {
 /**
  * Starts the ceremony of one consent: states what is consented to, with the code the owner typed, and stores its hash as a
  * challenge for this person, session, request and outcome.
- * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `key_limit`, and those of `checkMatchingCode`
+ * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `authenticator_refused`, `key_limit`, and those of
+ * `checkMatchingCode`
  */
 export async function startConsent(
   deps: ConsentDeps,
   { session, user: person }: Confirming,
   input: ConsentInput,
 ): Promise<{ intent: ConsentIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
-  const bootstrap = await readOpen(deps, person, input, 'passkey')
+  const authenticators = await ownRule(deps, person)
+  const bootstrap = await readOpen(deps, person, input, 'passkey', authenticators)
   const intent = stateConsent(deps, person, bootstrap, input.decision)
   const challenge = intentDigest(intent)
   await deps.challenges.put({
@@ -60,14 +67,15 @@ export async function startConsent(
     intent_json: canonicalize(intent),
     expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
   })
-  return { intent, options: await assertionOptions({ user: person, challenge, rpId: deps.party.rpId }) }
+  const { rpId } = deps.party
+  return { intent, options: await assertionOptions({ user: person, challenge, rpId, authenticators }) }
 }
 
 /**
  * Records the owner's word: code → fresh proof → one conditional write, which the first of several tabs wins. No key is made
  * here: only a poll makes it, so an approval that is never collected leaves nothing behind.
  * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `key_limit`, those of `checkMatchingCode`, and
- * `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
+ * `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function giveConsent(
   deps: ConsentDeps,
@@ -76,8 +84,9 @@ export async function giveConsent(
   proof: PresenceProof,
 ): Promise<Bootstrap> {
   const { user: person } = who
-  const bootstrap = await readOpen(deps, person, input, proof.method)
-  const proven = await prove(deps, who, bootstrap, input.decision, proof)
+  const rule = await ownRule(deps, person)
+  const bootstrap = await readOpen(deps, person, input, proof.method, rule)
+  const proven = await prove(deps, who, { bootstrap, decision: input.decision, proof, rule })
   const settled = await deps.bootstraps.settle(
     bootstrap.id,
     changeFor(deps, person, bootstrap, input, proven),
@@ -92,10 +101,12 @@ async function readOpen(
   person: User,
   { id, decision, code, address }: ConsentInput,
   method: 'passkey' | 'totp',
+  rule: Authenticators | undefined,
 ): Promise<Bootstrap> {
   const bootstrap = await readOwnBootstrap(deps, person, id)
   if (bootstrap.status !== 'pending') throw refusal('not_pending', { status: bootstrap.status })
-  if (!consentMethods(person).includes(method)) throw refusal('method_not_enrolled')
+  if (!consentMethods(person, rule).includes(method))
+    throw refusal(rule === undefined ? 'method_not_enrolled' : 'authenticator_refused')
   if (decision === 'rejected') return bootstrap
   await refuseFullAccount(deps, person.account_id)
   if (code === undefined || code.trim() === '') throw fieldRequired('code')
@@ -106,9 +117,17 @@ async function readOpen(
 async function prove(
   deps: ConsentDeps,
   { session, user: person }: Confirming,
-  bootstrap: Bootstrap,
-  decision: Outcome,
-  proof: PresenceProof,
+  {
+    bootstrap,
+    decision,
+    proof,
+    rule,
+  }: {
+    bootstrap: Bootstrap
+    decision: Outcome
+    proof: PresenceProof
+    rule: Authenticators | undefined
+  },
 ): Promise<ProvenPresence> {
   if (proof.method === 'totp') {
     const { step } = await verifyTotp(deps, { user: person, code: proof.code, address: proof.address })
@@ -120,7 +139,8 @@ async function prove(
   const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'bootstrap', belongs)
   const { intent_json } = challenge
   if (intent_json === undefined) throw refusal('challenge_invalid')
-  const { evidence } = await verifyAssertion(deps, { user: person, response, expectedChallenge })
+  const input = { user: person, response, expectedChallenge, authenticators: rule }
+  const { evidence } = await verifyAssertion(deps, input)
   return { method: 'passkey', evidence, intent_json }
 }
 

@@ -1,8 +1,10 @@
+import type { Authenticators } from '../../domain/authenticator.ts'
 import type { Bootstrap } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
+import { ownRule } from '../people/accounts.ts'
 import { settleBootstrap } from './settle-bootstrap.ts'
 
 export type ReviewConsentDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'clock' | 'random'>
@@ -16,12 +18,13 @@ export interface ConsentReview {
 
 /** @throws Refusal `not_found` to all but the owner, as for unknown ids */
 export async function reviewConsent(
-  deps: ReviewConsentDeps,
+  deps: ReviewConsentDeps & Pick<FlowDeps, 'accounts'>,
   person: User,
   id: string,
 ): Promise<ConsentReview> {
   const bootstrap = await readOwnBootstrap(deps, person, id)
-  return { bootstrap, methods: consentMethods(person), serverTime: deps.clock.now() }
+  const methods = consentMethods(person, await ownRule(deps, person))
+  return { bootstrap, methods, serverTime: deps.clock.now() }
 }
 
 /** What waits for this person's consent, the oldest first: as many as an hour lets begin at most. */
@@ -53,8 +56,9 @@ export async function findOwnBootstrap(
   return found?.account_id === person.account_id ? settleBootstrap(deps, found) : undefined
 }
 
-/** How this person can confirm. */
-export function consentMethods(person: User): ('passkey' | 'totp')[] {
-  const { has_passkey, has_totp } = factorsOf(person)
-  return [...(has_passkey ? (['passkey'] as const) : []), ...(has_totp ? (['totp'] as const) : [])]
+/** How this person can confirm, where the account counts these passkeys; a rule for them leaves no place for codes. */
+export function consentMethods(person: User, rule: Authenticators | undefined): ('passkey' | 'totp')[] {
+  const { has_passkey, has_totp } = factorsOf(person, rule)
+  const codesDo = has_totp && rule === undefined
+  return [...(has_passkey ? (['passkey'] as const) : []), ...(codesDo ? (['totp'] as const) : [])]
 }

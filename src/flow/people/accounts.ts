@@ -1,4 +1,5 @@
 import { type Account, type Member, may, type Permission, type Role, roleIn } from '../../domain/account.ts'
+import { type Authenticators, narrower } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
@@ -72,4 +73,44 @@ export async function membershipsOf(deps: Pick<FlowDeps, 'accounts'>, person: Us
     )
     .sort((a, b) => b.member.invited_at.getTime() - a.member.invited_at.getTime())
   return { accounts: openTo(person, found), invitations: invitations.slice(0, MOST_INVITATIONS) }
+}
+
+/** What the person's own account counts: asked of whatever is confirmed for it. */
+export async function ownRule(
+  deps: AccessDeps,
+  { account_id }: Pick<User, 'account_id'>,
+): Promise<Authenticators | undefined> {
+  return (await deps.accounts.find(account_id))?.policy.authenticators
+}
+
+/**
+ * What a new passkey must satisfy: the person's own account, the one that made them as long as they belong to it, and the one
+ * whose invitation they follow. Other accounts count what they like when it comes to deciding there, but have no say in what
+ * a person signs in with.
+ */
+export async function enrollingRule(
+  deps: AccessDeps,
+  person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
+  invitedTo?: string,
+): Promise<Authenticators | undefined> {
+  const { id, account_id, home_account_id: home } = person
+  const wanted = [...new Set([account_id, home, invitedTo])].flatMap((one) => one ?? [])
+  const found = await Promise.all(wanted.map((one) => deps.accounts.find(one)))
+  return found
+    .filter((account) => account !== undefined)
+    .filter((account) => account.id === invitedTo || roleIn(account, id) !== undefined)
+    .map(({ policy }) => policy.authenticators)
+    .reduce(narrower, undefined)
+}
+
+/** What all accounts count in which the person decides. */
+export async function decidingRule(
+  deps: AccessDeps,
+  person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
+): Promise<Authenticators | undefined> {
+  const open = await accountsOf(deps, person)
+  return open
+    .filter(({ role }) => may(role, 'decide'))
+    .map(({ account }) => account.policy.authenticators)
+    .reduce(narrower, undefined)
 }

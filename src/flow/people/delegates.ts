@@ -144,14 +144,18 @@ export async function decidersFor(
   person: User,
   requests: readonly Asked[],
 ): Promise<(request: Asked) => Decider> {
-  const decider = { user_id: person.id, ...factorsOf(person) }
+  const deciding = ({ requirement }: Asked): Decider => ({
+    user_id: person.id,
+    ...factorsOf(person, requirement.authenticators),
+  })
   const foreign = requests.filter((request) => !isNamed(request, person.id))
-  if (foreign.length === 0) return () => decider
+  if (foreign.length === 0) return deciding
   const principals = await deps.users.principalsOf(person.id, deps.clock.now())
   const namedIn = (request: Asked) => principals.filter(({ id }) => isNamed(request, id)).map(({ id }) => id)
   const wanted = foreign.filter((request) => namedIn(request).length > 0)
   const open = await whereTheyDecide(deps, person, new Set(wanted.map(({ account_id }) => account_id)))
   return (request) => {
+    const decider = deciding(request)
     if (isNamed(request, person.id) || !open.has(request.account_id)) return decider
     if (request.requirement.confirmed_only && !isVouchedFor(person)) return decider
     const named = namedIn(request)

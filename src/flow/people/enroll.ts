@@ -1,6 +1,7 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Account, Member } from '../../domain/account.ts'
 import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
+import type { Authenticators } from '../../domain/authenticator.ts'
 import type { ChatPlatform } from '../../domain/chat.ts'
 import { fieldRequired, invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
@@ -14,6 +15,7 @@ import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { revokeApiKey } from '../manage-api-keys.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
 import { deleteWebhook, type Owner } from '../webhooks/manage-webhooks.ts'
+import { enrollingRule } from './accounts.ts'
 import { drawChallenge, SERVICE_NAME, takeChallenge } from './ceremony.ts'
 import {
   confirmedTotp,
@@ -119,12 +121,23 @@ export async function startPasskeyEnrollment(
   const subject = open.enrollment.id
   const challenge = await drawChallenge(deps, { purpose: 'enroll', subject, profile })
   const existing = open.user?.passkeys ?? []
-  return { options: await registrationOptions({ party: deps.party, challenge, person: profile, existing }) }
+  const attested = (await ruleOf(deps, open)) !== undefined
+  const options = { party: deps.party, challenge, person: profile, existing, attested }
+  return { options: await registrationOptions(options) }
+}
+
+/** The first owner has no account yet, and so no policy. */
+async function ruleOf(
+  deps: Pick<PeopleDeps, 'accounts'>,
+  { user, enrollment }: OpenEnrollment,
+): Promise<Authenticators | undefined> {
+  return user === undefined ? undefined : enrollingRule(deps, user, enrollment.account_id)
 }
 
 /**
  * Finishes it: the person has a passkey and is signed in.
- * @throws Refusal `enrollment_invalid`, `challenge_invalid`, `passkey_refused`, `passkey_exists`, `email_taken`
+ * @throws Refusal `enrollment_invalid`, `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `passkey_exists`,
+ * `email_taken`
  */
 export async function enrollWithPasskey(
   deps: EnrollDeps,
@@ -139,6 +152,7 @@ export async function enrollWithPasskey(
     name: input.passkey_name,
     response: input.credential,
     expectedChallenge,
+    authenticators: await ruleOf(deps, open),
   })
   const change = (user: { passkeys: (typeof passkey)[] }) => ({ passkeys: [...user.passkeys, passkey] })
   return finishEnrollment(deps, open, challenge.profile, { method: 'passkey', change }, client)

@@ -1,4 +1,5 @@
 import { type Account, may, type Role, roleIn } from '../../domain/account.ts'
+import { type Authenticators, authenticatorWords } from '../../domain/authenticator.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { type Month, monthAt } from '../../domain/limits.ts'
@@ -71,9 +72,9 @@ export async function changeAccount(
   return viewAccount(deps, person)
 }
 
-/** A policy as its owner sends it; without `reminders` and `confirmed_only` those stay. */
-type NewPolicy = Omit<Policy, 'reminders' | 'confirmed_only'> &
-  Partial<Pick<Policy, 'reminders' | 'confirmed_only'>>
+/** A policy as its owner sends it; without `reminders`, `confirmed_only` and `authenticators` those stay. null: any authenticator. */
+type NewPolicy = Omit<Policy, 'reminders' | 'confirmed_only' | 'authenticators'> &
+  Partial<Pick<Policy, 'reminders' | 'confirmed_only'>> & { authenticators?: Authenticators | null }
 
 /**
  * Replaces the policy of the person's own account; requests that are open keep theirs (T79).
@@ -89,11 +90,11 @@ export async function setPolicy(
   const { id, account_id } = who.user
   const account = await deps.accounts.find(account_id)
   if (account === undefined) throw refusal('not_found')
-  await checkPolicy(deps, account, policy)
-  await proveFactor(deps, who, { operation: 'policy.change' }, proof, address)
+  const { authenticators } = await checkPolicy(deps, account, policy)
+  await proveFactor(deps, who, { operation: 'policy.change', authenticators }, proof, address)
   return changeFresh(deps.accounts, account_id, async (fresh) => {
     const next = await checkPolicy(deps, fresh, policy)
-    const { quorum, passkey_only, high_impact, confirmed_only } = next
+    const { quorum, passkey_only, high_impact, confirmed_only, authenticators } = next
     // An empty list is the owner alone. Who, not how many: an exchange must not look like no change.
     const approvers = next.approvers.length > 0 ? next.approvers : [fresh.owner_id]
     const entry = {
@@ -108,6 +109,7 @@ export async function setPolicy(
         passkey_only,
         high_impact,
         ...(confirmed_only ? { confirmed_only } : {}),
+        ...(authenticators === undefined ? {} : { authenticators: authenticatorWords(authenticators) }),
         approvers: approvers.join(' '),
       },
     } as const
@@ -117,7 +119,7 @@ export async function setPolicy(
 
 /** @returns the policy as it is stored */
 async function checkPolicy(
-  deps: Pick<PeopleDeps, 'users'>,
+  deps: Pick<PeopleDeps, 'users' | 'models'>,
   account: Account,
   wanted: NewPolicy,
 ): Promise<Policy> {
@@ -127,8 +129,15 @@ async function checkPolicy(
     throw invalidField('approvers', 'must be the owner or members who are approvers')
   if (quorum > Math.max(1, approvers.length))
     throw invalidField('quorum', 'must not exceed the number of approvers')
+  const { authenticators = account.policy.authenticators ?? null, ...rules } = wanted
+  if (wanted.authenticators && !deps.models.known)
+    throw invalidField(
+      'authenticators',
+      'needs metadata of authenticators; the operator sets FIDO_METADATA_FILE',
+    )
   const { reminders, confirmed_only } = account.policy
-  const policy = { reminders, confirmed_only, ...wanted }
+  const named = authenticators === null ? {} : { authenticators }
+  const policy = { reminders, confirmed_only, ...rules, ...named }
   const { reachable } = await readPolicy(deps, { ...account, policy })
   if (!reachable) throw refusal('no_eligible_approver')
   return policy
@@ -171,7 +180,7 @@ export async function readPolicy(
       user_id: user.id,
       approver: user.approver,
       confirmed: isVouchedFor(user),
-      ...factorsOf(user),
+      ...factorsOf(user, policy.authenticators),
     }))
   return { policy, approvers, reachable: requirementFor(policy, able) !== undefined }
 }

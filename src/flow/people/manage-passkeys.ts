@@ -1,34 +1,37 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { nextFactorEpoch, type Passkey } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
+import { enrollingRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { changeFresh, personAudit } from './person.ts'
-import { registerPasskey, registrationOptions } from './register-passkey.ts'
+import { makeOf, registerPasskey, registrationOptions } from './register-passkey.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Client, renewSession, type SessionGrant } from './sessions.ts'
 import { checkOperation, type Proof, proveFactor } from './step-up.ts'
 
 /**
  * Starts adding a passkey, after a fresh proof by a factor the person has (T34).
+ * @param input `attested`: the person wants its make proven, as a policy may come to ask
  * @throws Refusal as `proveFactor` says
  */
 export async function startAddingPasskey(
   deps: PeopleDeps,
   who: SignedIn,
-  proof: Proof | undefined,
+  { proof, attested }: { proof: Proof | undefined; attested: boolean },
   address: string,
 ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
   await proveFactor(deps, who, { operation: 'passkey.add' }, proof, address)
   const { user, session } = who
   const binding = { purpose: 'passkey.add', user_id: user.id, session_id: session.id } as const
   const challenge = await drawChallenge(deps, binding)
+  const wanted = (attested && deps.models.known) || (await enrollingRule(deps, user)) !== undefined
   const options = { party: deps.party, challenge, person: user, existing: user.passkeys }
-  return { options: await registrationOptions(options) }
+  return { options: await registrationOptions({ ...options, attested: wanted }) }
 }
 
 /**
  * Adds the passkey made with those options. The challenge carries the proof: only this person in this session has it.
- * @throws Refusal `challenge_invalid`, `passkey_refused`, `passkey_exists`, `passkey_limit`
+ * @throws Refusal `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `passkey_exists`, `passkey_limit`
  */
 export async function addPasskey(
   deps: PeopleDeps,
@@ -39,12 +42,18 @@ export async function addPasskey(
   const belongs = { user_id: who.user.id, session_id: who.session.id }
   const { expectedChallenge } = await takeChallenge(deps, input.credential, 'passkey.add', belongs)
   const response = input.credential
-  const passkey = await registerPasskey(deps, { name: input.name, response, expectedChallenge })
+  const authenticators = await enrollingRule(deps, who.user)
+  const passkey = await registerPasskey(deps, {
+    name: input.name,
+    response,
+    expectedChallenge,
+    authenticators,
+  })
   const changed = await changeFresh(deps.users, who.user.id, (user) => {
     checkOperation(user, { operation: 'passkey.add' })
     const audit = personAudit(deps, 'factor.passkey_added', user, {
       address: client.address,
-      detail: { passkey: passkey.id },
+      detail: { passkey: passkey.id, ...makeOf(passkey) },
     })
     return { fields: { passkeys: [...user.passkeys, passkey], ...nextFactorEpoch(user) }, audit: [audit] }
   })

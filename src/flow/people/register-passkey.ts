@@ -8,29 +8,39 @@ import {
   verifyRegistrationResponse,
 } from '@simplewebauthn/server'
 import { decodeAttestationObject } from '@simplewebauthn/server/helpers'
+import { type AuthenticatorFacts, type Authenticators, permits } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isTransport, type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
 import type { PeopleDeps, RelyingParty } from '../deps.ts'
+import type { AuthenticatorModels } from './authenticator-models.ts'
 import { CeremonyError, CHALLENGE_MS, checkClientData } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS, readPasskeyKey } from './passkey-key.ts'
 
-type RegisterDeps = Pick<PeopleDeps, 'users' | 'party' | 'clock' | 'random' | 'log'>
+type RegisterDeps = Pick<PeopleDeps, 'users' | 'party' | 'models' | 'clock' | 'random' | 'log'>
 
 /**
  * Verifies a registration whose challenge was taken, and describes the new passkey; storing it is the caller's write.
- * @throws Refusal `passkey_refused`; `passkey_exists` when a person has this credential already (WebAuthn L3 §7.1 step 26)
+ * @param input `authenticators`: what the accounts it is for count
+ * @throws Refusal `passkey_refused`; `authenticator_refused` when they would not count it; `passkey_exists` when a person has this
+ * credential already (WebAuthn L3 §7.1 step 26)
  */
 export async function registerPasskey(
   deps: RegisterDeps,
-  input: { name: string; response: RegistrationResponseJSON; expectedChallenge: Uint8Array },
+  input: {
+    name: string
+    response: RegistrationResponseJSON
+    expectedChallenge: Uint8Array
+    authenticators: Authenticators | undefined
+  },
 ): Promise<Passkey> {
-  const checked = await checkRegistration(deps.party, input).catch((error: unknown) => {
+  const checked = await checkRegistration(deps, input).catch((error: unknown) => {
     if (!(error instanceof CeremonyError)) throw error
     deps.log.info({ reason: error.message }, 'registration refused')
     throw refusal('passkey_refused')
   })
+  if (!permits(input.authenticators, checked)) throw refusal('authenticator_refused')
   if ((await deps.users.findByCredential(checked.credential_id)) !== undefined)
     throw refusal('passkey_exists')
   return {
@@ -53,6 +63,7 @@ type CheckedRegistration = Pick<
   | 'backup_eligible'
   | 'synced'
   | 'suspended_at'
+  | keyof AuthenticatorFacts
 >
 
 /** WebAuthn L3 §4: a credential id has at most 1023 bytes. */
@@ -63,7 +74,7 @@ const MAX_CREDENTIAL_ID = 1023
  * @throws CeremonyError with the reason, for the log
  */
 export async function checkRegistration(
-  party: RelyingParty,
+  { party, models }: Pick<PeopleDeps, 'party' | 'models'>,
   input: { response: RegistrationResponseJSON; expectedChallenge: Uint8Array },
 ): Promise<CheckedRegistration> {
   const { response, expectedChallenge } = input
@@ -72,7 +83,7 @@ export async function checkRegistration(
     challenge: expectedChallenge,
     origin: party.origin,
   })
-  checkAttestation(response)
+  const { format, certificates } = readAttestation(response, models)
   const info = await verifyByLibrary(party, response, expectedChallenge)
   const { credential } = info
   // The library reads the credential from the authenticator data and does not compare it with the name in the response.
@@ -89,14 +100,37 @@ export async function checkRegistration(
     backup_eligible: info.credentialDeviceType === 'multiDevice',
     synced: info.credentialBackedUp,
     suspended_at: null,
+    aaguid: info.aaguid.toLowerCase(),
+    attestation: format,
+    ...(certificates !== undefined && vouched(models, info.aaguid.toLowerCase(), certificates)
+      ? { attested: true }
+      : {}),
+  }
+}
+
+/** The library checks what the leaf signed; that it leads to a root of the model it leaves open, as it is given no roots. */
+function vouched(models: AuthenticatorModels, aaguid: string, certificates: readonly Uint8Array[]): boolean {
+  try {
+    return models.vouchFor(aaguid, certificates)
+  } catch (cause) {
+    throw new CeremonyError('the certificates cannot be read', { cause })
   }
 }
 
 /**
- * We ask for no attestation, so clients answer `none`, or `packed` signed by the credential itself. Certificates are
- * refused unread: nothing here relies on them, and checking a chain would fetch addresses named inside it.
+ * Formats in which the library fetches nothing: with the others it asks addresses that certificates name, with `android-key` even
+ * before it knows whose they are.
  */
-function checkAttestation(response: RegistrationResponseJSON): void {
+const CERTIFIED_FORMATS: readonly unknown[] = ['packed', 'tpm']
+
+/**
+ * Where nothing can be made of certificates they are refused unread. Clients that were asked for no attestation answer `none`, or
+ * `packed` signed by the credential itself.
+ */
+function readAttestation(
+  response: RegistrationResponseJSON,
+  { known }: AuthenticatorModels,
+): { format: string; certificates?: Uint8Array[] } {
   let format: unknown
   let certificates: unknown
   try {
@@ -108,8 +142,14 @@ function checkAttestation(response: RegistrationResponseJSON): void {
   } catch (cause) {
     throw new CeremonyError('the attestation object cannot be read', { cause })
   }
-  if (format !== 'none' && (format !== 'packed' || certificates !== undefined))
+  if (certificates === undefined && (format === 'none' || format === 'packed')) return { format }
+  if (!known || !CERTIFIED_FORMATS.includes(format) || !isChain(certificates))
     throw new CeremonyError('the attestation format is not accepted')
+  return { format: String(format), certificates }
+}
+
+function isChain(certificates: unknown): certificates is Uint8Array[] {
+  return Array.isArray(certificates) && certificates.every((one) => one instanceof Uint8Array)
 }
 
 async function verifyByLibrary(
@@ -132,13 +172,19 @@ async function verifyByLibrary(
   return result.registrationInfo
 }
 
-/** Options for an assertion by this person: exactly their usable passkeys, user verification required. */
+/** What the trail keeps of it: the model it says it is, and whether that is proven. */
+export function makeOf({ aaguid, attested }: AuthenticatorFacts): { aaguid?: string; attested?: true } {
+  return { ...(aaguid === undefined ? {} : { aaguid }), ...(attested ? { attested } : {}) }
+}
+
+/** Options for an assertion by this person: exactly the passkeys that count there, user verification required. */
 export function assertionOptions(input: {
   user: User
   challenge: Uint8Array
   rpId: string
+  authenticators: Authenticators | undefined
 }): Promise<PublicKeyCredentialRequestOptionsJSON> {
-  return requestOptions(input.rpId, input.challenge, usablePasskeys(input.user))
+  return requestOptions(input.rpId, input.challenge, usablePasskeys(input.user, input.authenticators))
 }
 
 /** Options for signing in without a name: the authenticator offers what it has. */
@@ -164,12 +210,13 @@ function requestOptions(
   })
 }
 
-/** Options for a new passkey. No attestation is asked for: it would identify the device and proves nothing we rely on. */
+/** Options for a new passkey. Attestation tells the make of the device, so it is asked for only where that is needed. */
 export function registrationOptions(input: {
   party: RelyingParty
   challenge: Uint8Array
   person: { email: string; name: string; user_handle: string }
   existing: Passkey[]
+  attested: boolean
 }): Promise<PublicKeyCredentialCreationOptionsJSON> {
   return generateRegistrationOptions({
     rpName: input.party.name,
@@ -179,7 +226,7 @@ export function registrationOptions(input: {
     userDisplayName: input.person.name,
     challenge: Uint8Array.from(input.challenge),
     timeout: CHALLENGE_MS,
-    attestationType: 'none',
+    attestationType: input.attested ? 'direct' : 'none',
     excludeCredentials: input.existing.map(describe),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     supportedAlgorithmIDs: [...ALLOWED_ALGORITHMS],

@@ -44,11 +44,12 @@ export async function startSession(
   user: User,
   client: Client,
   how: string,
+  proves = how !== 'backup_code',
 ): Promise<SessionGrant> {
   if (client.previous !== undefined) await endOneSession(deps, client.previous, client.address, 'replaced')
   const now = deps.clock.now()
   const expires_at = new Date(now.getTime() + deps.sessions.limits.mostMs)
-  const proven = how === 'backup_code' ? {} : { proven_at: now }
+  const proven = proves ? { proven_at: now } : {}
   return openSession(deps, user, client, { expires_at, ...proven }, how)
 }
 

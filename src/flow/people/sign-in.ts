@@ -2,10 +2,12 @@ import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
+import { permits } from '../../domain/authenticator.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { PeopleDeps } from '../deps.ts'
+import { ownRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { backupCodeHash, verifyTotp } from './codes.ts'
 import { personAudit } from './person.ts'
@@ -33,19 +35,26 @@ export async function signInWithPasskey(
   const { expectedChallenge } = await takeChallenge(deps, response, 'sign-in')
   const user = await deps.users.findByCredential(response.id)
   if (user === undefined) throw refusal('sign_in_failed')
-  await verifyAssertion(deps, { user, response, expectedChallenge, discoverable: true }).catch(asFailed)
-  return signIn(deps, user, client, 'passkey')
+  const input = { user, response, expectedChallenge, discoverable: true, authenticators: undefined }
+  const { passkey } = await verifyAssertion(deps, input).catch(asFailed)
+  return signIn(deps, user, client, 'passkey', permits(await ownRule(deps, user), passkey))
 }
 
 type SignInDeps = Parameters<typeof startSession>[0] & Pick<PeopleDeps, 'users'>
 
 /**
- * Starts a session for a person who has proved a factor of `user`, as it was read then. One that is begun beside a change of
+ * What the person's own account does not count signs them in, so that they can add what counts, but proves nothing for it. Starts a session for a person who has proved a factor of `user`, as it was read then. One that is begun beside a change of
  * factors is worth nothing (`factor_epoch`); so it is ended at once, and its browser told (T23).
  * @throws Refusal `sign_in_failed` when the factors changed in between
  */
-async function signIn(deps: SignInDeps, user: User, client: Client, how: string): Promise<SessionGrant> {
-  const grant = await startSession(deps, user, client, how)
+async function signIn(
+  deps: SignInDeps,
+  user: User,
+  client: Client,
+  how: string,
+  proves: boolean,
+): Promise<SessionGrant> {
+  const grant = await startSession(deps, user, client, how, proves)
   const now = await deps.users.find(user.id)
   if (now !== undefined && now.factor_epoch === user.factor_epoch) return grant
   await endOneSession(deps, grant, client.address, 'factor_changed')
@@ -79,7 +88,8 @@ export async function signInWithTotp(
 ): Promise<SessionGrant> {
   const user = await personOnThisBrowser(deps, input)
   await verifyTotp(deps, { user, code: input.code, address: client.address }).catch(asFailed)
-  return signIn(deps, user, client, 'totp')
+  const proves = (await ownRule(deps, user)) === undefined
+  return signIn(deps, user, client, 'totp', proves)
 }
 
 /**
@@ -98,7 +108,7 @@ export async function signInWithBackupCode(
   const entry = personAudit(deps, 'factor.backup_code_used', user, { address: client.address })
   if (hash === undefined || !(await deps.users.takeBackupCode(user.id, hash, entry)))
     throw refusal('sign_in_failed')
-  return signIn(deps, user, client, 'backup_code')
+  return signIn(deps, user, client, 'backup_code', false)
 }
 
 /**

@@ -2,9 +2,11 @@ import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
+import { type Authenticators, narrower } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import { factorsOf, type STEP_UP_OPERATIONS, type User, usablePasskeys } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
+import { decidingRule, ownRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { verifyTotp } from './codes.ts'
 import { assertionOptions } from './register-passkey.ts'
@@ -19,6 +21,8 @@ export interface StepUp {
    * of whom it is about.
    */
   target?: string
+  /** What must confirm it besides: a policy is set with such a passkey as it will ask for. */
+  authenticators?: Authenticators | undefined
 }
 
 /** A fresh proof, exactly one of the two. */
@@ -27,7 +31,7 @@ export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
 /**
  * Says how the person may confirm this operation and, where a passkey can, starts the ceremony: the assertion then counts
  * for this operation, target and session only.
- * @throws Refusal as `checkOperation` says
+ * @throws Refusal as `checkOperation` and `ruleFor` say
  */
 export async function startStepUp(
   deps: PeopleDeps,
@@ -35,7 +39,8 @@ export async function startStepUp(
   stepUp: StepUp,
 ): Promise<{ methods: ('passkey' | 'totp')[]; options?: PublicKeyCredentialRequestOptionsJSON }> {
   checkOperation(user, stepUp)
-  const methods = proofMethods(user, stepUp)
+  const rule = await ruleFor(deps, user, stepUp)
+  const methods = proofMethods(user, stepUp, rule)
   if (!methods.includes('passkey')) return { methods }
   const challenge = await drawChallenge(deps, {
     purpose: 'step-up',
@@ -44,13 +49,17 @@ export async function startStepUp(
     subject: subjectOf(stepUp),
   })
   const allowed = { ...user, passkeys: otherPasskeys(user, stepUp) }
-  return { methods, options: await assertionOptions({ user: allowed, challenge, rpId: deps.party.rpId }) }
+  const { rpId } = deps.party
+  return {
+    methods,
+    options: await assertionOptions({ user: allowed, challenge, rpId, authenticators: rule }),
+  }
 }
 
 /**
  * Checks that the person proves presence now, by a factor other than the one removed (T34).
  * @throws Refusal `proof_required`, `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`,
- * `totp_disabled`, and those of `checkOperation`
+ * `totp_disabled`, and those of `checkOperation` and `ruleFor`
  */
 export async function proveFactor(
   deps: PeopleDeps,
@@ -61,15 +70,43 @@ export async function proveFactor(
 ): Promise<void> {
   checkOperation(user, stepUp)
   if (proof === undefined) throw refusal('proof_required')
+  const authenticators = await ruleFor(deps, user, stepUp)
   if ('totp' in proof) {
-    if (!proofMethods(user, stepUp).includes('totp')) throw refusal('proof_required')
+    if (!proofMethods(user, stepUp, authenticators).includes('totp')) throw refusal('proof_required')
     await verifyTotp(deps, { user, code: proof.totp, address })
     return
   }
   const belongs = { user_id: user.id, session_id: session.id, subject: subjectOf(stepUp) }
   const { expectedChallenge } = await takeChallenge(deps, proof.passkey, 'step-up', belongs)
   const others = { ...user, passkeys: otherPasskeys(user, stepUp) }
-  await verifyAssertion(deps, { user: others, response: proof.passkey, expectedChallenge })
+  await verifyAssertion(deps, { user: others, response: proof.passkey, expectedChallenge, authenticators })
+}
+
+/** Confirmed for an account, not for the person's own factors: those take any, or none could add the first that counts. */
+const FOR_ACCOUNT: ReadonlySet<StepUp['operation']> = new Set([
+  'session.prove',
+  'chat.channel',
+  'policy.change',
+  'key.change',
+  'member.invite',
+  'member.change',
+])
+
+/**
+ * Which passkeys count for it. Else a passkey that an account does not count could switch off the very policy that says so.
+ * @throws Refusal `authenticator_refused` where the person has none
+ */
+async function ruleFor(
+  deps: Pick<PeopleDeps, 'accounts'>,
+  user: User,
+  stepUp: StepUp,
+): Promise<Authenticators | undefined> {
+  const { operation, authenticators } = stepUp
+  if (operation !== 'delegate.change' && !FOR_ACCOUNT.has(operation)) return undefined
+  const asked = await (operation === 'delegate.change' ? decidingRule(deps, user) : ownRule(deps, user))
+  const rule = narrower(asked, authenticators)
+  if (rule !== undefined && usablePasskeys(user, rule).length === 0) throw refusal('authenticator_refused')
+  return rule
 }
 
 /**
@@ -121,17 +158,23 @@ const GRAVE: ReadonlySet<StepUp['operation']> = new Set([
   'delegate.change',
 ])
 
-function proofMethods(user: User, stepUp: StepUp): ('passkey' | 'totp')[] {
-  const byPasskey = otherPasskeys(user, stepUp).length > 0
-  const codesDo = stepUp.operation !== 'totp.remove' && !(byPasskey && GRAVE.has(stepUp.operation))
+/** A rule for passkeys leaves no place for codes: they would be a way around it. */
+function proofMethods(user: User, stepUp: StepUp, rule: Authenticators | undefined): ('passkey' | 'totp')[] {
+  const byPasskey = otherPasskeys(user, stepUp, rule).length > 0
+  const barred = rule !== undefined || (byPasskey && GRAVE.has(stepUp.operation))
+  const codesDo = stepUp.operation !== 'totp.remove' && !barred
   const byTotp = factorsOf(user).has_totp && codesDo
   return [...(byPasskey ? (['passkey'] as const) : []), ...(byTotp ? (['totp'] as const) : [])]
 }
 
 /** Usable passkeys except the one to be removed. */
-function otherPasskeys(user: User, stepUp: { operation: string; target?: string | undefined }) {
+function otherPasskeys(
+  user: User,
+  stepUp: { operation: string; target?: string | undefined },
+  rule?: Authenticators,
+) {
   const removed = stepUp.operation === 'passkey.remove' ? stepUp.target : undefined
-  return usablePasskeys(user).filter((passkey) => passkey.id !== removed)
+  return usablePasskeys(user, rule).filter((passkey) => passkey.id !== removed)
 }
 
 function subjectOf({ operation, target }: StepUp): string {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type AuthenticationResponseJSON, verifyAuthenticationResponse } from '@simplewebauthn/server'
+import { type Authenticators, permits } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { Evidence } from '../../domain/request.ts'
 import { type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
@@ -15,7 +16,7 @@ type VerifyAssertionDeps = Pick<PeopleDeps, 'users' | 'party' | 'clock' | 'rando
  * Verifies an assertion of this person and books the use of the passkey; the challenge must have been taken from its
  * store before (T33). State changes only after every check passed. A counter that does not grow means a copy may exist:
  * the passkey is suspended (T30); authenticators without a counter say 0 for ever.
- * @throws Refusal `passkey_refused`
+ * @throws Refusal `passkey_refused`, `authenticator_refused` for a genuine one that does not count there
  */
 export async function verifyAssertion(
   deps: VerifyAssertionDeps,
@@ -23,6 +24,7 @@ export async function verifyAssertion(
 ): Promise<CheckedAssertion> {
   try {
     const checked = await checkAssertion(deps.party, input)
+    if (!permits(input.authenticators, checked.passkey)) throw refusal('authenticator_refused')
     await book(deps, input, checked)
     return checked
   } catch (error) {
@@ -61,6 +63,8 @@ interface AssertionInput {
   user: User
   response: AuthenticationResponseJSON
   expectedChallenge: Uint8Array
+  /** What counts for what is confirmed; undefined: any passkey of theirs. */
+  authenticators: Authenticators | undefined
   /** Sign-in without a name: the user handle is then the only link to the person, so it must be there. */
   discoverable?: boolean
 }

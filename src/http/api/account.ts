@@ -5,6 +5,7 @@ import type { Month } from '../../domain/limits.ts'
 import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import { presentQuorum, quorumField } from './decision.ts'
+import type { Models } from './factors.ts'
 import { type PolicyView, policyAnswer, presentPolicy } from './policy.ts'
 import {
   type Answer,
@@ -121,22 +122,21 @@ export const accountAnswer = z
   })
   .meta({ id: 'Account' })
 
-/** An account, its quota and, for its owner, its policy. */
-export function presentAccount({
-  account,
-  role,
-  owner,
-  used,
-  month,
-  policy,
-}: {
+/** An account as a person in it may see it; the policy for its owner alone. */
+interface AccountView {
   account: Account
   role: Role
   owner: User
   used: number
   month: Month
   policy?: PolicyView
-}): Answer<typeof accountAnswer> {
+}
+
+/** An account, its quota and, for its owner, its policy. */
+export function presentAccount(
+  { account, role, owner, used, month, policy }: AccountView,
+  models: Models,
+): Answer<typeof accountAnswer> {
   return {
     id: account.id,
     name: account.name,
@@ -150,7 +150,7 @@ export function presentAccount({
       month: month.name,
       resets_at: month.ends.toISOString(),
     },
-    policy: policy && presentPolicy(policy),
+    policy: policy && presentPolicy(policy, models),
   }
 }
 

@@ -149,6 +149,7 @@ export const batchOperations = operations('Deciding', {
       { code: 'sandbox_request', with: { ids } },
       { code: 'already_voted', with: { ids } },
       { code: 'passkey_required', with: { ids } },
+      { code: 'authenticator_refused', with: { ids } },
     ],
   },
   'post /api/v1/approvals/decisions': {
@@ -168,6 +169,7 @@ export const batchOperations = operations('Deciding', {
       { code: 'batch_changed', with: { ids } },
       'proof_required',
       { code: 'passkey_required', with: { ids } },
+      { code: 'authenticator_refused', with: { ids } },
       'method_not_enrolled',
       'passkey_refused',
       'totp_refused',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
@@ -15,6 +16,7 @@ import {
   type Answer,
   actionField,
   approverField,
+  authenticatorsField,
   contextField,
   idField,
   methodField,
@@ -60,6 +62,7 @@ const WHY_NOT = [
   'sandbox_request',
   'already_voted',
   'passkey_required',
+  'authenticator_refused',
   'method_not_enrolled',
 ] as const
 
@@ -86,10 +89,17 @@ export const reviewAnswer = z
     requester: z
       .strictObject({ key: idField('key'), account: idField('acc') })
       .meta({ description: 'How the intent names the caller, besides the name of its key.' }),
-    policy: z.strictObject({ approvers: z.array(approverField), passkey_only: z.boolean() }).meta({
-      description:
-        'Who may decide. With `quorum`, `policy_sha256` of the intent is the SHA-256 of its RFC 8785 JSON.',
-    }),
+    policy: z
+      .strictObject({
+        approvers: z.array(approverField),
+        passkey_only: z.boolean(),
+        confirmed_only: z.literal(true).optional(),
+        authenticators: authenticatorsField.optional(),
+      })
+      .meta({
+        description:
+          'Who may decide. With `quorum`, `policy_sha256` of the intent is the SHA-256 of its RFC 8785 JSON.',
+      }),
     audience: z
       .string()
       .optional()
@@ -104,6 +114,9 @@ export const reviewAnswer = z
     not_reachable: z.array(approverField).meta({
       description:
         'Approvers whom no configured chat platform could take a message to, while the request is pending. They can decide on this page all the same.',
+    }),
+    same_address: z.literal(true).optional().meta({
+      description: 'The request came from the address you look at it from (`NOTE_SAME_ADDRESS`).',
     }),
     votes: z.array(
       voteAnswer.extend({ mine: z.boolean(), comment: commentField }).meta({ id: 'ReviewedVote' }),
@@ -163,6 +176,7 @@ interface Review {
   onBehalfOf?: Pick<User, 'name' | 'approver'>
   notReachable: string[]
   keyRevoked: boolean
+  sameAddress: boolean
   serverTime: Date
 }
 
@@ -188,10 +202,7 @@ export function presentReview(
     sandbox: request.sandbox || undefined,
     requested_by: presentAsker(review),
     requester: { key: request.api_key_id, account: request.account_id },
-    policy: {
-      approvers: request.requirement.approvers.map(({ approver }) => approver),
-      passkey_only: request.requirement.passkey_only,
-    },
+    policy: shownPolicy(request.requirement),
     audience: request.audience,
     reversibility: request.reversibility,
     quorum: presentQuorum(request),
@@ -201,6 +212,7 @@ export function presentReview(
     methods: review.methods,
     on_behalf_of: presentPrincipal(review.onBehalfOf, person),
     not_reachable: review.notReachable,
+    same_address: review.sameAddress || undefined,
     votes: request.votes.map((vote) => ({
       ...presentVote(vote),
       mine: vote.user_id === person.id,
@@ -276,6 +288,7 @@ export const decisionOperations = operations('Deciding', {
       'sandbox_request',
       'already_voted',
       'passkey_required',
+      'authenticator_refused',
       'method_not_enrolled',
     ],
   },
@@ -299,6 +312,7 @@ export const decisionOperations = operations('Deciding', {
       'sandbox_request',
       'already_voted',
       'passkey_required',
+      'authenticator_refused',
       'method_not_enrolled',
       'passkey_refused',
       'totp_refused',

@@ -111,7 +111,14 @@ export const enrollmentOperations = operations('Enrolment', {
       invalid: ['passkey_name', 'must not be empty'],
     },
     answers: { '201': { ...signedIn, description: 'Enrolled and signed in.' } },
-    refusals: ['challenge_invalid', 'passkey_refused', 'passkey_exists', 'email_taken', 'enrollment_invalid'],
+    refusals: [
+      'challenge_invalid',
+      'passkey_refused',
+      'authenticator_refused',
+      'passkey_exists',
+      'email_taken',
+      'enrollment_invalid',
+    ],
   },
   'post /api/v1/enrollment/totp/options': {
     id: 'startTotpEnrollment',

@@ -15,6 +15,16 @@ export const stepUpBody = z
   })
   .meta({ id: 'StepUp' })
 
+/** `POST /api/v1/me/passkeys/options`. */
+export const newPasskeyOptionsBody = proofBody
+  .extend({
+    attested: z
+      .boolean({ error: 'must be true or false' })
+      .default(false)
+      .meta({ description: 'Also ask the authenticator to prove its make, as a policy may come to demand.' }),
+  })
+  .meta({ id: 'NewPasskeyOptions' })
+
 /** `POST /api/v1/me/passkeys`. */
 export const newPasskeyBody = z
   .object({ name: givenName, credential: registrationSchema })
@@ -42,6 +52,20 @@ export const totpSetUpAnswer = z
   })
   .meta({ id: 'TotpSetUp' })
 
+/** What is known of the authenticator. */
+export const authenticatorFields = {
+  device_bound: z.literal(true).optional().meta({ description: 'Cannot leave its authenticator.' }),
+  aaguid: z.string().optional().meta({ description: 'The model it says it is.' }),
+  authenticator: z
+    .string()
+    .optional()
+    .meta({ description: 'The name of that model, where the metadata has it.', example: 'Token 5 NFC' }),
+  attested: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'The authenticator proved that model when the passkey was made.' }),
+}
+
 const passkeyAnswer = z
   .strictObject({
     id: idField('pky'),
@@ -50,6 +74,7 @@ const passkeyAnswer = z
     last_used_at: timeField.nullable(),
     synced: z.boolean().meta({ description: 'Kept in a password manager or cloud account.' }),
     suspended: z.boolean().meta({ description: 'It may have been copied; it no longer counts.' }),
+    ...authenticatorFields,
   })
   .meta({ id: 'Passkey' })
 
@@ -61,6 +86,9 @@ export const factorsAnswer = z
     passkeys: z.array(passkeyAnswer),
     totp: z.strictObject({ enabled: z.boolean(), since: timeField.nullable() }),
     backup_codes_left: z.int().min(0),
+    can_attest: z.literal(true).optional().meta({
+      description: 'The service has metadata to prove the make of authenticators with.',
+    }),
   })
   .meta({ id: 'Factors' })
 
@@ -72,8 +100,14 @@ const stepUpAnswer = z
   })
   .meta({ id: 'StepUpOptions' })
 
+/** What is known of models of authenticators. */
+export interface Models {
+  known: boolean
+  nameOf(aaguid: string | undefined): string | undefined
+}
+
 /** A passkey as its owner sees it. */
-export function presentPasskey(passkey: Passkey): Answer<typeof passkeyAnswer> {
+export function presentPasskey(passkey: Passkey, models: Models): Answer<typeof passkeyAnswer> {
   return {
     id: passkey.id,
     name: passkey.name,
@@ -81,18 +115,30 @@ export function presentPasskey(passkey: Passkey): Answer<typeof passkeyAnswer> {
     last_used_at: passkey.last_used_at?.toISOString() ?? null,
     synced: passkey.synced,
     suspended: passkey.suspended_at !== null,
+    ...presentAuthenticator(passkey, models),
+  }
+}
+
+/** What the authenticator is, as far as it is known; only a proven make is worth more than a claim. */
+export function presentAuthenticator({ backup_eligible, aaguid, attested }: Passkey, models: Models) {
+  return {
+    device_bound: backup_eligible ? undefined : (true as const),
+    aaguid,
+    authenticator: models.nameOf(aaguid),
+    attested,
   }
 }
 
 /** All factors of the person. */
-export function presentFactors(user: User): Answer<typeof factorsAnswer> {
+export function presentFactors(user: User, models: Models): Answer<typeof factorsAnswer> {
   return {
-    passkeys: user.passkeys.map(presentPasskey),
+    passkeys: user.passkeys.map((passkey) => presentPasskey(passkey, models)),
     totp: {
       enabled: factorsOf(user).has_totp,
       since: user.totp?.confirmed_at.toISOString() ?? null,
     },
     backup_codes_left: user.backup_codes.length,
+    can_attest: models.known || undefined,
   }
 }
 
@@ -130,13 +176,14 @@ export const factorOperations = operations('Own factors', {
       'passkey_limit',
       'identity_limit',
       'method_not_enrolled',
+      'authenticator_refused',
     ],
   },
   'post /api/v1/me/passkeys/options': {
     id: 'startAddingPasskey',
     summary: 'Start adding a passkey',
     access: SIGNED_IN_CHANGE,
-    body: proof,
+    body: { ...proof, schema: newPasskeyOptionsBody },
     answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
     refusals: [...PROOF_REFUSALS, 'passkey_limit'],
   },
@@ -147,7 +194,13 @@ export const factorOperations = operations('Own factors', {
     access: SIGNED_IN_CHANGE,
     body: { schema: newPasskeyBody, required: 'name', invalid: ['name', 'must not be empty'] },
     answers: { '201': { schema: newPasskeyAnswer, description: 'Added.', headers: ['Set-Cookie'] } },
-    refusals: ['challenge_invalid', 'passkey_refused', 'passkey_exists', 'passkey_limit'],
+    refusals: [
+      'challenge_invalid',
+      'passkey_refused',
+      'authenticator_refused',
+      'passkey_exists',
+      'passkey_limit',
+    ],
   },
   'post /api/v1/me/passkeys/{id}/remove': {
     id: 'removePasskey',

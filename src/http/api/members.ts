@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { MEMBER_ROLES, type Member } from '../../domain/account.ts'
-import { factorsOf, type User } from '../../domain/user.ts'
+import { factorsOf, type User, usablePasskeys } from '../../domain/user.ts'
+import { authenticatorFields, type Models, presentAuthenticator } from './factors.ts'
 import {
   type Answer,
   approverField,
@@ -56,6 +57,10 @@ const memberAnswer = z
     role: roleField,
     state: z.enum(['active', 'invited']),
     ...factors,
+    passkeys: z
+      .array(z.strictObject(authenticatorFields))
+      .optional()
+      .meta({ description: 'What those that count are; not of a person who is only invited.' }),
     invited_at: timeField.nullable(),
     joined_at: timeField.nullable(),
   })
@@ -85,22 +90,23 @@ export const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta
  * A person in an account, as its owner sees them; without `member` the owner. Of a person who has not accepted only what the
  * owner said themself: anything else would tell whether the person was known here before, and which receipts are theirs.
  */
-export function presentMember({
-  user,
-  member,
-}: {
-  user: User
-  member?: Member
-}): Answer<typeof memberAnswer> {
+export function presentMember(
+  { user, member }: { user: User; member?: Member },
+  models: Models,
+): Answer<typeof memberAnswer> {
   const head = { user_id: user.id, email: user.email }
+  const self = {
+    ...presentSelf(user),
+    passkeys: usablePasskeys(user).map((one) => presentAuthenticator(one, models)),
+  }
   if (member === undefined) {
     const times = { invited_at: null, joined_at: null }
-    return { ...head, ...presentSelf(user), role: 'owner', state: 'active', ...times }
+    return { ...head, ...self, role: 'owner', state: 'active', ...times }
   }
   const unknown = { name: member.name ?? user.email, approver: null, has_passkey: false, has_totp: false }
   return {
     ...head,
-    ...(member.state === 'active' ? presentSelf(user) : unknown),
+    ...(member.state === 'active' ? self : unknown),
     role: member.role,
     state: member.state,
     invited_at: member.invited_at.toISOString(),

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { isId } from '../../domain/identifier.ts'
 import type { Policy } from '../../domain/policy.ts'
-import { isVouchedFor, type User } from '../../domain/user.ts'
+import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
+import type { Models } from './factors.ts'
 import { factors, person, presentSelf } from './members.ts'
-import { type Answer, approverField, ignoredFields } from './shared/fields.ts'
+import { type Answer, approverField, authenticatorsField, ignoredFields } from './shared/fields.ts'
 import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -48,6 +49,10 @@ export const policyBody = z
       description:
         'Only people whom the operator vouched for count, as approvers and as their delegates: not those whom only an owner invited, until `countersign user confirm`. Left out, it stays.',
     }),
+    authenticators: authenticatorsField.nullish().meta({
+      description:
+        'null: any passkey. Left out, it stays. It is set with a passkey that it permits, and needs the service to have metadata of authenticators.',
+    }),
     reminders: reminders
       .optional()
       .meta({ description: 'When to remind, as fractions of the time a request has; left out, they stay.' }),
@@ -74,6 +79,10 @@ export const policyAnswer = z
     passkey_only: z.boolean(),
     high_impact: z.boolean(),
     confirmed_only: z.boolean(),
+    authenticators: authenticatorsField.optional(),
+    can_attest: z.literal(true).optional().meta({
+      description: 'The service has the metadata that `authenticators` needs.',
+    }),
     reminders: z.array(z.number()),
     reachable: z.boolean().meta({
       description: 'False: requests made now are refused with `no_eligible_approver`.',
@@ -92,13 +101,16 @@ export interface PolicyView {
 }
 
 /** The policy of an account, with the people it names; of a person who left nothing that they changed since. */
-export function presentPolicy({ policy, approvers, reachable }: PolicyView): Answer<typeof policyAnswer> {
+export function presentPolicy(
+  { policy, approvers, reachable }: PolicyView,
+  models: Models,
+): Answer<typeof policyAnswer> {
   return {
     approvers: approvers.map(({ user, eligible, inside }) => ({
       user_id: user.id,
       email: user.email,
       ...presentSelf(user),
-      ...(eligible ? {} : { has_passkey: false, has_totp: false }),
+      ...(eligible ? factorsOf(user, policy.authenticators) : { has_passkey: false, has_totp: false }),
       ...(inside ? {} : { name: user.email }),
       confirmed: isVouchedFor(user),
       eligible,
@@ -107,6 +119,8 @@ export function presentPolicy({ policy, approvers, reachable }: PolicyView): Ans
     passkey_only: policy.passkey_only,
     high_impact: policy.high_impact,
     confirmed_only: policy.confirmed_only,
+    authenticators: policy.authenticators,
+    can_attest: models.known || undefined,
     reminders: policy.reminders,
     reachable,
   }

@@ -60,14 +60,15 @@ export function accountViewRoutes(deps: HttpDeps): Router {
 
 const view: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
   const { account } = parseBody(accountQuery, request.query)
-  response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account)))
+  response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
 }
 
 const changeOwn: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
   const wanted = given(parseBody(accountBody, request.body))
   if (Object.keys(wanted).length === 0) throw fieldRequired('name')
   const { user } = sessionOf(response)
-  response.json(presentAccount(await changeAccount(deps, user, wanted, clientAddress(request))))
+  const changed = await changeAccount(deps, user, wanted, clientAddress(request))
+  response.json(presentAccount(changed, deps.models))
 }
 
 const history: Endpoint<typeof historyAnswer> = (deps) => async (request, response) => {
@@ -169,14 +170,15 @@ export function memberRoutes(deps: HttpDeps): Router {
 const members: Endpoint<typeof membersAnswer> = (deps) => async (_request, response) => {
   const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
   const members = await listMembers(deps, account)
-  response.json({ data: members.map(presentMember), next_cursor: null })
+  response.json({ data: members.map((one) => presentMember(one, deps.models)), next_cursor: null })
 }
 
 const invite: Endpoint<typeof invitedAnswer> = (deps) => async (request, response) => {
   const { email, name, role, proof } = parseBody(newMemberBody, request.body)
   const input = { email, role, proof, ...(name === undefined ? {} : { name }) }
   const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
-  response.status(201).json({ member: presentMember(invited), link: presentLink(invited.link) })
+  const member = presentMember(invited, deps.models)
+  response.status(201).json({ member, link: presentLink(invited.link) })
 }
 
 const newLink: Endpoint<typeof linkAnswer, WithId> = (deps) => async (request, response) => {
@@ -190,7 +192,7 @@ const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = (deps) => async
   const { role, proof } = parseBody(memberRoleBody, request.body)
   const about = { userId: request.params.id, role, proof }
   const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
-  response.json({ member: presentMember(member) })
+  response.json({ member: presentMember(member, deps.models) })
 }
 
 const remove: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
@@ -211,14 +213,14 @@ export function policyRoutes(deps: HttpDeps): Router {
 
 const read: Endpoint<typeof policyAnswer> = (deps) => async (_request, response) => {
   const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-  response.json(presentPolicy(await readPolicy(deps, account)))
+  response.json(presentPolicy(await readPolicy(deps, account), deps.models))
 }
 
 const replace: Endpoint<typeof policyAnswer> = (deps) => async (request, response) => {
-  const { proof, reminders, confirmed_only, ...rules } = parseBody(policyBody, request.body)
-  const policy = { ...rules, ...given({ reminders, confirmed_only }) }
+  const { proof, reminders, confirmed_only, authenticators, ...rules } = parseBody(policyBody, request.body)
+  const policy = { ...rules, ...given({ reminders, confirmed_only, authenticators }) }
   const who = sessionOf(response)
   const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
-  const shown = presentPolicy(await readPolicy(deps, account))
+  const shown = presentPolicy(await readPolicy(deps, account), deps.models)
   response.json({ ...shown, ...ignoredIn(policyBody, request.body) })
 }

@@ -48,7 +48,8 @@ const pending: Endpoint<typeof pendingAnswer> = (deps) => async (request, respon
 
 const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, response) => {
   const { user } = sessionOf(response)
-  response.json(presentReview(await reviewRequest(deps, user, request.params.id), user))
+  const address = clientAddress(request)
+  response.json(presentReview(await reviewRequest(deps, user, request.params.id, address), user))
 }
 
 const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {

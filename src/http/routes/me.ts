@@ -20,6 +20,7 @@ import {
   type factorsAnswer,
   type newPasskeyAnswer,
   newPasskeyBody,
+  newPasskeyOptionsBody,
   presentFactors,
   presentPasskey,
   stepUpBody,
@@ -55,7 +56,7 @@ import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 export function meRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/factors', person, factors)
+  router.get('/factors', person, factors(deps))
   router.post('/step-up/options', person, jsonBody, stepUp(deps))
   router.post('/passkeys/options', person, jsonBody, passkeyOptions(deps))
   router.post('/passkeys', person, jsonBody, newPasskey(deps))
@@ -67,8 +68,8 @@ export function meRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const factors: Handler<typeof factorsAnswer> = (_request, response) => {
-  response.json(presentFactors(sessionOf(response).user))
+const factors: Endpoint<typeof factorsAnswer> = (deps) => (_request, response) => {
+  response.json(presentFactors(sessionOf(response).user, deps.models))
 }
 
 const stepUp: Endpoint = (deps) => async (request, response) => {
@@ -78,16 +79,16 @@ const stepUp: Endpoint = (deps) => async (request, response) => {
 }
 
 const passkeyOptions: Endpoint = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const asked = parseBody(newPasskeyOptionsBody, request.body)
   const { address } = clientOf(request)
-  response.json(await startAddingPasskey(deps, sessionOf(response), proof, address))
+  response.json(await startAddingPasskey(deps, sessionOf(response), asked, address))
 }
 
 const newPasskey: Endpoint<typeof newPasskeyAnswer> = (deps) => async (request, response) => {
   const body = parseBody(newPasskeyBody, request.body)
   const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
   setGrantCookies(response, deps, grant)
-  response.status(201).json({ passkey: presentPasskey(passkey) })
+  response.status(201).json({ passkey: presentPasskey(passkey, deps.models) })
 }
 
 const oldPasskey: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { decodeAttestationObject, parseAuthenticatorData } from '@simplewebauthn/server/helpers'
 import { describe, expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
+import { NO_MODELS } from '../../../src/flow/people/authenticator-models.ts'
 import { checkRegistration } from '../../../src/flow/people/register-passkey.ts'
 import { checkAssertion } from '../../../src/flow/people/verify-assertion.ts'
 
@@ -61,10 +62,13 @@ function register({ registration }: Vector) {
     clientDataJSON: url(registration.clientDataJSON),
     attestationObject: url(registration.attestationObject),
   }
-  return checkRegistration(party, {
-    response: { id, rawId: id, type: 'public-key', response, clientExtensionResults: {} },
-    expectedChallenge: bytes(registration.challenge),
-  })
+  return checkRegistration(
+    { party, models: NO_MODELS },
+    {
+      response: { id, rawId: id, type: 'public-key', response, clientExtensionResults: {} },
+      expectedChallenge: bytes(registration.challenge),
+    },
+  )
 }
 
 /** A person with the credential of the vector, as if it had been registered. */
@@ -120,6 +124,7 @@ function authenticate(vector: Vector, change: { signature?: string } = {}) {
     user: holder(vector),
     response: { id, rawId: id, type: 'public-key', response, clientExtensionResults: {} },
     expectedChallenge: bytes(authentication.challenge),
+    authenticators: undefined,
   })
 }
 

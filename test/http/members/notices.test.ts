@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { noticesIn } from '../../../src/domain/factor-notice.ts'
 import { auditOf } from '../../support/audit.ts'
-import { enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
+import { assertWith, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { inviteMember, newMember, newOwner } from '../../support/invited.ts'
+import { ask, keyOf } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
 let ada: Awaited<ReturnType<typeof newOwner>>
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ env: { TRUST_PROXY: '1', NOTE_SAME_ADDRESS: '1' } })
   ada = await newOwner(service, 'ada@example.com')
 })
 afterAll(() => service.close())
@@ -47,4 +48,32 @@ it('a member is told that somebody else changed their role and removed them, but
       notice: { type, at: expect.any(Date), by_other: true },
     })),
   )
+})
+
+it('T15: who decides from the address that asked is told so, and the owner is, and nobody else', async () => {
+  const hal = await newMember(service, ada, 'hal@example.com')
+  const proof = await passkeyProof(ada, service, 'policy.change')
+  const rules = { approvers: [hal.userId, ada.userId], quorum: 2, passkey_only: false, high_impact: false }
+  expectStatus(await ada.browser.put('/api/v1/account/policy', { ...rules, proof }), 200)
+  const id = await ask({ service, key: await keyOf(service, ada.userId) })
+  const path = `/api/v1/approvals/${id}`
+  const here = { headers: { 'X-Forwarded-For': '127.0.0.1' } }
+  expect((await hal.browser.get(`${path}/review`, here)).body.same_address).toBe(true)
+  expect((await hal.browser.get(`${path}/review`)).body).not.toHaveProperty('same_address')
+  for (const [person, from] of [
+    [ada, {}],
+    [hal, here],
+  ] as const) {
+    const decision = 'approved'
+    const { options } = expectStatus(await person.browser.post(`${path}/decision/options`, { decision }), 200)
+    const passkey = assertWith(person, service, options)
+    expectStatus(await person.browser.post(`${path}/decision`, { decision, passkey }, from), 200)
+  }
+  const entries = await auditOf(service, { subject: id, type: 'approval.same_address' })
+  expect(entries.map(({ actor }) => actor)).toEqual([{ kind: 'user', id: hal.userId, address: '127.0.0.1' }])
+  const notice = { type: 'approval.same_address', at: expect.any(Date) }
+  expect(noticesIn(entries).map(({ user_id, notice }) => ({ user_id, notice }))).toEqual([
+    { user_id: hal.userId, notice: { ...notice, address: '127.0.0.1' } },
+    { user_id: ada.userId, notice: { ...notice, by_other: true } },
+  ])
 })

@@ -142,6 +142,9 @@ const decisionShape = object({
 })
 export type Decision = ReturnType<typeof decisionShape>
 
+const authenticators: Shape<'attested' | string[]> = (value, path) =>
+  value === 'attested' ? value : list(text)(value, path)
+
 /** `context` itself is left out on purpose: the page shows only what it parses from `context_json`, the signed text. */
 export const reviewShape = object({
   id: text,
@@ -157,7 +160,12 @@ export const reviewShape = object({
   sandbox: optional(flag),
   requested_by: requestedBy,
   requester: object({ key: text, account: text }),
-  policy: object({ approvers: list(text), passkey_only: flag }),
+  policy: object({
+    approvers: list(text),
+    passkey_only: flag,
+    confirmed_only: optional(flag),
+    authenticators: optional(authenticators),
+  }),
   audience: optional(text),
   reversibility: optional(oneOf(...REVERSIBILITIES)),
   quorum,
@@ -167,6 +175,7 @@ export const reviewShape = object({
   why_not: optional(text),
   methods: list(factor),
   not_reachable: list(text),
+  same_address: optional(flag),
   votes: list(voteShape),
   decision: optional(decisionShape),
 })

@@ -8,7 +8,7 @@ import {
   startRegistration,
   WebAuthnAbortService,
 } from '@simplewebauthn/browser'
-import { button, copyButton } from '../dom/button.ts'
+import { button, buttonRow, copyButton } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
 import { type NoticeSlot, notice } from '../dom/notice.ts'
 
@@ -45,6 +45,19 @@ export function createPasskey(
 ): Promise<RegistrationResponseJSON> {
   const prompt = () => limited(options.timeout, () => startRegistration({ optionsJSON: options }))
   return announced(slot, prompt, 'No passkey was created.')
+}
+
+/** Which kind of authenticator the browser offers first (WebAuthn L3, section 5.8.7); a person can choose another there. */
+export type PasskeyHints = ('client-device' | 'security-key')[]
+
+/** The two places where a passkey can be made. */
+export function passkeyPlaces(create: (hints: PasskeyHints) => Promise<void>): HTMLElement {
+  return buttonRow(
+    button('Create a passkey on this device (fingerprint, face or PIN)', 'primary', () =>
+      create(['client-device']),
+    ),
+    button('Use a security key', 'plain', () => create(['security-key'])),
+  )
 }
 
 /** While the browser's own prompt is open, says what is waited for and how to get out of it. */

@@ -74,6 +74,7 @@ export async function shownIntent(
 ): Promise<Omit<DecisionIntent, 'salt'>> {
   const { audience, reversibility, requester, requested_by } = review
   const quorum = review.quorum.needed
+  const policy = Object.entries({ ...review.policy, quorum }).filter(([, rule]) => rule !== undefined)
   return {
     typ: 'human-approval/intent/v2',
     aud: service,
@@ -86,7 +87,7 @@ export async function shownIntent(
     exp: Math.floor(Date.parse(review.expires_at) / 1000),
     high_impact: review.high_impact,
     requester: { key: requester.key, name: requested_by.key_name, account: requester.account },
-    policy_sha256: await sha256Hex(canonicalize({ ...review.policy, quorum })),
+    policy_sha256: await sha256Hex(canonicalize(Object.fromEntries(policy))),
     quorum,
     ...(audience === undefined ? {} : { audience }),
     ...(reversibility === undefined ? {} : { reversibility }),

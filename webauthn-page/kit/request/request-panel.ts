@@ -53,6 +53,12 @@ function whyNot(review: Review): HTMLElement {
         link('/account', 'Add a passkey'),
         ', then come back.',
       )
+    case 'authenticator_refused':
+      return p(
+        'This request counts only passkeys on authenticators whose make is proven, and none of yours is one. ',
+        link('/account', 'Add such a passkey'),
+        ', then come back.',
+      )
     case 'method_not_enrolled':
       return p(
         'None of your ways of confirming is allowed here. ',

@@ -3,6 +3,7 @@ import type { Review } from '../api/contract.ts'
 import { copyButton } from '../dom/button.ts'
 import { type Child, div, el, facts, folded, hint, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
+import { notice } from '../dom/notice.ts'
 import { callerBox } from '../show/caller-box.ts'
 import { callerName, callerText } from '../show/caller-text.ts'
 import type { CheckedReview } from './checked-review.ts'
@@ -63,6 +64,15 @@ function requestHead(review: Review): HTMLElement {
     ),
     review.reversibility !== undefined && p(REVERSIBILITY_WORDS[review.reversibility], ', says the caller.'),
     revokedKeyNote(review.requested_by),
+    review.same_address === true && sameAddressNote(),
+  )
+}
+
+/** An agent that works this very browser would look like this. */
+function sameAddressNote(): HTMLElement {
+  return notice(
+    'warning',
+    'this request came from the address you are at now. Decide only if you know why, and only by your own hand.',
   )
 }
 
@@ -140,12 +150,27 @@ function callersWord({ reversibility, audience: meant }: Review): ([string, ...C
 
 /** Who asked and who may decide, as the statement names them. */
 function whoDecides({ requester, policy, quorum }: Review): [string, ...Child[]][] {
-  const names = policy.approvers.flatMap((one, index) => [index === 0 ? '' : ', ', mono(one)])
-  const needed = `${quorum.needed} must approve${policy.passkey_only ? ', each with a passkey' : ''}`
+  const { approvers, passkey_only, confirmed_only, authenticators } = policy
+  const rules = [
+    `${quorum.needed} must approve`,
+    ...(passkey_only ? ['each with a passkey'] : []),
+    ...(confirmed_only === true ? ['only people whom the operator confirmed'] : []),
+  ]
   return [
     ['Requester', mono(requester.key), ' of ', mono(requester.account)],
-    ['Approvers', ...names, ' ', stands(needed)],
+    ['Approvers', ...inLine(approvers), ' ', stands(rules.join(', '))],
+    ...(authenticators === undefined ? [] : [authenticatorsFact(authenticators)]),
   ]
+}
+
+/** Which passkeys count. */
+function authenticatorsFact(rule: 'attested' | string[]): [string, ...Child[]] {
+  const proven = stands('only authenticators whose make is proven')
+  return ['Passkeys', ...(rule === 'attested' ? [] : [...inLine(rule), ' ']), proven]
+}
+
+function inLine(texts: readonly string[]): Child[] {
+  return texts.flatMap((one, index) => [index === 0 ? '' : ', ', mono(one)])
 }
 
 /** As whom the person would sign. */

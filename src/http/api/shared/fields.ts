@@ -30,6 +30,21 @@ export const roleField = z.enum(['owner', 'approver', 'auditor'])
 
 export const memberRoleField = z.enum(MEMBER_ROLES)
 
+const AAGUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Models that one policy can name. */
+const MOST_MODELS = 50
+
+/** Which passkeys a policy counts. */
+export const authenticatorsField = z
+  .union([z.literal('attested'), z.array(z.string().toLowerCase().regex(AAGUID)).min(1).max(MOST_MODELS)], {
+    error: `must be attested, or a list of up to ${MOST_MODELS} AAGUIDs`,
+  })
+  .meta({
+    description:
+      'Only passkeys whose authenticator proved its make when it was registered, or of these only the listed models, by AAGUID. Codes do not count then. Absent: any passkey.',
+  })
+
 export const outcomeField = z.enum(['approved', 'rejected'])
 
 export const methodField = z.enum(['passkey', 'totp', 'sandbox']).meta({

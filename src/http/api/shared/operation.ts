@@ -67,6 +67,7 @@ export const PROOF_REFUSALS = [
   'proof_required',
   'challenge_invalid',
   'passkey_refused',
+  'authenticator_refused',
   'totp_refused',
   'totp_disabled',
   'totp_locked',

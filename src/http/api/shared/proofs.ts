@@ -105,7 +105,7 @@ const creationOptions = z
     user: z.strictObject({ id: z.string(), name: z.string(), displayName: z.string() }),
     pubKeyCredParams: z.array(z.strictObject({ alg: z.int(), type: z.literal('public-key') })),
     timeout: z.int(),
-    attestation: z.literal('none'),
+    attestation: z.enum(['none', 'direct']),
     excludeCredentials: z.array(descriptor),
     authenticatorSelection: z.looseObject({
       residentKey: z.literal('required'),

@@ -1,0 +1,11 @@
+/** What a passkey is, in few words: the model where it is known, and whether it can leave its device. */
+export function authenticatorWords(made: {
+  authenticator?: string | undefined
+  attested?: boolean | undefined
+  device_bound?: boolean | undefined
+}): string {
+  const { authenticator, attested, device_bound } = made
+  const bound = device_bound === true ? 'device-bound' : 'can be synced'
+  if (attested === true) return `${authenticator ?? 'Make'} (proven), ${bound}`
+  return authenticator === undefined ? bound : `${authenticator}, ${bound}`
+}

@@ -1,0 +1,62 @@
+import { X509Certificate } from 'node:crypto'
+import { SettingsService } from '@simplewebauthn/server'
+import { leadsTo, type MetadataEntry, readChain, readMetadataBlob } from '../../signing/metadata-blob.ts'
+import type { Clock } from '../ports.ts'
+
+/** What is known of models of authenticators; without a metadata file of none. */
+export interface AuthenticatorModels {
+  /** Can any authenticator prove its make here? */
+  readonly known: boolean
+  /** The model's name; undefined where it is not known. */
+  nameOf(aaguid: string | undefined): string | undefined
+  /** Do these certificates, DER and the leaf first, lead to a root of that model, and is it one that still counts? */
+  vouchFor(aaguid: string, certificates: readonly Uint8Array[]): boolean
+}
+
+/** The signer of the FIDO Alliance's own file; its roots also sign for any web site. */
+const FIDO_SIGNER = 'mds.fidoalliance.org'
+
+/** Such a report takes back what an attestation of the model proves (FIDO Metadata Service §3.1.4). */
+const BROKEN: ReadonlySet<string> = new Set([
+  'REVOKED',
+  'USER_VERIFICATION_BYPASS',
+  'ATTESTATION_KEY_COMPROMISE',
+  'USER_KEY_REMOTE_COMPROMISE',
+  'USER_KEY_PHYSICAL_COMPROMISE',
+])
+
+/**
+ * The models of a metadata BLOB. The library's own service for it would fetch revocation lists from addresses in certificates, and
+ * passes over status reports where it is given a file; so only its roots are taken from it.
+ * @param roots PEM certificates that sign the file in place of the FIDO Alliance's
+ * @throws Error that says what is wrong with the file
+ */
+export async function readAuthenticatorModels(
+  { blob, roots }: { blob: string; roots?: readonly string[] | undefined },
+  clock: Clock,
+): Promise<{ models: AuthenticatorModels; nextUpdate: Date }> {
+  const trust =
+    roots === undefined
+      ? { roots: SettingsService.getRootCertificates({ identifier: 'mds' }), host: FIDO_SIGNER }
+      : { roots }
+  const { entries, nextUpdate } = await readMetadataBlob(blob.trim(), trust, clock.now())
+  const byId = new Map(entries.map((entry) => [entry.aaguid, entry]))
+  return { models: modelsOf(byId, clock), nextUpdate }
+}
+
+/** @param entries by AAGUID */
+function modelsOf(entries: ReadonlyMap<string, MetadataEntry>, clock: Clock): AuthenticatorModels {
+  return {
+    known: entries.size > 0,
+    nameOf: (aaguid) => (aaguid === undefined ? undefined : entries.get(aaguid)?.name),
+    vouchFor(aaguid, certificates) {
+      const entry = entries.get(aaguid)
+      if (entry === undefined || entry.statuses.some((status) => BROKEN.has(status))) return false
+      const roots = entry.roots.map((der) => new X509Certificate(Buffer.from(der, 'base64')))
+      return leadsTo(readChain(certificates), roots, clock.now())
+    },
+  }
+}
+
+/** Without a metadata file. */
+export const NO_MODELS: AuthenticatorModels = modelsOf(new Map(), { now: () => new Date(0) })
