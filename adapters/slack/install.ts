@@ -13,11 +13,13 @@ type InstallDeps = Parameters<typeof addInstallation>[0] & Pick<FlowDeps, 'chall
 const START = '/slack/install'
 const DONE = '/slack/installed'
 const SIGN_IN = `/signin?next=${encodeURIComponent(START)}`
+/** The page asks a person who is signed in once more. */
+const PROVE = `${SIGN_IN}&again`
 const ABOUT = { title: 'Countersign was not installed in Slack', link: { href: START, text: 'Start again' } }
 
 /**
  * `GET /slack/install`, `/slack/oauth_redirect` and `/slack/installed`: a signed-in owner has the cards of their account go to
- * a workspace that they may install apps in. Does nothing unless `settings` say that workspaces install the app.
+ * a workspace that they may install apps in, if they proved presence just now. Does nothing unless `settings` say that workspaces install the app.
  * @param forget gets the workspace whose tokens are new
  */
 export function mountInstall(
@@ -60,6 +62,7 @@ function begin(deps: InstallDeps, edge: Edge, flow: OAuthFlow): Handler {
   return async (request, response) => {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) response.redirect(303, SIGN_IN)
+    else if (!visitor.proven) response.redirect(303, PROVE)
     else await flow.begin(request, response, await startInstall(deps, visitor.sessionId))
     return undefined
   }

@@ -26,8 +26,9 @@ export function webhookActions(webhook: Webhook, panel: RowPanel, after: After):
   const opener = (label: string, name: string, work: () => Promise<void>): HTMLButtonElement =>
     panel.opener(label, { 'aria-label': `${name} ${visibleString(webhook.url)}` }, work)
   const enable = async (): Promise<void> => {
-    await post(`${path}/enable`, {}, okShape)
-    await after.done('The webhook is on again.')
+    const purpose = ['Confirm that the webhook ', callerText(webhook.url), ' is to be on again.']
+    const done = await proven(purpose, () => post(`${path}/enable`, {}, okShape))
+    if (done !== undefined) await after.done('The webhook is on again.')
   }
   return [
     ...(webhook.state === 'disabled' ? [opener('Switch on', 'Switch on the webhook', enable)] : []),
@@ -92,8 +93,8 @@ async function drop(webhook: Webhook, path: string, after: After): Promise<void>
     ' will receive no more events, and those on their way to it are dropped. This cannot be undone.',
   )
   if (!sure) return
-  await remove(path, okShape)
-  await after.deleted()
+  const purpose = ['Confirm that the webhook ', callerText(webhook.url), ' is to be deleted.']
+  if ((await proven(purpose, () => remove(path, okShape))) !== undefined) await after.deleted()
 }
 
 /** Address and state. */

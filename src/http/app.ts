@@ -1,6 +1,7 @@
 import type { Express, Request, RequestHandler, Response } from 'express'
 import express from 'express'
 import { Refusal } from '../domain/errors.ts'
+import { isRecentlyProven } from '../flow/people/recent-proof.ts'
 import { readSession } from '../flow/people/sessions.ts'
 import { html } from './docs/html.ts'
 import { DOCS_STYLE_PATH } from './docs/style.ts'
@@ -102,7 +103,8 @@ function createEdge(deps: HttpDeps): Edge {
       const { user, session } = found
       applyLimit(response, await deps.limiter.take('person', user.id))
       const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
-      return { sessionId: session.id, owner: { accountId: user.account_id, actor } }
+      const owner = { accountId: user.account_id, actor }
+      return { sessionId: session.id, proven: isRecentlyProven(deps, found), owner }
     },
     page,
   }

@@ -21,13 +21,21 @@ export interface Notice {
   link: Link
 }
 
+/** The person at a browser. */
+interface Visitor {
+  sessionId: string
+  proven: boolean
+  owner: Owner
+}
+
 /** What mounted routes may ask of the HTTP edge. */
 export interface Edge {
   /**
-   * Whose session cookie comes along, counted against that person's limit; undefined when no one is signed in.
+   * Whose session cookie comes along, counted against that person's limit, and whether they proved presence in it just now;
+   * undefined when no one is signed in.
    * @throws Refusal `rate limit exceeded`
    */
-  visitor(request: Request, response: Response): Promise<{ sessionId: string; owner: Owner } | undefined>
+  visitor(request: Request, response: Response): Promise<Visitor | undefined>
   /**
    * A route for people: shows what the handler answers, if it does not answer itself. A refusal is a page too, under
    * `about`, with its status; a client that does not ask for HTML gets it as the JSON of every refusal.

@@ -8,14 +8,17 @@ import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { insteadOfPrompt, openElsewhere, passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
 import { nextPath } from './next-path.ts'
 
-/** `/signin?next=<path>`: a person who is signed in already goes on at once. */
+/** `/signin?next=<path>`: a person who is signed in already goes on at once, unless `again` asks them to prove that it is them. */
 export async function signInPage(): Promise<void> {
   const goOn = (): void => location.replace(nextPath(location.search, location.origin))
-  if ((await whoIsSignedIn().catch(() => undefined)) !== undefined) return goOn()
+  const again = new URLSearchParams(location.search).has('again')
+  if (!again && (await whoIsSignedIn().catch(() => undefined)) !== undefined) return goOn()
   const scene = plainScene(
-    'Sign in',
+    again ? 'Sign in once more' : 'Sign in',
     lede(
-      'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
+      again
+        ? 'What comes next asks for a passkey or a code of the last 15 minutes.'
+        : 'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
     note('Only a receipt to check? ', link('/verify', 'Verify it without signing in'), '.'),

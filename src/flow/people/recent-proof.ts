@@ -9,14 +9,22 @@ import { type Proof, proveFactor } from './step-up.ts'
  */
 const RECENT_MINUTES = 15
 
+/** Did the person prove presence in this session within the last minutes? */
+export function isRecentlyProven(
+  { clock }: Pick<PeopleDeps, 'clock'>,
+  { session }: Pick<SignedIn, 'session'>,
+): boolean {
+  const since = clock.now().getTime() - RECENT_MINUTES * 60_000
+  return session.proven_at !== undefined && session.proven_at.getTime() > since
+}
+
 /**
- * What a stolen session alone must not do: make keys and webhooks, or read what callbacks are signed with (T34). A change of
+ * What a stolen session alone must not do: make keys, change where news goes, or read what callbacks are signed with (T34). A change of
  * who decides takes more, a proof for that change alone (`proveFactor`).
  * @throws Refusal `proof_required`, saying what to do
  */
-export function requireRecentProof({ clock }: Pick<PeopleDeps, 'clock'>, { session }: SignedIn): void {
-  const since = clock.now().getTime() - RECENT_MINUTES * 60_000
-  if (session.proven_at !== undefined && session.proven_at.getTime() > since) return
+export function requireRecentProof(deps: Pick<PeopleDeps, 'clock'>, who: SignedIn): void {
+  if (isRecentlyProven(deps, who)) return
   throw refusal('proof_required', {
     detail: `This needs a passkey or a code within the last ${RECENT_MINUTES} minutes of this session. Ask POST /api/v1/me/step-up/options for the operation session.prove, send the proof to POST /api/v1/session/proof, then try again.`,
   })

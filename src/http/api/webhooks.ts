@@ -3,7 +3,7 @@ import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
 import { type Answer, idField, ignoredFields, pageOf, timeField } from './shared/fields.ts'
-import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE, NOT_PROVEN } from './shared/operation.ts'
 
 /** What a webhook can ask for: everything but the test, which is sent on request. */
 const SUBSCRIBABLE = EVENT_TYPES.filter(
@@ -133,7 +133,7 @@ export const webhookOperations = operations('Webhooks', {
       },
     },
     answers: { '201': { schema: createdWebhookAnswer, description: 'The webhook and its secret.' } },
-    refusals: ['webhook_limit'],
+    refusals: ['webhook_limit', NOT_PROVEN],
   },
   'get /api/v1/account/webhooks/{id}': {
     id: 'readWebhook',
@@ -152,7 +152,7 @@ export const webhookOperations = operations('Webhooks', {
     access: SIGNED_IN_CHANGE,
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'Deleted.' } },
-    refusals: ['not_found'],
+    refusals: ['not_found', NOT_PROVEN],
   },
   'post /api/v1/account/webhooks/{id}/enable': {
     id: 'enableWebhook',
@@ -162,7 +162,7 @@ export const webhookOperations = operations('Webhooks', {
     access: SIGNED_IN_CHANGE,
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'It is on.' } },
-    refusals: ['not_found'],
+    refusals: ['not_found', NOT_PROVEN],
   },
   'post /api/v1/account/webhooks/{id}/rotate': {
     id: 'rotateWebhookSecret',
@@ -172,7 +172,7 @@ export const webhookOperations = operations('Webhooks', {
     access: SIGNED_IN_CHANGE,
     parameters: { path },
     answers: { '200': { schema: rotatedWebhookAnswer, description: 'The new secret, shown this once.' } },
-    refusals: ['not_found', 'webhook_rotated'],
+    refusals: ['not_found', 'webhook_rotated', NOT_PROVEN],
   },
   'post /api/v1/account/webhooks/{id}/test': {
     id: 'testWebhook',

@@ -39,6 +39,17 @@ describe('an installation is refused', () => {
     expect(setting.trades()).toBe(0)
   })
 
+  it('T34: to a session without a proof of the last minutes, which is led to sign in once more', async () => {
+    const dora = await enrolWithPasskey(service, 'dora@example.com')
+    const old = { proven_at: new Date(Date.now() - 16 * 60_000) }
+    await stored(service, 'sessions').updateMany({ user_id: dora.userId }, { $set: old })
+    const start = await dora.browser.get('/slack/install')
+    expect([start.status, start.headers.get('location')]).toEqual([
+      303,
+      '/signin?next=%2Fslack%2Finstall&again',
+    ])
+  })
+
   it('to a browser without the state cookie', async () => {
     const back = await consent(slack, await startInstallation(ana.browser), 'ana')
     ana.browser.cookies.delete(STATE_COOKIE)

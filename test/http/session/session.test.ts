@@ -106,10 +106,12 @@ describe('a session', () => {
     expect((await browser.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
   })
 
-  it('T34: makes keys and webhooks and reads secrets only within 15 minutes of a proof, and says how to give one', async () => {
+  it('T34: makes keys, changes webhooks and reads secrets only within 15 minutes of a proof, and says how to give one', async () => {
     const asks = [
       ['post', '/api/v1/account/api-keys', { name: 'bot' }, 201],
       ['post', '/api/v1/account/webhooks', { url: 'https://example.com/hook' }, 201],
+      ['post', `/api/v1/account/webhooks/whk_${'0'.repeat(26)}/enable`, {}, 404],
+      ['delete', `/api/v1/account/webhooks/whk_${'0'.repeat(26)}`, undefined, 404],
       ['get', '/api/v1/account/webhook-secret', undefined, 200],
     ] as const
     const tried = async ({ browser, token }: Awaited<ReturnType<typeof signIn>>) => {
@@ -117,7 +119,7 @@ describe('a session', () => {
       for (const options of [{}, bearer(token)])
         for (const [method, path, body] of asks)
           found.push(
-            method === 'get' ? await browser.get(path, options) : await browser.post(path, body, options),
+            method === 'post' ? await browser.post(path, body, options) : await browser[method](path, options),
           )
       return found
     }
