@@ -7,7 +7,7 @@ const BATCH = 256
 const PAUSE_MS = 500
 const RETRY_MS = 2_000
 
-/** Attempts that the rate limit refused are told in bulk, one entry for an address and pause: a flood must not flood the trail. */
+/** Attempts that the rate limit refused are told in bulk, one entry for an address or an identity in chat, and pause: a flood must not flood the trail. */
 const REFUSED_PAUSE_MS = 10_000
 
 export type VerificationLog = ReturnType<typeof createVerificationLog>
@@ -61,13 +61,14 @@ export function createVerificationLog(audit: AuditLog, log: Log) {
       if (waiting.length % BATCH === 0) flushQuietly()
       else flushAfter(PAUSE_MS)
     },
-    /** As `record`, for an attempt that the rate limit refused: those of one address are counted into its first entry. */
+    /** As `record`, for an attempt that the rate limit refused: those of one asker are counted into their first entry. */
     recordRefused(entry: AuditEntry): void {
-      const address = 'address' in entry.actor ? (entry.actor.address ?? '') : ''
-      const { detail } = refused.get(address) ?? entry
-      const attempts = 1 + Number(refused.get(address)?.detail?.attempts ?? 0)
+      const { actor } = entry
+      const asker = 'id' in actor ? actor.id : 'address' in actor ? (actor.address ?? '') : ''
+      const { detail } = refused.get(asker) ?? entry
+      const attempts = 1 + Number(refused.get(asker)?.detail?.attempts ?? 0)
       const counted = { ...detail, attempts, last_at: entry.at.toISOString() }
-      refused.set(address, { ...(refused.get(address) ?? entry), detail: counted })
+      refused.set(asker, { ...(refused.get(asker) ?? entry), detail: counted })
       const tell = (): void => {
         tellRefused()
         flushQuietly()

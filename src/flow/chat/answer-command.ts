@@ -9,7 +9,13 @@ import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../s
 import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
 import { partIn, waiterFor } from '../people/delegates.ts'
-import { type Asker, logVerification, verifyByDecisionId, verifyDecision } from '../verify-receipt.ts'
+import {
+  type Asker,
+  logRefusedVerification,
+  logVerification,
+  verifyByDecisionId,
+  verifyDecision,
+} from '../verify-receipt.ts'
 import { type ChatAnswer, type ChatSpeaker, commandLine, notices, type PendingRow } from './chat-answer.ts'
 import { askForBrowser, askForChannel, askToLink, limitSpeaker } from './chat-links.ts'
 import { unlinkIdentity } from './link-identity.ts'
@@ -26,7 +32,9 @@ export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: 
   const command = parseCommand(text, deps.settings.baseUrl)
   if (command.verb === 'verify') {
     const refused = await limitSpeaker(deps, speaker.identity, 'look')
-    return refused ?? answerVerify(deps, speaker, command)
+    if (refused === undefined) return answerVerify(deps, speaker, command)
+    logRefused(deps, speaker, command.asked)
+    return refused
   }
   const person = await personOf(deps, speaker)
   return answerPerson(deps, speaker, person, command.verb)
@@ -175,6 +183,16 @@ async function actionFor(
   return reads ? visibleString(request.action) : undefined
 }
 
+/** What was refused for its number is an attempt all the same; told in bulk. */
+function logRefused(deps: FlowDeps, { identity }: ChatSpeaker, asked: Asked): void {
+  if (asked.kind === 'nothing' || asked.kind === 'other') return
+  const asker = { kind: 'chat', id: identityKey(identity) } as const
+  logRefusedVerification(deps, asker, asked.kind === 'receipt' ? PASTED : asked.id)
+}
+
+/** What the trail says in place of an id. */
+const PASTED = 'pasted receipt'
+
 async function verdictOn(
   deps: FlowDeps,
   asker: Asker,
@@ -205,7 +223,7 @@ async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise
 }
 
 async function logPasted(deps: FlowDeps, asker: Asker, result: VerifyResult): Promise<void> {
-  if (!result.valid) return logVerification(deps, asker, { id: 'pasted receipt' }, result.code)
+  if (!result.valid) return logVerification(deps, asker, { id: PASTED }, result.code)
   const { rid } = result.payload
   logVerification(deps, asker, (await deps.requests.find(rid)) ?? { id: rid }, 'valid')
 }

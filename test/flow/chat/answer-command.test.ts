@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { identityKey } from '../../../src/domain/chat.ts'
 import type { ChatSpeaker } from '../../../src/flow/chat/chat-answer.ts'
 import { auditOf } from '../../support/audit.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
@@ -189,7 +190,7 @@ describe('verify', () => {
     expect(broken).toMatchObject({ kind: 'notice', heading: 'The receipt cannot be read' })
   })
 
-  it('refuses the 31st a minute of one identity, and of no other', async () => {
+  it('T68: refuses the 31st a minute of one identity, and of no other, and tells the trail in bulk', async () => {
     const speaker = newSpeaker()
     const answers = await Promise.all(
       Array.from({ length: 70 }, () => say(service, speaker, `verify ${UNKNOWN_REQUEST}`)),
@@ -199,6 +200,14 @@ describe('verify', () => {
     expect(refused.length === 40 || refused.length === 10).toBe(true)
     expect(refused[0]).toMatchObject({ tone: 'refused', heading: 'Too many at once' })
     expect((await verdict(`verify ${UNKNOWN_REQUEST}`)).view.kind).toBe('unknown')
+    const entries = await auditOf(service, { type: 'approval.verified', subject: UNKNOWN_REQUEST })
+    const bulk = entries.filter(
+      ({ actor, detail }) =>
+        detail?.result === 'rate_limited' && 'id' in actor && actor.id === identityKey(speaker.identity),
+    )
+    expect(bulk.length).toBeLessThan(refused.length)
+    const attempts = bulk.map(({ detail }) => Number(detail?.attempts))
+    expect(attempts.reduce((sum, one) => sum + one, 0)).toBe(refused.length)
   })
 })
 
