@@ -137,18 +137,27 @@ describe('countersign verify', () => {
 
   it('holds a receipt to the request, action and context that its reader expects', async () => {
     const [whole, bare] = [file('whole.json', live), file('receipt.json', callback)]
+    const { intent: _gone, ...decision } = live.decision
+    const stripped = file('stripped.json', { ...live, decision })
     const context = JSON.stringify(live.context)
+    const unproven = { valid: false, receipt_valid: true, error: 'receipt_content_unproven' }
     const good: [path: string, code: number, options: string[]][] = [
       [whole, 0, ['--expect-request', live.id, '--expect-action', ACTION, '--expect-context', context]],
       [whole, 0, ['--expect-context', `@${file('context.json', live.context)}`]],
       [bare, 0, ['--expect-request', live.id]],
       [bare, 3, ['--expect-action', ACTION]],
       [bare, 3, ['--expect-context', context]],
+      [bare, 3, ['--expect-request', live.id, '--expect-action', ACTION]],
+      [stripped, 3, ['--expect-action', ACTION]],
+      [stripped, 3, ['--expect-context', context]],
       [whole, 2, ['--expect-context', '[1]']],
       [whole, 2, ['--expect-context', 'no JSON']],
     ]
-    for (const [path, code, options] of good)
-      expect([options, (await verify(path, options)).code]).toEqual([options, code])
+    for (const [path, code, options] of good) {
+      const run = await verify(path, [...options, '--json'])
+      expect([options, run.code]).toEqual([options, code])
+      if (code === 3) expect([options, run.json()]).toMatchObject([options, unproven])
+    }
     for (const [path, options, field] of [
       [whole, ['--expect-request', `req_${'0'.repeat(26)}`], 'rid'],
       [whole, ['--expect-action', `${ACTION} `], 'action'],
