@@ -11,15 +11,18 @@ export interface Decider {
   has_totp: boolean
   /** Ids of those for whom they stand in now, in the request's account. */
   stands_in_for?: readonly string[]
+  /** They stand in, but the request counts only people whom the operator vouched for. */
+  not_confirmed?: true
 }
 
-/** Ordered checks: named, still pending, no dry-run, not voted yet, has a permitted factor. @returns the first that fails. */
+/** Ordered checks: named, still pending, no dry-run, not voted yet, vouched for, has a permitted factor. @returns the first that fails. */
 export function whyNot(request: ApprovalRequest, person: Decider): Refusal | undefined {
   if (namedBy(request, person).length === 0) return refusal('not_found')
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
   // A person's proof under the sandbox mark would be a receipt that is neither one nor the other (T72).
   if (request.sandbox) return refusal('sandbox_request')
   if (whoseVote(request, person) === undefined) return refusal('already_voted')
+  if (person.not_confirmed) return refusal('not_confirmed')
   if (methodsFor(request, person).length === 0) return refusal(noPasskey(request, 'passkey_required'))
   return undefined
 }

@@ -74,6 +74,10 @@ export const REFUSALS = {
     'This confirmation has expired, was already used or belongs to something else; start again.',
   ],
   passkey_refused: [403, 'The passkey could not be verified; nothing was recorded.'],
+  not_confirmed: [
+    403,
+    'This request counts only people whom the operator confirmed, also as delegates; ask the operator to run `countersign user confirm` for you.',
+  ],
   authenticator_refused: [
     403,
     'The policy of the account counts only passkeys on authenticators whose make is proven, and may name the models; add such a passkey on your account page, or use the one you have.',

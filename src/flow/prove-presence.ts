@@ -119,7 +119,7 @@ type ReadyDeps = Parameters<typeof settleRequest>[0] & Parameters<typeof decider
 /**
  * Reads the request up to date and checks, in order, that this person may decide it with this factor.
  * @throws Refusal `not_found` unless they are named or stand in for a named approver, `not_pending`, `sandbox_request`,
- * `already_voted`, `passkey_required`, `authenticator_refused`, `method_not_enrolled`
+ * `already_voted`, `not_confirmed`, `passkey_required`, `authenticator_refused`, `method_not_enrolled`
  */
 export async function readyToDecide(
   deps: ReadyDeps,

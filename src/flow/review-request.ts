@@ -4,7 +4,7 @@ import { type Decider, hasActed, methodsFor, whoseVote, whyNot } from '../domain
 import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
-import { factorsOf, type User } from '../domain/user.ts'
+import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
 import type { ListPosition } from '../store/filters.ts'
 import { comesFromAsker } from './decide.ts'
 import type { FlowDeps } from './deps.ts'
@@ -141,6 +141,7 @@ export async function pendingForPerson(
     user_id: person.id,
     ...factorsOf(person, requirement.authenticators),
     stands_in_for: who.principals,
+    ...(requirement.confirmed_only && !isVouchedFor(person) ? { not_confirmed: true } : {}),
   })
   return {
     waiting: open.map((request) => ({
@@ -160,7 +161,7 @@ function waitingRow(
   const other = whose !== undefined && whose.user_id !== decider.user_id
   return {
     request,
-    methods: methodsFor(request, decider),
+    methods: other && decider.not_confirmed ? [] : methodsFor(request, decider),
     ...(other ? { onBehalfOf: { name: names.get(whose.user_id) ?? '', approver: whose.approver } } : {}),
   }
 }

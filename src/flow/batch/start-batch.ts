@@ -162,8 +162,8 @@ function judge(
 
 /**
  * All of them ready, or one refusal for all: of the kinds that stand in the way the gravest, with the ids it holds for.
- * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `passkey_required`, `authenticator_refused`,
- * each with `ids`
+ * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `not_confirmed`, `passkey_required`,
+ * `authenticator_refused`, each with `ids`
  */
 function allReady(items: readonly ReadItem[]): ReadyItem[] {
   const refused = items.flatMap((item) => ('refused' in item ? [{ id: item.id, refused: item.refused }] : []))
@@ -180,6 +180,7 @@ const GRAVITY = [
   'not_pending',
   'sandbox_request',
   'already_voted',
+  'not_confirmed',
   'passkey_required',
   'authenticator_refused',
 ] as const satisfies RefusalCode[]

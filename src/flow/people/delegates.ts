@@ -129,8 +129,8 @@ type StandInDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock'>
 
 /**
  * The person, with those for whom they stand in now, as this request needs them to decide on it. A delegate must
- * themself decide in that account, or an approver could hand the account's say to an outsider; and be vouched for by the
- * operator where the request counts such people alone.
+ * themself decide in that account, or an approver could hand the account's say to an outsider; where the request counts only people
+ * whom the operator vouched for, another one may look and is told so.
  */
 export async function deciderFor(deps: StandInDeps, person: User, request: Asked): Promise<Decider> {
   return (await decidersFor(deps, person, [request]))(request)
@@ -157,9 +157,10 @@ export async function decidersFor(
   return (request) => {
     const decider = deciding(request)
     if (isNamed(request, person.id) || !open.has(request.account_id)) return decider
-    if (request.requirement.confirmed_only && !isVouchedFor(person)) return decider
     const named = namedIn(request)
-    return named.length === 0 ? decider : { ...decider, stands_in_for: named }
+    if (named.length === 0) return decider
+    const barred = request.requirement.confirmed_only && !isVouchedFor(person)
+    return { ...decider, stands_in_for: named, ...(barred ? { not_confirmed: true } : {}) }
   }
 }
 
@@ -189,6 +190,7 @@ export async function partIn(
   const own = request.votes.find(({ user_id }) => user_id === person.id)
   if (own !== undefined) return { principalId: own.on_behalf_of }
   const decider = await deciderFor(deps, person, request)
+  if (decider.not_confirmed) return undefined
   const principalId = whoseVote(request, decider)?.user_id ?? decider.stands_in_for?.[0]
   return principalId === undefined ? undefined : { principalId }
 }

@@ -148,6 +148,7 @@ export const batchOperations = operations('Deciding', {
       { code: 'not_pending', with: { ids } },
       { code: 'sandbox_request', with: { ids } },
       { code: 'already_voted', with: { ids } },
+      { code: 'not_confirmed', with: { ids } },
       { code: 'passkey_required', with: { ids } },
       { code: 'authenticator_refused', with: { ids } },
     ],

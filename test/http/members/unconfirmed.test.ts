@@ -59,7 +59,15 @@ describe('an address that only an owner’s invitation vouches for', () => {
     await deps.users.change(owner.userId, version, { delegate: { user_id: puppet.userId, ...times } }, [])
     const options = () =>
       puppet.browser.post(`/api/v1/approvals/${id}/decision/options`, { decision: 'approved' })
-    expect((await options()).status).toBe(404)
+    const { status, body } = await options()
+    expect([status, body.error]).toEqual([403, 'not_confirmed'])
+    const items = [{ id, decision: 'approved' }]
+    const batch = await puppet.browser.post('/api/v1/approvals/decisions/options', { items })
+    expect([batch.status, batch.body.error, batch.body.ids]).toEqual([403, 'not_confirmed', [id]])
+    const review = expectStatus(await puppet.browser.get(`/api/v1/approvals/${id}/review`), 200)
+    expect(review).toMatchObject({ may_decide: false, why_not: 'not_confirmed', policy: { confirmed_only: true } })
+    const { data } = expectStatus(await puppet.browser.get('/api/v1/me/pending'), 200)
+    expect(data).toMatchObject([{ id, methods: [] }])
     await vouchFor(deps, 'puppet@example.com', { kind: 'cli' })
     expect((await options()).status).toBe(200)
     expectStatus(await set(both, 2), 200)

@@ -53,6 +53,10 @@ function whyNot(review: Review): HTMLElement {
         link('/account', 'Add a passkey'),
         ', then come back.',
       )
+    case 'not_confirmed':
+      return p(
+        'This request counts only people whom the operator of this service confirmed, and you are none yet. The operator runs “countersign user confirm”.',
+      )
     case 'authenticator_refused':
       return p(
         'This request counts only passkeys on authenticators whose make is proven, and none of yours is one. ',
