@@ -80,7 +80,7 @@ export const REFUSALS = {
   ],
   authenticator_refused: [
     403,
-    'The policy of the account counts only passkeys on authenticators whose make is proven, and may name the models; add such a passkey on your account page, or use the one you have.',
+    'The account counts only passkeys on authenticators whose make is proven, and may name the models; use such a passkey, or add one on your account page first. The owner of the account knows which.',
   ],
   totp_refused: [403, 'The code is wrong or was already used; wait for the next one.'],
   totp_locked: [429, 'Too many wrong codes; wait `retry_after` seconds or use a passkey.'],

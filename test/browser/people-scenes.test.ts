@@ -173,14 +173,20 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
 
   it('sends the policy as it stands in the form, with a proof', async () => {
     area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy' }))
+    area.policy.can_attest = true
     const { page } = await suite.visit()
     await page.goto('/settings')
     await page.getByRole('checkbox', { name: 'Bo Lind' }).check()
     await page.getByRole('checkbox', { name: 'Cy' }).check()
+    await page.getByLabel('Authenticators').selectOption('models')
     await page.getByLabel('Approvals needed').fill('2')
     await page.getByLabel('Passkeys only').check()
     await page.getByLabel('Reminders').fill('75 25')
     await press(page, 'Save the policy')
+    await page.getByText('Enter AAGUIDs, such as').waitFor()
+    await page.getByLabel('Models').fill('EE882879-721c-4913-9775-3dfcce97072a')
+    await press(page, 'Save the policy')
+    await page.getByText('Passkeys: only ee882879-721c-4913-9775-3dfcce97072a, proven').waitFor()
     await confirm(page)
     await page.getByText('The policy is saved.').waitFor()
     expect(area.sent).toEqual([
@@ -192,6 +198,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
           passkey_only: true,
           high_impact: false,
           confirmed_only: false,
+          authenticators: ['ee882879-721c-4913-9775-3dfcce97072a'],
           reminders: [0.25, 0.75],
           proof: { totp: '123456' },
         },

@@ -126,12 +126,13 @@ export async function startPasskeyEnrollment(
   return { options: await registrationOptions(options) }
 }
 
-/** The first owner has no account yet, and so no policy. */
+/** The first owner has no account yet; and who enrols in place of another must not be kept out by a policy of theirs. */
 async function ruleOf(
   deps: Pick<PeopleDeps, 'accounts'>,
   { user, enrollment }: OpenEnrollment,
 ): Promise<Authenticators | undefined> {
-  return user === undefined ? undefined : enrollingRule(deps, user, enrollment.account_id)
+  if (user === undefined || replaces(enrollment, user)) return undefined
+  return enrollingRule(deps, user, enrollment.account_id)
 }
 
 /**
@@ -376,7 +377,9 @@ async function removeChannels(deps: EmptyDeps, { accountId, actor }: Owner): Pro
 /** @returns undefined when it has neither members nor a policy of its own */
 function withoutOthers(deps: EmptyDeps, account: Account, actor: AuditActor) {
   const { id: accountId, members, policy } = account
-  const plain = JSON.stringify(policy) === JSON.stringify({ ...policy, ...DEFAULT_POLICY })
+  const { authenticators, ...rest } = policy
+  const plain =
+    authenticators === undefined && JSON.stringify(rest) === JSON.stringify({ ...rest, ...DEFAULT_POLICY })
   if (plain && members.length === 0) return undefined
   const { quorum, passkey_only, high_impact } = DEFAULT_POLICY
   const rules = { quorum, passkey_only, high_impact, approvers: account.owner_id }

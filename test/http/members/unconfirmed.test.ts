@@ -143,6 +143,8 @@ describe('an address that only an owner’s invitation vouches for', () => {
     const auditor = await newMember(service, squatter, 'spy@example.com', 'auditor')
     const { deps } = service.composition
     const account_id = String((await deps.users.find(squatter.userId))?.account_id)
+    // Nobody could enrol under it.
+    const unmeetable = { 'policy.authenticators': 'attested' }
     const channels = [{ platform: 'slack', tenant: 'T1', channel: 'C1', name: 'spies' }]
     const workspace = { platform: 'slack', tenant: 'T1', workspace_name: 'Spies', sealed: 'none' } as const
     await deps.installations.put({
@@ -150,7 +152,7 @@ describe('an address that only an owner’s invitation vouches for', () => {
       account_ids: [account_id],
       installed_at: new Date(),
     })
-    const left = { channels, 'policy.approvers': [auditor.userId], 'policy.quorum': 2 }
+    const left = { channels, 'policy.approvers': [auditor.userId], 'policy.quorum': 2, ...unmeetable }
     await stored(service, 'accounts').updateOne({ _id: account_id }, { $set: left })
 
     const { link } = await renewInvitation(deps, { email: 'cfo@example.com' }, { kind: 'cli' })
@@ -163,7 +165,9 @@ describe('an address that only an owner’s invitation vouches for', () => {
     expect(await deps.webhooks.list(account_id)).toEqual([])
     expect(await deps.installations.ofAccount('slack', account_id)).toEqual([])
     const policy = { approvers: [], quorum: 1 }
-    expect(await deps.accounts.find(account_id)).toMatchObject({ members: [], channels: [], policy })
+    const emptied = await deps.accounts.find(account_id)
+    expect(emptied).toMatchObject({ members: [], channels: [], policy })
+    expect(emptied?.policy).not.toHaveProperty('authenticators')
   })
 
   it('counts for nobody while what was left there is not gone: another link begins anew', async () => {
