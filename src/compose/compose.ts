@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import type { Config } from '../config/config.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
 import { loadSecrets } from '../config/secrets.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner } from '../flow/keep-keys.ts'
+import {
+  type AuthenticatorModels,
+  NO_MODELS,
+  readAuthenticatorModels,
+} from '../flow/people/authenticator-models.ts'
 import type { ChatPort, Clock, Log, RateLimiter, Vault } from '../flow/ports.ts'
 import { createPushKeyKeeper } from '../flow/push/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
@@ -43,7 +48,6 @@ import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createUserStore } from '../store/users.ts'
 import { createWebhookStore } from '../store/webhooks.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
-import { loadAuthenticators } from './load-authenticators.ts'
 import { type OpenStore, openStore } from './open-store.ts'
 
 /** The service put together; `close` flushes what waits and lets go of the store. */
@@ -138,7 +142,6 @@ async function assemble(
   const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
   listeners.push(signals.wake)
   const verifications = createVerificationLog(people.audit, log)
-  const models = await loadAuthenticators(config, clock, log)
   const chat = await composeChat(config, connection, { vault, clock, log })
   const deps: FlowDeps = {
     ...people,
@@ -146,7 +149,7 @@ async function assemble(
     ...chat.stores,
     ...asking,
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
-    models,
+    models: await loadAuthenticators(config, clock, log),
     verifications,
     storeIsDown: isUnavailable,
     ...signals.ports,
@@ -179,6 +182,19 @@ async function assemble(
     stopWaiting: signals.stop,
     close: parts.close,
   }
+}
+
+/** @throws ConfigError when a file cannot be read, or is not signed as it must be */
+async function loadAuthenticators(
+  { authenticators: { file, rootsFile } }: Config,
+  clock: Clock,
+  log: Log,
+): Promise<AuthenticatorModels> {
+  if (file === undefined) return NO_MODELS
+  return readAuthenticatorModels({ file, rootsFile }, clock, log).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError([`FIDO_METADATA_FILE: cannot be used: ${reason}`])
+  })
 }
 
 function warnOfSingle({ kind }: Server, log: Log): void {

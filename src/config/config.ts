@@ -46,8 +46,8 @@ export interface Config {
   readonly callbackTimeoutMs: number
   /** A decision from the address that asked is pointed out to the one who decides and to the owner. */
   readonly noteSameAddress: boolean
-  /** Files with metadata of authenticators and, in place of the FIDO Alliance's, the roots that sign it; undefined: none. */
-  readonly authenticators: { readonly file: string; readonly rootsFile: string | undefined } | undefined
+  /** Files with metadata of authenticators, and with roots that sign it in place of the FIDO Alliance's. */
+  readonly authenticators: { readonly file: string | undefined; readonly rootsFile: string | undefined }
   /** When sessions end by themselves: so long after sign-in, and when idle for so long. */
   readonly sessions: { readonly mostMs: number; readonly idleMs: number }
   /** Waits and streams that one process holds open at once, and as many streams of the dashboard. */
@@ -75,6 +75,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 const DEFAULT_DATA_DIR = './data'
 
 const INTERNAL_TOKEN_LENGTH = 32
+
+const path = z.string().transform((text) => resolve(text))
 
 const environmentSchema = z.object({
   NODE_ENV: z
@@ -123,8 +125,8 @@ const environmentSchema = z.object({
     .transform(Number)
     .default(10),
   NOTE_SAME_ADDRESS: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
-  FIDO_METADATA_FILE: z.string().optional(),
-  FIDO_METADATA_ROOTS: z.string().optional(),
+  FIDO_METADATA_FILE: path.optional(),
+  FIDO_METADATA_ROOTS: path.optional(),
   SESSION_DAYS: z
     .string()
     .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of days from 1 to 30')
@@ -211,7 +213,6 @@ export function readConfig(env: Environment): Config {
   const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
   const slack = readSlack(values, production, problems)
   const teams = readTeams(values, production, problems)
-  const authenticators = readMetadataFiles(values, problems)
   if (production) {
     problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
   }
@@ -233,7 +234,7 @@ export function readConfig(env: Environment): Config {
     callbackPorts: Object.freeze(values.CALLBACK_PORTS),
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
     noteSameAddress: values.NOTE_SAME_ADDRESS === '1',
-    authenticators,
+    authenticators: Object.freeze({ file: values.FIDO_METADATA_FILE, rootsFile: values.FIDO_METADATA_ROOTS }),
     sessions: Object.freeze({
       mostMs: values.SESSION_DAYS * 86_400_000,
       idleMs: values.SESSION_IDLE_HOURS * 3_600_000,
@@ -247,16 +248,6 @@ export function readConfig(env: Environment): Config {
       ...(production ? [] : publicWarnings(baseUrl)),
     ]),
   })
-}
-
-function readMetadataFiles(
-  { FIDO_METADATA_FILE: file, FIDO_METADATA_ROOTS: roots }: z.infer<typeof environmentSchema>,
-  problems: string[],
-): Config['authenticators'] {
-  if (file !== undefined)
-    return Object.freeze({ file: resolve(file), rootsFile: roots === undefined ? roots : resolve(roots) })
-  if (roots !== undefined) problems.push('FIDO_METADATA_ROOTS: has no effect without FIDO_METADATA_FILE')
-  return undefined
 }
 
 /** What opens the service further than production would let it. */

@@ -80,7 +80,7 @@ export const REFUSALS = {
   ],
   authenticator_refused: [
     403,
-    'The account counts only passkeys on authenticators whose make is proven, and may name the models; use such a passkey, or add one on your account page first. The owner of the account knows which.',
+    'This account counts only passkeys whose authenticator proved its make; use or add one that the policy permits, its owner knows which.',
   ],
   totp_refused: [403, 'The code is wrong or was already used; wait for the next one.'],
   totp_locked: [429, 'Too many wrong codes; wait `retry_after` seconds or use a passkey.'],

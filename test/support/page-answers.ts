@@ -195,7 +195,8 @@ function decisionOptions(
 
 /** Who asked, and who may decide, as the service states it of what it shows. */
 export function statedBy({ requester, requested_by, policy, quorum, audience, reversibility }: Review) {
-  const shown = canonicalize({ ...policy, quorum: quorum.needed })
+  const rules = Object.entries({ ...policy, quorum: quorum.needed }).filter(([, rule]) => rule !== undefined)
+  const shown = canonicalize(Object.fromEntries(rules))
   return {
     requester: { key: requester.key, name: requested_by.key_name, account: requester.account },
     policySha256: createHash('sha256').update(shown).digest('hex'),

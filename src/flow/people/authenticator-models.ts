@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { SettingsService } from '@simplewebauthn/server'
 import { leadsTo, type MetadataEntry, readChain, readMetadataBlob } from '../../signing/metadata-blob.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock, Log } from '../ports.ts'
 
 /** What is known of models of authenticators; without a metadata file of none. */
 export interface AuthenticatorModels {
@@ -26,22 +27,30 @@ const BROKEN: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The models of a metadata BLOB. The library's own service for it would fetch revocation lists from addresses in certificates, and
+ * The models of a metadata BLOB, read once. An outdated file goes on being used, as what it says of roots rarely changes; the log
+ * says so. The library's own service for it would fetch revocation lists from addresses in certificates, and
  * passes over status reports where it is given a file; so only its roots are taken from it.
- * @param roots PEM certificates that sign the file in place of the FIDO Alliance's
- * @throws Error that says what is wrong with the file
+ * @param files the BLOB, and PEM certificates that sign it in place of the FIDO Alliance's
+ * @throws Error that says what is wrong with a file
  */
 export async function readAuthenticatorModels(
-  { blob, roots }: { blob: string; roots?: readonly string[] | undefined },
+  { file, rootsFile }: { file: string; rootsFile: string | undefined },
   clock: Clock,
-): Promise<{ models: AuthenticatorModels; nextUpdate: Date }> {
+  log: Log,
+): Promise<AuthenticatorModels> {
   const trust =
-    roots === undefined
+    rootsFile === undefined
       ? { roots: SettingsService.getRootCertificates({ identifier: 'mds' }), host: FIDO_SIGNER }
-      : { roots }
+      : { roots: pemsIn(await readFile(rootsFile, 'utf8')) }
+  const blob = await readFile(file, 'utf8')
   const { entries, nextUpdate } = await readMetadataBlob(blob.trim(), trust, clock.now())
-  const byId = new Map(entries.map((entry) => [entry.aaguid, entry]))
-  return { models: modelsOf(byId, clock), nextUpdate }
+  if (nextUpdate < clock.now())
+    log.warn({ next_update: nextUpdate }, 'the metadata of authenticators is outdated; take a newer file')
+  return modelsOf(new Map(entries.map((entry) => [entry.aaguid, entry])), clock)
+}
+
+function pemsIn(text: string): string[] {
+  return text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
 }
 
 /** @param entries by AAGUID */

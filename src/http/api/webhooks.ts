@@ -3,7 +3,7 @@ import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
 import { type Answer, idField, ignoredFields, pageOf, timeField } from './shared/fields.ts'
-import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE, NOT_PROVEN } from './shared/operation.ts'
+import { idInPath, NOT_PROVEN, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
 /** What a webhook can ask for: everything but the test, which is sent on request. */
 const SUBSCRIBABLE = EVENT_TYPES.filter(

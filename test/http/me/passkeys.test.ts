@@ -64,6 +64,8 @@ describe('adding a passkey', () => {
           last_used_at: null,
           synced: false,
           suspended: false,
+          device_bound: true,
+          aaguid: '00000000-0000-0000-0000-000000000000',
         },
       ],
       totp: { enabled: false, since: null },

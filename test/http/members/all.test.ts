@@ -40,6 +40,7 @@ describe('GET /api/v1/account/members', () => {
     const member = await newMember(service, boss, fresh(), 'auditor')
     const { member: invited } = await inviteMember(service, boss, fresh())
     const user = await service.composition.deps.users.find(member.userId)
+    const passkeys = [{ device_bound: true, aaguid: '00000000-0000-0000-0000-000000000000' }]
     expect(await members(boss)).toEqual([
       {
         user_id: boss.userId,
@@ -50,6 +51,7 @@ describe('GET /api/v1/account/members', () => {
         state: 'active',
         has_passkey: true,
         has_totp: false,
+        passkeys,
         invited_at: null,
         joined_at: null,
       },
@@ -62,6 +64,7 @@ describe('GET /api/v1/account/members', () => {
         state: 'active',
         has_passkey: true,
         has_totp: false,
+        passkeys,
         invited_at: expect.stringMatching(/Z$/),
         joined_at: expect.stringMatching(/Z$/),
       },

@@ -50,7 +50,7 @@ it('a member is told that somebody else changed their role and removed them, but
   )
 })
 
-it('T15: who decides from the address that asked is told so, and the owner is, and nobody else', async () => {
+it('T88: who decides from the address that asked is told so, and the owner is, and nobody else', async () => {
   const hal = await newMember(service, ada, 'hal@example.com')
   const proof = await passkeyProof(ada, service, 'policy.change')
   const rules = { approvers: [hal.userId, ada.userId], quorum: 2, passkey_only: false, high_impact: false }

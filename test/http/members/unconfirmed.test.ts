@@ -65,7 +65,11 @@ describe('an address that only an owner’s invitation vouches for', () => {
     const batch = await puppet.browser.post('/api/v1/approvals/decisions/options', { items })
     expect([batch.status, batch.body.error, batch.body.ids]).toEqual([403, 'not_confirmed', [id]])
     const review = expectStatus(await puppet.browser.get(`/api/v1/approvals/${id}/review`), 200)
-    expect(review).toMatchObject({ may_decide: false, why_not: 'not_confirmed', policy: { confirmed_only: true } })
+    expect(review).toMatchObject({
+      may_decide: false,
+      why_not: 'not_confirmed',
+      policy: { confirmed_only: true },
+    })
     const { data } = expectStatus(await puppet.browser.get('/api/v1/me/pending'), 200)
     expect(data).toMatchObject([{ id, methods: [] }])
     await vouchFor(deps, 'puppet@example.com', { kind: 'cli' })

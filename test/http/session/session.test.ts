@@ -119,7 +119,9 @@ describe('a session', () => {
       for (const options of [{}, bearer(token)])
         for (const [method, path, body] of asks)
           found.push(
-            method === 'post' ? await browser.post(path, body, options) : await browser[method](path, options),
+            method === 'post'
+              ? await browser.post(path, body, options)
+              : await browser[method](path, options),
           )
       return found
     }
