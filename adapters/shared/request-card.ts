@@ -64,8 +64,9 @@ export function cardSummary(view: CardView): string {
 /** A phone shows two lines of it: few words of ours. */
 export function cardPreview(view: CardView): Preview {
   const impact = view.high_impact && view.status.kind === 'pending' ? '⚠️ High impact. ' : ''
+  const sandbox = view.sandbox ? '🧪 Sandbox. ' : ''
   const question = decisionLinks(view).length > 0 ? 'Approve or reject?' : `${headingWords(view)}.`
-  return { summary: `${impact}${question}`, asking: asking(view) }
+  return { summary: `${sandbox}${impact}${question}`, asking: asking(view) }
 }
 
 const ASKED_LENGTH = 120

@@ -150,8 +150,9 @@ describe('buttons', () => {
       expect(buttonsOf(blocks).map(({ url }) => url)).toEqual([page])
       expect(blocks[0]).toMatchObject({ text: { text: 'Waiting for a decision' } })
     }
-    const dry = renderCard(viewCard(sampleRequest({ sandbox: true }), TO_ANA)).blocks
-    expect(shownText(dry)).toContain('Sandbox: a dry run')
+    const dry = renderCard(viewCard(sampleRequest({ sandbox: true }), TO_ANA))
+    expect(shownText(dry.blocks)).toContain('Sandbox: a dry run')
+    expect(dry.text).toMatch(/^🧪 Sandbox\. ⚠️ High impact\. Waiting for a decision\. /)
   })
 })
 
