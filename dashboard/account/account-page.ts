@@ -4,6 +4,7 @@ import {
   factorsShape,
   identitiesShape,
   okShape,
+  type Platform,
   type User,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
@@ -14,6 +15,8 @@ import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/fo
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { chatName, nameWarnings, typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat.ts'
+import { platformsOf } from '../integrations/chat-sections.ts'
+import { chatAppsShape } from '../integrations/integration-shapes.ts'
 import { choiceField } from '../parts/fields.ts'
 import { chatEntry, entry, tag } from '../parts/rows.ts'
 import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
@@ -210,29 +213,33 @@ function browserName(userAgent: string): string {
 
 interface Chat {
   identities: ChatIdentity[]
+  platforms: Platform[]
 }
 
 /** @throws RequestFailure 401 */
 function loadChat(): Promise<OrFailure<Chat>> {
-  return orFailure(get('/me/chat', identitiesShape))
+  const both = Promise.all([get('/me/chat', identitiesShape), get('/account/chat-apps', chatAppsShape)])
+  return orFailure(both.then(([{ identities }, apps]) => ({ identities, platforms: platformsOf(apps) })))
 }
 
 function chatSection(chat: OrFailure<Chat>, done: Done): HTMLElement {
   const part = section('Chat', 'Your chat accounts that receive requests. Nothing can be approved in chat.')
   if ('failure' in chat) return showFailure(part, chat.failure, () => done())
-  const { identities } = chat
+  const { identities, platforms } = chat
   part.body.append(
     identities.length > 0
       ? el('ul', { class: 'entries' }, ...identities.map((identity) => identityRow(part, identity, done)))
-      : howToLink(),
+      : howToLink(platforms),
   )
   return part.element
 }
 
-function howToLink(): HTMLElement {
+function howToLink(platforms: readonly Platform[]): HTMLElement {
+  if (platforms.length === 0)
+    return p('Neither Slack nor Microsoft Teams is set up on this service, so there is nothing to link.')
   return p(
     'No chat account is linked. To link yours, type ',
-    ...typedAnywhere('link'),
+    ...typedAnywhere('link', platforms),
     ', and open the link you get on this browser.',
   )
 }

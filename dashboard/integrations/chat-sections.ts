@@ -10,7 +10,7 @@ import {
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { div, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import {
@@ -22,6 +22,7 @@ import {
   wordsOf,
 } from '../../webauthn-page/kit/show/chat.ts'
 import { chatEntry, rowPanel } from '../parts/rows.ts'
+import { command, secretBox } from '../parts/secret-box.ts'
 import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type ChatApps, chatAppsShape, type SlackWorkspace } from './integration-shapes.ts'
@@ -38,7 +39,7 @@ export function chatSections(chat: OrFailure<ChatSetup>, context: PageContext): 
   return [
     slackSection(apps.slack, mine('slack'), context),
     teamsSection(apps.teams, mine('teams'), context),
-    ...(anywhere ? [channelsSection(channels, context)] : []),
+    ...(anywhere ? [channelsSection(channels, apps, context)] : []),
   ]
 }
 
@@ -59,6 +60,14 @@ export function loadChatSetup(): Promise<OrFailure<ChatSetup>> {
   return orFailure(all.then(([apps, { data: channels }, { identities }]) => ({ apps, channels, identities })))
 }
 
+/** The platforms that this service is connected with. */
+export function platformsOf({ slack, teams }: ChatApps): Platform[] {
+  return [
+    ...(slack.configured ? (['slack'] as const) : []),
+    ...(teams.configured ? (['teams'] as const) : []),
+  ]
+}
+
 /** Is Slack set up, in which workspaces, and what to do next. */
 function slackSection(
   slack: ChatApps['slack'],
@@ -67,7 +76,7 @@ function slackSection(
 ): HTMLElement {
   const part = section('Slack', 'Approvers get a card for every request. Nothing can be approved in Slack.')
   if (!slack.configured) {
-    part.body.append(notSetUp('Slack', 'docs/slack.md'))
+    part.body.append(notSetUp('Slack', slackSteps()))
     return part.element
   }
   part.body.append(...troubles('Slack', slack.unavailable))
@@ -145,7 +154,7 @@ function teamsSection(
     'Approvers get a card for every request. Nothing can be approved in Teams.',
   )
   if (!configured) {
-    part.body.append(notSetUp('Microsoft Teams', 'docs/teams.md'))
+    part.body.append(notSetUp('Microsoft Teams', teamsSteps()))
     return part.element
   }
   part.body.append(
@@ -169,7 +178,11 @@ function troubles(platform: string, unavailable: ChatApps['slack']['unavailable'
 }
 
 /** Channels that read action, requester and status of every request of the account. */
-function channelsSection(channels: readonly ChatChannel[], context: PageContext): HTMLElement {
+function channelsSection(
+  channels: readonly ChatChannel[],
+  apps: ChatApps,
+  context: PageContext,
+): HTMLElement {
   const part = section(
     'Channels notified of every request',
     'Their members see action, requester and status, never the details.',
@@ -180,7 +193,7 @@ function channelsSection(channels: readonly ChatChannel[], context: PageContext)
       : p('No channel is notified.'),
     hint(
       'To add one, link yourself, type ',
-      ...typedAnywhere('channel'),
+      ...typedAnywhere('channel', platformsOf(apps)),
       ' in that channel, and open the link you get on this browser. An account has at most 5. Whether they read names is one of the ',
       link(context.href('/settings'), 'settings of the account'),
       '.',
@@ -238,11 +251,109 @@ function linkedPerson(
   )
 }
 
-/** What to do when the operator has not connected a platform. */
-function notSetUp(platform: string, path: string): HTMLElement {
+/** What the operator does, once for all accounts; the owner of an account often is that person. */
+function notSetUp(platform: string, steps: readonly Child[][]): HTMLElement {
   return div(
     'not-set-up',
-    p(`${platform} is not set up on this service. Its operator can connect it with a few settings.`),
-    hint(el('code', {}, path), ' of Countersign says how.'),
+    p(`${platform} is not set up on this service. Its operator connects it once, for all accounts.`),
+    el(
+      'details',
+      {},
+      el('summary', {}, `Set up ${platform}, step by step`),
+      el('ol', { class: 'steps' }, ...steps.map((step) => el('li', {}, div('section-body', ...step)))),
+    ),
   )
+}
+
+function slackSteps(): Child[][] {
+  const isPublic = location.protocol === 'https:'
+  return [
+    [
+      p('Print the manifest of the app, where the service runs:'),
+      shell('npx countersign slack manifest --socket'),
+    ],
+    [
+      p(
+        'At ',
+        elsewhere('https://api.slack.com/apps', 'api.slack.com/apps'),
+        ' choose “Create New App”, “From a manifest”, the workspace and “JSON”; paste it there.',
+      ),
+    ],
+    [
+      p(
+        'Under “Install App” install it and copy the bot token (xoxb-…). Under “Basic Information”, “App-Level Tokens”, generate one with the scope ',
+        el('code', {}, 'connections:write'),
+        ' and copy it (xapp-…).',
+      ),
+    ],
+    [
+      p('Put both into the settings of the service (.env), and start it again:'),
+      settings('SLACK_BOT_TOKEN=xoxb-…', 'SLACK_APP_TOKEN=xapp-…'),
+    ],
+    [
+      p('Have the connection checked; every line that fails says what to do:'),
+      shell('npx countersign doctor slack'),
+    ],
+    ...(isPublic
+      ? [
+          [
+            p(
+              'Slack can also send to this public address, without a connection of the service: print the manifest without --socket, and set SLACK_SIGNING_SECRET (“Basic Information”, “App Credentials”) in place of SLACK_APP_TOKEN. The address for requests is',
+            ),
+            secretBox(`${location.origin}/slack/events`, 'the address for Slack'),
+          ],
+        ]
+      : []),
+  ]
+}
+
+function teamsSteps(): Child[][] {
+  const isPublic = location.protocol === 'https:'
+  return [
+    [
+      p(
+        'At ',
+        elsewhere('https://portal.azure.com', 'portal.azure.com'),
+        ' create an “Azure Bot” of the type “Single Tenant” with a new Microsoft App ID. Under “Configuration” give it this messaging endpoint:',
+      ),
+      secretBox(`${location.origin}/api/messages`, 'the messaging endpoint'),
+      isPublic
+        ? undefined
+        : hint(
+            'Teams sends to public https: addresses only. This service has none yet: give it one as BASE_URL first.',
+          ),
+    ],
+    [
+      p(
+        'Under “Channels” add Microsoft Teams. Under “Manage Password” make a client secret and copy its value.',
+      ),
+    ],
+    [
+      p('Put the ids and the secret into the settings of the service (.env), and start it again:'),
+      settings('TEAMS_APP_ID=…', 'TEAMS_APP_PASSWORD=…', 'TEAMS_TENANT_ID=…'),
+    ],
+    [
+      p(
+        'Write the package of the app, and upload countersign-teams.zip in Teams: “Apps”, “Manage your apps”, “Upload an app”.',
+      ),
+      shell('npx countersign teams package'),
+    ],
+    [
+      p('Have the connection checked; every line that fails says what to do:'),
+      shell('npx countersign doctor teams'),
+    ],
+  ]
+}
+
+function shell(text: string): HTMLElement {
+  return command(text, 'the command')
+}
+
+function settings(...lines: string[]): HTMLElement {
+  return command(lines.join('\n'), 'the settings')
+}
+
+/** A page of the platform, in a tab of its own: the steps stay in sight. */
+function elsewhere(href: string, label: string): HTMLElement {
+  return link(href, label, { target: '_blank', rel: 'noreferrer' })
 }

@@ -29,6 +29,13 @@ describeInBrowser('chat on the account page', () => {
     )
     expect(text).toContain('Nothing can be approved in chat.')
     expect(await part().getByRole('button').count()).toBe(0)
+    const { chat } = suite.server().state
+    chat.platforms = ['teams']
+    expect(await open()).toContain('type link to the Countersign app in Microsoft Teams, and open')
+    chat.platforms = []
+    const none = await open()
+    expect(none).toContain('Neither Slack nor Microsoft Teams is set up on this service')
+    expect(none).not.toContain('type')
   })
 
   it('lists identities with where they are and since when', async () => {

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
 import { SAMPLE_CHANNEL, SAMPLE_IDENTITY } from '../support/page-chat-answers.ts'
 import { integrationsArea } from '../support/page-integration-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
@@ -28,8 +28,17 @@ describeInBrowser('chat on the page of integrations', () => {
   it('says of a service without chat what its operator can do, and offers nothing that does not work', async () => {
     await open()
     expect(await text('Slack')).toContain('Slack is not set up on this service.')
-    expect(await text('Slack')).toContain('docs/slack.md of Countersign says how.')
-    expect(await text('Microsoft Teams')).toContain('docs/teams.md of Countersign says how.')
+    await part('Slack').getByText('Set up Slack, step by step').click()
+    await part('Microsoft Teams').getByText('Set up Microsoft Teams, step by step').click()
+    for (const [name, ...values] of [
+      ['Slack', 'npx countersign slack manifest --socket', 'SLACK_APP_TOKEN=xapp-…', 'doctor slack'],
+      ['Microsoft Teams', `${suite.server().url}/api/messages`, 'TEAMS_TENANT_ID=…', 'teams package'],
+    ] as const) {
+      const copied = await part(name).locator('.copyable').allInnerTexts()
+      for (const value of values) expect(copied.join('\n'), name).toContain(value)
+      expect(await axeViolations(page)).toEqual([])
+    }
+    expect(await overflow(page)).toBeLessThanOrEqual(0)
     expect(await page.getByRole('link', { name: /Add/ }).count()).toBe(0)
     expect(await part('Channels notified of every request').count()).toBe(0)
   })

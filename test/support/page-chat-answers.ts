@@ -1,5 +1,5 @@
 import { type RefusalCode, refusal } from '../../src/domain/errors.ts'
-import type { ChatChannel, ChatIdentity, ChatLink } from '../../webauthn-page/kit/api/contract.ts'
+import type { ChatChannel, ChatIdentity, ChatLink, Platform } from '../../webauthn-page/kit/api/contract.ts'
 
 /** The token of the one link that exists. */
 export const LINK_TOKEN = 'k3Yb_9Qe-7'.repeat(4).concat('xyz')
@@ -12,6 +12,8 @@ export interface PageChat {
   refuse: RefusalCode | undefined
   identities: ChatIdentity[]
   channels: ChatChannel[]
+  /** Platforms that the service is connected with; another area may say more of them. */
+  platforms: Platform[]
 }
 
 /** A link as somebody in a workspace gets it. */
@@ -47,7 +49,13 @@ export const SAMPLE_CHANNEL: ChatChannel = {
 
 /** One link, nothing linked yet. */
 export function freshChat(): PageChat {
-  return { link: sampleLink(), refuse: undefined, identities: [], channels: [] }
+  return {
+    link: sampleLink(),
+    refuse: undefined,
+    identities: [],
+    channels: [],
+    platforms: ['slack', 'teams'],
+  }
 }
 
 interface Call {
@@ -57,7 +65,12 @@ interface Call {
 
 /** The chat part of the API, as `METHOD path`. @throws Refusal */
 export function chatAnswers(chat: PageChat, { body, signedIn }: Call): Record<string, () => unknown> {
+  const configured = (platform: Platform) => chat.platforms.includes(platform)
   return {
+    'GET /account/chat-apps': () => ({
+      slack: { configured: configured('slack'), mode: null, installations: [] },
+      teams: { configured: configured('teams'), tenants: [] },
+    }),
     'POST /chat-links/look': () => openLink(chat, body),
     'POST /chat-links/use': () => {
       const { kind } = openLink(chat, body)

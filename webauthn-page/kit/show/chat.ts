@@ -83,12 +83,10 @@ export function typed({ platform, kind }: Pick<ChatLink, 'platform' | 'kind'>): 
   return [el('code', {}, command(kind)), ` ${where}`]
 }
 
-/** The same where this page does not know the platform. */
-export function typedAnywhere(word: ChatLink['kind']): Child[] {
-  return [
-    el('code', {}, wordsOf('slack').command(word)),
-    ' in Slack, or ',
-    el('code', {}, wordsOf('teams').command(word)),
-    ' to the Countersign app in Microsoft Teams',
-  ]
+/** The same for all platforms that it may be. */
+export function typedAnywhere(
+  kind: ChatLink['kind'],
+  platforms: readonly Platform[] = ['slack', 'teams'],
+): Child[] {
+  return platforms.flatMap((platform, index) => [index > 0 && ', or ', ...typed({ platform, kind })])
 }
