@@ -1,9 +1,10 @@
 import { createLog } from './compose/log.ts'
-import { DataDirInUseError, openStore } from './compose/open-store.ts'
-import { ConfigError, loadConfig } from './config/config.ts'
+import { DataDirInUseError, openStore, StoreFileError } from './compose/open-store.ts'
+import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { WrongSealingKeyError } from './flow/keep-keys.ts'
 import type { Log } from './flow/ports.ts'
 import type { RunningService } from './serve.ts'
+import { diskTrouble } from './store/failures.ts'
 import { StoreUnreachableError, UnsuitableStoreError } from './store/server.ts'
 
 /**
@@ -14,13 +15,11 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   const config = loadConfig()
   const json = options.json ?? false
   const log = createLog({ production: config.production || json, logLevel: config.logLevel })
-  // The store opens in a thread of its own while this one loads the rest.
-  const store = openStore(config, false)
-  store.catch(() => undefined)
-  const { serve } = await import('./serve.ts')
-  const service = await serve(config, { log, store })
-  // Before it says that it runs: a supervisor that waits for that may stop it at once.
-  stopOnSignal(service, log)
+  const starting = start(config, log)
+  // Before anything is held or answers: a supervisor that stops it while it starts waits for that, and it is closed cleanly.
+  const stopping = stopOnSignal(starting, log)
+  const service = await starting
+  if (stopping()) return
   log.info(
     { url: config.baseUrl, store: config.mongodbUri === undefined ? config.dataDir : 'MONGODB_URI' },
     'Countersign is running',
@@ -47,11 +46,22 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   })
 }
 
+async function start(config: Config, log: Log): Promise<RunningService> {
+  // The store opens in a thread of its own while this one loads the rest.
+  const store = openStore(config, false, log)
+  store.catch(() => undefined)
+  const { serve } = await import('./serve.ts')
+  return serve(config, { log, store })
+}
+
 /** A terminal signals its whole group and npm forwards its own copy: within this time both mean one wish. */
 const SAME_SIGNAL_MS = 2_000
 
-/** Stops cleanly on SIGINT or SIGTERM; a later second signal ends the process at once, with exit code 1. */
-function stopOnSignal(service: RunningService, log: Log): void {
+/**
+ * Stops cleanly on SIGINT or SIGTERM; a later second signal ends the process at once, with exit code 1.
+ * @returns a function that tells whether there was a signal
+ */
+function stopOnSignal(starting: Promise<RunningService>, log: Log): () => boolean {
   let since: number | undefined
   const stop = (signal: string): void => {
     if (since !== undefined && performance.now() - since < SAME_SIGNAL_MS) return
@@ -61,16 +71,22 @@ function stopOnSignal(service: RunningService, log: Log): void {
     }
     since = performance.now()
     log.info({ signal }, 'stopping')
-    service.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ error }, 'stopping failed')
-        process.exit(1)
-      },
+    starting.then(
+      (service) =>
+        service.close().then(
+          () => process.exit(0),
+          (error: unknown) => {
+            log.error({ error }, 'stopping failed')
+            process.exit(1)
+          },
+        ),
+      // Why it could not start is told by who started it.
+      () => undefined,
     )
   }
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
+  return () => since !== undefined
 }
 
 /** Past the log on purpose: the log redacts such links. */
@@ -96,6 +112,7 @@ export async function runMain(): Promise<void> {
 const MENDABLE = [
   ConfigError,
   DataDirInUseError,
+  StoreFileError,
   WrongSealingKeyError,
   StoreUnreachableError,
   UnsuitableStoreError,
@@ -104,9 +121,15 @@ const MENDABLE = [
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (MENDABLE.some((type) => error instanceof type)) return error.message
-  const code = 'code' in error ? error.code : undefined
-  if (code === 'EADDRINUSE') return `${error.message}. Stop the other program, or set PORT to a free port.`
-  if (code === 'EACCES')
-    return `${error.message}. Set PORT to one above 1023, and DATA_DIR to a folder you may write.`
-  return error.stack ?? error.message
+  const code = 'code' in error ? String(error.code) : ''
+  const advice = ADVICE[code]
+  if (advice !== undefined) return `${error.message}. ${advice}`
+  return diskTrouble(error) ?? error.stack ?? error.message
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'Stop the other program, or set PORT to a free port.',
+  EACCES: 'Set PORT to one above 1023, and DATA_DIR to a folder you may write.',
+  EROFS: 'Set DATA_DIR to a folder you may write.',
+  ENOSPC: 'Make room on that disk.',
 }

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Server } from 'node:http'
 import { connect } from 'node:net'
@@ -52,15 +53,15 @@ it('lets go of the store also when something else cannot be closed, and tells wh
   expect(connection.readyState).toBe(0)
 })
 
-/** Loaded before the service: ends it by these signals, 100 ms apart, while it writes its set-up link. */
+/** Loaded before the service: ends it by these signals, 100 ms apart, as soon as it takes requests. */
 const impatient = (signals: string[]) => `
-const { write } = process.stdout
-process.stdout.write = function (...what) {
-  if (String(what[0]).includes('/setup#'))
+import { subscribe } from 'node:diagnostics_channel'
+import { Server } from 'node:http'
+subscribe('${LISTENING}', ({ server }) => {
+  if (server instanceof Server)
     ${JSON.stringify(signals)}.forEach((signal, index) =>
       index === 0 ? process.kill(process.pid, signal) : setTimeout(() => process.kill(process.pid, signal), 100 * index))
-  return write.apply(process.stdout, what)
-}
+})
 `
 
 it.each([
@@ -75,6 +76,7 @@ it.each([
   onTestFinished(() => service.end('SIGKILL'))
   const [code, signal]: unknown[] = await once(service.child, 'exit')
   expect([code, signal], service.output()).toEqual([0, null])
+  expect(existsSync(join(env.DATA_DIR ?? '', 'store.db-wal'))).toBe(false)
 })
 
 it('stops when the npm that started it is stopped, before that npm is gone', async () => {

@@ -293,6 +293,7 @@ const KNOWN_ERRORS: Partial<Record<string, string>> = {
   ConfigError: 'config_invalid',
   DataDirInUseError: 'data_dir_in_use',
   StoreLockedError: 'data_dir_in_use',
+  StoreFileError: 'store_unusable',
   StoreUnreachableError: 'store_unreachable',
   UnsuitableStoreError: 'store_unsuitable',
 }

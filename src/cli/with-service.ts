@@ -20,7 +20,8 @@ export async function withService<Result>(
 ): Promise<Result> {
   const config = fresh ? loadConfig() : loadForStore()
   // The store opens in a thread of its own while this one loads the rest.
-  const store = openStore(config, true)
+  const log = commandLog(json)
+  const store = openStore(config, true, log)
   store.catch(() => undefined)
   const { compose } = await import('../compose/compose.ts')
   const composition = await compose(config, { log: commandLog(json), store, use: reads ? 'read' : 'write' })

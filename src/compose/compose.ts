@@ -94,13 +94,14 @@ const KEY_RELOAD_MS = 30_000
  * @throws ConfigError, DataDirInUseError, StoreUnreachableError, UnsuitableStoreError
  */
 export async function compose(config: Config, options: ComposeOptions): Promise<Composition> {
-  const store = await (options.store ?? openStore(config, options.shareStore ?? false))
+  const store = await (options.store ?? openStore(config, options.shareStore ?? false, options.log))
   const opened: (() => Promise<void>)[] = [() => store.close()]
   const close = () => undoAll(opened.splice(0).reverse())
   try {
-    const vault = createVault(await loadSecrets(config))
     const connection = await connectStore(store.uri, config.storeTimeoutMs)
     opened.push(() => connection.close())
+    const sealed = await connection.collection('signing_keys').findOne({}, { projection: { _id: 1 } })
+    const vault = createVault(await loadSecrets(config, sealed === null))
     return await assemble(config, options, { vault, connection, store, opened, close })
   } catch (error) {
     // What could not be undone then is of less interest than what went wrong before.

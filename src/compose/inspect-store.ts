@@ -19,7 +19,7 @@ import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createStateSurvey } from '../store/state-survey.ts'
 import { openStore } from './open-store.ts'
 
-type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'storeTimeoutMs'>
+type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets' | 'storeTimeoutMs'>
 
 /**
  * Lets a command look at the store of a service that runs, or at the store itself, without a write: no index is made.
@@ -63,8 +63,11 @@ export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
 async function readKeys(config: Config, connection: StoreConnection, skewMs: number, log: Log) {
   const clock = { now: () => new Date(Date.now() + skewMs) }
   const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
-  const vault = createVault(await loadSecrets(config))
-  const keeper = createKeyKeeper({ store: createSigningKeyStore(connection), vault, clock, random, log })
+  const store = createSigningKeyStore(connection)
+  if ((await store.all()).length === 0)
+    return KEY_PURPOSES.map((purpose) => ({ purpose, active: undefined, next: undefined }))
+  const vault = createVault(await loadSecrets(config, false))
+  const keeper = createKeyKeeper({ store, vault, clock, random, log })
   const ring = await keeper.reload()
   const now = clock.now()
   return KEY_PURPOSES.map((purpose) => {
@@ -119,7 +122,7 @@ export interface InstalledToken {
 export async function inspectInstallations(config: Config): Promise<InstalledToken[]> {
   // Slack's library is loaded only where its workspaces are asked for.
   const { createInstalledWorkspaces } = await import('../../adapters/slack/workspaces.ts')
-  const vault = createVault(await loadSecrets(config))
+  const vault = createVault(await loadSecrets(config, false))
   return lookAt(config, async (connection) => {
     const installations = createChatInstallationStore(connection)
     const parts = { installations, vault, log: silent }

@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import type { Config } from '../config/config.ts'
+import { refuseLostStore } from '../config/secrets.ts'
+import type { Log } from '../flow/ports.ts'
+
+export { StoreFileError } from 'embedded-mongo'
 
 /** A store to connect to. */
 export interface OpenStore {
@@ -20,20 +24,24 @@ export class DataDirInUseError extends Error {
 }
 
 /** A command holds the store of a stopped service for about a second; another process that comes then waits for it. */
-const TRIES = 50
+const PATIENCE_MS = 5_000
 const GAP_MS = 100
 
 /**
  * The store of the configuration: `MONGODB_URI`, else the embedded store on the data directory.
  * @param share a command may use the store of a service that is running; a second service may not
- * @throws DataDirInUseError when the directory is still held after five seconds
+ * @param log is told at once that another process holds the directory
+ * @throws DataDirInUseError when the directory is still held after five seconds; StoreFileError; ConfigError when its store is lost
  */
 export async function openStore(
-  config: Pick<Config, 'mongodbUri' | 'dataDir'>,
+  config: Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets'>,
   share: boolean,
+  log?: Pick<Log, 'warn'>,
 ): Promise<OpenStore> {
   if (config.mongodbUri !== undefined) return external(config.mongodbUri)
-  for (let attempt = 1; ; attempt += 1) {
+  refuseLostStore(config)
+  let until: number | undefined
+  for (;;) {
     const running = share ? await findRunningStore(config.dataDir) : undefined
     if (running !== undefined) return external(running.uri)
     try {
@@ -41,7 +49,11 @@ export async function openStore(
       return { uri: store.uri, own: true, failed: store.failed, close: () => store.close() }
     } catch (error) {
       if (!(error instanceof StoreLockedError)) throw error
-      if (attempt === TRIES) throw inUse(config.dataDir, error)
+      if (until === undefined) {
+        until = performance.now() + PATIENCE_MS
+        const told = `process ${error.pid} holds ${config.dataDir}; waiting for it, ${PATIENCE_MS / 1000} s at most`
+        log?.warn({}, told)
+      } else if (performance.now() > until) throw inUse(config.dataDir, error)
       await delay(GAP_MS)
     }
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { chmod, link, mkdir, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -24,11 +24,14 @@ const fileSchema = z.strictObject({
 
 /**
  * The secrets of the environment; in development those not given come from `<dataDir>/secrets.json` (0600), made once.
- * @throws ConfigError when the file is damaged: nothing is overwritten, since new secrets would void every key and passkey.
+ * @param isNew nothing was sealed yet, so secrets may be made
+ * @throws ConfigError when the file is damaged or gone: nothing is overwritten, since new secrets would void every key and passkey.
  */
-export async function loadSecrets(config: Config): Promise<Secrets> {
-  const missing = SECRET_NAMES.some((name) => config.secrets[name] === undefined)
-  const file = missing ? await secretsFile(config.dataDir) : {}
+export async function loadSecrets(
+  config: Pick<Config, 'dataDir' | 'secrets'>,
+  isNew: boolean,
+): Promise<Secrets> {
+  const file = needsFile(config) ? await secretsFile(config.dataDir, isNew) : {}
   const all: Partial<Record<SecretName, string>> = { ...file, ...config.secrets }
   const decode = (name: SecretName): Buffer => {
     const text = all[name] ?? ''
@@ -46,10 +49,35 @@ export async function loadSecrets(config: Config): Promise<Secrets> {
   })
 }
 
-async function secretsFile(dataDir: string): Promise<Record<SecretName, string>> {
+function needsFile({ secrets }: Pick<Config, 'secrets'>): boolean {
+  return SECRET_NAMES.some((name) => secrets[name] === undefined)
+}
+
+/**
+ * The file is made after the store, never before: beside it a store that is not there was lost, and a new one would come with new
+ * keys and a set-up link for whoever opens it first.
+ * @throws ConfigError
+ */
+export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): void {
+  const path = join(config.dataDir, 'secrets.json')
+  const store = join(config.dataDir, 'store.db')
+  if (!needsFile(config) || !existsSync(path) || (statSync(store, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    return
+  throw new ConfigError([
+    `${store} is missing, and ${path} belongs to it. Restore store.db from a backup; or begin anew, without all keys, people and requests it held: rm ${path}`,
+  ])
+}
+
+async function secretsFile(dataDir: string, isNew: boolean): Promise<Record<SecretName, string>> {
   const path = join(dataDir, 'secrets.json')
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  await createOnce(path)
+  if (isNew) {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await createOnce(path)
+  } else if (!existsSync(path)) {
+    throw new ConfigError([
+      `${path} is missing, and the store was sealed with it. Restore it from a backup; or begin anew, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`,
+    ])
+  }
   const parsed = fileSchema.safeParse(await readJson(path))
   if (!parsed.success)
     throw new ConfigError([`${path} is damaged; restore it, or delete it together with the store`])
@@ -63,14 +91,14 @@ async function createOnce(path: string): Promise<void> {
   const fresh = Object.fromEntries(SECRET_NAMES.map((name) => [name, randomBytes(32).toString('base64')]))
   const aside = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
   const file = await open(aside, 'wx', 0o600)
-  await file.writeFile(`${JSON.stringify(fresh, null, 2)}\n`)
-  await file.sync()
-  await file.close()
   try {
+    await file.writeFile(`${JSON.stringify(fresh, null, 2)}\n`)
+    await file.sync()
     await link(aside, path)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {
+    await file.close()
     await unlink(aside)
   }
 }

@@ -59,8 +59,20 @@ const NOT_NOW: ReadonlySet<unknown> = new Set([
   11602, // InterruptedDueToReplStateChange
   13435, // NotPrimaryNoSecondaryOk
   13436, // NotPrimaryOrSecondary
+  39, // FileStreamFailed
   14031, // OutOfDiskSpace
 ])
+
+/** Of these the ones that say that the disk is full, or does not do what it should. */
+const DISK: ReadonlySet<unknown> = new Set([39, 14031])
+
+/** The embedded store's own words for a disk that fails: where, how much is free, what to do. Undefined for any other error. */
+export function diskTrouble(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if ('code' in error && DISK.has(error.code)) return error.message
+  const inner = 'errorResponse' in error ? error.errorResponse : error.cause
+  return inner === error ? undefined : diskTrouble(inner)
+}
 
 /**
  * Does the error mean that the store cannot do it now, rather than that it refused? Nothing is said about the request: it may

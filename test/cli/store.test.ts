@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { rename, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { newCaller, send } from '../support/caller.ts'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
@@ -29,6 +32,41 @@ it('runs the store as a process of its own, which several commands share', async
   expect(await store.stop('SIGTERM')).toBe(0)
   const kept = await cli(['user', 'list', '--json'], { env })
   expect(kept.json().data).toMatchObject([{ email: 'a@example.com' }])
+})
+
+it('takes neither half of a data directory for a new one, and says what to do', async () => {
+  const { env } = await useDataDir()
+  const invite = () => cli(['user', 'invite', 'a@example.com', '--json'], { env })
+  expect((await invite()).code).toBe(0)
+  const [store, secrets] = ['store.db', 'secrets.json'].map((name) => join(env.DATA_DIR ?? '', name))
+  const without = async (path = '') => {
+    await rename(path, `${path}.away`)
+    const run = await invite()
+    const made = existsSync(path)
+    await rename(`${path}.away`, path)
+    return { ...run.error(), made }
+  }
+  const begin = 'Restore .* from a backup; or begin anew, .*: rm '
+  expect(await without(store)).toEqual({
+    error: 'config_invalid',
+    message: expect.stringMatching(new RegExp(`store\\.db is missing, and .*${begin}.*secrets\\.json`)),
+    made: false,
+  })
+  expect(await without(secrets)).toEqual({
+    error: 'config_invalid',
+    message: expect.stringMatching(new RegExp(`secrets\\.json is missing, and .*${begin}.*store\\.\\*`)),
+    made: false,
+  })
+  expect((await cli(['user', 'list', '--json'], { env })).json().data).toHaveLength(1)
+
+  await truncate(store ?? '', 20_000)
+  const damaged = await cli(['user', 'list', '--json'], { env })
+  expect(damaged.error()).toEqual({
+    error: 'store_unusable',
+    message: expect.stringMatching(/store\.db is damaged: page \d+ .*put a backup of the file in its place$/),
+  })
+  const doctor = await cli(['doctor'], { env })
+  expect(doctor.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged/)
 })
 
 it('needs no other configuration than DATA_DIR, and tells its address as JSON', async () => {

@@ -84,7 +84,7 @@ async function checkSecrets(config: Config): Promise<Check> {
   const path = join(config.dataDir, 'secrets.json')
   if ((await modeOf(path)) === undefined) return ok(name, `${path} is made at the first start`)
   try {
-    await loadSecrets(config)
+    await loadSecrets(config, false)
     return ok(name, `${missing.length} of ${SECRET_NAMES.length} from ${path}`)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -114,7 +114,7 @@ async function checkStore(config: Config): Promise<Check[]> {
   } catch (error) {
     const fix =
       config.mongodbUri === undefined
-        ? `Look at ${config.dataDir}: is the disk full, does it belong to another user?`
+        ? 'docs/deploy.md says how to restore a backup of the embedded store.'
         : 'Check MONGODB_URI, and that the server runs and lets this user in.'
     return [fail('Store', reasonOf(error), fix)]
   }
