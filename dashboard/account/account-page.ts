@@ -8,6 +8,7 @@ import {
   type User,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
+import { browserName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
@@ -179,36 +180,6 @@ function sessionRow(
     [hint('Signed in ', moment(created_at), ' · last used ', moment(last_seen_at))],
     !current && button('End', 'quiet', end, { 'aria-label': `End the session of ${name}` }),
   )
-}
-
-/** Names that say more stand first: every browser also calls itself something older. */
-const BROWSERS = [
-  [/\bEdgA?\//, 'Edge'],
-  [/\bOPR\//, 'Opera'],
-  [/\bSamsungBrowser\//, 'Samsung Internet'],
-  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
-  [/\bHeadlessChrome\/|\bChrome\/|\bCriOS\//, 'Chrome'],
-  [/\bSafari\//, 'Safari'],
-] as const
-
-const SYSTEMS = [
-  [/\bAndroid\b/, 'Android'],
-  [/\b(iPhone|iPad)\b/, 'iOS'],
-  [/\bMac OS X\b/, 'macOS'],
-  [/\bWindows\b/, 'Windows'],
-  [/\bCrOS\b/, 'ChromeOS'],
-  [/\bLinux\b/, 'Linux'],
-] as const
-
-const LONGEST = 60
-
-/** What people call a browser, from what it says of itself; anything unknown as it is, cut. It proves nothing. */
-function browserName(userAgent: string): string {
-  const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1]
-  const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]
-  if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`
-  if (userAgent === '') return 'A program that does not say its name'
-  return userAgent.length > LONGEST ? `${userAgent.slice(0, LONGEST)}…` : userAgent
 }
 
 interface Chat {

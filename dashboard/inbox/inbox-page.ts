@@ -5,7 +5,7 @@ import {
   waitingConsentsShape,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, div, el, hint, link, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
@@ -17,6 +17,7 @@ import { keysShape } from '../keys/key-shapes.ts'
 import { entry } from '../parts/rows.ts'
 import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
+import { requestPageShape } from '../requests/request-shapes.ts'
 import type { AccountInvitation } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { loadPending } from './pending.ts'
@@ -28,13 +29,16 @@ export async function inboxPage(context: PageContext): Promise<PageView> {
   const { user, account, invitations, done, signal } = context
   // A person who came to decide for the account of another has not come to set up their own.
   const owns = account.own && account.role === 'owner'
-  const [pending, consents, isNew] = await Promise.all([loadPending(), loadConsents(), owns && neverHadKey()])
-  const guide = isNew ? firstRun() : undefined
+  const [pending, consents, guide] = await Promise.all([
+    loadPending(),
+    loadConsents(),
+    owns ? firstRun(user.id) : undefined,
+  ])
   const waiting = waitingSection(pending, {
     actor: user.approver,
     signal,
     auditor: account.role === 'auditor',
-    ...(guide === undefined ? {} : { follow: guide.show }),
+    ...(guide === undefined ? {} : { follow: (waiting: readonly PendingRequest[]) => guide.show(waiting) }),
   })
   const scene = div(
     'inbox',
@@ -149,58 +153,155 @@ function consentRow(consent: WaitingConsent): HTMLElement {
   )
 }
 
-/** Has the account of this person never had a key? @throws RequestFailure, ShapeError */
-async function neverHadKey(): Promise<boolean> {
-  return (await get('/account/api-keys', keysShape)).data.length === 0
-}
-
-/** The way from nothing to the first approved request, all of it on the screen. */
+/** The way from nothing to the first checked receipt, all of it on the screen. */
 interface FirstRun {
   element: HTMLElement
   /** Takes what waits now: the third step follows it. */
   show(waiting: readonly PendingRequest[]): void
 }
 
-/** A key, a command, a decision. The raw key lives in this page alone. */
-function firstRun(): FirstRun {
-  const part = section(
-    'Your first approval, in three steps',
-    'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
-  )
-  const ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
-  const decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
-  const key = step(
-    'Create an API key',
-    keyForm((rawKey) => keyMade(rawKey)),
-  )
-  const keyMade = (rawKey: string): void => {
-    before = new Set(waiting.map(({ id }) => id))
-    key.fill(
+/** What this browser remembers of the guide: whose it has begun, until it is through. */
+const GUIDE = 'countersign.first-run'
+
+/** Where nothing may be kept, the guide ends with the visit. */
+function rememberGuide(userId: string | undefined): void {
+  try {
+    if (userId === undefined) localStorage.removeItem(GUIDE)
+    else localStorage.setItem(GUIDE, userId)
+  } catch {}
+}
+
+function guideOf(): string | null {
+  try {
+    return localStorage.getItem(GUIDE)
+  } catch {
+    return null
+  }
+}
+
+/**
+ * The guide of an owner without any key, or of one who began it in this browser and has not come to its end. The raw key is
+ * on the screen once; later its place is named.
+ * @throws RequestFailure, ShapeError
+ */
+async function firstRun(userId: string): Promise<FirstRun | undefined> {
+  const { data: keys } = await get('/account/api-keys', keysShape)
+  if (keys.length > 0 && guideOf() !== userId) return undefined
+  rememberGuide(userId)
+  const guide = new Guide()
+  const [key] = keys
+  if (key !== undefined) guide.resume(key.sandbox, await latestDecided())
+  return guide
+}
+
+/** The request of this account that was decided last. @throws RequestFailure, ShapeError */
+async function latestDecided(): Promise<string | undefined> {
+  for (const status of ['approved', 'rejected']) {
+    const { data } = await get(`/account/requests?limit=1&status=${status}`, requestPageShape)
+    if (data[0] !== undefined) return data[0].id
+  }
+  return undefined
+}
+
+/** Stands in commands for a key that is not shown again. */
+const NAMED_KEY = '$COUNTERSIGN_KEY'
+
+/** A key, a command, a decision, a receipt. */
+class Guide implements FirstRun {
+  readonly element: HTMLElement
+  readonly #ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
+  readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
+  readonly #check = step('Check the receipt', 'The signed proof of the decision, which anyone can verify.')
+  readonly #key: Step
+  /** What waited before: others may have asked this person, and the guide is about what their own key asks. */
+  #before: ReadonlySet<string> | undefined
+  #waiting: readonly PendingRequest[] = []
+  #shown: string | undefined
+
+  constructor() {
+    const part = section(
+      'From an API key to a checked receipt, in four steps',
+      'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
+    )
+    this.#key = step(
+      'Create an API key',
+      keyForm((rawKey, sandbox) => this.#made(rawKey, sandbox)),
+    )
+    const steps = [this.#key, this.#ask, this.#decide, this.#check]
+    const close = (): void => {
+      rememberGuide(undefined)
+      part.element.remove()
+    }
+    part.body.append(
+      el('ol', { class: 'guide' }, ...steps.map(({ element }) => element)),
+      buttonRow(button('Hide this guide', 'quiet', close)),
+    )
+    this.element = part.element
+  }
+
+  /** Goes on where the person left: there is a key, and maybe a decision. */
+  resume(sandbox: boolean, decided: string | undefined): void {
+    this.#key.fill(
+      p('You have a key. ', link('/keys', 'Make another'), ' if you did not keep it.'),
+      command(`export COUNTERSIGN_KEY='sa_${sandbox ? 'test' : 'live'}_…'`, 'how a terminal keeps the key'),
+    )
+    this.#before = new Set()
+    this.#toAsk(NAMED_KEY, sandbox)
+    if (decided === undefined) this.#follow()
+    else this.#end(decided)
+  }
+
+  show(now: readonly PendingRequest[]): void {
+    this.#waiting = now
+    const before = this.#before
+    const first = before && now.find(({ id }) => !before.has(id))
+    if (first === undefined || first.id === this.#shown) return
+    this.#shown = first.id
+    this.#decide.fill(...arrived(first))
+  }
+
+  #made(rawKey: string, sandbox: boolean): void {
+    this.#before = new Set(this.#waiting.map(({ id }) => id))
+    this.#key.fill(
       p('Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
       secretBox(rawKey, 'the API key'),
     )
-    ask.fill(
-      p('Run this in a terminal on this machine, or wherever this address can be reached:'),
-      command(askCommand(rawKey, location.origin), 'the command that asks for an approval'),
-    )
-    ask.heading.focus()
+    this.#toAsk(rawKey, sandbox)
+    this.#follow()
+    this.#ask.heading.focus()
     announce('Your key is made. Step 2: ask for an approval')
   }
-  part.body.append(el('ol', { class: 'guide' }, key.element, ask.element, decide.element))
-  let waiting: readonly PendingRequest[] = []
-  let before: ReadonlySet<string> | undefined
-  let shown: string | undefined
-  return {
-    element: part.element,
-    show(now) {
-      waiting = now
-      // Others may have asked this person before; the guide is about what their own key asks.
-      const first = before && now.find(({ id }) => before?.has(id) === false)
-      if (first?.id === shown) return
-      if (first === undefined) decide.fill(decided())
-      else decide.fill(...arrived(first))
-      shown = first?.id
-    },
+
+  #toAsk(key: string, sandbox: boolean): void {
+    this.#ask.fill(
+      p('Run this in a terminal on this machine, or wherever this address can be reached:'),
+      command(askCommand(key, location.origin), 'the command that asks for an approval'),
+    )
+    if (sandbox) this.#decide.fill(p('Nothing to do: a dry-run decides by itself after a few seconds.'))
+  }
+
+  #follow(): void {
+    whileVisible(this.element, POLL_MS, async () => {
+      const decided = await latestDecided().catch(() => undefined)
+      if (decided !== undefined) this.#end(decided)
+      return decided === undefined
+    })
+  }
+
+  /** The guide is through as soon as the receipt is looked at. */
+  #end(id: string): void {
+    this.#decide.fill(p('It is decided.'))
+    const check = link(`/verify#${encodeURIComponent(id)}`, 'Check the receipt', { class: 'button primary' })
+    check.addEventListener('click', () => rememberGuide(undefined))
+    this.#check.fill(
+      p('The page checks it in your browser; a program takes it from the answer of this call:'),
+      command(
+        `curl ${location.origin}/api/v1/approvals/${id} \\\n  -H "Authorization: Bearer ${NAMED_KEY}"`,
+        'the command that reads the receipt',
+      ),
+      check,
+    )
+    if (this.element.isConnected) announce('It is decided. Step 4: check the receipt')
   }
 }
 
@@ -220,7 +321,7 @@ function step(title: string, first: Child): Step {
   }
 }
 
-function keyForm(made: (rawKey: string) => void): HTMLElement {
+function keyForm(made: (rawKey: string, sandbox: boolean) => void): HTMLElement {
   const slot = noticeSlot()
   const name = field({
     label: 'Name of the key',
@@ -228,20 +329,30 @@ function keyForm(made: (rawKey: string) => void): HTMLElement {
     hint: 'Approvers see it as the one who asks.',
     attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: 'my-first-agent' },
   })
-  const create = async (): Promise<void> => {
+  const create = async (sandbox: boolean): Promise<void> => {
     const said = filled(name, 'Give the key a name.')
     if (said === undefined) return
-    const answer = await makeKey({ name: said, sandbox: false })
-    if (answer !== undefined) made(answer.raw_key)
+    const answer = await makeKey({ name: said, sandbox })
+    if (answer !== undefined) made(answer.raw_key, sandbox)
   }
+  const trial = button('Create a sandbox key', 'quiet', () => slot.attempt(() => create(true), { name }), {
+    'aria-describedby': SANDBOX_HINT,
+  })
   return form(
     {},
-    () => slot.attempt(create, { name }),
+    () => slot.attempt(() => create(false), { name }),
     name.row,
     slot.element,
-    submitButton('Create your first API key'),
+    buttonRow(submitButton('Create your first API key'), trial),
+    el(
+      'p',
+      { class: 'hint', id: SANDBOX_HINT },
+      'No passkey or phone at hand, or only writing code? With a sandbox key a dry-run decides by itself and nobody is asked.',
+    ),
   )
 }
+
+const SANDBOX_HINT = 'sandbox-hint'
 
 function arrived(request: PendingRequest): Child[] {
   const { element, textId } = callerQuote(request.action)
@@ -253,8 +364,4 @@ function arrived(request: PendingRequest): Child[] {
       'aria-describedby': textId,
     }),
   ]
-}
-
-function decided(): HTMLElement {
-  return p('It is decided: that was your first. The caller reads the decision and its receipt.')
 }

@@ -19,11 +19,11 @@ function copyBox(shown: HTMLElement, text: string, what: string): HTMLElement {
   return div('copyable secret-box', shown, copyButton(text, what))
 }
 
-/** What a terminal takes to ask for a first approval. */
+/** What a terminal takes to ask for a first approval; in double quotes, since the key may be the name of a variable. */
 export function askCommand(rawKey: string, origin: string): string {
   return [
     `curl -X POST ${origin}/api/v1/approvals/request \\`,
-    `  -H 'Authorization: Bearer ${rawKey}' \\`,
+    `  -H "Authorization: Bearer ${rawKey}" \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '{"action": "Deploy version 1.4.2 to production"}'`,
   ].join('\n')

@@ -68,7 +68,9 @@ describeInBrowser('Slack, from a curl to a verdict in the channel', () => {
     await owner.page.getByLabel('E-mail').fill('ana@example.com')
     await owner.page.getByLabel('Your name').fill('Ana Pereira')
     await owner.page.getByRole('button', { name: 'Create a passkey' }).click()
-    await owner.page.getByRole('heading', { name: 'Your first approval, in three steps' }).waitFor()
+    await owner.page
+      .getByRole('heading', { name: 'From an API key to a checked receipt, in four steps' })
+      .waitFor()
     return { owner, key: await createKey(owner, 'deploy-bot') }
   }
 

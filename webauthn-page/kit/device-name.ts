@@ -1,3 +1,4 @@
+/** Names that say more stand first: every browser also calls itself something older. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/Edg(?:e|A|iOS)?\//, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -23,9 +24,18 @@ export function isTablet(userAgent = navigator.userAgent): boolean {
 }
 
 /** What to call a browser until its person says better: "Firefox on Linux". */
-export function deviceName(userAgent = navigator.userAgent): string {
+export function deviceName(userAgent = navigator.userAgent, tablet = isTablet(userAgent)): string {
   const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1]
   const browser = find(BROWSERS) ?? 'Browser'
-  const system = isTablet(userAgent) ? 'iPad' : find(SYSTEMS)
+  const system = tablet ? 'iPad' : find(SYSTEMS)
   return system === undefined ? browser : `${browser} on ${system}`
+}
+
+const LONGEST = 60
+
+/** What people call a browser, from what it says of itself; anything unknown as it is, cut. It proves nothing. */
+export function browserName(userAgent: string): string {
+  if (userAgent === '') return 'A program that does not say its name'
+  if (BROWSERS.some(([pattern]) => pattern.test(userAgent))) return deviceName(userAgent, false)
+  return userAgent.length > LONGEST ? `${userAgent.slice(0, LONGEST)}…` : userAgent
 }
