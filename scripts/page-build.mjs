@@ -38,12 +38,13 @@ const toolkit = {
 /**
  * The Vite configuration of the pages in `folder`, built to `dist/<folder>`. Nothing is inlined (no data: script, no
  * inline style, no polyfill preamble), so they run under `script-src 'self'; style-src 'self'` and `trusted-types 'none'`.
+ * What is in `publicDir` keeps its name.
  */
-export function pageBuild(folder) {
+export function pageBuild(folder, publicDir = false) {
   return {
     root: fileURLToPath(new URL(`../${folder}/`, import.meta.url)),
     base: '/',
-    publicDir: false,
+    publicDir,
     plugins: [compressAssets],
     build: {
       outDir: fileURLToPath(new URL(`../dist/${folder}`, import.meta.url)),

@@ -1,4 +1,5 @@
-// Draws the icons of the Teams app, deploy/teams/color.png and outline.png: the mark of webauthn-page/kit/favicon.svg.
+// Draws the mark of webauthn-page/kit/favicon.svg as the icons of the Teams app, deploy/teams/color.png and outline.png, and of
+// the dashboard on a home screen, dashboard/public/icons: a square that a phone may crop to a circle.
 // What Teams wants (https://learn.microsoft.com/microsoftteams/platform/concepts/build-and-test/apps-package): in colour
 // 192×192, a symbol of 96×96 on one solid square, which Teams crops; the outline 32×32, nothing but white, no padding.
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -34,9 +35,17 @@ mkdirSync(folder, { recursive: true })
 writeFileSync(`${folder}color.png`, pngOf(192, colour))
 writeFileSync(`${folder}outline.png`, pngOf(32, outline))
 
+const icons = fileURLToPath(new URL('../dashboard/public/icons/', import.meta.url))
+mkdirSync(icons, { recursive: true })
+for (const size of [192, 512])
+  writeFileSync(
+    `${icons}icon-${size}.png`,
+    pngOf(size, (x, y) => colour(x, y, size)),
+  )
+
 /** Opaque. */
-function colour(x, y) {
-  const place = placed(x, y, 192, 96)
+function colour(x, y, size = 192) {
+  const place = placed(x, y, size, size / 2)
   const ruled = mixed(GREEN, MINT, coverage(RULE, place))
   return [...mixed(ruled, WHITE, coverage(TICK, place)), 255]
 }

@@ -4,13 +4,28 @@ import { parseUrl } from '../../webauthn-page/kit/parse-url.ts'
 /// <reference lib="webworker" />
 
 /**
- * Shows what the service pushes, and opens the page it is about. It handles no requests of pages, keeps nothing and decides
- * nothing: whatever is pressed, the person sees the page and proves their presence there.
+ * Shows what the service pushes, and opens the page it is about. It answers for the service only where that cannot be reached,
+ * keeps nothing and decides nothing: whatever is pressed, the person sees the page and proves their presence there.
  */
 declare const self: ServiceWorkerGlobalScope
 
 self.addEventListener('install', () => void self.skipWaiting())
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()))
+
+self.addEventListener('fetch', (event) => {
+  if (event.request.mode === 'navigate') event.respondWith(fetch(event.request).catch(notConnected))
+})
+
+const STYLE = `:root{color-scheme:light dark;font:1rem/1.55 system-ui,sans-serif}body{max-width:30rem;margin:20vh auto 0;padding:0 1.5rem}`
+/** Asks for the same address again by itself, without any script. */
+const NOT_CONNECTED = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Not connected · Countersign</title><style>${STYLE}</style></head><body><main><h1>Not connected</h1><p>Countersign cannot be reached. Nothing was decided or lost; this page tries again every few seconds.</p></main></body></html>`
+
+async function notConnected(): Promise<Response> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(STYLE)))
+  const policy = `default-src 'none'; style-src 'sha256-${btoa(String.fromCharCode(...digest))}'; frame-ancestors 'none'`
+  const headers = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy }
+  return new Response(NOT_CONNECTED, { status: 503, headers })
+}
 
 // Browsers take the permission from a site whose pushes show nothing, so unreadable ones are shown, too.
 self.addEventListener('push', (event) => {

@@ -147,6 +147,14 @@ describeInBrowser('the shell of the dashboard', () => {
     await heading('Your account').waitFor()
   })
 
+  it('comes back by itself when the network does', async () => {
+    await page.route('**/me/factors', (route) => route.abort())
+    await open('/account', 'This page could not be loaded')
+    await page.unroute('**/me/factors')
+    await page.evaluate(`dispatchEvent(new Event('online'))`)
+    await heading('Your account').waitFor()
+  })
+
   it('says so when the script of a page does not arrive, and loads anew', async () => {
     await open('/', 'Inbox')
     await page.route('**/assets/account-page-*.js', (route) => route.abort())

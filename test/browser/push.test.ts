@@ -185,6 +185,42 @@ function notifications(): void {
     expect(await part(person).getByRole('button').count()).toBe(0)
   })
 
+  it('a lost network shows a page that says so, under rules as strict, and the page comes back by itself', async () => {
+    const { person } = await turnedOn('offline@example.com')
+    const { page, context, incidents } = person
+    await page.evaluate(`new Promise((done) => navigator.serviceWorker.controller
+      ? done() : navigator.serviceWorker.addEventListener('controllerchange', done))`)
+    await context.setOffline(true)
+    const answer = await page.reload()
+    await page.getByRole('heading', { name: 'Not connected' }).waitFor()
+    expect(answer?.status()).toBe(503)
+    expect(await answer?.headerValue('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-/,
+    )
+    await context.setOffline(false)
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    expect(incidents).toEqual([])
+  })
+
+  it('a phone finds icons for its home screen', async () => {
+    const { url } = suite.service()
+    const { icons, theme_color } = Object(await (await fetch(`${url}/manifest.webmanifest`)).json())
+    expect(theme_color).toBe('#0f5c46')
+    expect(icons.map(({ sizes, purpose }: Record<string, string>) => `${sizes} ${purpose}`)).toEqual([
+      '192x192 any',
+      '192x192 maskable',
+      '512x512 any',
+      '512x512 maskable',
+    ])
+    for (const { src, sizes } of icons) {
+      const icon = await fetch(`${url}${src}`)
+      expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/png'])
+      const png = Buffer.from(await icon.arrayBuffer())
+      expect(`${png.readUInt32BE(16)}x${png.readUInt32BE(20)}`).toBe(sizes)
+    }
+    expect((await fetch(`${url}/icons/..%2Findex.html`)).status).toBe(404)
+  })
+
   it('the worker is one file without a hash, always asked for, under the rules of every answer', async () => {
     const answer = await fetch(`${suite.service().url}/sw.js`)
     expect(answer.status).toBe(200)

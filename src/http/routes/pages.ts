@@ -37,6 +37,7 @@ export function pageRoutes(
   const router = Router()
   // Two builds, one place: the hash in a name tells apart what differs.
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
+  router.get('/icons/:name', icon(join(deps.dashboardDir, 'icons')))
   const byOneName = oneLoopbackName(deps)
   router.get(PAGE_PATHS, byOneName, shell(deps.pagesDir))
   router.get(DASHBOARD_PATHS, byOneName, allowServiceWorker(), shell(deps.dashboardDir))
@@ -45,7 +46,7 @@ export function pageRoutes(
 }
 
 /** Paths under which programs ask, also when one is opened in a browser. */
-const FOR_PROGRAMS = /^\/+(?:api|assets|slack|\.well-known)(?:\/|$)/i
+const FOR_PROGRAMS = /^\/+(?:api|assets|icons|slack|\.well-known)(?:\/|$)/i
 
 /**
  * Says to people in words that an address leads nowhere; programs get the JSON of every other refusal. It is a 404 whatever
@@ -94,6 +95,15 @@ function asset(root: string): RequestHandler<{ name: string }> {
   }
 }
 
+/** Under one name for ever: a phone keeps the address that it found in the manifest. */
+function icon(root: string): RequestHandler<{ name: string }> {
+  return (request, response, next) => {
+    const { name } = request.params
+    if (!/^icon-\d+\.png$/.test(name)) return next()
+    response.sendFile(name, { root, maxAge: '1d' }, afterSending(response, next))
+  }
+}
+
 const OF_THE_FILE = ['Cache-Control', 'Content-Encoding', 'Content-Type', 'ETag', 'Last-Modified']
 
 /** A file that is not there is an unknown path; 412 and 416 are answers, not failures. */
@@ -116,6 +126,16 @@ const MANIFEST = {
   start_url: '/',
   scope: '/',
   display: 'standalone',
+  theme_color: '#0f5c46',
+  background_color: '#f3f5f4',
+  icons: [192, 512].flatMap((size) =>
+    ['any', 'maskable'].map((purpose) => ({
+      src: `/icons/icon-${size}.png`,
+      sizes: `${size}x${size}`,
+      type: 'image/png',
+      purpose,
+    })),
+  ),
 }
 
 /**

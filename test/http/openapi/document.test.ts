@@ -22,6 +22,7 @@ const version = z
 const PAGES = [
   '/docs',
   '/assets/:name',
+  '/icons/:name',
   '/a/:id',
   '/b/:id',
   '/manifest.webmanifest',
