@@ -180,6 +180,18 @@ describeInBrowser('several requests under one gesture', () => {
     ])
   })
 
+  it('finds out what is recorded when the answer is lost, and calls nothing undone that is', async () => {
+    await open()
+    await page.route('**/approvals/decisions', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await confirmWithCode('Approve 3 requests')
+    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual(Array(3).fill('Approved.'))
+    expect(await dialog().innerText()).not.toContain('Not done')
+  })
+
   it('records nothing when something changed, says so, and shows the list as it is now (T18)', async () => {
     await open()
     area.state.changed = ['req_2']
