@@ -61,9 +61,17 @@ function modelsOf(entries: ReadonlyMap<string, MetadataEntry>, clock: Clock): Au
     vouchFor(aaguid, certificates) {
       const entry = entries.get(aaguid)
       if (entry === undefined || entry.statuses.some((status) => BROKEN.has(status))) return false
-      const roots = entry.roots.map((der) => new X509Certificate(Buffer.from(der, 'base64')))
-      return leadsTo(readChain(certificates), roots, clock.now())
+      return leadsTo(readChain(certificates), entry.roots.flatMap(readRoot), clock.now())
     },
+  }
+}
+
+/** One that cannot be read must not stand in the way of the others: the file is of many makers. */
+function readRoot(der: string): X509Certificate[] {
+  try {
+    return [new X509Certificate(Buffer.from(der, 'base64'))]
+  } catch {
+    return []
   }
 }
 

@@ -38,7 +38,7 @@ const metadataRoot = authorityNamed('Metadata root')
 const makerRoot = authorityNamed('Maker root')
 const otherRoot = authorityNamed('Other root')
 const MODELS = [
-  { model: TOKEN, name: 'Token 5 NFC', roots: [makerRoot] },
+  { model: TOKEN, name: 'Token 5 NFC', roots: [{ ...makerRoot, der: Buffer.from('none') }, makerRoot] },
   { model: OTHER, name: 'Other Key', roots: [otherRoot] },
   { model: BROKEN, name: 'Broken Key', roots: [makerRoot], statuses: ['FIDO_CERTIFIED', 'REVOKED'] },
 ]

@@ -41,7 +41,7 @@ export const registrationSchema = z
     type: credentialType,
     response: z.object({
       clientDataJSON: base64url(4096),
-      attestationObject: base64url(6144),
+      attestationObject: base64url(12_288),
       transports: z.array(z.string().max(32)).max(16).nullish(),
     }),
   })
