@@ -57,6 +57,7 @@ export class SlicedCommandService implements CommandService {
   #scheduled: NodeJS.Immediate | undefined
   #committedAt = 0
   #stopped = false
+  #refusal: MongoError | undefined
 
   constructor(engine: StoreEngine) {
     this.#engine = engine
@@ -64,8 +65,9 @@ export class SlicedCommandService implements CommandService {
 
   run(body: BsonDocument, connectionId: number, reply: (message: Uint8Array) => void): void {
     const engine = this.#engine
-    if (this.#stopped) {
-      reply(this.failure(shuttingDown()))
+    const refusal = this.#stopped ? shuttingDown() : this.#refusal
+    if (refusal !== undefined) {
+      reply(this.failure(refusal))
       return
     }
     engine.slice.start()
@@ -74,6 +76,11 @@ export class SlicedCommandService implements CommandService {
       if (result instanceof Map) this.#afterCommit(encodeReply(result), reply)
       else this.#advance({ steps: result, reply, epoch: engine.epoch })
     })
+  }
+
+  /** From now on this is the answer to everything. */
+  refuse(refusal: MongoError): void {
+    this.#refusal = refusal
   }
 
   failure(error: unknown): Uint8Array {

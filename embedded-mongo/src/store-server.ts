@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { SlicedCommandService } from './command-service.ts'
@@ -24,6 +24,9 @@ const MAX_CONNECTIONS = 1000
 /** Connections beyond them that wait to be told so. */
 const REFUSED_CONNECTIONS = 100
 
+/** How often the store looks whether it can still be found. */
+const LOOK_EVERY_MS = 5_000
+
 /** How long clients may take to read their last replies when the store closes. */
 const CLOSE_MS = 1000
 
@@ -40,6 +43,7 @@ export interface ServeOptions {
   openFile?: (path: string) => DurableFile
   onPlan?: ((report: PlanReport) => void) | undefined
   maxConnections?: number
+  lookEveryMs?: number
 }
 
 /**
@@ -60,7 +64,7 @@ export async function serveStore(dataDir: string, options: ServeOptions = {}): P
 async function open(files: StoreFiles, options: ServeOptions): Promise<StoreServer> {
   const engine = openEngine(files, options)
   try {
-    return await listen(files, engine, options.maxConnections ?? MAX_CONNECTIONS)
+    return await listen(files, engine, options)
   } catch (error) {
     try {
       engine.close()
@@ -84,7 +88,11 @@ function openEngine(files: StoreFiles, { openFile, onPlan }: ServeOptions): Stor
   }
 }
 
-async function listen(files: StoreFiles, engine: StoreEngine, maxConnections: number): Promise<StoreServer> {
+async function listen(
+  files: StoreFiles,
+  engine: StoreEngine,
+  { maxConnections = MAX_CONNECTIONS, lookEveryMs = LOOK_EVERY_MS }: ServeOptions,
+): Promise<StoreServer> {
   const { socketPath, temporary } = chooseSocketPath(files)
   const service = new SlicedCommandService(engine)
   const sockets = new Set<Socket>()
@@ -106,15 +114,15 @@ async function listen(files: StoreFiles, engine: StoreEngine, maxConnections: nu
   })
   // Those beyond are told why they are turned away, as long as there is room for that.
   server.maxConnections = maxConnections + REFUSED_CONNECTIONS
-  await listening(server, socketPath)
-  if (process.platform !== 'win32') chmodSync(socketPath, 0o600)
-  writeLockNote(files, { pid: process.pid, socketPath })
+  await announce(server, files, socketPath)
+  const stopLooking = keepFindable(server, service, files, socketPath, lookEveryMs)
   const stopHousekeeping = startHousekeeping(engine, service)
   return {
     socketPath,
     engine,
     async close() {
       stopHousekeeping()
+      await stopLooking()
       const closed = new Promise((done) => server.close(done))
       service.stop()
       for (const socket of sockets) socket.destroySoon()
@@ -130,6 +138,55 @@ async function listen(files: StoreFiles, engine: StoreEngine, maxConnections: nu
       engine.close()
     },
   }
+}
+
+/** Listens, and tells where. */
+async function announce(server: Server, files: StoreFiles, socketPath: string): Promise<void> {
+  await listening(server, socketPath)
+  if (process.platform !== 'win32') chmodSync(socketPath, 0o600)
+  writeLockNote(files, { pid: process.pid, socketPath })
+}
+
+/**
+ * Listens anew when socket or note were removed: connections that stand would go on, and no other would be made. When the file
+ * itself was removed or exchanged, whatever is written would be gone with the process: nothing is answered any more.
+ * @returns a function that ends this
+ */
+function keepFindable(
+  server: Server,
+  service: SlicedCommandService,
+  files: StoreFiles,
+  socketPath: string,
+  everyMs: number,
+): () => Promise<void> {
+  const { ino } = statSync(files.database)
+  let healing = Promise.resolve()
+  const look = async (): Promise<void> => {
+    if (statSync(files.database, { throwIfNoEntry: false })?.ino !== ino) service.refuse(gone(files.database))
+    else if (!existsSync(files.lock) || !(isPipe || existsSync(socketPath))) {
+      // Ends the listening alone; the connections that stand are kept.
+      server.close()
+      if (!isPipe) mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 })
+      await announce(server, files, socketPath)
+    }
+  }
+  const timer = setInterval(() => {
+    // What cannot be mended now is tried again.
+    healing = healing.then(look).catch(() => undefined)
+  }, everyMs).unref()
+  return () => {
+    clearInterval(timer)
+    return healing
+  }
+}
+
+const isPipe = process.platform === 'win32'
+
+function gone(path: string): MongoError {
+  return new MongoError(
+    39,
+    `the store file ${path} was removed or exchanged while it was in use, so nothing that is written now would stay: stop this process and put the file back`,
+  )
 }
 
 function tooMany(count: number): MongoError {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -14,7 +13,6 @@ import { dirname, join } from 'node:path'
 import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DurableFile } from '../src/engine/durable-file.ts'
 import { keepHouse } from '../src/engine/housekeeping.ts'
 import { finish } from '../src/engine/slice.ts'
 import { spawnStore } from './store-child.ts'
@@ -205,6 +203,38 @@ describe('the lock', () => {
   )
 })
 
+describe('what is removed while the store runs', () => {
+  it('the socket or the note comes back, and clients that are connected notice nothing', async () => {
+    const store = await openStore(dataDir, { keep: true, lookEveryMs: 20 })
+    const items = store.db.collection<{ _id: number }>('items')
+    for (const [_id, lost] of ['run', 'store.lock'].entries()) {
+      await items.insertOne({ _id })
+      rmSync(join(dataDir, lost), { recursive: true })
+      await expect.poll(async () => (await findRunningStore(dataDir))?.pid).toBe(process.pid)
+    }
+    await withClient((await findRunningStore(dataDir))?.uri ?? '', async (client) => {
+      expect(await client.db('test').collection('items').countDocuments()).toBe(2)
+    })
+    expect(statSync(store.server.socketPath).mode & 0o777).toBe(0o600)
+    await items.insertOne({ _id: 2 })
+    await store.close()
+    expect(existsSync(store.server.socketPath)).toBe(false)
+  })
+
+  it('the file does not, so nothing more is taken', async () => {
+    const store = await openStore(dataDir, { keep: true, lookEveryMs: 20 })
+    await store.db.collection('items').insertOne({ a: 1 })
+    rmSync(join(dataDir, 'store.db'))
+    const ping = () => store.db.command({ ping: 1 }).catch((error: { code: number }) => error.code)
+    await expect.poll(ping).toBe(39)
+    await expect(store.db.collection('items').insertOne({ a: 2 })).rejects.toMatchObject({
+      code: 39,
+      errmsg: expect.stringMatching(/store\.db was removed or exchanged while it was in use/),
+    })
+    await store.close().catch(() => undefined)
+  })
+})
+
 describe('a store process', () => {
   it('ends with 0 on SIGTERM with everything on disk, and serves several clients meanwhile', async () => {
     const child = await spawnStore(dataDir)
@@ -219,113 +249,6 @@ describe('a store process', () => {
     const again = await openStore(dataDir, { keep: true })
     expect(await again.client.db('a').collection('b').countDocuments()).toBe(2)
     await again.close()
-  })
-})
-
-describe('a disk that fails', () => {
-  it('is reported to every writer, and what was not made durable is not shown', async () => {
-    let broken: Error | undefined
-    const openFile = (path: string) => new FailingFile(path, () => broken)
-    const store = await openStore(dataDir, { keep: true, openFile })
-    const items = store.db.collection<{ _id: number }>('items')
-    await items.insertOne({ _id: 1 })
-    broken = new Error('disk gone')
-    const results = await Promise.allSettled([items.insertOne({ _id: 2 }), items.insertOne({ _id: 3 })])
-    for (const result of results) {
-      expect(result).toMatchObject({
-        status: 'rejected',
-        reason: {
-          code: 1,
-          codeName: 'InternalError',
-          errmsg: 'the write could not be made durable: disk gone',
-        },
-      })
-    }
-    broken = undefined
-    expect(await items.find().toArray()).toEqual([{ _id: 1 }])
-    await items.insertOne({ _id: 2 })
-    expect(await items.countDocuments()).toBe(2)
-    await store.close()
-  })
-
-  it.each([
-    [
-      'SQLITE_FULL',
-      14031,
-      'OutOfDiskSpace',
-      /^the disk of the store file \/.*store\.db is full \(.*; \d+ KiB free\)/,
-    ],
-    ['SQLITE_READONLY', 39, 'FileStreamFailed', /^the store file \/.*store\.db cannot be written/],
-    [
-      'SQLITE_IOERR_FSYNC',
-      39,
-      'FileStreamFailed',
-      /^the store file \/.*store\.db cannot be used .*\d+ KiB free/,
-    ],
-  ])(
-    '%s is told with path and room, also to who asks whether it answers, until it is over',
-    async (sqlite, code, codeName, errmsg) => {
-      let broken: Error | undefined = Object.assign(new Error('that is how it is'), { code: sqlite })
-      const openFile = (path: string) => new FailingFile(path, () => broken)
-      const store = await openStore(dataDir, { keep: true, openFile })
-      const items = store.db.collection<{ _id: number }>('items')
-      await store.db.command({ ping: 1 })
-      const told = { code, codeName, errmsg: expect.stringMatching(errmsg) }
-      await expect(items.insertOne({ _id: 1 })).rejects.toMatchObject(told)
-      await expect(store.db.command({ ping: 1 })).rejects.toMatchObject(told)
-      expect(await items.find().toArray()).toEqual([])
-      broken = undefined
-      await store.db.command({ ping: 1 })
-      await items.insertOne({ _id: 1 })
-      await store.close()
-    },
-  )
-
-  it('that cannot even be read refuses everything, and is served again when that is over', async () => {
-    let broken: Error | undefined
-    const openFile = (path: string) => new FailingFile(path, () => broken)
-    const store = await openStore(dataDir, { keep: true, openFile })
-    const items = store.db.collection<{ _id: number }>('items')
-    await items.insertOne({ _id: 1 })
-    broken = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' })
-    Object.assign(store.server.engine.file, {
-      collections: () => {
-        throw broken
-      },
-    })
-    await expect(items.insertOne({ _id: 2 })).rejects.toMatchObject({ code: 39 })
-    await expect(items.find().toArray()).rejects.toMatchObject({ code: 39 })
-    broken = undefined
-    Reflect.deleteProperty(store.server.engine.file, 'collections')
-    await expect(items.find().toArray()).rejects.toMatchObject({ code: 39 })
-    expect(await items.find().toArray()).toEqual([{ _id: 1 }])
-    await items.insertOne({ _id: 2 })
-    await store.close()
-  })
-
-  it('a file that cannot grow: what was acknowledged stays, and writing goes on when there is room again', async () => {
-    const child = await spawnStore(dataDir, 3000)
-    await withClient(child.said.uri ?? '', async (client) => {
-      const items = client.db('a').collection<{ _id: number; text: string }>('b')
-      const acknowledged: number[] = []
-      const text = 'x'.repeat(40_000)
-      const fill = async () => {
-        for (let _id = 0; _id < 1000; _id += 1) {
-          await items.insertOne({ _id, text })
-          acknowledged.push(_id)
-        }
-      }
-      const told = { code: 39, errmsg: expect.stringContaining(join(dataDir, 'store.db')) }
-      await expect(fill()).rejects.toMatchObject(told)
-      await expect(client.db('a').command({ ping: 1 })).rejects.toMatchObject(told)
-      const found = async () => (await items.find().project({ _id: 1 }).toArray()).map(({ _id }) => _id)
-      expect(await found()).toEqual(acknowledged)
-      execFileSync('prlimit', ['--pid', String(child.process.pid), '--fsize=unlimited:'])
-      await client.db('a').command({ ping: 1 })
-      await items.insertOne({ _id: -1, text })
-      expect(await found()).toEqual([...acknowledged, -1])
-    })
-    expect(await child.end('SIGTERM')).toBe(0)
   })
 })
 
@@ -373,19 +296,3 @@ describe('a defect of the store', () => {
     await store.close()
   })
 })
-
-/** A file whose commits fail when told to. */
-class FailingFile extends DurableFile {
-  readonly #failure: () => Error | undefined
-
-  constructor(path: string, failure: () => Error | undefined) {
-    super(path)
-    this.#failure = failure
-  }
-
-  override commit(): void {
-    const failure = this.#failure()
-    if (failure !== undefined) throw failure
-    super.commit()
-  }
-}
