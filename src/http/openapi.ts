@@ -114,6 +114,12 @@ export function buildOpenApi(version: string): object {
  */
 function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io: 'input' | 'output' }): void {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  if (io === 'input' && jsonSchema.default !== undefined) {
+    // Generators of clients take a field with a default for one that is always there, and demand it in what is sent.
+    const said = typeof jsonSchema.description === 'string' ? `${jsonSchema.description} ` : ''
+    jsonSchema.description = `${said}If left out: \`${JSON.stringify(jsonSchema.default)}\`.`
+    delete jsonSchema.default
+  }
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }

@@ -18,13 +18,13 @@ export function renderDocs(json: unknown, styleHref: string): string {
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
-<header><div class="bar"><a class="brand" href="#top">${title} <span>API ${version}</span></a><a href="/openapi.json">openapi.json</a></div></header>
+<header><div class="bar"><a class="brand" href="#top">${title} <span>API ${version}</span></a><span><a href="/">Dashboard</a> <a href="/openapi.json">openapi.json</a></span></div></header>
 <div class="columns" id="top">
 <nav class="wide" aria-label="Operations">${contents(sections)}</nav>
 <main id="content" tabindex="-1">
 <h1>${title} API</h1>
-${prose(description)}
 <details class="narrow"><summary>Contents</summary>${contents(sections)}</details>
+${prose(description)}
 ${securityView(openapi)}
 ${sections.map((section) => sectionView(openapi, section))}
 ${schemasView(openapi)}
@@ -105,12 +105,24 @@ function operationView(openapi: OpenApi, { method, path, operation }: Placed): H
 <h3><a class="anchor" href="#${id}">${summary}</a></h3>
 <p class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></p>
 ${description === undefined ? undefined : prose(description)}
-${security === undefined ? undefined : html`<p class="access"><strong>Who:</strong> ${accessOf(security)}</p>`}
+${security === undefined ? undefined : html`<pre tabindex="0"><code>${curlOf({ method, path, operation }, body)}</code></pre><p class="access"><strong>Who:</strong> ${accessOf(security)}</p>`}
 ${parameters.length === 0 ? undefined : html`<h4>Parameters</h4><dl class="fields">${parameters.map((parameter) => fieldView(parameter.name, { ...parameter.schema, description: describeParameter(parameter) }, parameter.required ?? false))}</dl>`}
 ${body === undefined ? undefined : html`<h4>Body</h4>${mediaView(openapi, body)}`}
 <h4>Answers</h4>
 ${Object.entries(responses).map(([status, answer]) => answerView(openapi, status, resolve<Answer>(openapi.components.responses, answer)))}
 </article>`
+}
+
+/** What a terminal takes for it, where a program may call it. */
+function curlOf({ method, path, operation }: Placed, body: Media | undefined): string {
+  const byKey = operation.security?.some((way) => 'apiKey' in way)
+  const example = body?.example ?? Object.values(body?.examples ?? {})[0]?.value
+  return [
+    `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BASE_URL${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`)}"`,
+    ...(byKey ? ['-H "Authorization: Bearer $COUNTERSIGN_KEY"'] : []),
+    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'"]),
+    ...(example === undefined ? [] : [`-d '${JSON.stringify(example)}'`]),
+  ].join(' \\\n  ')
 }
 
 function describeParameter({ in: place, schema }: Parameter): string {
@@ -215,7 +227,6 @@ function factsOf(schema: SchemaNode): Html[] {
     ['characters at most', schema.maxLength],
     ['entries at least', schema.minItems],
     ['entries at most', schema.maxItems],
-    ['if left out', schema.default],
     // An example says the same more plainly.
     ['pattern', schema.example === undefined ? schema.pattern : undefined],
     ['example', schema.example],
@@ -245,7 +256,6 @@ const schemaNode = z.object({
   },
   enum: z.array(z.unknown()).optional(),
   const: z.unknown().optional(),
-  default: z.unknown().optional(),
   example: z.unknown().optional(),
   format: z.string().optional(),
   pattern: z.string().optional(),

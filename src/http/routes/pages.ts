@@ -184,7 +184,7 @@ const CODINGS: readonly ContentCoding[] = [
  * The coding the client weighs highest in its `Accept-Encoding` (RFC 9110, section 12.5.3). Without the header, or when
  * it allows none of ours, the plain file: every client can read that.
  */
-function preferredCoding(acceptEncoding = ''): ContentCoding {
+export function preferredCoding(acceptEncoding = ''): ContentCoding {
   const weights = new Map(acceptEncoding.split(',').map(weighted))
   const weight = ({ name }: ContentCoding): number => weights.get(name) ?? weights.get('*') ?? 0
   const [best = IDENTITY] = CODINGS.toSorted((one, other) => weight(other) - weight(one))

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import { storageUnavailable } from '../../domain/errors.ts'
 import { renderDocs } from '../docs/page.ts'
 import { DOCS_STYLE, DOCS_STYLE_PATH } from '../docs/style.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { preferredCoding } from './pages.ts'
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work, that is, the store answers. */
 export function healthRoutes(deps: HttpDeps): Router {
@@ -56,11 +58,17 @@ function document(openapi: object): RequestHandler {
 /** Not `no-store` as the API: nothing in it is private. It is asked for again each time, and mostly answered 304. */
 function docs(openapi: object): RequestHandler {
   const made = once(() => renderDocs(openapi, DOCS_STYLE_PATH))
-  return (_request, response) => {
+  const zipped = new Map<string, Buffer>()
+  return (request, response) => {
     const { text, tag } = made()
-    response.setHeader('Content-Security-Policy', POLICY)
-    response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
-    response.type('html').send(text)
+    const { name } = preferredCoding(request.get('Accept-Encoding'))
+    response.setHeader('Content-Security-Policy', POLICY).vary('Accept-Encoding')
+    response.setHeader('Cache-Control', 'no-cache').type('html')
+    if (name === 'identity') return void response.setHeader('ETag', tag).send(text)
+    const sent = zipped.get(name) ?? (name === 'br' ? brotliCompressSync : gzipSync)(text)
+    zipped.set(name, sent)
+    response.setHeader('ETag', tag.replace(/"$/, `-${name}"`)).setHeader('Content-Encoding', name)
+    response.send(sent)
   }
 }
 

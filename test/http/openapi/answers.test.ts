@@ -308,11 +308,11 @@ describe('the answers of the service are those of the document', () => {
     documented('post', `${start}/passkey`, 201, enrolled)
     const used = await browser.post(`${start}/lookup`, { token })
     refused('post', `${start}/lookup`, 410, used, 'enrollment_invalid')
-
     const session = '/api/v1/session'
     documented('get', session, 200, await browser.get(session))
     documented('post', `${session}/refresh`, 200, await browser.post(`${session}/refresh`, {}))
     documented('delete', session, 200, await browser.delete(session))
+    documented('get', session, 204, await browser.get(`${session}?optional=true`))
     const offered = await browser.post(`${session}/passkey/options`, {})
     const challenge = documented('post', `${session}/passkey/options`, 200, offered)
     const assertion = authenticator.authenticate(challenge.options, { origin: service.url })

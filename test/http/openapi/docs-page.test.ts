@@ -34,6 +34,21 @@ describe('the page at /docs', () => {
     expect(again.status).toBe(304)
   })
 
+  it('comes compressed, with a call to copy for what programs ask', async () => {
+    const service = await useService()
+    const { headers } = await fetch(`${service.url}/docs`, { headers: { 'Accept-Encoding': 'gzip' } })
+    expect([headers.get('Content-Encoding'), headers.get('Vary')]).toEqual(['gzip', 'Accept-Encoding'])
+    const page = renderDocs(committedDocument(), '/docs/x.css')
+    expect(page).toContain('curl -X POST &#34;$BASE_URL/api/v1/approvals/request&#34;')
+    expect(page).toContain('curl &#34;$BASE_URL/api/v1/approvals/$ID&#34;')
+    expect(page).toContain('<a href="/">Dashboard</a>')
+  })
+
+  it('asks for no field that may be left out: generators of clients demand what has a default', () => {
+    expect(JSON.stringify(committedDocument())).not.toContain('"default":false')
+    expect(JSON.stringify(committedDocument())).not.toContain('"default":{}')
+  })
+
   it('links a stylesheet of our own origin whose address changes with it', async () => {
     const service = await useService()
     const page = await (await fetch(`${service.url}/docs`)).text()
