@@ -102,6 +102,8 @@ function sentence(finding: Finding): string {
       return `No entry ${finding.type} for ${finding.id} (${finding.collection}), though its state says so.`
     case 'contradicted':
       return `Record ${finding.seq} tells ${finding.type} of ${finding.id} (${finding.collection}), and its state does not.`
+    case 'altered':
+      return `The ${finding.part} of ${finding.id} (${finding.collection}) is not what was signed; record ${finding.seq} tells ${finding.type}.`
     case 'vanished':
       return `Record ${finding.seq} tells ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`
   }

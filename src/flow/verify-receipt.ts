@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { drawId, isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
@@ -5,6 +6,7 @@ import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
 import { sha256Hex, toBase64 } from '../signing/encoding.ts'
+import type { VerificationKey } from '../signing/key-record.ts'
 import { verifyReceiptJson } from '../signing/verify.ts'
 import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
@@ -105,7 +107,7 @@ async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdic
   const result = verifyReceiptJson(shown, key === undefined ? [] : [key], { allowSandbox: request.sandbox })
   if (!result.valid) return { valid: false, status: request.status, error: result.message, code: result.code }
   const vote = request.votes.find((candidate) => candidate.decision_id === decision.id)
-  const same = vote !== undefined && commitsTo(request, vote, result.payload)
+  const same = vote !== undefined && departsFromPayload(request, vote, result.payload) === undefined
   if (key === undefined || !same) return contradiction(request.status)
   const publicKey = toBase64(key.publicKey)
   const { signature, public_key_id: publicKeyId } = receipt
@@ -127,22 +129,56 @@ function undecided({ status, cancelled }: ApprovalRequest): Verdict {
   return { valid: false, status, error, code: status }
 }
 
+/** A part of a decided request that people and programs go by. */
+export type SignedPart = 'action' | 'context' | 'intent' | 'receipt'
+
+type Signed = Pick<
+  ApprovalRequest,
+  'id' | 'status' | 'sandbox' | 'action' | 'context_json' | 'context_sha256' | 'votes' | 'decision'
+>
+
+/**
+ * Recomputes what the votes of a request commit to, and checks the signatures of those that have one.
+ * @returns the part that is not the one that was signed; undefined when all are
+ */
+export function alteredPart(request: Signed, keys: readonly VerificationKey[]): SignedPart | undefined {
+  const { decision, votes, sandbox } = request
+  for (const vote of votes) {
+    const { receipt } = vote
+    if (receipt === undefined) {
+      const part = departsFromIntent(request, vote)
+      if (part !== undefined) return part
+      continue
+    }
+    const shown = { decision_id: vote.decision_id, decision: vote.decision, ...receipt }
+    const result = verifyReceiptJson(shown, keys, { allowSandbox: sandbox })
+    if (!result.valid) return 'receipt'
+    const part = departsFromPayload(request, vote, result.payload)
+    if (part !== undefined) return part
+  }
+  const closing = votes.find(({ decision_id }) => decision_id === decision?.id)
+  return decision === undefined || isDeepStrictEqual(decision.receipt, closing?.receipt)
+    ? undefined
+    : 'receipt'
+}
+
 /** Does the signed nonce commit to the intent, and the intent to what is stored and shown? */
-function commitsTo(request: ApprovalRequest, vote: Vote, payload: ReceiptPayload): boolean {
-  const said = readIntent(vote.intent_json)
+function departsFromPayload(request: Signed, vote: Vote, payload: ReceiptPayload): SignedPart | undefined {
+  const { rid, did, decision, nonce } = payload
+  if (rid !== request.id || did !== vote.decision_id || decision !== request.status) return 'receipt'
+  if (nonce !== nonceOf(vote.intent_json)) return 'intent'
   return (
-    request.status === payload.decision &&
-    payload.nonce === nonceOf(vote.intent_json) &&
-    payload.action === actionHash(request.action) &&
-    payload.rid === request.id &&
-    payload.did === vote.decision_id &&
-    said.rid === request.id &&
-    said.decision === payload.decision &&
-    said.delegate === vote.delegate &&
-    said.action === request.action &&
-    said.context_sha256 === request.context_sha256 &&
-    sha256Hex(request.context_json) === request.context_sha256
+    departsFromIntent(request, vote) ?? (payload.action === actionHash(request.action) ? undefined : 'action')
   )
+}
+
+function departsFromIntent(request: Signed, vote: Vote): SignedPart | undefined {
+  const said = readIntent(vote.intent_json)
+  if (said.rid !== request.id || said.decision !== vote.decision || said.delegate !== vote.delegate)
+    return 'intent'
+  if (said.action !== request.action) return 'action'
+  const { context_sha256: hash } = request
+  return said.context_sha256 === hash && sha256Hex(request.context_json) === hash ? undefined : 'context'
 }
 
 /** What the intent says; nothing when it was made unreadable. */

@@ -1,6 +1,8 @@
 import type { AuditEntry } from '../domain/audit.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
 import { WITH_OUTBOX } from './outbox.ts'
+import type { SealedKey } from './signing-keys.ts'
 
 /** A document as the trail must tell of it. */
 export interface StateDocument {
@@ -18,6 +20,14 @@ interface OutboxDocument {
 }
 
 export type StateSurvey = ReturnType<typeof createStateSurvey>
+
+/** What of a request the people who voted on it have signed, or had signed for them. */
+type VotedOn = Pick<
+  ApprovalRequest,
+  'id' | 'status' | 'sandbox' | 'action' | 'context_json' | 'context_sha256' | 'votes' | 'decision'
+>
+
+const SIGNED_FIELDS = ['status', 'sandbox', 'action', 'context_json', 'context_sha256', 'votes', 'decision']
 
 /** Reads the collections beside the trail, on the driver: past the models, so that foreign documents are seen as they are. */
 export function createStateSurvey(connection: StoreConnection) {
@@ -37,6 +47,19 @@ export function createStateSurvey(connection: StoreConnection) {
         .limit(limit)
         .toArray()
       return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
+    },
+    /** Requests with votes, in the order of their ids, after that id. What was tampered with may have another form. */
+    async votedOn(after: string, limit: number): Promise<VotedOn[]> {
+      const filter = { _id: { $gt: after }, 'votes.0': { $exists: true } }
+      const projection = Object.fromEntries(SIGNED_FIELDS.map((field) => [field, 1]))
+      const collection = connection.collection<Omit<VotedOn, 'id'> & { _id: string }>('requests')
+      const found = await collection.find(filter, { projection }).sort({ _id: 1 }).limit(limit).toArray()
+      return found.map(({ _id, ...request }) => ({ ...request, id: _id }))
+    },
+    /** The public halves of the signing keys. */
+    async publicKeys(): Promise<(Omit<SealedKey, 'kid' | 'sealed_seed' | 'audit'> & { _id: string })[]> {
+      const collection = connection.collection<Omit<SealedKey, 'kid'> & { _id: string }>('signing_keys')
+      return collection.find({}, { projection: { sealed_seed: 0, audit: 0 } }).toArray()
     },
     /** Entries that wait in any document, newest first; some of them may be in the trail already. */
     async waiting(limit: number): Promise<AuditEntry[]> {

@@ -1,6 +1,9 @@
 import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
+import { fromBase64Url } from '../../signing/encoding.ts'
+import type { VerificationKey } from '../../signing/key-record.ts'
 import type { StateDocument, StateSurvey } from '../../store/state-survey.ts'
 import type { AuditTrail } from '../ports.ts'
+import { alteredPart, type SignedPart } from '../verify-receipt.ts'
 import { WITNESSES, type Witness } from './witnesses.ts'
 
 /** The trail and what it is checked against. */
@@ -17,11 +20,15 @@ export interface StateFinding {
     | 'contradicted'
     /** The trail tells of a document that is not there. */
     | 'vanished'
+    /** The document is not what was signed. */
+    | 'altered'
   collection: string
   id: string
   type: AuditType
   /** Where the trail tells of it. */
   seq?: number
+  /** What was altered. */
+  part?: SignedPart
 }
 
 /** What the trail tells of each subject, as far as documents witness it: one number a subject, for millions of them. */
@@ -79,7 +86,46 @@ export async function checkStates(
   }
   for await (const page of pagesOf(deps, 'audit_inbox', [])) waiting += await countWaiting(deps, page)
   await reportVanished(deps, tellings, report)
+  await checkSigned(deps, report)
   return { documents, waiting }
+}
+
+/** The trail tells that people decided; what they decided on is told by what they signed. */
+async function checkSigned(deps: TrailDeps, report: (finding: StateFinding) => void): Promise<void> {
+  const keys = (await deps.survey.publicKeys()).map(verificationKey)
+  for (let after = ''; ; ) {
+    const page = await deps.survey.votedOn(after, PAGE)
+    for (const request of page) {
+      const part = partOf(request, keys)
+      if (part === undefined) continue
+      const { id, status } = request
+      const type =
+        status === 'approved' || status === 'rejected' ? (`approval.${status}` as const) : 'approval.voted'
+      report({ code: 'altered', collection: 'requests', id, type, part, ...(await findTold(deps, id, type)) })
+    }
+    after = page.at(-1)?.id ?? after
+    if (page.length < PAGE) return
+  }
+}
+
+function partOf(...request: Parameters<typeof alteredPart>): SignedPart | undefined {
+  try {
+    return alteredPart(...request)
+  } catch {
+    // Nothing that the service writes is without the form that the checks ask for.
+    return 'receipt'
+  }
+}
+
+function verificationKey({
+  _id,
+  purpose,
+  public_key,
+  not_before,
+  revoked_at,
+}: Awaited<ReturnType<StateSurvey['publicKeys']>>[number]): VerificationKey {
+  const revoked = revoked_at === null ? {} : { revokedAt: revoked_at }
+  return { kid: _id, purpose, publicKey: fromBase64Url(public_key), notBefore: not_before, ...revoked }
 }
 
 async function checkDocument(

@@ -132,6 +132,35 @@ describe('T86: the check finds', () => {
     expect(await findings()).toEqual([])
   })
 
+  it('a decided request that shows or proves something else than what was signed, and which part', async () => {
+    const id = await ask(setting)
+    expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+    const other = await ask(setting)
+    expectStatus(await decideByPasskey(setting, other, 'approved'), 200)
+    await settled()
+    const requests = stored(service, 'requests')
+    const request = Object(await requests.findOne({ _id: id }))
+    const elsewhere = Object(await requests.findOne({ _id: other }))
+    const [vote] = request.votes
+    const intent_json = vote.intent_json.replace('"quorum":1', '"quorum":0')
+    const spoilt = [
+      ['action', { action: 'Something else' }],
+      ['context', { context_json: '{"reason":"another"}' }],
+      ['context', { context_sha256: elsewhere.context_sha256.replace(/^./, 'x') }],
+      ['intent', { votes: [{ ...vote, intent_json }] }],
+      ['receipt', { votes: [{ ...vote, receipt: elsewhere.decision.receipt }] }],
+      ['receipt', { decision: { ...request.decision, receipt: elsewhere.decision.receipt } }],
+      ['receipt', { votes: [{ ...vote, receipt: 'none' }] }],
+    ] as const
+    for (const [part, change] of spoilt) {
+      await alter(service, 'requests', id, change)
+      const found = { code: 'altered', collection: 'requests', id, type: 'approval.approved', part }
+      expect(await findings()).toEqual([{ ...found, seq: expect.any(Number) }])
+      await requests.replaceOne({ _id: id }, request)
+    }
+    expect(await findings()).toEqual([])
+  })
+
   it('a revoked key that was made live again, and documents that vanished or came from nowhere', async () => {
     const caller = await newCaller(service)
     await settled()
