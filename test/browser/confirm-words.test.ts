@@ -110,7 +110,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     const said = page.getByRole('alert').filter({ hasText: 'Not done:' })
     await said.waitFor()
     expect(await said.innerText()).toBe(
-      'Not done: with this policy no one could approve anything. Name more approvers, ask for fewer approvals, or have the approvers set up passkeys.',
+      'Not done: with this policy no one could approve anything. Name more approvers, ask for fewer approvals, or have the approvers set up passkeys that the policy counts.',
     )
     expect(await done.count()).toBe(0)
     expect(await page.getByLabel('Passkeys only').isChecked()).toBe(true)

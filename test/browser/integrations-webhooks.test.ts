@@ -66,7 +66,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
     await press('Create the webhook')
     await page.getByRole('heading', { name: 'Your new webhook' }).waitFor()
     expect(area.sent).toEqual([{ url: URL_1 }])
-    expect(await page.locator('.secret-box code').innerText()).toMatch(SHOWN_ONCE)
+    expect(await page.locator('.secret-box code').getByText(SHOWN_ONCE).innerText()).toMatch(SHOWN_ONCE)
     await press('Send a test')
     await page.getByText('The receiver took the test: answered with status 200, after 12 ms.').waitFor()
     await press('I saved the secret')
