@@ -167,6 +167,16 @@ function noticeLines(notice: NoticeView['notice']): Piece[][] {
   ]
 }
 
+/** What stays of a card that is shown elsewhere, or to no one here. */
+export function movedWords({ twice }: { twice?: true }): { heading: string; sentence: string } {
+  return twice
+    ? {
+        heading: 'Shown once more below',
+        sentence: 'This card was sent twice; the other one follows the request.',
+      }
+    : { heading: MOVED_HEADING, sentence: MOVED_SENTENCE }
+}
+
 export const MOVED_HEADING = 'Not shown here any more'
 export const MOVED_SENTENCE =
   'This chat account is not linked to the person who is asked. If that should be you, link it again.'

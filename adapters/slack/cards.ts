@@ -10,7 +10,7 @@ import {
   headParts,
   replyDocument,
 } from '../shared/request-card.ts'
-import { consentDocument, MOVED_HEADING, MOVED_SENTENCE, noticeDocument } from '../shared/small-cards.ts'
+import { consentDocument, movedWords, noticeDocument } from '../shared/small-cards.ts'
 import { fits } from './limits.ts'
 import {
   drawParts,
@@ -131,12 +131,13 @@ export function renderNotice(view: NoticeView): SlackMessage {
 }
 
 /** What stays of a card in a chat that is not the approver's; pure. */
-export function renderMoved(): SlackMessage {
+export function renderMoved(view: { twice?: true } = {}): SlackMessage {
+  const { heading, sentence } = movedWords(view)
   return drawDocument({
-    heading: MOVED_HEADING,
-    parts: [ours([{ kind: 'words', text: MOVED_SENTENCE }])],
+    heading,
+    parts: [ours([{ kind: 'words', text: sentence }])],
     notes: [],
-    preview: { summary: `${MOVED_HEADING}. ${MOVED_SENTENCE}` },
+    preview: { summary: `${heading}. ${sentence}` },
   })
 }
 

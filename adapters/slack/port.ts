@@ -38,23 +38,29 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
   const { log, rates = SLACK_RATES } = parts
   const { within } = createWebCalls(workspaces, { rates, log })
   const direct = createDirectMessages()
+  const history = createHistory()
   return {
     platform: 'slack',
     tenantsOf: workspaces.tenantsOf,
     setupFor: workspaces.setupFor,
     lookup: (tenant, email) => within((calls) => lookUp(calls, tenant, email)),
-    post: (to, view) =>
+    post: (to, view, card) =>
       within(async (calls) => {
         const opened = await conversationOf(calls, direct, to)
-        if (!opened.ok) return opened
+        if (!opened.ok) return notPosted(opened)
         const { tenant } = to
         const conversation = opened.value
         const id = messageId(view.request_id, view.version, tenant, conversation)
         const target = { tenant, method: 'chat.postMessage', conversation }
-        const base = { channel: conversation, client_msg_id: id, ...QUIET }
+        const base = { channel: conversation, client_msg_id: id, ...metadataOf(card), ...QUIET }
         const sent = await say({ calls, log }, target, base, ...drawn(view))
         if (!sent.ok && sent.code === 'channel_not_found') direct.forget(to)
         return sent.ok ? refOf(tenant, sent.value) : sent
+      }),
+    find: (to, card, since) =>
+      within(async (calls) => {
+        const opened = await conversationOf(calls, direct, to)
+        return opened.ok ? history.find(calls, to.tenant, opened.value, card, since) : opened
       }),
     update: ({ tenant, conversation, message }, view) =>
       within(async (calls) => {
@@ -73,7 +79,7 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
 
 /** The card, and what stands in for it. */
 function drawn(view: CardView | ConsentView | NoticeView | MovedView): [SlackMessage, string] {
-  if (isMovedView(view)) return [renderMoved(), renderMoved().text]
+  if (isMovedView(view)) return [renderMoved(view), renderMoved(view).text]
   if (isConsentView(view)) return [renderConsent(view), plainConsent(view)]
   if (isNoticeView(view)) return [renderNotice(view), plainNotice(view)]
   return [renderCard(view), plainCard(view)]
@@ -150,7 +156,7 @@ function refOf(tenant: string, answer: unknown): WebOutcome<MessageRef> {
   return success ? { ok: true, value: { tenant, conversation: data.channel, message: data.ts } } : UNREADABLE
 }
 
-const UNREADABLE = { ok: false, outcome: 'failed', code: 'unreadable' } as const
+const UNREADABLE = { ok: false, outcome: 'failed', code: 'unreadable', perhaps: true } as const
 
 function silent(answer: WebOutcome<unknown>): WebOutcome<void> {
   return answer.ok ? { ok: true, value: undefined } : answer
@@ -170,6 +176,71 @@ function messageId(...parts: (string | number)[]): string {
     `${variant}${hex.slice(17, 20)}`,
     hex.slice(20, 32),
   ].join('-')
+}
+
+/** Only the post itself can have been done unheard. */
+function notPosted({ perhaps: _, ...trouble }: WebOutcome<never> & { ok: false }): WebOutcome<never> {
+  return trouble
+}
+
+const METADATA = 'countersign_card'
+
+/** Seen by apps alone: the card is known again by it. */
+function metadataOf(card: string | undefined) {
+  return card === undefined ? {} : { metadata: { event_type: METADATA, event_payload: { card } } }
+}
+
+const page = z.object({
+  messages: z.array(
+    z.object({
+      ts: z.string(),
+      metadata: z
+        .object({ event_type: z.string(), event_payload: z.object({ card: z.string() }) })
+        .optional()
+        .catch(undefined),
+    }),
+  ),
+  has_more: z.boolean().optional(),
+})
+
+/** Messages looked through for one card. */
+const MOST_MESSAGES = 200
+/** A scope that is missing may be granted later. */
+const CLOSED_MS = 3_600_000
+/** Our clock and Slack's. */
+const APART_S = 300
+
+/** Reads conversations where the app was given more than it asks for (`im:history`, `channels:history`, `groups:history`). */
+function createHistory() {
+  const closed = new Map<string, number>()
+  return {
+    async find(
+      calls: WebCalls,
+      tenant: string,
+      conversation: string,
+      card: string,
+      since: Date,
+    ): Promise<WebOutcome<MessageRef | 'none' | 'unknown'>> {
+      const kind = `${tenant} ${conversation.charAt(0)}`
+      if ((closed.get(kind) ?? 0) > performance.now()) return { ok: true, value: 'unknown' }
+      const oldest = String(Math.floor(since.getTime() / 1000) - APART_S)
+      const args = { channel: conversation, oldest, limit: MOST_MESSAGES, include_all_metadata: true }
+      const answer = await calls.call({ tenant, method: 'conversations.history' }, args)
+      if (!answer.ok) {
+        if (answer.outcome === 'failed' || answer.outcome === 'timeout' || answer.outcome === 'rate_limited')
+          return answer
+        if (answer.code === 'missing_scope') closed.set(kind, performance.now() + CLOSED_MS)
+        return { ok: true, value: 'unknown' }
+      }
+      const { success, data } = page.safeParse(answer.value)
+      if (!success) return { ok: true, value: 'unknown' }
+      const found = data.messages.find(
+        ({ metadata }) => metadata?.event_type === METADATA && metadata.event_payload.card === card,
+      )
+      if (found !== undefined) return { ok: true, value: { tenant, conversation, message: found.ts } }
+      return { ok: true, value: data.has_more ? 'unknown' : 'none' }
+    },
+  }
 }
 
 /** People's direct messages with the app: `D…`. */

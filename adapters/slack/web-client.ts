@@ -18,7 +18,9 @@ export function createWebClient(apiUrl: string, token: string, log: Log): webApi
 }
 
 /** Why a call was not accepted. */
-export type Trouble = Pick<ChatOutcome<never> & { ok: false }, 'outcome' | 'retry_after'> & { code: string }
+export type Trouble = Pick<ChatOutcome<never> & { ok: false }, 'outcome' | 'retry_after' | 'perhaps'> & {
+  code: string
+}
 
 /**
  * Slack's error codes after which trying again does not help: no such person or place, or not allowed there. What is in neither
@@ -94,13 +96,36 @@ export function isBadMessage({ code }: { code?: string }): boolean {
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof webApi.WebAPIRateLimitedError) return patience('ratelimited', error.retryAfter)
   if (error instanceof webApi.WebAPIPlatformError) return platformTrouble(error.data.error)
-  if (error instanceof webApi.WebAPIHTTPError) return { outcome: 'failed', code: `http_${error.statusCode}` }
+  if (error instanceof webApi.WebAPIHTTPError) {
+    const perhaps = error.statusCode >= 500 ? PERHAPS : {}
+    return { outcome: 'failed', code: `http_${error.statusCode}`, ...perhaps }
+  }
   if (error instanceof webApi.WebAPIRequestError) {
     return error.original.name === 'TimeoutError'
-      ? { outcome: 'timeout', code: 'timeout' }
-      : { outcome: 'failed', code: 'connection' }
+      ? { outcome: 'timeout', code: 'timeout', ...PERHAPS }
+      : { outcome: 'failed', code: 'connection', ...(neverArrived(error.original) ? {} : PERHAPS) }
   }
   return { outcome: 'failed', code: 'unexpected' }
+}
+
+const PERHAPS = { perhaps: true } as const
+
+/** Slack stopped somewhere in the middle, or another host answered for it. */
+const BROKE_OFF: ReadonlySet<string> = new Set([
+  'internal_error',
+  'fatal_error',
+  'service_unavailable',
+  'request_timeout',
+  'unreadable',
+])
+
+/** There was no connection, so there was no call. */
+function neverArrived({ cause }: Error): boolean {
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
+  return (
+    typeof code === 'string' &&
+    /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$|CERT|TLS/.test(code)
+  )
 }
 
 /** WebClient passes a body that is not JSON on as the code: a page of some proxy, say. */
@@ -108,6 +133,7 @@ function platformTrouble(said: string): Trouble {
   const code = /^[a-z][a-z0-9_.]{0,60}$/i.test(said) ? said : 'unreadable'
   if (RATE_LIMITED.has(code)) return patience(code, USUAL_PATIENCE)
   if (UNAVAILABLE.has(code)) return { outcome: 'unavailable', code }
+  if (BROKE_OFF.has(code)) return { outcome: 'failed', code, ...PERHAPS }
   return { outcome: UNREACHABLE.has(code) ? 'unreachable' : 'failed', code }
 }
 

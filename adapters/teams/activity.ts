@@ -8,6 +8,7 @@ const account = z.object({ id: text, name: text, aadObjectId: text, tenantId: te
 const activitySchema = z.object({
   type: z.string().min(1).max(64),
   id: text,
+  replyToId: text,
   channelId: text,
   serviceUrl: text,
   name: text,
@@ -117,7 +118,14 @@ function membership({ recipient, membersAdded, membersRemoved, channelData }: Ac
   return membersRemoved?.some(({ id }) => id === bot) ? false : undefined
 }
 
-function sourceOf({ id, conversation, serviceUrl, from, channelData }: Activity): BotSource | undefined {
+function sourceOf({
+  id,
+  replyToId,
+  conversation,
+  serviceUrl,
+  from,
+  channelData,
+}: Activity): BotSource | undefined {
   if (!conversation?.id || !serviceUrl) return undefined
   const user = from?.aadObjectId?.toLowerCase()
   const kind = kindOf(conversation)
@@ -127,6 +135,7 @@ function sourceOf({ id, conversation, serviceUrl, from, channelData }: Activity)
   return {
     conversation: { kind, service_url: serviceUrl, conversation_id: conversation.id },
     activity_id: id ?? '',
+    ...(replyToId ? { message_id: replyToId } : {}),
     ...(user !== undefined && UUID.test(user) ? { user } : {}),
     ...(from?.id ? { member: from.id } : {}),
     ...(from?.name ? { user_name: from.name } : {}),

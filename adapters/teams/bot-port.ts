@@ -24,6 +24,8 @@ export interface BotSource {
   conversation: BotConversation
   /** Tells repeats of the same activity in the same conversation; may be empty. */
   activity_id: string
+  /** The message whose button was pressed; may be missing. */
+  message_id?: string
   /** `aadObjectId` in lower case; absent for whatever is no person of the tenant. */
   user?: string
   /** What the same person is called among the members of the conversation; it means nothing elsewhere. */

@@ -16,7 +16,7 @@ import {
   headParts,
   replyDocument,
 } from '../shared/request-card.ts'
-import { consentDocument, MOVED_HEADING, MOVED_SENTENCE, noticeDocument } from '../shared/small-cards.ts'
+import { consentDocument, movedWords, noticeDocument } from '../shared/small-cards.ts'
 import {
   apartFromAbove,
   BRACES,
@@ -203,8 +203,9 @@ export function renderNotice(view: NoticeView): TeamsMessage {
 }
 
 /** What stays of a card in a chat that is not the approver's; pure. */
-export function renderMoved(): TeamsMessage {
-  return message(MOVED_HEADING, [heading(MOVED_HEADING), note(MOVED_SENTENCE)])
+export function renderMoved(view: { twice?: true } = {}): TeamsMessage {
+  const words = movedWords(view)
+  return message(words.heading, [heading(words.heading), note(words.sentence)])
 }
 
 /**

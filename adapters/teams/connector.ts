@@ -36,7 +36,7 @@ export function createSendOnce(
       ...(body === undefined ? {} : { body }),
     }).catch((error: unknown) => {
       if (signal.aborted) throw error
-      throw new FetchFailure(0, networkCode(error))
+      throw new CallRefused(NO_ANSWER, networkCode(error), undefined)
     })
     return { response, text: await readText(response) }
   }
@@ -56,6 +56,9 @@ export function createSendOnce(
     throw new CallRefused(response.status, errorCodeOf(parsed(text)) ?? 'http_error', retryAfter)
   }
 }
+
+/** In place of a status: the connection ended before there was one. */
+const NO_ANSWER = 0
 
 /** Longest a call may take, its token included. */
 export const CALL_DEADLINE_MS = 10_000
@@ -96,7 +99,7 @@ export async function attempt<T>(call: (signal: AbortSignal) => Promise<T>): Pro
 /** What an error of a call means for the card (Teams "rate limits", "format your bot messages"). */
 function failureOf(error: unknown, signal: AbortSignal): Omit<Failed, 'duration_ms'> {
   if (error instanceof CallRefused) return refusedBy(error)
-  if (signal.aborted) return { ok: false, outcome: 'timeout' }
+  if (signal.aborted) return { ok: false, outcome: 'timeout', perhaps: true }
   // The login server's answer, or no answer at all.
   if (error instanceof FetchFailure) {
     const refused = error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429
@@ -109,7 +112,14 @@ function failureOf(error: unknown, signal: AbortSignal): Omit<Failed, 'duration_
 const OF_THE_BOT: ReadonlySet<string> = new Set(['BotDisabledByAdmin', 'BotNotRegistered'])
 
 function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'duration_ms'> {
-  const told = { ok: false as const, code, ...(retryAfter === undefined ? {} : { retry_after: retryAfter }) }
+  // Also one that asks for patience: a gateway says so of what stands behind it.
+  const perhaps = status >= 500 || (status === NO_ANSWER && code !== 'ECONNREFUSED' && code !== 'ENOTFOUND')
+  const told = {
+    ok: false as const,
+    code,
+    ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
+    ...(perhaps ? { perhaps: true as const } : {}),
+  }
   // The bot itself, everywhere in the tenant.
   if (status === 401 || OF_THE_BOT.has(code)) return { ...told, outcome: 'unavailable' }
   // Not installed, blocked, gone: trying again will not help.

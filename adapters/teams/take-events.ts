@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
+import type { CardView, ConsentView } from '../../src/domain/card-view.ts'
 import { type Card, type CardRecipient, identityKey, recipientKey } from '../../src/domain/chat.ts'
 import { isId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
@@ -9,7 +10,7 @@ import { answerCommand } from '../../src/flow/chat/answer-command.ts'
 import type { ChatAnswer, ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
 import { isTheirs } from '../../src/flow/chat/find-addresses.ts'
 import type { Background } from '../../src/flow/chat/open-work.ts'
-import { type CardSubject, showCard } from '../../src/flow/chat/show-card.ts'
+import { type CardSubject, isOver, showCard } from '../../src/flow/chat/show-card.ts'
 import { viewConsent } from '../../src/flow/chat/view-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { partIn } from '../../src/flow/people/delegates.ts'
@@ -29,7 +30,7 @@ import type {
   SentMessage,
 } from './bot-port.ts'
 import { renderCard, renderConsent, renderDetails } from './cards.ts'
-import type { Conversations } from './conversations.ts'
+import { type Conversations, writeConversation } from './conversations.ts'
 import { type TeamsMessage, VERBS } from './elements.ts'
 
 /** Teams gives up on a pressed button after a few seconds. */
@@ -181,7 +182,7 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   const { view } = await showCard(deps, { recipient }, request)
   const card = (await deps.cards.ofRequest(request.id)).find((each) => isFor(each, recipient))
   const inFull = verb === VERBS.details && recipient.kind === 'approver' && !invite_to_link
-  await heal(deps, card, request)
+  await heal(deps, tenant, click, { card, request, view })
   const shown = invite_to_link ? { ...view, invite_to_link } : view
   return { message: inFull ? renderDetails(shown) : renderCard(shown), card }
 }
@@ -200,8 +201,9 @@ async function answerConsentPress(
   if (bootstrap === undefined) return { words: PRESS_WORDS.notYours }
   const owner = { kind: 'approver', user_id: person.id } as const
   const card = (await deps.cards.ofRequest(id)).find((each) => isFor(each, owner))
-  await heal(deps, card, bootstrap)
-  return { message: renderConsent(viewConsent(bootstrap, deps.settings.baseUrl)), card }
+  const view = viewConsent(bootstrap, deps.settings.baseUrl)
+  await heal(deps, tenant, click, { card, request: bootstrap, view })
+  return { message: renderConsent(view), card }
 }
 
 /** For whom a press is answered; `invite_to_link` as on cards. */
@@ -266,14 +268,26 @@ function isFor({ platform, recipient }: Card, to: CardRecipient): boolean {
   return to.kind === 'channel' && recipient.tenant === to.tenant && recipient.channel === to.channel
 }
 
-/** Cards of closed requests have no such button: the message shows less than we believe, and is edited again. */
+/**
+ * Cards of closed requests have no such button: the message shows less than we believe, and is edited again. One that is no card
+ * we know of was posted when the answer to the post was lost, and is edited as well.
+ */
 async function heal(
-  { cards, clock }: Pick<FlowDeps, 'cards' | 'clock'>,
-  card: Card | undefined,
-  request: CardSubject,
+  { cards, chats, clock, log }: Pick<FlowDeps, 'cards' | 'chats' | 'clock' | 'log'>,
+  tenant: string,
+  { message_id, conversation }: BotClick,
+  { card, request, view }: { card: Card | undefined; request: CardSubject; view: CardView | ConsentView },
 ): Promise<void> {
-  if (card?.message === undefined || request.status === 'pending' || card.shown < card.wanted) return
-  await cards.doubt(card.id, clock.now())
+  if (!isOver(request, clock.now())) return
+  const known = card?.message
+  if (card !== undefined && known !== undefined) await cards.doubt(card.id, clock.now())
+  const port = chats.find(({ platform }) => platform === 'teams')
+  if (port === undefined || message_id === undefined || message_id === known?.message) return
+  const stray = { tenant, conversation: writeConversation(conversation), message: message_id }
+  // The presser does not wait for it.
+  void port.update(stray, view).then(({ ok }) => {
+    log.info({ request: request.id, ok }, 'a card in Teams that was posted twice was pressed')
+  })
 }
 
 /** Answers to a button in a sentence. */

@@ -26,6 +26,8 @@ import {
   readConversation,
   writeConversation,
 } from './conversations.ts'
+import { execute } from './draw.ts'
+import { VERBS } from './elements.ts'
 import { parsed } from './fetch-json.ts'
 import { paceCalls } from './paced-calls.ts'
 import { isAllowedService } from './service-address.ts'
@@ -162,13 +164,25 @@ async function fitting<T>(
   view: CardView | ConsentView | NoticeView | MovedView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
-  if (isMovedView(view)) return send(renderMoved())
+  if (isMovedView(view)) return send(renderMoved(view))
   if (isConsentView(view)) return send(renderConsent(view))
   if (isNoticeView(view)) return send(renderNotice(view))
   const started = performance.now()
-  const answer = await send(renderCard(view))
+  const answer = await send(refreshing(view, renderCard(view)))
   if (answer.ok || answer.code !== 'MessageSizeTooBig') return answer
-  return performance.now() - started > SECOND_WITHIN_MS ? answer : send(renderCard(smallView(view)))
+  return performance.now() - started > SECOND_WITHIN_MS
+    ? answer
+    : send(refreshing(view, renderCard(smallView(view))))
+}
+
+/**
+ * An open card asks us again whenever it is looked at, in chats of up to 60 people: one that missed an edit, or that we do not
+ * know of since the answer to its post was lost, shows its reader what is true (Teams "Universal Actions", automatic refresh).
+ */
+function refreshing({ status, request_id }: CardView, { card, text }: BotMessage): BotMessage {
+  if (status.kind !== 'pending') return { card, text }
+  const { fallback: _, ...action } = execute('Refresh', VERBS.refresh, request_id)
+  return { card: { ...card, refresh: { action } }, text }
 }
 
 function unreachable(code: string): Failed {

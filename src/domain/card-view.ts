@@ -156,6 +156,8 @@ export function isConsentView(view: object): view is ConsentView {
  */
 export interface MovedView {
   kind: 'moved'
+  /** The card stands in the same chat once more, where it follows its request. */
+  twice?: true
 }
 
 /** Tells it from the other cards. */

@@ -122,6 +122,8 @@ export interface Card {
   /** 0 while nothing was posted. */
   shown: number
   message?: MessageRef
+  /** A post whose answer was lost may stand somewhere, with its buttons. */
+  perhaps_posted?: true
   /** When the platform had accepted the message: reminders from before are said by it. */
   posted_at?: Date
   /** A process that lost the claim may have edited the message to an older version since: edit it whatever `shown` says. */

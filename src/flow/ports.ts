@@ -124,6 +124,8 @@ export type ChatOutcome<T> =
       retry_after?: number
       /** The platform's own error code, for the log. */
       code?: string
+      /** It may have been done all the same: the answer was lost. */
+      perhaps?: true
       duration_ms: number
     }
 
@@ -160,7 +162,14 @@ export interface ChatPort {
   setupFor?(accountId: string): Promise<ChatSetup>
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
-  post(to: ChatAddress, view: CardView | ConsentView | NoticeView): Promise<ChatOutcome<MessageRef>>
+  /** @param card its id, by which `find` knows the message again */
+  post(
+    to: ChatAddress,
+    view: CardView | ConsentView | NoticeView,
+    card?: string,
+  ): Promise<ChatOutcome<MessageRef>>
+  /** Looks for a card that was perhaps posted there since then; `unknown` where the app may not look. */
+  find?(to: ChatAddress, card: string, since: Date): Promise<ChatOutcome<MessageRef | 'none' | 'unknown'>>
   update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
 }

@@ -60,6 +60,7 @@ const cardSchema = new Schema<CardDocument>(
     wanted: number,
     shown: number,
     message: messageFields,
+    perhaps_posted: Boolean,
     posted_at: Date,
     stale: Boolean,
     replies: { type: [replyFields], required: true },
@@ -107,6 +108,10 @@ export interface CardResult {
   certain: boolean
   message?: MessageRef
   posted_at?: Date
+  /** Of a post whose answer was lost; absent: as it was. */
+  perhaps_posted?: boolean
+  /** To be edited once more, whatever it shows. */
+  recheck?: true
   /** Ids of replies that were said, or need not be said any more. */
   said: string[]
   dropped: string[]
@@ -179,10 +184,12 @@ function news(model: CardModel, collection: mongo.Collection<{ _id: string }>, w
       const writes = all.flatMap(followWrites)
       if (writes.length > 0) await model.bulkWrite(writes, { ordered: true })
     },
-    /** The message may show an older version than `shown` says: has it edited again. */
+    /** The message may show an older version than `shown` says, or one that waits for its next try: has it edited now. */
     async doubt(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
-      await model.updateOne({ _id: id, state: RESTING }, { $set: { state: 'due', next_at: at } })
+      const now = { $set: { state: 'due', next_at: at, tries: 0 } }
+      await model.updateOne({ _id: id, state: RESTING }, now)
+      await model.updateOne({ _id: id, state: 'due', tries: trusted({ $gt: 0 }) }, now)
       wake('cards')
     },
     /** The cards of these requests for that `recipientKey` are posted or edited once more: their recipient changed. */
@@ -260,7 +267,7 @@ async function finish(
   ]
   const options = filters.length === 0 ? {} : { arrayFilters: filters }
   const settled = finished(result, result.state, result.next_at)
-  const rest = result.certain ? { ...settled, $unset: { stale: 1 } } : settled
+  const rest = result.certain ? { ...settled, $unset: { ...settled.$unset, stale: 1 } } : settled
   const rests = await model.updateOne({ ...mine, news: result.news }, rest, options)
   if (rests.matchedCount === 1) return result.state
   const again = await model.updateOne(mine, finished(result, 'due', result.again_at), options)
@@ -275,11 +282,14 @@ function finished(result: CardResult, state: Card['state'], next_at: Date) {
     shown: result.shown,
     ...(result.message === undefined ? {} : { message: result.message }),
     ...(result.posted_at === undefined ? {} : { posted_at: result.posted_at }),
+    ...(result.perhaps_posted ? { perhaps_posted: true } : {}),
+    ...(result.recheck ? { stale: true } : {}),
     ...(result.said.length === 0 ? {} : { 'replies.$[said].state': 'said' }),
     ...(result.dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
   }
   const attempts = { $each: result.attempts, $slice: -CARD_ATTEMPTS_KEPT }
-  return withOutbox({ $set: set, $push: { attempts } }, result.audit)
+  const unset = result.perhaps_posted === false ? { $unset: { perhaps_posted: 1 } } : {}
+  return withOutbox({ $set: set, $push: { attempts }, ...unset }, result.audit)
 }
 
 function toDocument({ id, ...rest }: Card): CardDocument {

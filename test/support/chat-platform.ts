@@ -22,6 +22,8 @@ export interface PlatformMessage {
   /** Nothing of the card is shown there any more. */
   moved: boolean
   replies: ReplyView[]
+  /** Id of the card that it was posted for. */
+  card?: string | undefined
 }
 
 export interface PlatformCall {
@@ -37,6 +39,7 @@ type Failure = {
   outcome: 'unreachable' | 'unavailable' | 'rate_limited' | 'timeout' | 'failed'
   retry_after?: number
   code?: string
+  perhaps?: true
 }
 
 /** How the platform takes a call; nothing: it accepts. `lost`: it accepts, and the answer never arrives. */
@@ -59,6 +62,14 @@ export interface ChatPlatform extends ChatPort {
   one(to: string, request: string): PlatformMessage
   /** Calls under way at once, at most, to one recipient and altogether. */
   most: { perRecipient: number; total: number }
+}
+
+/** Lets the app look for its own messages. */
+export function letLook(chat: ChatPlatform): void {
+  chat.find = async (_to, card) => {
+    const found = chat.messages.find((message) => message.card === card)
+    return { ok: true, value: found?.ref ?? 'none', duration_ms: 1 }
+  }
 }
 
 export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatPlatform {
@@ -87,7 +98,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
       if (behaviour === undefined) return { ok: true, value: accept(), duration_ms: 1 }
       if (behaviour !== 'lost') return { ok: false, ...behaviour, duration_ms: 1 }
       accept()
-      return { ok: false, outcome: 'timeout', duration_ms: 1 }
+      return { ok: false, outcome: 'timeout', perhaps: true, duration_ms: 1 }
     } finally {
       open.set(call.to, (open.get(call.to) ?? 1) - 1)
       total -= 1
@@ -116,7 +127,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
         const member = it.members.get(email)
         return member?.tenant === tenant ? member : undefined
       }),
-    post: (address, view) => {
+    post: (address, view, card) => {
       const to = recipientOf(address)
       const request = view.request_id
       if (isNoticeView(view))
@@ -128,7 +139,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
       return take({ what: 'post', to, request }, () => {
         made += 1
         const ref = { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
-        const message: PlatformMessage = { ref, to, shown: [], consents: [], moved: false, replies: [] }
+        const message: PlatformMessage = { ref, to, shown: [], consents: [], moved: false, replies: [], card }
         it.messages.push(message)
         show(message, view)
         return ref

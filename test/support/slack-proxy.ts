@@ -55,6 +55,8 @@ interface Setting {
   /** Good tokens, and their scopes for the header that tells them. OAuth adds to them. */
   tokens: Map<string, string>
   limits: SlackLimits | undefined
+  /** Metadata of messages, which the emulator does not keep, by channel and `ts`. */
+  metadata: Map<string, unknown>
 }
 
 /**
@@ -68,7 +70,7 @@ export async function startSlackProxy(
   const calls: SlackCall[] = []
   const counts = new Map<string, number>()
   const sockets = new Set<Socket>()
-  const setting: Setting = { emulator, tokens, limits }
+  const setting: Setting = { emulator, tokens, limits, metadata: new Map() }
   let how: Parameters<SlackProxy['behave']>[0] = () => undefined
 
   const record = (request: IncomingMessage, method: string, body: Buffer): SlackCall => {
@@ -173,6 +175,9 @@ async function refusal(setting: Setting, call: SlackCall): Promise<Reply | undef
     const error = tooLong ? 'msg_blocks_too_long' : 'invalid_blocks'
     if (problems.length > 0) return asJson({ ok: false, error, response_metadata: { messages: problems } })
   }
+  const granted = tokens.get(call.token)?.split(',') ?? []
+  if (call.method === 'conversations.history' && !granted.includes('im:history'))
+    return refuse('missing_scope')
   if (call.method === 'chat.update' && !/^[CDG]/.test(channel)) return refuse('channel_not_found')
   if (call.method !== 'chat.postMessage' || !/^[CG]/.test(channel)) return undefined
   const info = Object(await callEmulator(emulator, 'conversations.info', { channel }, call.token))
@@ -180,12 +185,12 @@ async function refusal(setting: Setting, call: SlackCall): Promise<Reply | undef
 }
 
 async function take(
-  { emulator, tokens }: Setting,
+  { emulator, tokens, metadata }: Setting,
   call: SlackCall,
   request: IncomingMessage,
   body: Buffer,
 ): Promise<Reply> {
-  const reply = await forward(emulator, request, body)
+  const reply = withMetadata(metadata, call, await forward(emulator, request, body))
   call.taken = outcomeOf(reply) === 'ok'
   const { access_token: issued, scope } = Object(parseJson(reply.body))
   if (typeof issued === 'string') tokens.set(issued, String(scope))
@@ -193,6 +198,20 @@ async function take(
   return granted === undefined
     ? reply
     : { ...reply, headers: { ...reply.headers, 'x-oauth-scopes': granted } }
+}
+
+/** Keeps what came with a post, and lays it over what history says when that is asked for. */
+function withMetadata(metadata: Map<string, unknown>, { method, args }: SlackCall, reply: Reply): Reply {
+  const body = Object(parseJson(reply.body))
+  if (method === 'chat.postMessage' && args.metadata !== undefined)
+    metadata.set(`${body.channel} ${body.ts}`, args.metadata)
+  if (method !== 'conversations.history' || String(args.include_all_metadata) !== 'true') return reply
+  const messages: unknown[] = Array.isArray(body.messages) ? body.messages : []
+  const told = messages.map((message) => {
+    const { ts } = Object(message)
+    return { ...Object(message), metadata: metadata.get(`${args.channel} ${ts}`) }
+  })
+  return { ...reply, body: JSON.stringify({ ...body, messages: told }) }
 }
 
 /** Calls the emulator itself: neither recorded nor limited. */

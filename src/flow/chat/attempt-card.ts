@@ -31,8 +31,8 @@ const MOST_REPLIES = 5
 /**
  * Brings one claimed card up to date: posts it once or edits it, then says what is due under it, and writes one result. What
  * it shows is drawn from the stored request, so late news shows no less than newer one. Nothing is posted about a request
- * that is over, or to whom it does not concern any more. A crash, or a time-out, after the platform took a post and before that was written posts it once more: the
- * documented and only duplicate, since platforms take no key that would tell the two are one.
+ * that is over, or to whom it does not concern any more. A post whose answer was lost is looked for; where the platform does
+ * not let the app look, it is posted once more (the documented and only duplicate), or its outcome is, when the request is over.
  */
 export async function attemptCard(
   deps: AttemptDeps,
@@ -42,24 +42,41 @@ export async function attemptCard(
   const progress: CardProgress = { shown: card.shown, certain: false, said: [], dropped: [], attempts: [] }
   if (card.message !== undefined) progress.message = card.message
   if (interrupted) note(progress, deps, whatOf(card), 'interrupted', 0)
+  if (interrupted && card.message === undefined) progress.perhaps_posted = true
   const job = { deps, chat, card, progress, lastCall: new Date(card.next_at.getTime() - CALL_MS) }
   const request = await findSubject(deps, card)
-  if (request === undefined || (card.message === undefined && isOver(request, deps.clock.now()))) {
+  const perhaps = progress.perhaps_posted ?? card.perhaps_posted === true
+  const over = request !== undefined && isOver(request, deps.clock.now())
+  if (request === undefined || (card.message === undefined && over && !perhaps)) {
     return endQuietly(job, request?.version)
   }
   const showing = await showSubject(deps, card, request)
-  const { message } = card
-  if (message === undefined && isOthers(card, showing)) return endQuietly(job, request.version)
-  if (message === undefined) await post(job, showing)
-  else if (!isTheirs(card, chat.platform, message, showing.person, await chat.tenantsOf(card.account_id)))
-    await move(job, showing, message, isOthers(card, showing) || isOver(request, deps.clock.now()))
-  else if (card.shown < card.wanted || card.stale) await update(job, showing, message)
+  if (card.message === undefined && perhaps && (await findAgain(job, showing)) === 'none') {
+    progress.perhaps_posted = false
+    if (over) return endQuietly(job, request.version)
+  }
+  const { message } = progress
+  if (message === undefined && !over && isOthers(card, showing)) return endQuietly(job, request.version)
+  // It has lapsed, and is about to be written as expired: nothing asks about it any more.
+  if (message === undefined && over && request.status === 'pending')
+    progress.failure ??= { outcome: 'failed' }
+  if (progress.failure === undefined) await bring(job, showing, over)
   if (progress.failure === undefined && progress.dropped.length === 0) await sayReplies(job, showing)
   await noteWorkspace(job)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
-  const misleads =
-    progress.message !== undefined && progress.shown < card.wanted && isOver(request, deps.clock.now())
+  const misleads = over && progress.shown < card.wanted && (progress.message !== undefined || perhaps)
   return recordCard(deps, card, progress, stepAfter(deps, card, progress.failure, misleads))
+}
+
+/** Posts the card where it stands nowhere, takes it from where it should not stand, or edits it where it shows something else. */
+async function bring(job: Job, showing: Showing, over: boolean): Promise<void> {
+  const { chat, card, progress } = job
+  const { message } = progress
+  if (message === undefined) return post(job, showing)
+  const theirs = isTheirs(card, chat.platform, message, showing.person, await chat.tenantsOf(card.account_id))
+  if (!theirs) return move(job, showing, message, isOthers(card, showing) || over)
+  if (card.shown < card.wanted || card.stale || card.message === undefined)
+    await update(job, showing, message)
 }
 
 /** Whether the workspace takes anything from the app is told of the workspace, not of this card. */
@@ -88,6 +105,27 @@ function whatOf(card: Card): CardAttempt['what'] {
   return card.shown < card.wanted || card.stale ? 'update' : 'reply'
 }
 
+/** Looks where it would be posted now. @returns `none` when it surely stands nowhere there */
+async function findAgain(job: Job, showing: Showing): Promise<'none' | undefined> {
+  const { deps, chat, card, progress } = job
+  const { find } = chat
+  if (find === undefined) return undefined
+  const found = await findAddresses(chat, card, showing.person, deps.lookup)
+  if ('failed' in found) return void fail(job, 'post', found.failed)
+  let unknown = found.list.length === 0
+  for (const address of found.list) {
+    const answer = await call(job, () => find(address, card.id, card.created_at))
+    if (!answer.ok) return void fail(job, 'post', { ...answer, tenant: address.tenant })
+    unknown ||= answer.value === 'unknown'
+    if (typeof answer.value === 'string') continue
+    progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
+    progress.posted_at = card.created_at
+    progress.perhaps_posted = false
+    return undefined
+  }
+  return unknown ? undefined : 'none'
+}
+
 async function post(job: Job, showing: Showing): Promise<void> {
   const { deps, chat, card, progress } = job
   const found = await findAddresses(chat, card, showing.person, deps.lookup)
@@ -96,12 +134,14 @@ async function post(job: Job, showing: Showing): Promise<void> {
   const { view } = showing
   for (const address of found.list) {
     const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
-    const answer = await call(job, () => chat.post(address, invited))
+    const answer = await call(job, () => chat.post(address, invited, card.id))
     if (answer.ok) {
+      if (view.status.kind !== 'pending') progress.said.push(...dueReplies(card).map(({ id }) => id))
       progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
       progress.posted_at = deps.clock.now()
       return accept(job, 'post', view.version, answer.duration_ms)
     }
+    if (answer.perhaps) progress.perhaps_posted = true
     last = { ...answer, tenant: address.tenant }
     if (answer.outcome !== 'unreachable') break
     forget(deps.lookup, address)
@@ -140,8 +180,19 @@ async function update(job: Job, { view, person }: Showing, message: MessageRef):
   const invited = card.recipient.kind === 'approver' && linked === false && view.status.kind === 'pending'
   const drawn = invited ? { ...view, invite_to_link: true as const } : view
   const answer = await call(job, () => chat.update(message, drawn))
-  if (answer.ok) accept(job, 'update', view.version, answer.duration_ms)
-  else fail(job, 'update', { ...answer, tenant: message.tenant })
+  if (answer.ok) {
+    if (mayBeOvertaken(job)) job.progress.overtaken = true
+    accept(job, 'update', view.version, answer.duration_ms)
+  } else fail(job, 'update', { ...answer, tenant: message.tenant })
+}
+
+const LOST: ReadonlySet<CardAttempt['outcome']> = new Set(['timeout', 'failed', 'interrupted'])
+
+/** Was the answer to an edit lost since the last one that was accepted? */
+function mayBeOvertaken({ card, progress }: Job): boolean {
+  const edits = [...card.attempts, ...progress.attempts].filter(({ what }) => what !== 'reply')
+  const since = edits.slice(edits.findLastIndex(({ outcome }) => outcome === 'accepted') + 1)
+  return since.some(({ what, outcome }) => what === 'update' && LOST.has(outcome))
 }
 
 /** In order, each once; of several reminders that waited only the last. */
@@ -153,6 +204,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
   let said = 0
   for (const reply of due) {
     if (progress.message === undefined || said >= MOST_REPLIES) return
+    if (progress.said.includes(reply.id)) continue
     const view = showReply(showing, reply, deps.clock.now())
     const superseded = reply.kind === 'reminder' && reply !== lastReminder
     if (view === undefined || superseded) {
@@ -181,7 +233,7 @@ function dueReplies({ replies }: Card): Card['replies'] {
   return replies.filter(({ state }) => state === 'due')
 }
 
-type Failed = CardFailure & { ok: false; duration_ms: number }
+type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true }
 type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
 /** A call that could outlive the lease would run beside that of the process that takes over. */

@@ -30,6 +30,10 @@ export interface CardProgress {
   message?: MessageRef
   /** Posted by this very attempt. */
   posted_at?: Date
+  /** As `Card.perhaps_posted`, when this attempt changes it. */
+  perhaps_posted?: boolean
+  /** An earlier edit, whose answer was lost, may land after this one. */
+  overtaken?: true
   said: string[]
   dropped: string[]
   attempts: CardAttempt[]
@@ -53,13 +57,15 @@ export async function recordCard(
   step: Rest | CardStep,
 ): Promise<CardReport | undefined> {
   const now = deps.clock.now()
-  const { shown, certain, message, posted_at, said, dropped, attempts } = progress
+  const { shown, message, posted_at, perhaps_posted, said, dropped, attempts, overtaken } = progress
   const next = typeof step === 'string' ? restOrGoOn(card, progress, step, now) : timesOf(step, now)
   const state = await deps.cards.finish(card.id, card.fence, {
     ...next,
     news: card.news,
     shown,
-    certain,
+    certain: progress.certain && !overtaken,
+    ...(overtaken ? { recheck: true as const } : {}),
+    ...(perhaps_posted === undefined ? {} : { perhaps_posted }),
     ...(message === undefined ? {} : { message }),
     ...(posted_at === undefined ? {} : { posted_at }),
     said,
@@ -77,11 +83,18 @@ export async function recordCard(
   return { state, next_at, patience }
 }
 
+/** By then an edit that a platform still had in its hands has landed. */
+const LANDED_MS = 60_000
+
 /** Replies beyond what one claim says keep it due. */
-function restOrGoOn(card: Card, { said, dropped }: CardProgress, rest: Rest, now: Date) {
+function restOrGoOn(card: Card, { said, dropped, overtaken }: CardProgress, rest: Rest, now: Date) {
   const state = rest === 'exhausted' ? 'idle' : rest
   const done = new Set([...said, ...dropped])
   const left = card.replies.some((reply) => reply.state === 'due' && !done.has(reply.id))
+  if (overtaken && !left) {
+    const again = new Date(now.getTime() + LANDED_MS)
+    return { state: 'due' as const, next_at: again, again_at: now, tries: 0 }
+  }
   return { state: left ? ('due' as const) : state, next_at: now, again_at: now, tries: 0 }
 }
 

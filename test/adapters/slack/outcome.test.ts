@@ -25,15 +25,21 @@ it.each(['account_inactive', 'token_revoked', 'invalid_auth', 'missing_scope', '
   },
 )
 
-it.each([
-  'internal_error',
-  'fatal_error',
-  'service_unavailable',
-  'invalid_blocks',
-  'team_added_to_org',
-  'new_one',
-])('tries %s again', (code) => {
+it.each(['invalid_blocks', 'team_added_to_org', 'new_one'])('tries %s again, which did nothing', (code) => {
   expect(refused(code)).toEqual({ outcome: 'failed', code })
+})
+
+it.each(['internal_error', 'fatal_error', 'service_unavailable'])(
+  'tries %s again, which may have been done',
+  (code) => {
+    expect(refused(code)).toEqual({ outcome: 'failed', code, perhaps: true })
+  },
+)
+
+it('knows that a call was not made where there was no connection', () => {
+  const cause = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+  const refusedConnection = new webApi.WebAPIRequestError(new TypeError('fetch failed', { cause }))
+  expect(troubleOf(refusedConnection)).toEqual({ outcome: 'failed', code: 'connection' })
 })
 
 it('waits as long as Slack asks, at least a second, and ten when it names none', () => {
@@ -45,14 +51,20 @@ it('waits as long as Slack asks, at least a second, and ten when it names none',
 
 it('tells a time-out from a connection that was cut, and either from an HTTP failure', () => {
   const late = new DOMException('The operation was aborted due to timeout', 'TimeoutError')
-  expect(troubleOf(new webApi.WebAPIRequestError(late))).toEqual({ outcome: 'timeout', code: 'timeout' })
+  expect(troubleOf(new webApi.WebAPIRequestError(late))).toEqual({
+    outcome: 'timeout',
+    code: 'timeout',
+    perhaps: true,
+  })
   expect(troubleOf(new webApi.WebAPIRequestError(new TypeError('fetch failed')))).toEqual({
     outcome: 'failed',
     code: 'connection',
+    perhaps: true,
   })
   expect(troubleOf(new webApi.WebAPIHTTPError(502, 'Bad Gateway', {}))).toEqual({
     outcome: 'failed',
     code: 'http_502',
+    perhaps: true,
   })
   expect(troubleOf('what')).toEqual({ outcome: 'failed', code: 'unexpected' })
 })
@@ -61,6 +73,7 @@ it('keeps what a proxy wrote out of the log', () => {
   expect(refused('<html>Sign in as ana@example.com</html>')).toEqual({
     outcome: 'failed',
     code: 'unreadable',
+    perhaps: true,
   })
 })
 

@@ -108,7 +108,29 @@ describe('T46: the buttons of a card', () => {
     }
     const { deps } = setting.service.composition
     expect(await deps.cards.ofRequest(id)).toMatchObject([{ state: 'idle' }])
-    expect(callsSince(from)).toEqual([])
+    // A message that is no card we know of may be one whose answer was lost: Slack says what stands there.
+    expect(callsSince(from)).toEqual(['chat.update'])
+  })
+
+  it('mend a card that was posted twice: over, it says so; else, that the other one counts', async () => {
+    const id = await ask(setting)
+    const asked = await cardOf(id)
+    const copy = async () => {
+      const posted = await setting.slack.call('chat.postMessage', {
+        channel: asked.channel,
+        text: asked.text,
+        blocks: JSON.stringify(asked.blocks),
+      })
+      return { ...asked, ts: String(posted.ts) }
+    }
+    const shown = async ({ ts }: { ts: string }) =>
+      shownText((await setting.slack.history(asked.channel)).find((message) => message.ts === ts)?.blocks)
+    const [first, second] = [await copy(), await copy()]
+    await driver.click(first, ACTION_IDS.approve, owner())
+    await waitUntil(async () => expect(await shown(first)).toContain('Shown once more below'))
+    expect((await decideByPasskey(setting, id, 'rejected')).status).toBe(200)
+    await driver.click(second, ACTION_IDS.approve, owner())
+    await waitUntil(async () => expect(await shown(second)).toContain('Rejected'))
   })
 
   it('of a one-time link are acknowledged too', async () => {

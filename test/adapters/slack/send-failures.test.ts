@@ -96,6 +96,33 @@ it('does not storm Slack after a 429: nobody posts there before Retry-After is o
   await cardTo(setting, 'owner', id)
 })
 
+it('finds a card again whose answer was lost, where it may read: posted once, and edited to the decision', async () => {
+  setting.slack.letRead(true)
+  const { id, posts } = await askedWith((nth) => (nth === 1 ? 'take-and-drop' : undefined))
+  await atRest(setting, id, 3)
+  setting.slack.letRead(false)
+  expect(posts).toHaveLength(1)
+  await decideByPasskey(setting, id, 'approved')
+  await atRest(setting, id, 3)
+  expect((await cardTo(setting, 'ana', id)).text).toMatch(/^Approved\./)
+})
+
+it('says the outcome where a card perhaps stands whose request was over before it could be posted again', async () => {
+  let open = true
+  const { id, posts } = await askedWith((nth) => {
+    if (nth === 1) return 'take-and-drop'
+    return open ? { status: 429, headers: { 'retry-after': '1' } } : undefined
+  })
+  await waitUntil(() => expect(posts.length).toBeGreaterThan(1))
+  await decideByPasskey(setting, id, 'approved')
+  open = false
+  await atRest(setting, id, 3)
+  const texts = about(await setting.slack.history(await dmIdOf('ana')), id).map(
+    ({ text }) => text.split(/[.:] /)[0],
+  )
+  expect(texts).toEqual(['A request waits for a decision on the approval page', 'Approved'])
+})
+
 it('posts twice when the connection is cut after Slack took the card, the documented duplicate, and no more', async () => {
   const { id, posts } = await askedWith((nth) => (nth === 1 ? 'take-and-drop' : undefined))
   await atRest(setting, id, 3)

@@ -122,6 +122,42 @@ describe('a card in Teams', () => {
     expect(toldOf(gil, first)).toEqual([])
   })
 
+  it('says the outcome where a card perhaps stands, asks us at each look, and is mended by a press', async () => {
+    const setting = await useApprovers(1)
+    const { connector, driver } = setting
+    const person = personNumber(setting, 1)
+    let posts = 0
+    let away = true
+    connector.behave(({ what }) => {
+      if (what !== 'post') return undefined
+      posts += 1
+      return posts === 1 ? 'lost' : away ? { status: 503 } : undefined
+    })
+    const id = await ask(setting)
+    await waitUntil(() => expect(posts).toBeGreaterThan(1))
+    await decideAs(setting, setting.owner, id, 'approved')
+    const cards = stored(setting.service, 'cards')
+    const failed = { state: 'due', tries: { $gt: 1 }, wanted: 2 }
+    await waitUntil(async () => expect(await cards.countDocuments(failed)).toBe(1))
+    away = false
+    await cards.updateMany(failed, { $set: { next_at: new Date(0) } })
+    const other = await ask(setting)
+    await waitUntil(() =>
+      expect(connector.in(person.id).map(titles)).toContainEqual(['Details on the approval page']),
+    )
+    const [stray] = connector.in(person.id)
+    expect(cardOf(stray).refresh.action).toMatchObject({
+      verb: 'countersign.refresh',
+      data: { request_id: id },
+    })
+    expect(titles(stray)).toContain('Approve…')
+    const pressed = { activity: { replyToId: stray?.id } }
+    await driver.press(person, 'countersign.refresh', { request_id: id }, pressed)
+    await waitUntil(() => expect(titles(stray)).toEqual(['Details on the approval page']))
+    expect(cardOf(stray).refresh).toBeUndefined()
+    expect(other).not.toBe(id)
+  })
+
   it('shows how the quorum stands, and asks nothing more of whoever voted', async () => {
     const setting = await useApprovers(2, { quorum: 2 })
     const { connector } = setting

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
+import { letLook, nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
 import { letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const cardsOf = (setting: Awaited<ReturnType<typeof useCardSetting>>, id: string) =>
@@ -89,11 +89,66 @@ it('goes on with pauses of at most 15 min until the platform is back: what is ov
   expect(pauses[1]).toBeLessThan(901)
   chat.behave(() => undefined)
   await letTimePass(setting, work.loops.cards.wake)
+  await waitUntil(() => expect(nowShown(chat.one('U1', over))?.status.kind).toBe('rejected'))
+  await waitUntil(async () => expect(await cardOf(over)).toMatchObject({ state: 'due', tries: 0 }))
+  await letTimePass(setting, work.loops.cards.wake)
   for (const id of [over, waiting]) await untilAtRest(worker, id)
   expect(nowShown(chat.one('U1', over))?.status.kind).toBe('rejected')
   expect(nowShown(chat.one('U1', waiting))?.status.kind).toBe('pending')
   expect(await cardOf(over)).toMatchObject({ state: 'idle', tries: 0 })
 })
+
+it('edits once more a minute after an edit whose answer was lost: that one may land last', async () => {
+  const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+  const { worker, chat, requester, people } = setting
+  const [first = expect.unreachable(), second = expect.unreachable()] = people
+  const work = await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id, 2)
+  chat.behave(({ what, to, nth }) =>
+    what === 'update' && to === 'U1' && nth === 1 ? { outcome: 'timeout', perhaps: true } : undefined,
+  )
+  await vote(setting, id, first, 'approved', { closes: false })
+  const mine = async () => (await cardsOf(setting, id))[0] ?? expect.unreachable()
+  await waitUntil(async () => expect(await mine()).toMatchObject({ tries: 1 }))
+  await vote(setting, id, second, 'rejected')
+  await waitUntil(async () => expect(await mine()).toMatchObject({ state: 'due', shown: 3, stale: true }))
+  const { next_at, attempts } = await mine()
+  expect((next_at.getTime() - (attempts.at(-1)?.at.getTime() ?? 0)) / 1000).toBeGreaterThan(55)
+  // The older edit lands now.
+  const message = chat.one('U1', id)
+  const pending = message.shown[0] ?? expect.unreachable()
+  message.shown.push(pending)
+  await letTimePass(setting, work.loops.cards.wake)
+  await untilAtRest(worker, id, 2)
+  expect(nowShown(chat.one('U1', id))?.status.kind).toBe('rejected')
+  expect(await mine()).not.toHaveProperty('stale')
+})
+
+it.each(['finds the card again', 'says the outcome once more'])(
+  'leaves nothing that looks pending where the answer to a post was lost and the request is over: %s',
+  async (how) => {
+    const setting = await useCardSetting()
+    const { worker, chat, requester, people } = setting
+    const [person = expect.unreachable()] = people
+    if (how === 'finds the card again') letLook(chat)
+    let away = true
+    chat.behave(({ what, nth }) => {
+      if (what !== 'post' || !away) return undefined
+      return nth === 1 ? 'lost' : { outcome: 'rate_limited', retry_after: 1 }
+    })
+    const work = await worker.start()
+    const id = await requester.request()
+    await waitUntil(async () => expect(await cardsOf(setting, id)).toMatchObject([{ perhaps_posted: true }]))
+    await vote(setting, id, person, 'rejected')
+    away = false
+    await letTimePass(setting, work.loops.cards.wake)
+    await untilAtRest(worker, id)
+    const states = chat.of('U1').map((message) => nowShown(message)?.status.kind)
+    expect(states).toEqual(how === 'finds the card again' ? ['rejected'] : ['pending', 'rejected'])
+    expect(chat.of('U1').at(-1)?.replies).toHaveLength(how === 'finds the card again' ? 1 : 0)
+  },
+)
 
 it('never shows less than what is final: a post that comes home late is followed by the decision', async () => {
   const setting = await useCardSetting()
