@@ -38,8 +38,11 @@ interface Lane {
 export interface Pacing<Call> {
   /** The lanes of a call, by name: it begins when all of them let it. */
   lanesOf(call: Call): readonly (readonly [name: string, make: () => Lane])[]
-  /** Calls with the same text are paused together. */
-  pauseKey(call: Call): string
+  /**
+   * Calls with the same first text are paused together. `all`: what is paused when two of these are at the same time, since a
+   * platform that does not say which limit was reached then means the wider one.
+   */
+  pauseKey(call: Call): string | { own: string; all: string }
   /** Lanes that are remembered; the one that was silent longest is forgotten first. */
   most: number
 }
@@ -59,10 +62,21 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>): Pa
       if (oldest !== undefined) lanes.delete(oldest)
       return lane
     })
-  const pausedUntil = (call: Call) => paused.get(pauseKey(call)) ?? Number.NEGATIVE_INFINITY
+  const keysOf = (call: Call) => {
+    const key = pauseKey(call)
+    return typeof key === 'string' ? { own: key } : key
+  }
+  const untilOf = (key?: string) =>
+    (key === undefined ? undefined : paused.get(key)) ?? Number.NEGATIVE_INFINITY
+  const pausedUntil = (call: Call) => {
+    const keys = keysOf(call)
+    return Math.max(untilOf(keys.own), 'all' in keys ? untilOf(keys.all) : Number.NEGATIVE_INFINITY)
+  }
   const take = (call: Call, now: number, patience: number): { at: number; taken: boolean } => {
     const own = taken(call)
     const soonest = Math.max(now, pausedUntil(call))
+    // Those who may not begin keep no turn in the lanes that others share.
+    if (soonest - now > patience) return { at: soonest, taken: false }
     const at = Math.max(soonest, ...own.map((lane) => lane.earliest()))
     if (at - now > patience) return { at: Math.max(at, ...own.map((lane) => lane.again(at))), taken: false }
     for (const lane of own) lane.take(at, soonest)
@@ -87,7 +101,13 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>): Pa
     pause(call, seconds, now = performance.now()) {
       if (paused.size >= most) forgetEnded(paused, now)
       const until = now + Math.min(seconds, LONGEST_REST_SECONDS) * 1000
-      paused.set(pauseKey(call), Math.max(until, pausedUntil(call)))
+      const keys = keysOf(call)
+      paused.set(keys.own, Math.max(until, untilOf(keys.own)))
+      if (!('all' in keys)) return
+      const others = [...paused].some(
+        ([key, end]) => key !== keys.own && key.startsWith(keys.all) && end > now,
+      )
+      if (others) paused.set(keys.all, Math.max(until, untilOf(keys.all)))
     },
     pausedUntil,
   }

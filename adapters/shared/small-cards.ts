@@ -1,4 +1,4 @@
-import type { ConsentStatus, ConsentView, NoticeView } from '../../src/domain/card-view.ts'
+import type { ConsentStatus, ConsentView, GreetingView, NoticeView } from '../../src/domain/card-view.ts'
 import {
   noticeAdvice,
   noticeHeading,
@@ -165,6 +165,27 @@ function noticeLines(notice: NoticeView['notice']): Piece[][] {
     ...(more === undefined ? [] : [[words(more)]]),
     [words(noticeAdvice(notice))],
   ]
+}
+
+/** The first message in a channel. */
+export function greetingDocument({ account, links }: GreetingView): CardDocument {
+  const heading = 'This channel is connected to Countersign'
+  return {
+    heading,
+    parts: [
+      ours(
+        [
+          words(
+            'Every request of the account below is shown here: action, requester and status, never the details.',
+          ),
+        ],
+        [bold('Account: '), code(account)],
+      ),
+    ],
+    link: { title: 'Integrations', url: links.details, opens: 'the page that ends it', shown: 'line' },
+    notes: [],
+    preview: { summary: `${heading}.` },
+  }
 }
 
 /** What stays of a card that is shown elsewhere, or to no one here. */

@@ -1,5 +1,11 @@
 import type { types } from '@slack/bolt'
-import type { CardView, ConsentView, NoticeView, ReplyView } from '../../src/domain/card-view.ts'
+import type {
+  CardView,
+  ConsentView,
+  GreetingView,
+  NoticeView,
+  ReplyView,
+} from '../../src/domain/card-view.ts'
 import { type BoxSize, callerParts, largestThatFits } from '../shared/caller-parts.ts'
 import { type CardDocument, type CardLink, ours } from '../shared/card-parts.ts'
 import {
@@ -10,7 +16,7 @@ import {
   headParts,
   replyDocument,
 } from '../shared/request-card.ts'
-import { consentDocument, movedWords, noticeDocument } from '../shared/small-cards.ts'
+import { consentDocument, greetingDocument, movedWords, noticeDocument } from '../shared/small-cards.ts'
 import { fits } from './limits.ts'
 import {
   drawParts,
@@ -128,6 +134,11 @@ export function renderConsent(view: ConsentView): SlackMessage {
 /** Draws a change of a person's factors; pure, and always within Slack's limits. */
 export function renderNotice(view: NoticeView): SlackMessage {
   return drawDocument(noticeDocument(view))
+}
+
+/** Draws the first message in a channel; pure. */
+export function renderGreeting(view: GreetingView): SlackMessage {
+  return drawDocument(greetingDocument(view))
 }
 
 /** What stays of a card in a chat that is not the approver's; pure. */

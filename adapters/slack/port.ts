@@ -3,7 +3,9 @@ import { z } from 'zod'
 import {
   type CardView,
   type ConsentView,
+  type GreetingView,
   isConsentView,
+  isGreetingView,
   isMovedView,
   isNoticeView,
   type MovedView,
@@ -18,12 +20,21 @@ import {
   plainReply,
   renderCard,
   renderConsent,
+  renderGreeting,
   renderMoved,
   renderNotice,
   renderReply,
 } from './cards.ts'
 import type { SlackMessage } from './rich-text.ts'
-import { createWebCalls, SLACK_RATES, type SlackRates, type WebCalls, type WebOutcome } from './web-calls.ts'
+import {
+  createHistory,
+  createWebCalls,
+  metadataOf,
+  SLACK_RATES,
+  type SlackRates,
+  type WebCalls,
+  type WebOutcome,
+} from './web-calls.ts'
 import { isBadMessage } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 
@@ -64,7 +75,7 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
       }),
     update: ({ tenant, conversation, message }, view) =>
       within(async (calls) => {
-        const target = { tenant, method: 'chat.update' }
+        const target = { tenant, method: 'chat.update', conversation }
         const base = { channel: conversation, ts: message, ...UNPARSED }
         return silent(await say({ calls, log }, target, base, ...drawn(view)))
       }),
@@ -78,7 +89,8 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
 }
 
 /** The card, and what stands in for it. */
-function drawn(view: CardView | ConsentView | NoticeView | MovedView): [SlackMessage, string] {
+function drawn(view: CardView | ConsentView | NoticeView | GreetingView | MovedView): [SlackMessage, string] {
+  if (isGreetingView(view)) return [renderGreeting(view), renderGreeting(view).text]
   if (isMovedView(view)) return [renderMoved(view), renderMoved(view).text]
   if (isConsentView(view)) return [renderConsent(view), plainConsent(view)]
   if (isNoticeView(view)) return [renderNotice(view), plainNotice(view)]
@@ -181,66 +193,6 @@ function messageId(...parts: (string | number)[]): string {
 /** Only the post itself can have been done unheard. */
 function notPosted({ perhaps: _, ...trouble }: WebOutcome<never> & { ok: false }): WebOutcome<never> {
   return trouble
-}
-
-const METADATA = 'countersign_card'
-
-/** Seen by apps alone: the card is known again by it. */
-function metadataOf(card: string | undefined) {
-  return card === undefined ? {} : { metadata: { event_type: METADATA, event_payload: { card } } }
-}
-
-const page = z.object({
-  messages: z.array(
-    z.object({
-      ts: z.string(),
-      metadata: z
-        .object({ event_type: z.string(), event_payload: z.object({ card: z.string() }) })
-        .optional()
-        .catch(undefined),
-    }),
-  ),
-  has_more: z.boolean().optional(),
-})
-
-/** Messages looked through for one card. */
-const MOST_MESSAGES = 200
-/** A scope that is missing may be granted later. */
-const CLOSED_MS = 3_600_000
-/** Our clock and Slack's. */
-const APART_S = 300
-
-/** Reads conversations where the app was given more than it asks for (`im:history`, `channels:history`, `groups:history`). */
-function createHistory() {
-  const closed = new Map<string, number>()
-  return {
-    async find(
-      calls: WebCalls,
-      tenant: string,
-      conversation: string,
-      card: string,
-      since: Date,
-    ): Promise<WebOutcome<MessageRef | 'none' | 'unknown'>> {
-      const kind = `${tenant} ${conversation.charAt(0)}`
-      if ((closed.get(kind) ?? 0) > performance.now()) return { ok: true, value: 'unknown' }
-      const oldest = String(Math.floor(since.getTime() / 1000) - APART_S)
-      const args = { channel: conversation, oldest, limit: MOST_MESSAGES, include_all_metadata: true }
-      const answer = await calls.call({ tenant, method: 'conversations.history' }, args)
-      if (!answer.ok) {
-        if (answer.outcome === 'failed' || answer.outcome === 'timeout' || answer.outcome === 'rate_limited')
-          return answer
-        if (answer.code === 'missing_scope') closed.set(kind, performance.now() + CLOSED_MS)
-        return { ok: true, value: 'unknown' }
-      }
-      const { success, data } = page.safeParse(answer.value)
-      if (!success) return { ok: true, value: 'unknown' }
-      const found = data.messages.find(
-        ({ metadata }) => metadata?.event_type === METADATA && metadata.event_payload.card === card,
-      )
-      if (found !== undefined) return { ok: true, value: { tenant, conversation, message: found.ts } }
-      return { ok: true, value: data.has_more ? 'unknown' : 'none' }
-    },
-  }
 }
 
 /** People's direct messages with the app: `D…`. */

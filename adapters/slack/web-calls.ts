@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import type { MessageRef } from '../../src/domain/chat.ts'
 import type { ChatOutcome, Log } from '../../src/flow/ports.ts'
 import { atRate, createPacer, type Pacer, type Rate } from '../shared/pacer.ts'
 import { CALL_MS, type Trouble, troubleOf } from './web-client.ts'
@@ -125,17 +127,84 @@ export const SLACK_RATES: SlackRates = {
 /** Conversations and methods remembered. */
 const MOST_LANES = 10_000
 
-/** A pacer for Slack. It does not say whether a conversation or the workspace had too many: the method rests. */
+/**
+ * A pacer for Slack, which does not say whether a conversation or the workspace had too many: the conversation rests, and the
+ * method in the whole workspace as soon as a second conversation is refused meanwhile.
+ */
 export function createSlackPacer(rates: SlackRates): Pacer<PacedCall> {
   return createPacer({
     lanesOf({ tenant, method, conversation }) {
-      if (conversation === undefined) return [[`${tenant} ${method}`, () => atRate(rates.method)]]
+      if (conversation === undefined || method !== 'chat.postMessage')
+        return [[`${tenant} ${method}`, () => atRate(rates.method)]]
       return [
         [`${tenant} posts`, () => atRate(rates.posts)],
         [`${tenant} in ${conversation}`, () => atRate(rates.conversation)],
       ]
     },
-    pauseKey: ({ tenant, method }) => `${tenant} ${method}`,
+    pauseKey({ tenant, method, conversation }) {
+      const all = `${tenant} ${method}`
+      return conversation === undefined ? all : { own: `${all} ${conversation}`, all }
+    },
     most: MOST_LANES,
   })
+}
+
+const METADATA = 'countersign_card'
+
+/** Seen by apps alone: the card is known again by it. */
+export function metadataOf(card: string | undefined) {
+  return card === undefined ? {} : { metadata: { event_type: METADATA, event_payload: { card } } }
+}
+
+const page = z.object({
+  messages: z.array(
+    z.object({
+      ts: z.string(),
+      metadata: z
+        .object({ event_type: z.string(), event_payload: z.object({ card: z.string() }) })
+        .optional()
+        .catch(undefined),
+    }),
+  ),
+  has_more: z.boolean().optional(),
+})
+
+/** Messages looked through for one card. */
+const MOST_MESSAGES = 200
+/** A scope that is missing may be granted later. */
+const CLOSED_MS = 3_600_000
+/** Our clock and Slack's. */
+const APART_S = 300
+
+/** Reads conversations where the app was given more than it asks for (`im:history`, `channels:history`, `groups:history`). */
+export function createHistory() {
+  const closed = new Map<string, number>()
+  return {
+    async find(
+      calls: WebCalls,
+      tenant: string,
+      conversation: string,
+      card: string,
+      since: Date,
+    ): Promise<WebOutcome<MessageRef | 'none' | 'unknown'>> {
+      const kind = `${tenant} ${conversation.charAt(0)}`
+      if ((closed.get(kind) ?? 0) > performance.now()) return { ok: true, value: 'unknown' }
+      const oldest = String(Math.floor(since.getTime() / 1000) - APART_S)
+      const args = { channel: conversation, oldest, limit: MOST_MESSAGES, include_all_metadata: true }
+      const answer = await calls.call({ tenant, method: 'conversations.history' }, args)
+      if (!answer.ok) {
+        if (answer.outcome === 'failed' || answer.outcome === 'timeout' || answer.outcome === 'rate_limited')
+          return answer
+        if (answer.code === 'missing_scope') closed.set(kind, performance.now() + CLOSED_MS)
+        return { ok: true, value: 'unknown' }
+      }
+      const { success, data } = page.safeParse(answer.value)
+      if (!success) return { ok: true, value: 'unknown' }
+      const found = data.messages.find(
+        ({ metadata }) => metadata?.event_type === METADATA && metadata.event_payload.card === card,
+      )
+      if (found !== undefined) return { ok: true, value: { tenant, conversation, message: found.ts } }
+      return { ok: true, value: data.has_more ? 'unknown' : 'none' }
+    },
+  }
 }

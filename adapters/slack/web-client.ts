@@ -18,7 +18,10 @@ export function createWebClient(apiUrl: string, token: string, log: Log): webApi
 }
 
 /** Why a call was not accepted. */
-export type Trouble = Pick<ChatOutcome<never> & { ok: false }, 'outcome' | 'retry_after' | 'perhaps'> & {
+export type Trouble = Pick<
+  ChatOutcome<never> & { ok: false },
+  'outcome' | 'retry_after' | 'perhaps' | 'gone'
+> & {
   code: string
 }
 
@@ -47,13 +50,13 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'restricted_action_thread_locked',
   'restricted_action_non_threadable_channel',
   // The message.
-  'message_not_found',
-  'thread_not_found',
   'cannot_reply_to_message',
   'cant_update_message',
   'edit_window_closed',
-  'is_deleted',
 ])
+
+/** The message was deleted. */
+const GONE: ReadonlySet<string> = new Set(['message_not_found', 'thread_not_found', 'is_deleted'])
 
 /** The app itself is refused: its token is dead, or lacks what the call takes. That is a state of the workspace. */
 const UNAVAILABLE: ReadonlySet<string> = new Set([
@@ -134,6 +137,7 @@ function platformTrouble(said: string): Trouble {
   if (RATE_LIMITED.has(code)) return patience(code, USUAL_PATIENCE)
   if (UNAVAILABLE.has(code)) return { outcome: 'unavailable', code }
   if (BROKE_OFF.has(code)) return { outcome: 'failed', code, ...PERHAPS }
+  if (GONE.has(code)) return { outcome: 'unreachable', code, gone: true }
   return { outcome: UNREACHABLE.has(code) ? 'unreachable' : 'failed', code }
 }
 

@@ -1,5 +1,9 @@
-import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import { answerCommand } from '../../src/flow/chat/answer-command.ts'
+import type { ChatAnswer, ChatSpeaker, PendingRow } from '../../src/flow/chat/chat-answer.ts'
 import type { VerdictView } from '../../src/flow/chat/verdict.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { ChatOutcome } from '../../src/flow/ports.ts'
 import {
   fitPending,
   helpHeading,
@@ -13,7 +17,9 @@ import {
   waitingAgents,
 } from '../shared/answers.ts'
 import { bold, code, italic, moment, ours, words } from '../shared/card-parts.ts'
+import type { BotAddress, BotCalls, BotCommand, BotMessage, SentMessage } from './bot-port.ts'
 import { drawDocument, withBraces } from './cards.ts'
+import type { Conversations } from './conversations.ts'
 import { apartFromAbove, band, buttons, drawParts, fits, heading, message, note, openUrl } from './draw.ts'
 import type { CardElement, TeamsMessage } from './elements.ts'
 import { TEAMS_LIMITS } from './limits.ts'
@@ -97,3 +103,113 @@ function drawRow(row: PendingRow, index: number, length: number): CardElement[] 
 function leftOut(count: number) {
   return count === 0 ? [] : [ours([italic(leftOutWords(count))])]
 }
+
+export interface AnsweringParts {
+  deps: FlowDeps
+  calls: BotCalls
+  conversations: Conversations
+  tenant: string
+}
+
+/**
+ * Answers a command where it was given. Where others read along, they get verdicts and help; whatever is about the speaker
+ * goes to the speaker's own conversation with the app, and a line tells the others so: Teams has no answer that only one of them
+ * sees.
+ */
+export async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
+  const speaker = await speakerOf(parts, command)
+  if (speaker === undefined) return
+  const { deps, calls, conversations } = parts
+  const tell = (answer: ChatAnswer) =>
+    say(calls, deps.log, command.conversation, renderAnswer(answer, { now: deps.clock.now() }))
+  const answer = await answerCommand(deps, speaker, command.text).catch((error: unknown) => {
+    deps.log.error({ error }, 'a command from Teams could not be answered')
+    return NOTICES.wentWrong
+  })
+  if (command.conversation.kind === 'person') {
+    await tell(answer)
+    return
+  }
+  if (answer.kind === 'verdict' || answer.kind === 'help' || answer === NOTICES.wentWrong) {
+    await tell(forEverybody(answer))
+    return
+  }
+  const own = await conversations.ofPerson(speaker.identity.user)
+  const sent = await say(calls, deps.log, own, renderAnswer(answer, { now: deps.clock.now() }))
+  await tell(sent.ok ? NOTICES.sentToYou : NOTICES.cannotReachYou)
+}
+
+/** Who the speaker is in Countersign is shown to the speaker alone. */
+function forEverybody(answer: ChatAnswer): ChatAnswer {
+  if (answer.kind !== 'help') return answer
+  const { linked_as: _, ...help } = answer
+  return help
+}
+
+/** Only a link made by the signed-in person says who that is here (T37). */
+async function speakerOf(
+  { conversations, tenant }: AnsweringParts,
+  { user, user_name, channel, channel_name }: BotCommand,
+): Promise<ChatSpeaker | undefined> {
+  if (user === undefined) return undefined
+  const identity = { platform: 'teams', tenant, user } as const
+  const shown_as = { person: user_name ?? user, workspace: tenant }
+  if (channel === undefined) return { identity, shown_as }
+  const name = channel_name ?? (await conversations.nameOf(channel)) ?? channel
+  return {
+    identity,
+    shown_as: { ...shown_as, channel: name },
+    channel: { platform: 'teams', tenant, channel },
+  }
+}
+
+/** A person waits for the answer. */
+const MOST_TRIES = 3
+const LONGEST_WAIT_S = 10
+
+/**
+ * Says something to a person who asked. Answers are in no outbox; what was refused for pace is said a little later, since
+ * that refusal alone says that nothing was posted.
+ */
+export async function say(
+  calls: Pick<BotCalls, 'post'>,
+  log: FlowDeps['log'],
+  to: BotAddress,
+  message: BotMessage,
+): Promise<ChatOutcome<SentMessage>> {
+  for (let tries = 1; ; tries += 1) {
+    const said = await calls.post(to, message)
+    if (said.ok) return said
+    const { outcome, code, retry_after = 1 } = said
+    if (outcome === 'rate_limited' && tries < MOST_TRIES && retry_after <= LONGEST_WAIT_S) {
+      await wait(retry_after * 1000)
+      continue
+    }
+    log.warn({ outcome, reason: code }, 'an answer could not be given in Teams')
+    return said
+  }
+}
+
+type Notice = ChatAnswer & { kind: 'notice' }
+
+/** What the receiver itself has to say, when no verb answered. All of it is ours. */
+export const NOTICES = {
+  sentToYou: {
+    kind: 'notice',
+    tone: 'done',
+    heading: 'Sent to you alone',
+    sentence: 'The answer is in your own chat with this app: it is not for everyone here.',
+  },
+  cannotReachYou: {
+    kind: 'notice',
+    tone: 'problem',
+    heading: 'The answer is for you alone',
+    sentence: 'This app cannot write to you. Add it for yourself in Teams, then ask it there.',
+  },
+  wentWrong: {
+    kind: 'notice',
+    tone: 'problem',
+    heading: 'Something went wrong on our side',
+    sentence: 'Countersign could not answer; nothing was decided or approved. Try again in a moment.',
+  },
+} as const satisfies Record<string, Notice>

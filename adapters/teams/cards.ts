@@ -1,4 +1,10 @@
-import type { CardView, ConsentView, NoticeView, ReplyView } from '../../src/domain/card-view.ts'
+import type {
+  CardView,
+  ConsentView,
+  GreetingView,
+  NoticeView,
+  ReplyView,
+} from '../../src/domain/card-view.ts'
 import {
   type BoxSize,
   type CallerParts,
@@ -6,7 +12,7 @@ import {
   contextWords,
   largestThatFits,
 } from '../shared/caller-parts.ts'
-import { bold, type CardDocument, moment, type Piece } from '../shared/card-parts.ts'
+import { bold, type CardDocument, moment, ours, type Piece } from '../shared/card-parts.ts'
 import {
   cardHeading,
   cardPreview,
@@ -16,7 +22,7 @@ import {
   headParts,
   replyDocument,
 } from '../shared/request-card.ts'
-import { consentDocument, movedWords, noticeDocument } from '../shared/small-cards.ts'
+import { consentDocument, greetingDocument, movedWords, noticeDocument } from '../shared/small-cards.ts'
 import {
   apartFromAbove,
   BRACES,
@@ -198,14 +204,28 @@ export function renderConsent(view: ConsentView): TeamsMessage {
 }
 
 /** Draws a change of a person's factors; pure. */
-export function renderNotice(view: NoticeView): TeamsMessage {
-  return drawDocument(noticeDocument(view))
+export const renderNotice = (view: NoticeView): TeamsMessage => drawDocument(noticeDocument(view))
+
+/** Draws the way to a page, for clients that cannot show more in place; pure. */
+export function renderWay(url: string): TeamsMessage {
+  const summary = 'Your version of Teams cannot show more here.'
+  return drawDocument({
+    parts: [ours([{ kind: 'words', text: summary }])],
+    link: { title: 'Open the page', url, opens: 'the page that shows all', shown: 'button' },
+    notes: [],
+    preview: { summary },
+  })
+}
+
+/** Draws the first message in a channel; pure. */
+export function renderGreeting(view: GreetingView): TeamsMessage {
+  return drawDocument(withBraces(greetingDocument(view)))
 }
 
 /** What stays of a card in a chat that is not the approver's; pure. */
 export function renderMoved(view: { twice?: true } = {}): TeamsMessage {
-  const words = movedWords(view)
-  return message(words.heading, [heading(words.heading), note(words.sentence)])
+  const { heading: title, sentence } = movedWords(view)
+  return message(title, [heading(title), note(sentence)])
 }
 
 /**

@@ -123,6 +123,7 @@ function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'dur
   // The bot itself, everywhere in the tenant.
   if (status === 401 || OF_THE_BOT.has(code)) return { ...told, outcome: 'unavailable' }
   // Not installed, blocked, gone: trying again will not help.
+  if (code === 'ActivityNotFoundInConversation') return { ...told, outcome: 'unreachable', gone: true }
   if (status === 403 || status === 404) return { ...told, outcome: 'unreachable' }
   const asksForPatience = status === 429 || (retryAfter !== undefined && (status === 412 || status >= 500))
   return { ...told, outcome: asksForPatience ? 'rate_limited' : 'failed' }

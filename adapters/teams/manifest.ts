@@ -51,7 +51,8 @@ export function teamsManifest(baseUrl: string, appId: string, edition: TeamsEdit
         : { ...bot, commandLists: lists },
     ],
     permissions: ['identity', 'messageTeamMembers'],
-    validDomains: [new URL(baseUrl).host],
+    // Teams takes names alone: no address, no port.
+    validDomains: [new URL(baseUrl).hostname],
   }
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import type { CardView, ConsentView } from '../../src/domain/card-view.ts'
 import { type Card, type CardRecipient, identityKey, recipientKey } from '../../src/domain/chat.ts'
@@ -6,31 +5,18 @@ import { isId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { User } from '../../src/domain/user.ts'
 import { findOwnBootstrap } from '../../src/flow/bootstrap/review-consent.ts'
-import { answerCommand } from '../../src/flow/chat/answer-command.ts'
-import type { ChatAnswer, ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
 import { isTheirs } from '../../src/flow/chat/find-addresses.ts'
 import type { Background } from '../../src/flow/chat/open-work.ts'
 import { type CardSubject, isOver, showCard } from '../../src/flow/chat/show-card.ts'
 import { viewConsent } from '../../src/flow/chat/view-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { partIn } from '../../src/flow/people/delegates.ts'
-import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
 import type { ChatConversation } from '../../src/store/chat-conversations.ts'
-import { renderAnswer } from './answers.ts'
-import type {
-  BotAddress,
-  BotCalls,
-  BotClick,
-  BotCommand,
-  BotEvents,
-  BotMessage,
-  BotSource,
-  ClickAnswer,
-  SentMessage,
-} from './bot-port.ts'
-import { renderCard, renderConsent, renderDetails } from './cards.ts'
-import { type Conversations, writeConversation } from './conversations.ts'
+import { type AnsweringParts, answerMessage, NOTICES, renderAnswer, say } from './answers.ts'
+import type { BotClick, BotEvents, BotSource, ClickAnswer } from './bot-port.ts'
+import { renderCard, renderConsent, renderDetails, renderWay } from './cards.ts'
+import { writeConversation } from './conversations.ts'
 import { type TeamsMessage, VERBS } from './elements.ts'
 
 /** Teams gives up on a pressed button after a few seconds. */
@@ -82,7 +68,10 @@ async function answerOrWords({ deps, tenant }: AnsweringParts, click: BotClick):
   }
 }
 
-/** Clients without `Action.Execute` show no answer in place: the card itself is edited, or a message follows it. */
+/**
+ * Clients without `Action.Execute` show no answer in place: the card itself is edited, or the way to the approval page follows
+ * it. Never a second card: nothing would edit that one.
+ */
 async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<void> {
   const { deps, calls } = parts
   const { log, cards, clock } = deps
@@ -93,7 +82,7 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
   } else if (click.verb === VERBS.refresh && answer.card?.message !== undefined) {
     await cards.doubt(answer.card.id, clock.now())
   } else {
-    await say(calls, log, click.conversation, answer.message)
+    await say(calls, log, click.conversation, renderWay(answer.page))
   }
 }
 
@@ -159,7 +148,7 @@ async function within(ms: number, answer: Promise<ClickAnswer>): Promise<ClickAn
 }
 
 /** What a press comes to: the request as the presser may see it, or why not. */
-type PressAnswer = { message: TeamsMessage; card: Card | undefined } | { words: string }
+type PressAnswer = { message: TeamsMessage; card: Card | undefined; page: string } | { words: string }
 
 const dataSchema = z.object({ request_id: z.string() })
 
@@ -184,7 +173,8 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   const inFull = verb === VERBS.details && recipient.kind === 'approver' && !invite_to_link
   await heal(deps, tenant, click, { card, request, view })
   const shown = invite_to_link ? { ...view, invite_to_link } : view
-  return { message: inFull ? renderDetails(shown) : renderCard(shown), card }
+  const message = inFull ? renderDetails(shown) : renderCard(shown)
+  return { message, card, page: view.links.details }
 }
 
 /** The same for an agent that asks for a key: the owner alone, in their own conversation. There are no details to show. */
@@ -203,7 +193,7 @@ async function answerConsentPress(
   const card = (await deps.cards.ofRequest(id)).find((each) => isFor(each, owner))
   const view = viewConsent(bootstrap, deps.settings.baseUrl)
   await heal(deps, tenant, click, { card, request: bootstrap, view })
-  return { message: renderConsent(view), card }
+  return { message: renderConsent(view), card, page: view.links.details }
 }
 
 /** For whom a press is answered; `invite_to_link` as on cards. */
@@ -299,113 +289,3 @@ const PRESS_WORDS = {
   slow: 'This takes longer than usual; try again in a moment. The approval page shows what is true now.',
   wentWrong: 'Something went wrong on our side; nothing was decided. Try again in a moment.',
 } as const
-
-export interface AnsweringParts {
-  deps: FlowDeps
-  calls: BotCalls
-  conversations: Conversations
-  tenant: string
-}
-
-/**
- * Answers a command where it was given. Where others read along, they get verdicts and help; whatever is about the speaker
- * goes to the speaker's own conversation with the app, and a line tells the others so: Teams has no answer that only one of them
- * sees.
- */
-async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
-  const speaker = await speakerOf(parts, command)
-  if (speaker === undefined) return
-  const { deps, calls, conversations } = parts
-  const tell = (answer: ChatAnswer) =>
-    say(calls, deps.log, command.conversation, renderAnswer(answer, { now: deps.clock.now() }))
-  const answer = await answerCommand(deps, speaker, command.text).catch((error: unknown) => {
-    deps.log.error({ error }, 'a command from Teams could not be answered')
-    return NOTICES.wentWrong
-  })
-  if (command.conversation.kind === 'person') {
-    await tell(answer)
-    return
-  }
-  if (answer.kind === 'verdict' || answer.kind === 'help' || answer === NOTICES.wentWrong) {
-    await tell(forEverybody(answer))
-    return
-  }
-  const own = await conversations.ofPerson(speaker.identity.user)
-  const sent = await say(calls, deps.log, own, renderAnswer(answer, { now: deps.clock.now() }))
-  await tell(sent.ok ? NOTICES.sentToYou : NOTICES.cannotReachYou)
-}
-
-/** Who the speaker is in Countersign is shown to the speaker alone. */
-function forEverybody(answer: ChatAnswer): ChatAnswer {
-  if (answer.kind !== 'help') return answer
-  const { linked_as: _, ...help } = answer
-  return help
-}
-
-/** Only a link made by the signed-in person says who that is here (T37). */
-async function speakerOf(
-  { conversations, tenant }: AnsweringParts,
-  { user, user_name, channel, channel_name }: BotCommand,
-): Promise<ChatSpeaker | undefined> {
-  if (user === undefined) return undefined
-  const identity = { platform: 'teams', tenant, user } as const
-  const shown_as = { person: user_name ?? user, workspace: tenant }
-  if (channel === undefined) return { identity, shown_as }
-  const name = channel_name ?? (await conversations.nameOf(channel)) ?? channel
-  return {
-    identity,
-    shown_as: { ...shown_as, channel: name },
-    channel: { platform: 'teams', tenant, channel },
-  }
-}
-
-/** A person waits for the answer. */
-const MOST_TRIES = 3
-const LONGEST_WAIT_S = 10
-
-/**
- * Says something to a person who asked. Answers are in no outbox; what was refused for pace is said a little later, since
- * that refusal alone says that nothing was posted.
- */
-async function say(
-  calls: Pick<BotCalls, 'post'>,
-  log: FlowDeps['log'],
-  to: BotAddress,
-  message: BotMessage,
-): Promise<ChatOutcome<SentMessage>> {
-  for (let tries = 1; ; tries += 1) {
-    const said = await calls.post(to, message)
-    if (said.ok) return said
-    const { outcome, code, retry_after = 1 } = said
-    if (outcome === 'rate_limited' && tries < MOST_TRIES && retry_after <= LONGEST_WAIT_S) {
-      await wait(retry_after * 1000)
-      continue
-    }
-    log.warn({ outcome, reason: code }, 'an answer could not be given in Teams')
-    return said
-  }
-}
-
-type Notice = ChatAnswer & { kind: 'notice' }
-
-/** What the receiver itself has to say, when no verb answered. All of it is ours. */
-const NOTICES = {
-  sentToYou: {
-    kind: 'notice',
-    tone: 'done',
-    heading: 'Sent to you alone',
-    sentence: 'The answer is in your own chat with this app: it is not for everyone here.',
-  },
-  cannotReachYou: {
-    kind: 'notice',
-    tone: 'problem',
-    heading: 'The answer is for you alone',
-    sentence: 'This app cannot write to you. Add it for yourself in Teams, then ask it there.',
-  },
-  wentWrong: {
-    kind: 'notice',
-    tone: 'problem',
-    heading: 'Something went wrong on our side',
-    sentence: 'Countersign could not answer; nothing was decided or approved. Try again in a moment.',
-  },
-} as const satisfies Record<string, Notice>

@@ -3,7 +3,9 @@ import type { TeamsSettings } from '../../src/config/teams.ts'
 import {
   type CardView,
   type ConsentView,
+  type GreetingView,
   isConsentView,
+  isGreetingView,
   isMovedView,
   isNoticeView,
   type MovedView,
@@ -19,7 +21,15 @@ import type { Mount } from '../../src/http/http-deps.ts'
 import type { ChatConversationStore } from '../../src/store/chat-conversations.ts'
 import { type Activity, readActivity } from './activity.ts'
 import type { BotAddress, BotCalls, BotConversation, BotMessage, SentMessage, TeamsBot } from './bot-port.ts'
-import { renderCard, renderConsent, renderMoved, renderNotice, renderReply, smallView } from './cards.ts'
+import {
+  renderCard,
+  renderConsent,
+  renderGreeting,
+  renderMoved,
+  renderNotice,
+  renderReply,
+  smallView,
+} from './cards.ts'
 import {
   type Conversations,
   createConversations,
@@ -106,8 +116,13 @@ function createTeamsPort(
     post: (to, view) =>
       told(async () => {
         if (to.tenant !== tenantId) return unreachable('other_tenant')
-        const address = await addressOf(conversations, to)
-        const sent = await fitting(view, (message) => calls.post(address, message))
+        let address = await addressOf(conversations, to)
+        let sent = await fitting(view, (message) => calls.post(address, message))
+        if (!sent.ok && sent.code === 'ConversationNotFound' && 'user' in to && address.kind === 'person') {
+          // It was deleted; the person can be written to in a new one.
+          address = { kind: 'unmet', service_url: address.service_url, user: to.user }
+          sent = await fitting(view, (message) => calls.post(address, message))
+        }
         if (!sent.ok) return sent
         const conversation = conversationAfter(address, sent.value)
         if (address.kind === 'unmet') await remember(conversations, address.user, conversation, log)
@@ -128,7 +143,9 @@ function createTeamsPort(
       told(async () => {
         const conversation = at(ref)
         if (conversation === undefined) return unreachable('unknown_message')
-        const said = await calls.post(conversation, renderReply(view))
+        const pending = view.kind === 'reminder' ? 'pending' : view.kind
+        const reply = { status: { kind: pending }, request_id: view.request_id }
+        const said = await calls.post(conversation, refreshing(reply, renderReply(view)))
         return said.ok ? { ...said, value: undefined } : said
       }),
   }
@@ -161,10 +178,11 @@ const SECOND_WITHIN_MS = 1_000
 
 /** Refused for its size, which says that nothing was posted, it goes out without the context. */
 async function fitting<T>(
-  view: CardView | ConsentView | NoticeView | MovedView,
+  view: CardView | ConsentView | NoticeView | GreetingView | MovedView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
   if (isMovedView(view)) return send(renderMoved(view))
+  if (isGreetingView(view)) return send(renderGreeting(view))
   if (isConsentView(view)) return send(renderConsent(view))
   if (isNoticeView(view)) return send(renderNotice(view))
   const started = performance.now()
@@ -179,7 +197,10 @@ async function fitting<T>(
  * An open card asks us again whenever it is looked at, in chats of up to 60 people: one that missed an edit, or that we do not
  * know of since the answer to its post was lost, shows its reader what is true (Teams "Universal Actions", automatic refresh).
  */
-function refreshing({ status, request_id }: CardView, { card, text }: BotMessage): BotMessage {
+function refreshing(
+  { status, request_id }: { status: { kind: string }; request_id: string },
+  { card, text }: BotMessage,
+): BotMessage {
   if (status.kind !== 'pending') return { card, text }
   const { fallback: _, ...action } = execute('Refresh', VERBS.refresh, request_id)
   return { card: { ...card, refresh: { action } }, text }

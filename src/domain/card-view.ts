@@ -179,7 +179,26 @@ export interface NoticeView {
   links: { details: string }
 }
 
+/** The first message in a channel that is connected: it shows that the app can post there. */
+export interface GreetingView {
+  kind: 'greeting'
+  /** `cln_…` of the link by which it was connected, under the name that all messages have for what they are about. */
+  request_id: string
+  version: 1
+  /** The account's name: its owner's word. */
+  account: string
+  links: { details: string }
+}
+
+/** Tells it from the other cards. */
+export function isGreetingView(view: object): view is GreetingView {
+  return 'kind' in view && view.kind === 'greeting'
+}
+
 /** Tells it from the other cards. */
 export function isNoticeView(view: object): view is NoticeView {
   return 'kind' in view && view.kind === 'notice'
 }
+
+/** What is posted. */
+export type PostView = CardView | ConsentView | NoticeView | GreetingView

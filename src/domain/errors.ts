@@ -108,6 +108,10 @@ export const REFUSALS = {
   chat_link_not_yours: [403, 'Another person asked for this link in chat; sign in as that person.'],
   member_exists: [409, 'This person is a member or invited already.'],
   member_limit: [409, 'The account has reached the limit of 50 members; remove one first.'],
+  channel_unreachable: [
+    409,
+    'The app cannot post in this channel, so nothing was connected; add the app to it, then confirm again.',
+  ],
   channel_limit: [409, 'The account has reached the limit of 5 channels; remove one first.'],
   push_device_limit: [
     409,

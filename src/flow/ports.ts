@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditRecord, AuditType } from '../domain/audit.ts'
-import type { CardView, ConsentView, MovedView, NoticeView, ReplyView } from '../domain/card-view.ts'
+import type { CardView, ConsentView, MovedView, PostView, ReplyView } from '../domain/card-view.ts'
 import type { ChatChannel, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { LimitBucket } from '../domain/limits.ts'
@@ -115,15 +115,14 @@ export type ChatOutcome<T> =
   | { ok: true; value: T; duration_ms: number }
   | {
       ok: false
-      /**
-       * `unreachable`: trying again will not help (no such person, not in the channel). `unavailable`: the workspace takes
-       * nothing from the app at all (token revoked, scope missing, app removed): a state of the installation.
-       */
+      /** `unreachable`: trying again will not help. `unavailable`: the workspace takes nothing from the app at all. */
       outcome: 'unreachable' | 'unavailable' | 'rate_limited' | 'timeout' | 'failed'
       /** Whole seconds the platform asked for. */
       retry_after?: number
       /** The platform's own error code, for the log. */
       code?: string
+      /** The message that was to be edited or answered is not there any more. */
+      gone?: true
       /** It may have been done all the same: the answer was lost. */
       perhaps?: true
       duration_ms: number
@@ -163,11 +162,7 @@ export interface ChatPort {
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
   /** @param card its id, by which `find` knows the message again */
-  post(
-    to: ChatAddress,
-    view: CardView | ConsentView | NoticeView,
-    card?: string,
-  ): Promise<ChatOutcome<MessageRef>>
+  post(to: ChatAddress, view: PostView, card?: string): Promise<ChatOutcome<MessageRef>>
   /** Looks for a card that was perhaps posted there since then; `unknown` where the app may not look. */
   find?(to: ChatAddress, card: string, since: Date): Promise<ChatOutcome<MessageRef | 'none' | 'unknown'>>
   update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>

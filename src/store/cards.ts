@@ -108,6 +108,8 @@ export interface CardResult {
   certain: boolean
   message?: MessageRef
   posted_at?: Date
+  /** The message is not there any more. */
+  gone?: true
   /** Of a post whose answer was lost; absent: as it was. */
   perhaps_posted?: boolean
   /** To be edited once more, whatever it shows. */
@@ -288,7 +290,11 @@ function finished(result: CardResult, state: Card['state'], next_at: Date) {
     ...(result.dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
   }
   const attempts = { $each: result.attempts, $slice: -CARD_ATTEMPTS_KEPT }
-  const unset = result.perhaps_posted === false ? { $unset: { perhaps_posted: 1 } } : {}
+  const $unset = {
+    ...(result.perhaps_posted === false ? { perhaps_posted: 1 } : {}),
+    ...(result.gone ? { message: 1, posted_at: 1 } : {}),
+  }
+  const unset = Object.keys($unset).length === 0 ? {} : { $unset }
   return withOutbox({ $set: set, $push: { attempts }, ...unset }, result.audit)
 }
 

@@ -85,15 +85,23 @@ describe('countersign teams package', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  it('refuses an address that Teams does not send to', async () => {
+  it.each([
+    [
+      {},
+      'Teams sends only to https: addresses, and BASE_URL is http://localhost:3000. Set BASE_URL to the public https: address.',
+    ],
+    [
+      { BASE_URL: 'https://192.0.2.1' },
+      'Teams takes no IP address, and BASE_URL is https://192.0.2.1. Set BASE_URL to an address with a name.',
+    ],
+  ])('refuses an address that Teams does not send to: %o', async (more, message) => {
     const { env, folder } = await useDataDir()
-    const run = await cliProcess(['teams', 'package', '--json'], { env: { ...env, ...BOT }, cwd: folder })
-    expect([run.code, run.stdout]).toEqual([2, ''])
-    expect(run.error()).toEqual({
-      error: 'usage',
-      message:
-        'Teams sends only to https: addresses, and BASE_URL is http://localhost:3000. Set BASE_URL to the public https: address.',
+    const run = await cliProcess(['teams', 'package', '--json'], {
+      env: { ...env, ...BOT, ...more },
+      cwd: folder,
     })
+    expect([run.code, run.stdout]).toEqual([2, ''])
+    expect(run.error()).toEqual({ error: 'usage', message })
   })
 
   it('says so where it cannot write', async () => {

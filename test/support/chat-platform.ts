@@ -3,6 +3,7 @@ import {
   type CardView,
   type ConsentView,
   isConsentView,
+  isGreetingView,
   isMovedView,
   isNoticeView,
   type NoticeView,
@@ -40,6 +41,7 @@ type Failure = {
   retry_after?: number
   code?: string
   perhaps?: true
+  gone?: true
 }
 
 /** How the platform takes a call; nothing: it accepts. `lost`: it accepts, and the answer never arrives. */
@@ -50,6 +52,8 @@ export interface ChatPlatform extends ChatPort {
   messages: PlatformMessage[]
   /** Messages about changes of somebody's factors: no cards, and never edited. */
   notices: { to: string; view: NoticeView }[]
+  /** Channels that got a first message. */
+  greeted: string[]
   /** All but those that post notices. */
   calls: PlatformCall[]
   /** Members by e-mail address. */
@@ -108,6 +112,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
     platform,
     messages: [],
     notices: [],
+    greeted: [],
     calls: [],
     members: new Map(),
     tenants: ['T1'],
@@ -130,6 +135,12 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
     post: (address, view, card) => {
       const to = recipientOf(address)
       const request = view.request_id
+      if (isGreetingView(view))
+        return take({ what: 'notice', to, request }, () => {
+          made += 1
+          it.greeted.push(to)
+          return { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
+        })
       if (isNoticeView(view))
         return take({ what: 'notice', to, request }, () => {
           made += 1

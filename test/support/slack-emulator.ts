@@ -38,7 +38,7 @@ export interface SlackMessage {
 }
 
 /** A Slack workspace on 127.0.0.1: an independent emulator holds people, channels and messages. */
-export interface SlackEmulator extends Pick<SlackProxy, 'calls' | 'behave'> {
+export interface SlackEmulator extends Pick<SlackProxy, 'calls' | 'behave' | 'letRead'> {
   /** For `SLACK_API_URL`; ends in `/api/`. */
   apiUrl: string
   /** Where OAuth's consent page is: `<siteUrl>/oauth/v2/authorize`. */
@@ -59,8 +59,6 @@ export interface SlackEmulator extends Pick<SlackProxy, 'calls' | 'behave'> {
   threadOf(channel: string, ts: string): Promise<SlackMessage[]>
   /** A public channel; the app is in it unless told otherwise. @returns its id */
   addChannel(name: string, options?: { withApp?: boolean }): Promise<string>
-  /** Lets the app read the messages of its direct messages, or no longer. */
-  letRead(may: boolean): void
   /** Any call as the app, past limits and records. */
   call(method: string, args?: Record<string, string>): Promise<Record<string, unknown>>
   close(): Promise<void>
@@ -88,9 +86,7 @@ export async function startSlack(options: SlackOptions = {}): Promise<SlackEmula
   const scopes = options.scopes?.join(',') ?? ALL_SCOPES
   const emulator = await startEmulator(seedOf(options))
   const limits = limitsOf(options.limits)
-  const given = scopes.replace(/,\w+:history/g, '')
-  const tokens = new Map([[BOT_TOKEN, given]])
-  const proxy = await startSlackProxy(emulator.url, { limits, tokens })
+  const proxy = await startSlackProxy(emulator.url, { limits, tokens: new Map([[BOT_TOKEN, scopes]]) })
   const call = async (method: string, args: Record<string, string> = {}, token = READER_TOKEN) => {
     const answer: Record<string, unknown> = Object(await callEmulator(emulator.url, method, args, token))
     if (answer.ok !== true) throw new Error(`${method}: ${String(answer.error)}`)
@@ -106,7 +102,6 @@ export async function startSlack(options: SlackOptions = {}): Promise<SlackEmula
     ...proxy,
     ...CLIENT,
     ...conversations(call),
-    letRead: (may) => void tokens.set(BOT_TOKEN, may ? `${given},im:history` : given),
     call: (method, args) => call(method, args),
     apiUrl: `${proxy.url}/api/`,
     siteUrl: proxy.url,

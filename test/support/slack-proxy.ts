@@ -41,6 +41,8 @@ export interface SlackProxy {
   url: string
   calls: SlackCall[]
   behave(how: (call: SlackCall) => SlackBehaviour | Promise<SlackBehaviour>): void
+  /** Lets the app read messages, as if the scope for that had been granted just now; or no longer. */
+  letRead(may: boolean): void
   close(): Promise<void>
 }
 
@@ -55,6 +57,8 @@ interface Setting {
   /** Good tokens, and their scopes for the header that tells them. OAuth adds to them. */
   tokens: Map<string, string>
   limits: SlackLimits | undefined
+  /** May the app read messages? */
+  reading: boolean
   /** Metadata of messages, which the emulator does not keep, by channel and `ts`. */
   metadata: Map<string, unknown>
 }
@@ -70,7 +74,7 @@ export async function startSlackProxy(
   const calls: SlackCall[] = []
   const counts = new Map<string, number>()
   const sockets = new Set<Socket>()
-  const setting: Setting = { emulator, tokens, limits, metadata: new Map() }
+  const setting: Setting = { emulator, tokens, limits, metadata: new Map(), reading: false }
   let how: Parameters<SlackProxy['behave']>[0] = () => undefined
 
   const record = (request: IncomingMessage, method: string, body: Buffer): SlackCall => {
@@ -102,6 +106,9 @@ export async function startSlackProxy(
     calls,
     behave: (next) => {
       how = next
+    },
+    letRead: (may) => {
+      setting.reading = may
     },
     close: () =>
       new Promise((resolve) => {
@@ -175,9 +182,7 @@ async function refusal(setting: Setting, call: SlackCall): Promise<Reply | undef
     const error = tooLong ? 'msg_blocks_too_long' : 'invalid_blocks'
     if (problems.length > 0) return asJson({ ok: false, error, response_metadata: { messages: problems } })
   }
-  const granted = tokens.get(call.token)?.split(',') ?? []
-  if (call.method === 'conversations.history' && !granted.includes('im:history'))
-    return refuse('missing_scope')
+  if (call.method === 'conversations.history' && !setting.reading) return refuse('missing_scope')
   if (call.method === 'chat.update' && !/^[CDG]/.test(channel)) return refuse('channel_not_found')
   if (call.method !== 'chat.postMessage' || !/^[CG]/.test(channel)) return undefined
   const info = Object(await callEmulator(emulator, 'conversations.info', { channel }, call.token))

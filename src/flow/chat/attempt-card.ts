@@ -1,26 +1,22 @@
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
-import type { FlowDeps } from '../deps.ts'
-import type { ChatAddress, ChatOutcome, ChatPort } from '../ports.ts'
+import type { ChatAddress, ChatPort } from '../ports.ts'
 import { findAddresses, isTheirs, type Lookup } from './find-addresses.ts'
-import { type CardFailure, type CardProgress, type CardReport, recordCard, stepAfter } from './record-card.ts'
+import {
+  type AttemptDeps,
+  accept,
+  type CardProgress,
+  type CardReport,
+  call,
+  type Failed,
+  fail,
+  type Job,
+  LANDED_MS,
+  note,
+  recordCard,
+  stepAfter,
+} from './record-card.ts'
 import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
-import type { TroubleWatch } from './trouble.ts'
-
-type AttemptDeps = Pick<
-  FlowDeps,
-  'cards' | 'requests' | 'bootstraps' | 'users' | 'accounts' | 'settings' | 'clock' | 'random' | 'log'
-> & { lookup: Lookup; troubles: TroubleWatch }
-
-/** One claimed card in the hands of this process. */
-interface Job {
-  deps: AttemptDeps
-  chat: ChatPort
-  card: Card
-  progress: CardProgress
-  /** No call is started so late that it could end after the lease. */
-  lastCall: Date
-}
 
 /** Longest a call may take, waiting for its turn included. */
 const CALL_MS = 15_000
@@ -136,7 +132,6 @@ async function post(job: Job, showing: Showing): Promise<void> {
     const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
     const answer = await call(job, () => chat.post(address, invited, card.id))
     if (answer.ok) {
-      if (view.status.kind !== 'pending') progress.said.push(...dueReplies(card).map(({ id }) => id))
       progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
       progress.posted_at = deps.clock.now()
       return accept(job, 'post', view.version, answer.duration_ms)
@@ -183,16 +178,30 @@ async function update(job: Job, { view, person }: Showing, message: MessageRef):
   if (answer.ok) {
     if (mayBeOvertaken(job)) job.progress.overtaken = true
     accept(job, 'update', view.version, answer.duration_ms)
-  } else fail(job, 'update', { ...answer, tenant: message.tenant })
+  } else {
+    fail(job, 'update', { ...answer, tenant: message.tenant })
+    if (answer.gone && view.status.kind === 'pending') forgetMessage(job)
+  }
+}
+
+/** It was deleted while the request waits: the next reminder posts the card again. */
+function forgetMessage({ progress }: Job): void {
+  delete progress.message
+  delete progress.posted_at
+  progress.gone = true
 }
 
 const LOST: ReadonlySet<CardAttempt['outcome']> = new Set(['timeout', 'failed', 'interrupted'])
 
-/** Was the answer to an edit lost since the last one that was accepted? */
-function mayBeOvertaken({ card, progress }: Job): boolean {
+/** Was the answer to an edit lost since the last one that was accepted, or so short a time ago that it may still land? */
+function mayBeOvertaken({ deps, card, progress }: Job): boolean {
   const edits = [...card.attempts, ...progress.attempts].filter(({ what }) => what !== 'reply')
-  const since = edits.slice(edits.findLastIndex(({ outcome }) => outcome === 'accepted') + 1)
-  return since.some(({ what, outcome }) => what === 'update' && LOST.has(outcome))
+  const accepted = edits.findLastIndex(({ outcome }) => outcome === 'accepted')
+  const landed = deps.clock.now().getTime() - LANDED_MS
+  return edits.some(
+    ({ what, outcome, at }, index) =>
+      what === 'update' && LOST.has(outcome) && (index > accepted || at.getTime() > landed),
+  )
 }
 
 /** In order, each once; of several reminders that waited only the last. */
@@ -204,15 +213,15 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
   let said = 0
   for (const reply of due) {
     if (progress.message === undefined || said >= MOST_REPLIES) return
-    if (progress.said.includes(reply.id)) continue
     const view = showReply(showing, reply, deps.clock.now())
     const superseded = reply.kind === 'reminder' && reply !== lastReminder
     if (view === undefined || superseded) {
       progress.dropped.push(reply.id)
       continue
     }
-    // The card itself came after the reminder was asked for: it reminds by itself.
-    if (reply.kind === 'reminder' && postedAt !== undefined && reply.at <= postedAt) {
+    // The card itself came after that, and shows it since: it says so by itself.
+    const told = reply.kind === 'reminder' || !isEdited(job)
+    if (told && postedAt !== undefined && reply.at <= postedAt) {
       progress.said.push(reply.id)
       continue
     }
@@ -221,7 +230,12 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
     note(progress, deps, 'reply', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
     said += 1
     if (answer.ok) progress.said.push(reply.id)
-    else if (answer.outcome === 'unreachable') progress.dropped.push(reply.id)
+    else if (answer.gone && reply.kind === 'reminder') {
+      forgetMessage(job)
+      await post(job, showing)
+      if (progress.message !== undefined) progress.said.push(reply.id)
+      return
+    } else if (answer.outcome === 'unreachable') progress.dropped.push(reply.id)
     else {
       progress.failure = { ...answer, tenant: message.tenant }
       return
@@ -229,36 +243,13 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
   }
 }
 
+/** Has it ever shown something else than what it was posted with? */
+function isEdited({ card, progress }: Job): boolean {
+  return [...card.attempts, ...progress.attempts].some(
+    ({ what, outcome }) => what === 'update' && outcome === 'accepted',
+  )
+}
+
 function dueReplies({ replies }: Card): Card['replies'] {
   return replies.filter(({ state }) => state === 'due')
-}
-
-type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true }
-type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
-
-/** A call that could outlive the lease would run beside that of the process that takes over. */
-async function call<T>({ deps, lastCall }: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
-  if (deps.clock.now() > lastCall) return { ok: false, outcome: 'interrupted', duration_ms: 0 }
-  return attempt()
-}
-
-function accept({ deps, progress }: Job, what: CardAttempt['what'], version: number, ms: number): void {
-  progress.shown = version
-  progress.certain = true
-  note(progress, deps, what, 'accepted', ms)
-}
-
-function fail({ deps, progress }: Job, what: CardAttempt['what'], answer: Failed): void {
-  progress.failure = answer
-  note(progress, deps, what, answer.outcome, answer.duration_ms)
-}
-
-function note(
-  progress: CardProgress,
-  { clock }: Pick<AttemptDeps, 'clock'>,
-  what: CardAttempt['what'],
-  outcome: CardAttempt['outcome'],
-  duration_ms: number,
-): void {
-  progress.attempts.push({ at: clock.now(), what, outcome, duration_ms })
 }

@@ -19,7 +19,8 @@ import { beginTrouble, bringToAccount, endTrouble } from './trouble.ts'
 /**
  * Has every request of the account shown in a channel, after a fresh proof of its owner for this very link. Only the person
  * who asked for the link uses it: another owner could be lured into telling a stranger's channel.
- * @throws Refusal `chat_link_not_yours`, `channel_limit`, `chat_link_invalid`, and those of `proveFactor`
+ * A first message there shows that the app can post: where it cannot, nothing is connected, and the link stays good.
+ * @throws Refusal `chat_link_not_yours`, `channel_limit`, `channel_unreachable`, `chat_link_invalid`, those of `proveFactor`
  */
 export async function addChannel(
   deps: FlowDeps,
@@ -32,6 +33,7 @@ export async function addChannel(
   const full = account.channels.length >= MAX_CHANNELS
   if (full && !hasChannel(account, link.channel)) throw refusal('channel_limit')
   await proveFactor(deps, who, { operation: 'chat.channel', target: link.id }, proof, address)
+  if (!hasChannel(account, link.channel)) await greet(deps, account, link.id, link.channel)
   await useUp(deps, link)
   const { channel: name, workspace } = link.shown_as
   const channel = { ...link.channel, ...(name === undefined ? {} : { name }), workspace }
@@ -41,6 +43,22 @@ export async function addChannel(
   if (added === 'full') throw refusal('channel_limit')
   if (added === 'added') deps.log.info({ account_id: account.id, ...link.channel }, 'channel added')
   return channel
+}
+
+async function greet(
+  { chats, settings, log }: Pick<FlowDeps, 'chats' | 'settings' | 'log'>,
+  { name: account }: Account,
+  id: string,
+  channel: ChatChannel,
+): Promise<void> {
+  const links = { details: `${settings.baseUrl}/integrations` }
+  const greeting = { kind: 'greeting', request_id: id, version: 1, account, links } as const
+  const port = chats.find(({ platform }) => platform === channel.platform)
+  const posted = await port?.post(channel, greeting)
+  if (posted?.ok) return
+  const { code = 'not_set_up' } = posted ?? {}
+  log.info({ ...channel, reason: code }, 'a channel was not connected: the app cannot post there')
+  throw refusal('channel_unreachable', { detail: code })
 }
 
 /**

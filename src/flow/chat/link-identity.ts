@@ -1,4 +1,4 @@
-import { type ChatLink, identityKey, type LinkedIdentity } from '../../domain/chat.ts'
+import { type ChatLink, type ChatPlatform, identityKey, type LinkedIdentity } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { FlowDeps } from '../deps.ts'
 import { changeFresh, personAudit } from '../people/person.ts'
@@ -59,9 +59,11 @@ export interface Unlinking {
  */
 export async function unlinkIdentity(deps: FlowDeps, input: Unlinking): Promise<void> {
   const { userId, key, address, inChat } = input
-  await changeFresh(deps.users, userId, (user) => {
+  let platform: ChatPlatform | undefined
+  const changed = await changeFresh(deps.users, userId, (user) => {
     const others = user.chat.filter((identity) => identityKey(identity) !== key)
     if (others.length === user.chat.length) throw refusal('not_found')
+    platform = user.chat.find((identity) => identityKey(identity) === key)?.platform
     const audit = personAudit(deps, 'chat.unlinked', user, {
       detail: { identity: key },
       ...(address === undefined ? {} : { address }),
@@ -70,4 +72,6 @@ export async function unlinkIdentity(deps: FlowDeps, input: Unlinking): Promise<
     return { fields: { chat: others }, audit: [audit] }
   })
   deps.log.info({ user_id: userId, identity: key }, 'chat identity unlinked')
+  // What waits leaves that chat, and goes where another link or the e-mail address leads.
+  if (platform !== undefined) await bringToPerson(deps, changed, platform)
 }

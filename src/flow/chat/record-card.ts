@@ -4,6 +4,9 @@ import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { ChatOutcome, ChatPort } from '../ports.ts'
+import type { Lookup } from './find-addresses.ts'
+import type { TroubleWatch } from './trouble.ts'
 
 /** A call that was not accepted. */
 export interface CardFailure {
@@ -30,6 +33,8 @@ export interface CardProgress {
   message?: MessageRef
   /** Posted by this very attempt. */
   posted_at?: Date
+  /** The message was deleted: the card is posted again at the next reminder. */
+  gone?: true
   /** As `Card.perhaps_posted`, when this attempt changes it. */
   perhaps_posted?: boolean
   /** An earlier edit, whose answer was lost, may land after this one. */
@@ -57,7 +62,7 @@ export async function recordCard(
   step: Rest | CardStep,
 ): Promise<CardReport | undefined> {
   const now = deps.clock.now()
-  const { shown, message, posted_at, perhaps_posted, said, dropped, attempts, overtaken } = progress
+  const { shown, message, gone, posted_at, perhaps_posted, said, dropped, attempts, overtaken } = progress
   const next = typeof step === 'string' ? restOrGoOn(card, progress, step, now) : timesOf(step, now)
   const state = await deps.cards.finish(card.id, card.fence, {
     ...next,
@@ -67,6 +72,7 @@ export async function recordCard(
     ...(overtaken ? { recheck: true as const } : {}),
     ...(perhaps_posted === undefined ? {} : { perhaps_posted }),
     ...(message === undefined ? {} : { message }),
+    ...(gone && message === undefined ? { gone } : {}),
     ...(posted_at === undefined ? {} : { posted_at }),
     said,
     dropped,
@@ -84,7 +90,7 @@ export async function recordCard(
 }
 
 /** By then an edit that a platform still had in its hands has landed. */
-const LANDED_MS = 60_000
+export const LANDED_MS = 60_000
 
 /** Replies beyond what one claim says keep it due. */
 function restOrGoOn(card: Card, { said, dropped, overtaken }: CardProgress, rest: Rest, now: Date) {
@@ -138,4 +144,57 @@ export function stepAfter(
 ): CardStep {
   const luck = (random.bytes(1)[0] ?? 0) / 255
   return cardStepAfter(outcome, { tries, retryAfter, misleads, luck })
+}
+
+export type AttemptDeps = Pick<
+  FlowDeps,
+  'cards' | 'requests' | 'bootstraps' | 'users' | 'accounts' | 'settings' | 'clock' | 'random' | 'log'
+> & { lookup: Lookup; troubles: TroubleWatch }
+
+/** One claimed card in the hands of this process. */
+export interface Job {
+  deps: AttemptDeps
+  chat: ChatPort
+  card: Card
+  progress: CardProgress
+  /** No call is started so late that it could end after the lease. */
+  lastCall: Date
+}
+
+export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true; gone?: true }
+export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
+
+/** A call that could outlive the lease would run beside that of the process that takes over. */
+export async function call<T>(
+  { deps, lastCall }: Job,
+  attempt: () => Promise<ChatOutcome<T>>,
+): Promise<Answer<T>> {
+  if (deps.clock.now() > lastCall) return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+  return attempt()
+}
+
+export function accept(
+  { deps, progress }: Job,
+  what: CardAttempt['what'],
+  version: number,
+  ms: number,
+): void {
+  progress.shown = version
+  progress.certain = true
+  note(progress, deps, what, 'accepted', ms)
+}
+
+export function fail({ deps, progress }: Job, what: CardAttempt['what'], answer: Failed): void {
+  progress.failure = answer
+  note(progress, deps, what, answer.outcome, answer.duration_ms)
+}
+
+export function note(
+  progress: CardProgress,
+  { clock }: Pick<AttemptDeps, 'clock'>,
+  what: CardAttempt['what'],
+  outcome: CardAttempt['outcome'],
+  duration_ms: number,
+): void {
+  progress.attempts.push({ at: clock.now(), what, outcome, duration_ms })
 }

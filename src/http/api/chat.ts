@@ -278,6 +278,7 @@ export const chatOperations = operations('Chat', {
       'identity_taken',
       'identity_limit',
       'channel_limit',
+      'channel_unreachable',
     ],
   },
   'get /api/v1/me/chat': {

@@ -11,11 +11,13 @@ it.each([
   'is_archived',
   'not_in_channel',
   'cannot_dm_bot',
-  'message_not_found',
   'cant_update_message',
-  'thread_not_found',
 ])('does not try %s again, and keeps the code for the log', (code) => {
   expect(refused(code)).toEqual({ outcome: 'unreachable', code })
+})
+
+it.each(['message_not_found', 'thread_not_found'])('says of %s that the message is gone', (code) => {
+  expect(refused(code)).toEqual({ outcome: 'unreachable', code, gone: true })
 })
 
 it.each(['account_inactive', 'token_revoked', 'invalid_auth', 'missing_scope', 'team_access_not_granted'])(

@@ -77,10 +77,13 @@ it('holds nobody longer than allowed, and has those sent away come again one aft
   }
 })
 
-it('asks nothing of a method that Slack wants to rest, and other methods and workspaces go on', async () => {
+it('lets only the conversation rest that Slack refused, until it refuses a second one meanwhile', async () => {
   const pacer = createSlackPacer(QUICK)
   pacer.pause(postTo('D1'), 30)
-  expect(await turns(pacer, [postTo('D2')], 5_000)).toEqual(['in 30 s'])
+  expect(await turns(pacer, [postTo('D1')], 5_000)).toEqual(['in 30 s'])
+  expect(Number((await turns(pacer, [postTo('D2')], 5_000))[0])).toBeLessThan(1_000)
+  pacer.pause(postTo('D2'), 20)
+  expect(await turns(pacer, [postTo('D3')], 5_000)).toEqual(['in 20 s'])
   expect(Number((await turns(pacer, [EDIT], 5_000))[0])).toBeLessThan(1_000)
   expect(Number((await turns(pacer, [postTo('D2', 'T2')], 5_000))[0])).toBeLessThan(1_000)
 })
@@ -89,7 +92,7 @@ it('lets who waits for a turn notice that a rest has begun meanwhile', async () 
   const pacer = createSlackPacer(QUICK)
   await pacer.turn(postTo('D1'), performance.now() + 1_000)
   const waiting = turns(pacer, [postTo('D1')], 200)
-  pacer.pause(postTo('D9'), 20)
+  pacer.pause(postTo('D1'), 20)
   expect(await waiting).toEqual(['in 20 s'])
 })
 

@@ -143,7 +143,7 @@ describe('a card in Teams', () => {
     await cards.updateMany(failed, { $set: { next_at: new Date(0) } })
     const other = await ask(setting)
     await waitUntil(() =>
-      expect(connector.in(person.id).map(titles)).toContainEqual(['Details on the approval page']),
+      expect(connector.in(person.id).map(titles)).toContainEqual(['Open the approval page']),
     )
     const [stray] = connector.in(person.id)
     expect(cardOf(stray).refresh.action).toMatchObject({
@@ -153,7 +153,7 @@ describe('a card in Teams', () => {
     expect(titles(stray)).toContain('Approve…')
     const pressed = { activity: { replyToId: stray?.id } }
     await driver.press(person, 'countersign.refresh', { request_id: id }, pressed)
-    await waitUntil(() => expect(titles(stray)).toEqual(['Details on the approval page']))
+    await waitUntil(() => expect(titles(stray)).toEqual(['Open the approval page']))
     expect(cardOf(stray).refresh).toBeUndefined()
     expect(other).not.toBe(id)
   })

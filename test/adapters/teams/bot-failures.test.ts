@@ -96,8 +96,8 @@ const FAILURES: Record<string, [mood: ConnectorMood, outcome: object]> = {
     { outcome: 'unreachable', code: 'BotNotInConversationRoster' },
   ],
   '404': [
-    { status: 404, code: 'ConversationNotFound' },
-    { outcome: 'unreachable', code: 'ConversationNotFound' },
+    { status: 404, code: 'NotFound' },
+    { outcome: 'unreachable', code: 'NotFound' },
   ],
   'a redirect': [{ status: 307, headers: { Location: 'http://127.0.0.1:9/stolen' } }, { outcome: 'failed' }],
   'a connection cut after it was taken': ['lost', { outcome: 'failed', code: 'UND_ERR_SOCKET' }],
@@ -161,6 +161,16 @@ describe('a call that Teams answers with', () => {
       outcome: 'unreachable',
       code: 'ActivityNotFoundInConversation',
     })
+  })
+
+  it('that a stored conversation is gone opens another one', async () => {
+    const n = another()
+    await posted(n)
+    setting.connector.behave(({ what, nth }) =>
+      what === 'post' && nth === 2 ? { status: 404, code: 'ConversationNotFound' } : undefined,
+    )
+    expect(await port().post(to(n), VIEW)).toMatchObject({ ok: true })
+    expect(setting.connector.in(personNumber(setting, n).id)).toHaveLength(2)
   })
 
   it('that it has never heard of the token asks for another one, and goes on', async () => {

@@ -235,7 +235,7 @@ describe('the fallback of older clients', () => {
     await waitUntil(() => expect(shown()).toBe(before + 1))
   })
 
-  it('has the details follow, once however often it is delivered', async () => {
+  it('has the way to the page follow, never a second card, once however often it is delivered', async () => {
     const id = await askFor()
     const before = setting.connector.in(approver.id).length
     const activity = { id: '1700000088888' }
@@ -245,7 +245,10 @@ describe('the fallback of older clients', () => {
     await waitUntil(() => expect(setting.connector.in(approver.id).length).toBeGreaterThan(before))
     await setting.driver.message(approver, 'help')
     await waitUntil(() => expect(setting.connector.in(approver.id)).toHaveLength(before + 2))
-    expect(JSON.stringify(setting.connector.in(approver.id)[before])).toContain(SECRET)
+    const followed = JSON.stringify(setting.connector.in(approver.id)[before])
+    expect(followed).toContain(`/a/${id}`)
+    expect(followed).not.toContain(SECRET)
+    expect(followed).not.toContain('d=approve')
   })
 
   it('shows nothing to others', async () => {

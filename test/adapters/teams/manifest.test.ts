@@ -23,7 +23,7 @@ describe('the manifest of the Teams app', () => {
     const { id, bots, validDomains, developer } = teamsManifest(`${HOST}:8443`, APP, 'published')
     expect([id, bots[0]?.botId]).toEqual([APP, APP])
     expect(bots[0]?.scopes).toEqual(['personal', 'team', 'groupChat'])
-    expect(validDomains).toEqual(['approvals.example.com:8443'])
+    expect(validDomains).toEqual(['approvals.example.com'])
     for (const address of [developer.websiteUrl, developer.privacyUrl, developer.termsOfUseUrl])
       expect(new URL(address).origin).toBe(`${HOST}:8443`)
   })

@@ -116,6 +116,12 @@ export async function untilAtRest({ deps }: Pick<Worker, 'deps'>, request: strin
 /** Lets the time come for what waits for a retry. */
 export async function letTimePass({ worker }: Pick<CardSetting, 'worker'>, wake: () => void): Promise<void> {
   const past = new Date(worker.deps.clock.now().getTime() - 1)
-  await worker.stored('cards').updateMany({ state: { $in: ['due', 'leased'] } }, { $set: { next_at: past } })
+  const longAgo = new Date(past.getTime() - 3_600_000)
+  await worker
+    .stored('cards')
+    .updateMany(
+      { state: { $in: ['due', 'leased'] } },
+      { $set: { next_at: past, 'attempts.$[].at': longAgo } },
+    )
   wake()
 }

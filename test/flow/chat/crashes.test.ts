@@ -112,8 +112,10 @@ it('edits again after somebody who had lost the claim wrote an older state over 
     await letTimePass(setting, wake)
     await waitUntil(async () => {
       expect(nowShown(chat.one('U1', id))?.status.kind).toBe('approved')
-      // Another one may still be on its way.
-      expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'due', stale: true }])
+      // Another edit may still be on its way, so one more follows in a minute.
+      const [card] = await worker.deps.cards.ofRequest(id)
+      expect(card).toMatchObject({ state: 'due', stale: true, shown: 3 })
+      expect(card?.next_at.getTime()).toBeGreaterThan(worker.deps.clock.now().getTime() + 30_000)
     })
     return undefined
   })
@@ -121,12 +123,8 @@ it('edits again after somebody who had lost the claim wrote an older state over 
   await letTimePass(setting, wake)
   await waitUntil(async () => {
     expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'idle', shown: 3 }])
-    expect(chat.one('U1', id).shown.map(({ status }) => status.kind)).toEqual([
-      'pending',
-      'approved',
-      'pending',
-      'approved',
-    ])
+    const shown = chat.one('U1', id).shown.map(({ status }) => status.kind)
+    expect(shown.join(' ')).toMatch(/^pending (?:approved )+pending approved$/)
   })
   expect((await worker.deps.cards.ofRequest(id))[0]).not.toHaveProperty('stale')
 })

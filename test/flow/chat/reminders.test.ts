@@ -36,6 +36,31 @@ it('reminds in the thread of the card, once for every reminder, and says that it
   }
 })
 
+it.each(['reply', 'update'] as const)(
+  'posts a card again that was deleted, at the next reminder (told by a %s)',
+  async (what) => {
+    const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+    const { worker, chat, requester, people } = setting
+    await worker.start()
+    const id = await requester.request()
+    await untilAtRest(worker, id, 2)
+    chat.behave((call) =>
+      call.what === what && call.to === 'U1' ? { outcome: 'unreachable', gone: true } : undefined,
+    )
+    if (what === 'update') {
+      await vote(setting, id, people[1] ?? expect.unreachable(), 'approved', { closes: false })
+      await untilAtRest(worker, id, 2)
+    }
+    expect((await remind(setting, id)).accepted).toBe(true)
+    await untilAtRest(worker, id, 2)
+    expect(chat.of('U1')).toHaveLength(2)
+    chat.behave(() => undefined)
+    await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+    await untilAtRest(worker, id, 2)
+    expect(chat.of('U1')[1]?.shown.at(-1)?.status.kind).toBe('rejected')
+  },
+)
+
 it('counts the card as the message when both come together, and does not remind on top of it', async () => {
   const setting = await useCardSetting()
   const { worker, chat, requester } = setting

@@ -21,10 +21,11 @@ const LIMIT = {
   message: 'The account has reached the limit of 5 channels; remove one first.',
 }
 
+const chat = createChatPlatform()
 let service: TestService
 let people = 0
 beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: '1' }, chats: [createChatPlatform()] })
+  service = await startService({ env: { TRUST_PROXY: '1' }, chats: [chat] })
 })
 afterAll(() => service.close())
 
@@ -79,6 +80,28 @@ describe('adding a channel', () => {
     ])
     const again = await say(service, inChannel(setting.speaker, 'C1'), 'channel')
     expect(again).toMatchObject({ kind: 'notice', heading: 'Already notified' })
+  })
+
+  it('409: connects no channel in which the app cannot post, and leaves the link good', async () => {
+    const { owner, speaker } = await linked()
+    const token = await askFor(service, inChannel(speaker, 'C-without-app'), 'channel')
+    const use = async () =>
+      owner.browser.post(USE, { token, proof: await proofForLink(service, owner, token) })
+    chat.behave(() => ({ outcome: 'unreachable', code: 'not_in_channel' }))
+    const refused = await use()
+    chat.behave(() => undefined)
+    expect([refused.status, refused.body]).toEqual([
+      409,
+      {
+        error: 'channel_unreachable',
+        message:
+          'The app cannot post in this channel, so nothing was connected; add the app to it, then confirm again.',
+        detail: 'not_in_channel',
+      },
+    ])
+    expect(await channelsOf({ owner, speaker })).toEqual([])
+    expect((await use()).status).toBe(200)
+    expect(chat.greeted.filter((channel) => channel === 'C-without-app')).toHaveLength(1)
   })
 
   it('401, 403: not without a session, a proof, or with a proof for something else', async () => {
