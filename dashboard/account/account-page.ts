@@ -13,7 +13,7 @@ import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/but
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
-import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { day, moment, showsUtc, showUtc } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { chatName, nameWarnings, typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat.ts'
 import { platformsOf } from '../integrations/chat-sections.ts'
@@ -55,6 +55,7 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
     sessionsSection(sessions, done),
     delegateSection(user, candidates, done),
     profileSection(user, done),
+    timesSection(),
     membershipsSection(accounts, done),
   )
   return { title: 'Account', scene }
@@ -88,6 +89,28 @@ function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLEl
       'aria-label': `Leave the account ${visibleString(name)}`,
     }),
   )
+}
+
+/** In which zone times are written, in this browser. */
+function timesSection(): HTMLElement {
+  const part = section(
+    'Times',
+    'How this browser writes them. Lists say how long ago; the exact time shows on hover.',
+  )
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  const choices = [
+    ['', `Your time zone (${zone})`],
+    ['UTC', 'UTC'],
+  ] as const
+  const choice = choiceField({ label: 'Time zone', name: 'zone', choices, value: showsUtc() ? 'UTC' : '' })
+  choice.input.addEventListener('change', () =>
+    part.slot.attempt(() => {
+      showUtc(choice.input.value === 'UTC')
+      part.slot.show('success', 'this holds for every page you open from now on.')
+    }),
+  )
+  part.body.append(choice.row)
+  return part.element
 }
 
 /** The service takes 60 seconds to 7 days. */

@@ -2,7 +2,7 @@ import type { auditListAnswer } from '../../src/http/api/audit.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
-import { buttonRow, copyButton } from '../../webauthn-page/kit/dom/button.ts'
+import { button, copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
   type Child,
   div,
@@ -16,12 +16,11 @@ import {
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
-import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
-import { filterForm, findPage, foundList, RESULTS_ID } from '../parts/filtered-list.ts'
-import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
-import { section } from '../parts/section.ts'
+import { filteredList, RESULTS_ID } from '../parts/filtered-list.ts'
+import { type Filters, withFilters } from '../parts/filters.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { AUDIT_WORDS, auditWords, partsOf, valueWord } from './audit-words.ts'
 
@@ -29,56 +28,43 @@ type AuditPage = Answer<typeof auditListAnswer>
 type AuditEntry = AuditPage['data'][number]
 const auditPageShape = answer<AuditPage>()
 
-type Load = (more?: Iterable<readonly [string, string]>) => Promise<AuditPage>
-
 /** `/audit`: what happened in the account, newest first, as far as the person may see it. */
 export async function auditPage(context: PageContext): Promise<PageView> {
-  const filters = filtersIn(context.query, AUDIT_FILTERS)
-  const load: Load = (more = []) =>
-    get(withFilters(context.ofAccount('/account/audit'), [...forService(filters), ...more]), auditPageShape)
-  const { page, wrong } = await findPage(AUDIT_FILTERS, load)
   const everything = context.account.role !== 'approver'
-  const scene = div(
-    'history',
-    el('h1', {}, 'Audit log'),
-    lede(everything ? EVERYTHING : OWN),
-    filterForm({
-      ...auditFilterFields(filters),
-      filters,
-      wrong,
-      apply: (chosen) => context.go(withFilters(context.href('/audit'), chosen)),
-      clear: context.href('/audit'),
-    }),
-    ...(page === undefined ? [] : entries(context, filters, page, load)),
-    page !== undefined &&
-      exportSection(`/api/v1${context.ofAccount('/account/audit/export')}`, filters, everything),
-  )
+  const list = await filteredList<AuditEntry, AuditPage>({
+    context,
+    path: '/audit',
+    api: '/account/audit',
+    names: AUDIT_FILTERS,
+    fields: auditFilterFields,
+    read: (path) => get(path, auditPageShape),
+    list: () => entryList(context),
+    called: ['entry', 'entries'],
+    none: 'Whatever happens from now on is listed here.',
+    below: aboutFiles,
+  })
+  const scene = div('history', el('h1', {}, 'Audit log'), lede(everything ? EVERYTHING : OWN), ...list)
   return { title: 'Audit log', scene, wide: true }
 }
 
 const EVERYTHING = 'Everything that happened in this account, in a chain that shows every later change.'
 const OWN = 'What happened with the requests that name you, and what you did yourself.'
 
-function entries(context: PageContext, filters: Filters, page: AuditPage, load: Load): HTMLElement[] {
+function entryList({ user, href, account }: PageContext) {
   const list = el('ol', { class: 'audit-entries', 'aria-labelledby': RESULTS_ID })
-  const reading = { names: new Map<string, string>(), reader: context.user.id, href: context.href }
-  const learn = (named: AuditPage): AuditPage => {
-    for (const [id, name] of Object.entries(named.names)) reading.names.set(id, name)
-    return named
-  }
-  return foundList({
-    called: ['entry', 'entries'],
-    filters,
-    first: learn(page),
-    load: async (cursor) => learn(await load([['cursor', cursor]])),
-    list,
-    add: (rows) => {
+  const owner = account.own && account.role === 'owner'
+  const reading: Reading = { names: new Map(), reader: user.id, href, owner }
+  return {
+    element: list,
+    learn: ({ names }: AuditPage) => {
+      for (const [id, name] of Object.entries(names)) reading.names.set(id, name)
+    },
+    add: (rows: readonly AuditEntry[]): HTMLElement | undefined => {
       const items = rows.map((row) => auditItem(row, reading))
       list.append(...items)
       return items[0]?.querySelector('button') ?? undefined
     },
-    none: 'Whatever happens from now on is listed here.',
-  })
+  }
 }
 
 /** As the service and the address name them. */
@@ -93,13 +79,13 @@ function auditFilterFields(filters: Filters): { search: Field; others: (Field | 
     search: field({
       label: 'Search',
       name: 'q',
-      hint: 'Part of a type, an id, an address or a detail. Names are not in the entries; search for their ids.',
+      hint: 'Part of a name, a type, an id, an address or a detail.',
       attributes: { type: 'search', value: value('q'), autocomplete: 'off' },
     }),
     others: [
       choiceField({ label: 'What happened', name: 'type', choices: typeChoices(), value: value('type') }),
-      idField('subject', 'About', 'The whole id of a request, key, person or webhook.'),
-      idField('actor', 'By', 'The whole id of a person or key, or: service, cli, public, chat.'),
+      idField('subject', 'About', 'A person or key by name, or the whole id of anything.'),
+      idField('actor', 'By', 'A person or key by name or id, or: service, cli, public, chat.'),
       dayField('from', 'On or after', value('from')),
       dayField('to', 'On or before', value('to')),
     ],
@@ -114,33 +100,16 @@ function typeChoices(): Choice[] {
   return [['', 'Anything'], ...groups]
 }
 
-/** Downloads of everything the filters find, not only of what is shown. `address` is the export of the chosen account. */
-function exportSection(address: string, filters: Filters, everything: boolean): HTMLElement {
-  const part = section(
-    'Take it with you',
-    filters.size === 0
-      ? `Every entry ${everything ? 'of this account' : 'that you may see'}, in one file.`
-      : 'Every entry these filters find, not only those shown here, in one file.',
-  )
-  const download = (format: 'ndjson' | 'csv', label: string): HTMLElement =>
-    link(withFilters(address, [['format', format], ...forService(filters)]), label, {
-      class: 'button plain',
-      download: true,
-    })
-  part.body.append(
-    buttonRow(download('ndjson', 'Download as NDJSON'), download('csv', 'Download as CSV')),
-    p(...holds()),
+function aboutFiles(): HTMLElement {
+  return folded(
+    'About the files',
+    p(
+      'Each entry has its number in the trail, id, type, time, who did it and from where, what it is about, the details, and ',
+      'the hash that ties it to everything before it. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
+      'and no cell of it can start a formula.',
+    ),
     hint(...howToCheck()),
   )
-  return part.element
-}
-
-function holds(): Child[] {
-  return [
-    'Each entry has its number in the trail, id, type, time, who did it and from where, what it is about, the details, and ',
-    'the hash that ties it to everything before it. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
-    'and no cell of it can start a formula.',
-  ]
 }
 
 function howToCheck(): Child[] {
@@ -154,27 +123,47 @@ function howToCheck(): Child[] {
 /** What an entry is read with. */
 interface Reading {
   /** What people and keys are called now. */
-  names: ReadonlyMap<string, string>
+  names: Map<string, string>
   /** Id of who reads. */
   reader: string
+  /** Only the owner has pages of members and keys. */
+  owner: boolean
   href(path: string): string
 }
 
-/** One entry: a sentence, when and from where, the details, and all of it raw. */
+/** One entry in a line: when, a sentence, and from where; the rest is made when it is opened. */
 function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
-  const { at, actor, subject, type } = entry
+  const { at, actor, subject } = entry
+  const more = div('audit-more')
+  more.hidden = true
+  const toggle = button(
+    'More',
+    'quiet',
+    () => {
+      if (!more.hasChildNodes()) more.append(...everythingOf(entry, reading))
+      more.hidden = !more.hidden
+      toggle.setAttribute('aria-expanded', String(!more.hidden))
+    },
+    { 'aria-expanded': 'false', 'aria-label': `More of entry ${entry.seq}` },
+  )
+  const sentence = sentenceOf(entry, reading)
+  const said = pathOf(subject, reading) !== undefined
   return el(
     'li',
     { class: 'audit-entry' },
-    el('p', { class: 'audit-sentence' }, ...sentenceOf(entry, reading), '.'),
-    hint(
-      moment(at),
-      actor.address !== undefined && ' · from ',
-      actor.address !== undefined && mono(callerText(actor.address)),
-      ' · ',
-      el('code', { class: 'mono' }, callerText(type)),
-      ...allBy(actor, reading),
-    ),
+    ago(at),
+    el('p', { class: 'audit-sentence' }, ...sentence, '.'),
+    el('p', { class: 'audit-where hint' }, said && idElement(subject, reading)),
+    el('p', { class: 'audit-where hint' }, actor.address !== undefined && mono(callerText(actor.address))),
+    toggle,
+    more,
+  )
+}
+
+function everythingOf(entry: AuditEntry, reading: Reading): HTMLElement[] {
+  const { at, actor, subject, type } = entry
+  const parts = [
+    hint(moment(at), ' · ', el('code', { class: 'mono' }, callerText(type)), ...allBy(actor, reading)),
     details(entry, reading),
     div(
       'audit-about',
@@ -185,7 +174,8 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
       onlyLink('subject', subject, 'All about this', reading),
     ),
     rawEntry(entry),
-  )
+  ]
+  return parts.filter((part) => part !== undefined)
 }
 
 /** Leads to what the same person or key did; the filter takes ids, which people do not know by heart. */
@@ -233,14 +223,16 @@ function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Chi
  * A person or key by name, as far as it is known. What it is stands before the name, so that a name such as "Countersign"
  * cannot pass as the service (T44).
  */
-function whoOrWhat(id: string, first: boolean, { names, reader, href }: Reading): HTMLElement {
+function whoOrWhat(id: string, first: boolean, reading: Reading): HTMLElement {
+  const { names, reader, href } = reading
   if (id === reader) return el('strong', {}, begin('you', first))
   const name = names.get(id)
   const shown = name === undefined ? mono(callerText(id)) : callerText(name)
-  if (id.startsWith('key_'))
-    return el('span', {}, begin('the API key ', first), pageLink(href('/keys'), shown))
+  const path = pathOf(id, reading)
+  const linked = path === undefined ? el('strong', {}, shown) : pageLink(href(path), shown)
+  if (id.startsWith('key_')) return el('span', {}, begin('the API key ', first), linked)
   const kind = id.startsWith('usr_') && name === undefined
-  return el('span', {}, kind && begin('the person ', first), el('strong', {}, shown))
+  return el('span', {}, kind && begin('the person ', first), linked)
 }
 
 function begin(words: string, first: boolean): string {
@@ -254,16 +246,20 @@ function aboutName(id: string, { names }: Reading): HTMLElement | undefined {
 }
 
 /** An id that leads to its page where it has one. */
-function idElement(id: string, { href }: Reading): HTMLElement {
-  const path = pathOf(id)
+function idElement(id: string, reading: Reading): HTMLElement {
+  const { href } = reading
+  const path = pathOf(id, reading)
   const text = mono(callerText(id))
   return path === undefined ? text : pageLink(href(path), text)
 }
 
-function pathOf(id: string): string | undefined {
+/** Of its page; for who has no page of members or keys, of what else the log has of it. */
+function pathOf(id: string, { owner }: Reading): string | undefined {
   if (/^req_\w{26}$/.test(id)) return `/requests/${id}`
-  if (/^whk_\w{26}$/.test(id)) return `/integrations/webhooks/${id}`
-  return /^key_\w{26}$/.test(id) ? '/keys' : undefined
+  if (/^whk_\w{26}$/.test(id) && owner) return `/integrations/webhooks/${id}`
+  if (/^key_\w{26}$/.test(id)) return owner ? `/keys?q=${id}` : `/requests?key=${id}`
+  if (!/^usr_\w{26}$/.test(id)) return undefined
+  return owner ? '/members' : withFilters('/audit', [['actor', id]])
 }
 
 function pageLink(address: string, content: HTMLElement): HTMLElement {
@@ -301,7 +297,7 @@ function detailValue(value: string | number | boolean, reading: Reading): HTMLEl
   if (typeof value === 'number') return el('span', {}, String(value))
   const name = reading.names.get(value)
   if (name !== undefined) return el('span', {}, callerText(name))
-  if (pathOf(value) !== undefined) return idElement(value, reading)
+  if (pathOf(value, reading) !== undefined) return idElement(value, reading)
   return el('span', {}, callerText(valueWord(value)), ...textWarnings(value))
 }
 

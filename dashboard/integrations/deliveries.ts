@@ -1,7 +1,7 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
-import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
 import type { PageContext } from '../shell/page-entry.ts'
@@ -18,10 +18,10 @@ interface Around {
   to?: HTMLElement
 }
 
-/** One delivery: its event, its state, each attempt, and for one that rests another round. */
+/** One delivery: its event, its state, each attempt, and for one that is finished another round. */
 export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
   const { event_type, event_id, request_id, state, next_attempt_at, attempts, created_at } = delivery
-  const rests = state === 'delivered' || state === 'dead' || state === 'dropped'
+  const finished = state === 'delivered' || state === 'dead' || state === 'dropped'
   return el(
     'li',
     { class: 'entry delivery' },
@@ -30,18 +30,18 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
       {},
       el('p', { class: 'entry-name' }, el('code', {}, event_type), stateTag(state)),
       hint(
-        moment(created_at),
+        ago(created_at),
         ...(request_id === undefined
           ? []
-          : [' · ', link(around.context.href(`/requests/${encodeURIComponent(request_id)}`), 'its request')]),
+          : [' · ', link(around.context.href(`/requests/${encodeURIComponent(request_id)}`), 'the request')]),
         ' · ',
         mono(event_id),
       ),
       around.to,
-      next_attempt_at !== null && hint('Next attempt ', moment(next_attempt_at)),
+      next_attempt_at !== null && hint('Next attempt ', ago(next_attempt_at)),
       attempts.length > 0 && attemptList(attempts),
     ),
-    rests &&
+    finished &&
       around.replayable &&
       button('Replay', 'quiet', () => replay(delivery, around), {
         'aria-label': `Replay ${event_type}, ${event_id}`,

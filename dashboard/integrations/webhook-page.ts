@@ -77,7 +77,7 @@ function logSection(
 ): { element: HTMLElement; look(): void } {
   const part = section(
     'Delivery log',
-    'Newest first. What a receiver answers is not kept, only its status. A delivery that rests can be sent once more, under the same id.',
+    'Newest first. What a receiver answers is not kept, only its status. A finished delivery can be sent once more, under the same id.',
   )
   const list = new DeliveryList(webhook, part.slot, context, () => look())
   const trouble = el('p', { class: 'note', hidden: true })

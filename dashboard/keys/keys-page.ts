@@ -1,3 +1,4 @@
+import { foldText } from '../../src/domain/search.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { remove } from '../../webauthn-page/kit/api/request.ts'
@@ -12,11 +13,13 @@ import {
   link,
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
-import { dayOrMinute, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { field } from '../../webauthn-page/kit/dom/form.ts'
+import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
+import { withFilters } from '../parts/filters.ts'
 import { type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
@@ -56,13 +59,42 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
     el('ul', { class: 'entries' }, ...wanted.map((key) => keyEntry(key, calledIn(key), context)))
   const live = keys.filter((key) => key.revoked_at === null)
   const revoked = keys.filter((key) => key.revoked_at !== null)
+  const folded = el('details', {}, el('summary', {}, `Revoked keys (${revoked.length})`), rows(revoked))
   part.body.append(
+    keys.length > 1 || context.query.has('q') ? keySearch(part.body, folded, context) : '',
     live.length > 0 ? rows(live) : none,
-    revoked.length > 0
-      ? el('details', {}, el('summary', {}, `Revoked keys (${revoked.length})`), rows(revoked))
-      : '',
+    revoked.length > 0 ? folded : '',
   )
   return part.element
+}
+
+/** Narrows the keys as one types, by name, prefix or id; what is typed stands in the address. */
+function keySearch(
+  list: HTMLElement,
+  revoked: HTMLDetailsElement,
+  { query, href }: PageContext,
+): HTMLElement {
+  const search = field({
+    label: 'Find a key',
+    name: 'q',
+    attributes: { type: 'search', value: query.get('q') ?? '', autocomplete: 'off' },
+  })
+  const narrow = (): void => {
+    const wanted = foldText(search.input.value.trim())
+    for (const entry of list.querySelectorAll<HTMLElement>('[data-key]'))
+      entry.hidden = !foldText(entry.dataset.key ?? '').includes(wanted)
+    if (wanted !== '') revoked.open = revoked.querySelector('[data-key]:not([hidden])') !== null
+  }
+  search.input.addEventListener('input', () => {
+    narrow()
+    history.replaceState(history.state, '', withFilters(href('/keys'), asFilter(search.input)))
+  })
+  queueMicrotask(narrow)
+  return search.row
+}
+
+function asFilter({ name, value }: { name: string; value: string }): [string, string][] {
+  return value.trim() === '' ? [] : [[name, value.trim()]]
 }
 
 /**
@@ -78,17 +110,22 @@ function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
     ...nameWarnings(key.name),
     key.policy !== null && hint(`Own policy: ${policyWords(key.policy)}`),
   )
-  if (key.revoked_at !== null) return el('li', { class: 'entry' }, about)
+  const found = { class: 'entry', 'data-key': `${key.name} ${key.key_prefix} ${key.id}` }
+  if (key.revoked_at !== null) return el('li', found, about)
   const panel = rowPanel()
   const named = (verb: string): Attributes => ({
     'aria-label': `${verb} the API key ${visibleString(called)}`,
   })
   return el(
     'li',
-    { class: 'entry' },
+    found,
     about,
     div(
       'entry-buttons',
+      link(withFilters(context.href('/requests'), [['key', key.id]]), 'Requests', {
+        class: 'button quiet',
+        ...named('Requests of'),
+      }),
       panel.opener('Edit', named('Edit'), () => editKey(key, panel, context.done)),
       panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
       panel.opener(
@@ -112,9 +149,9 @@ function keyTags(key: Key): HTMLElement[] {
 }
 
 function times(key: Key): Child[] {
-  const used = key.last_used_at === null ? ['never used'] : ['last used ', dayOrMinute(key.last_used_at)]
-  const gone = key.revoked_at === null ? [] : [' · revoked ', dayOrMinute(key.revoked_at)]
-  return [' · created ', dayOrMinute(key.created_at), ' · ', ...used, ...gone]
+  const used = key.last_used_at === null ? ['never used'] : ['last used ', ago(key.last_used_at)]
+  const gone = key.revoked_at === null ? [] : [' · revoked ', ago(key.revoked_at)]
+  return [' · created ', ago(key.created_at), ' · ', ...used, ...gone]
 }
 
 /** Says what rotating is, makes the new key, and leads to the page on which the old one is revoked. */

@@ -36,7 +36,8 @@ import {
 } from './member-shapes.ts'
 
 /** `/members`: who works in the account, and invitations. For its owner. */
-export async function membersPage({ done, href }: PageContext): Promise<PageView> {
+export async function membersPage(context: PageContext): Promise<PageView> {
+  const { done, href } = context
   const [{ data }, policy] = await Promise.all([
     get('/account/members', membersShape),
     get('/account/policy', policyShape),
@@ -44,7 +45,7 @@ export async function membersPage({ done, href }: PageContext): Promise<PageView
   const people = section('People', 'The policy sets who decides; the role of approver alone does not.')
   people.body.append(
     ...policyWarnings(policy),
-    el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, done))),
+    el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, context))),
     note(whoDecides(data), ' ', link(href('/settings'), 'Open the policy'), '.'),
   )
   const scene = div('account', el('h1', {}, 'Members'), people.element, inviteSection(done))
@@ -101,7 +102,8 @@ const OPEN_REQUESTS =
   'Open requests that name them stay as they are: they can still decide them until they end. The caller can withdraw those that must not wait.'
 
 /** One person of the account, and what the owner can do about them. */
-function memberEntry(member: Member, done: Done): HTMLElement {
+function memberEntry(member: Member, { done, user }: PageContext): HTMLElement {
+  const reader = user.id
   const name = [
     callerText(member.name),
     tag(roleName(member.role)),
@@ -112,8 +114,7 @@ function memberEntry(member: Member, done: Done): HTMLElement {
     hint(callerText(member.email), ...times(member)),
     member.approver !== null && hint('Reference ', mono(member.approver)),
     ...(member.passkeys ?? []).map((made) => hint('Passkey: ', authenticatorWords(made))),
-    lacksFactor(member) &&
-      el('p', { class: 'field-error' }, 'Has no passkey and no codes, and cannot decide.'),
+    lacksFactor(member) && lacking(member, reader),
   ]
   if (member.role === 'owner') return entry(name, about)
   const panel = rowPanel()
@@ -129,6 +130,13 @@ function memberEntry(member: Member, done: Done): HTMLElement {
     ),
     panel.element,
   )
+}
+
+function lacking({ user_id }: Member, reader: string): HTMLElement {
+  if (user_id !== reader)
+    return el('p', { class: 'field-error' }, 'Has no passkey and no codes, and cannot decide.')
+  const sentence = 'You have no passkey and no codes, and cannot decide. '
+  return el('p', { class: 'field-error' }, sentence, link('/account', 'Set one up'))
 }
 
 function times({ invited_at, joined_at }: Member): Child[] {

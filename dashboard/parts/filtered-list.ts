@@ -1,55 +1,120 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, form } from '../../webauthn-page/kit/dom/form.ts'
-import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import type { PageContext } from '../shell/page-entry.ts'
 import type { ChoiceField } from './fields.ts'
-import type { Filters } from './filters.ts'
+import { type Filters, filtersIn, forService, withFilters } from './filters.ts'
+import { shortcuts } from './shortcuts.ts'
 import { type ListPage, showMore } from './show-more.ts'
 
-/** The heading of what the filters found: the focus goes there. */
+/** The heading of what the filters found: after Enter the focus goes there. */
 export const RESULTS_ID = 'results'
 
-interface FilterFormOptions {
-  /** Always in sight. */
-  search: Field
-  /** Behind "Filters", which stands open while one of them is set. */
-  others: readonly (Field | ChoiceField)[]
-  filters: Filters
-  /** What the service said about one of them. */
-  wrong?: { name: string; sentence: string } | undefined
-  /** Opens the page with these filters. */
-  apply(filters: Filters): Promise<void>
-  /** Address of the page without filters. */
-  clear: string
+/** Where the rows of one answer go. */
+interface RowList<T> {
+  element: HTMLElement
+  /** Adds rows. @returns what the focus can go to in the first of them */
+  add(rows: readonly T[]): HTMLElement | undefined
 }
 
-/** Narrows a list; what is chosen goes into the address, so that it can be kept and Back leads to it. */
-export function filterForm(options: FilterFormOptions): HTMLElement {
-  const { search, others, filters, wrong, apply, clear } = options
+interface FilteredList<T, Page extends ListPage<T>> {
+  context: PageContext
+  /** Of this page in the dashboard, and of its list and file in the API. */
+  path: string
+  api: string
+  /** The filters, as the service and the address name them. */
+  names: readonly string[]
+  /** The search is always in sight; the others stand behind "Filters", open while one of them is set. */
+  fields(filters: Filters): { search: Field; others: readonly (Field | ChoiceField)[] }
+  read(path: string): Promise<Page>
+  /** A new list, empty. */
+  list(): RowList<T> & { learn?(page: Page): void }
+  /** What one entry and several are called. */
+  called: readonly [one: string, many: string]
+  /** Said where there is nothing at all. */
+  none: string
+  /** What stands below a list. */
+  below?(): HTMLElement
+}
+
+/**
+ * A list that is narrowed as one types. What is chosen goes into the address, so that it can be kept, and the file has exactly
+ * what the filters find.
+ * @throws RequestFailure, ShapeError
+ */
+export async function filteredList<T, Page extends ListPage<T>>(
+  options: FilteredList<T, Page>,
+): Promise<HTMLElement[]> {
+  const { context, path, names } = options
+  let filters = filtersIn(context.query, names)
+  const { search, others } = options.fields(filters)
   const fields = [search, ...others]
-  const set = others.filter(({ input }) => filters.has(input.name)).length
-  const refused = fields.find(({ input }) => input.name === wrong?.name)
-  refused?.setError(wrong?.sentence)
-  const send = async (): Promise<void> => {
-    await apply(valuesOf(fields))
-    showOutcome()
+  const slot = noticeSlot()
+  const results = div('results')
+  const { clear, folded, say } = aroundFilters(context.href(path), others, filters)
+  let asked = 0
+  const look = async (): Promise<void> => {
+    asked += 1
+    const mine = asked
+    const found = await findPage(names, () => options.read(addressOf(options, filters)))
+    if (mine !== asked) return
+    for (const { input, setError } of fields)
+      setError(input.name === found.wrong?.name ? found.wrong.sentence : undefined)
+    results.replaceChildren(...(found.page === undefined ? [] : foundList(options, filters, found.page)))
   }
-  return form(
-    { class: 'filter-form', role: 'search' },
-    send,
-    search.row,
-    el(
-      'details',
-      { class: 'filters', open: set > 0 },
-      el('summary', {}, set === 0 ? 'Filters' : `Filters: ${set} set`),
-      div('filter-fields', ...others.map(({ row }) => row)),
-    ),
-    buttonRow(
-      submitButton('Search'),
-      filters.size > 0 && link(clear, 'Clear all', { class: 'button plain' }),
-    ),
-  )
+  const apply = async (): Promise<void> => {
+    const now = valuesOf(fields)
+    if (withFilters('', now) === withFilters('', filters)) return
+    filters = now
+    history.replaceState(history.state, '', withFilters(context.href(path), filters))
+    say(filters)
+    await slot.attempt(look)
+    announce(results.querySelector('h2')?.textContent ?? '')
+  }
+  await look()
+  const send = (): Promise<void> => apply().then(showOutcome)
+  const parts = [search.row, submitButton('Search'), clear, folded, slot.element]
+  const element = form({ class: 'filter-form', role: 'search' }, send, ...parts)
+  applyWhileTyping(element, apply)
+  shortcuts([{ key: '/', does: 'Search', run: () => search.input.focus() }], context.signal)
+  return [element, results]
+}
+
+/** The way back to everything, and the filters that are not always in sight. */
+function aroundFilters(address: string, others: readonly (Field | ChoiceField)[], first: Filters) {
+  const clear = link(address, 'Clear all', { class: 'button plain' })
+  const summary = el('summary', {})
+  const isSet = (filters: Filters): number => others.filter(({ input }) => filters.has(input.name)).length
+  const say = (filters: Filters): void => {
+    const set = isSet(filters)
+    summary.textContent = set === 0 ? 'Filters' : `Filters: ${set} set`
+    clear.hidden = filters.size === 0
+  }
+  say(first)
+  const rows = div('filter-fields', ...others.map(({ row }) => row))
+  return { clear, say, folded: el('details', { class: 'filters', open: isSet(first) > 0 }, summary, rows) }
+}
+
+const PAUSE_MS = 250
+
+/** After a short pause of the typing; a choice counts at once. */
+function applyWhileTyping(element: HTMLElement, apply: () => Promise<void>): void {
+  let pause: ReturnType<typeof setTimeout> | undefined
+  element.addEventListener('input', ({ target }) => {
+    clearTimeout(pause)
+    const typed = target instanceof HTMLInputElement && ['text', 'search'].includes(target.type)
+    pause = setTimeout(() => void apply(), typed ? PAUSE_MS : 0)
+  })
+}
+
+function addressOf(
+  { context, api }: Pick<FilteredList<never, never>, 'context' | 'api'>,
+  filters: Filters,
+  more: readonly (readonly [string, string])[] = [],
+): string {
+  return withFilters(context.ofAccount(api), [...forService(filters), ...more])
 }
 
 function valuesOf(fields: readonly (Field | ChoiceField)[]): Filters {
@@ -61,25 +126,21 @@ function valuesOf(fields: readonly (Field | ChoiceField)[]): Filters {
   )
 }
 
-/** After a search a person wants to read what was found, or what is wrong, not the name of the page again. */
+/** After a search a person wants to read what was found, or what is wrong. */
 function showOutcome(): void {
   const refused = document.querySelector<HTMLElement>('.filter-form [aria-invalid="true"]')
   const heading = document.querySelector<HTMLElement>(`#${RESULTS_ID}`)
   if (refused !== null) refused.focus()
   else heading?.focus()
-  if (heading !== null) announce(heading.textContent)
 }
 
 /** The first page of a list, or what the service said about one of the filters. */
-export type Found<Page> =
+type Found<Page> =
   | { page: Page; wrong?: undefined }
   | { page?: undefined; wrong: { name: string; sentence: string } }
 
 /** Loads a list; a refusal that names one of the filters is no failure of the page. @throws RequestFailure, ShapeError */
-export async function findPage<Page>(
-  names: readonly string[],
-  load: () => Promise<Page>,
-): Promise<Found<Page>> {
+async function findPage<Page>(names: readonly string[], load: () => Promise<Page>): Promise<Found<Page>> {
   try {
     return { page: await load() }
   } catch (error) {
@@ -89,35 +150,51 @@ export async function findPage<Page>(
   }
 }
 
-interface FoundList<T> {
-  /** What one entry and several are called. */
-  called: readonly [one: string, many: string]
-  filters: Filters
-  first: ListPage<T>
-  load(cursor: string): Promise<ListPage<T>>
-  list: HTMLElement
-  /** Adds rows to the list. @returns what the focus can go to in the first of them */
-  add(rows: readonly T[]): HTMLElement | undefined
-  /** Said where there is nothing at all. */
-  none: string
-}
-
-/** What the filters found: how much it is, the list or why it is empty, and the way to more. */
-export function foundList<T>({ called, filters, first, load, list, add, none }: FoundList<T>): HTMLElement[] {
+/** What the filters found: how much it is, the files, the list or why it is empty, and the way to more. */
+function foundList<T, Page extends ListPage<T>>(
+  options: FilteredList<T, Page>,
+  filters: Filters,
+  first: Page,
+): HTMLElement[] {
+  const { called, none, read, below } = options
   const [one, many] = called
+  const list = options.list()
   const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
   const empty = p(first.next_cursor === null ? nothingIn(called, filters, none) : nothingYet(many))
+  const head = div('results-head', heading, ...exportLinks(options, filters))
   let shown = 0
   const show = (rows: readonly T[], complete: boolean): HTMLElement | undefined => {
     shown += rows.length
     heading.textContent = countOf(shown, complete, filters, called)
-    list.hidden = shown === 0
+    list.element.hidden = shown === 0
     empty.hidden = shown > 0
-    return add(rows)
+    return list.add(rows)
   }
+  list.learn?.(first)
   show(first.data, first.next_cursor === null)
+  const load = async (cursor: string): Promise<Page> => {
+    const page = await read(addressOf(options, filters, [['cursor', cursor]]))
+    list.learn?.(page)
+    return page
+  }
   const said = (count: number): string => (count === 1 ? `1 more ${one}` : `${count} more ${many}`)
-  return [heading, empty, list, showMore(first, { load, add: show, said })]
+  const more = showMore(first, { load, add: show, said })
+  return [head, empty, list.element, more, ...(below === undefined ? [] : [below()])]
+}
+
+/** Everything the filters find, not only what is shown. */
+function exportLinks(
+  { context, api }: Pick<FilteredList<never, never>, 'context' | 'api'>,
+  filters: Filters,
+): HTMLElement[] {
+  const address = `/api/v1${context.ofAccount(`${api}/export`)}`
+  return (['csv', 'ndjson'] as const).map((format) =>
+    link(withFilters(address, [['format', format], ...forService(filters)]), format.toUpperCase(), {
+      class: 'button quiet',
+      download: true,
+      'aria-label': `Download as ${format.toUpperCase()}`,
+    }),
+  )
 }
 
 function countOf(

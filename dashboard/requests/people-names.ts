@@ -1,8 +1,5 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
-import { el, mono } from '../../webauthn-page/kit/dom/element.ts'
-import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 
 type People = readonly { approver: string | null; name: string }[]
@@ -18,17 +15,6 @@ export async function loadNames(context: PageContext): Promise<(reference: strin
   const others = await peopleOf(context).catch((): People => [])
   const names = new Map([...others, context.user].map(({ approver, name }) => [approver, name]))
   return (reference) => names.get(reference)
-}
-
-/** Writes a person by their name with the reference beside it; an unknown one stays a reference. */
-export async function loadPeople(context: PageContext): Promise<WritePerson> {
-  const nameOf = await loadNames(context)
-  return (reference) => {
-    const name = nameOf(reference)
-    return name === undefined
-      ? mono(reference)
-      : el('span', { class: 'person' }, callerText(name), ' ', mono(reference))
-  }
 }
 
 /** @throws RequestFailure, ShapeError */

@@ -18,7 +18,7 @@ import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { type CheckedReview, loadReview, stateOf } from '../../webauthn-page/kit/request/checked-review.ts'
 import { quorumView, requestPanel } from '../../webauthn-page/kit/request/request-panel.ts'
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
-import { headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
+import { byName, headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import {
   type Attempt,
@@ -30,7 +30,6 @@ import {
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { loadPeople } from './people-names.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
 
 const POLL_MS = 5000
@@ -40,11 +39,8 @@ export async function requestPage(context: PageContext): Promise<PageView> {
   const id = context.params.id ?? ''
   if (!/^req_\w{26}$/.test(id)) return unknownRequest(context)
   try {
-    const [checked, log, person] = await Promise.all([
-      loadReview(id),
-      context.account.own ? ownLog(id) : undefined,
-      loadPeople(context),
-    ])
+    const [checked, log] = await Promise.all([loadReview(id), context.account.own ? ownLog(id) : undefined])
+    const person = byName({ ...checked.review.names, [context.user.approver]: context.user.name })
     const scene = sceneOf(checked, context, person)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')

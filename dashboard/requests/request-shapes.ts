@@ -4,10 +4,11 @@ import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
 /** `GET /account/requests`. */
-export const requestPageShape = answer<Answer<typeof historyAnswer>>()
+export type RequestPage = Answer<typeof historyAnswer>
+export const requestPageShape = answer<RequestPage>()
 
 /** A request as the history lists it. */
-export type RequestRow = Answer<typeof historyAnswer>['data'][number]
+export type RequestRow = RequestPage['data'][number]
 
 /** `GET /approvals/:id/deliveries`; every page names all cards. */
 export type RequestLog = Answer<typeof requestLogAnswer>

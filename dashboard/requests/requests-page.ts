@@ -1,60 +1,38 @@
-import { cutText, more } from '../../src/domain/cut-text.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { type Child, div, el, freshId, lede, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, lede, link } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
-import { moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { methodWord, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerName, callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
+import { ago } from '../../webauthn-page/kit/dom/moment.ts'
+import {
+  byName,
+  methodWord,
+  SANDBOX_DECIDED,
+  type WritePerson,
+} from '../../webauthn-page/kit/request/request-words.ts'
+import { callerText, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { keysShape } from '../keys/key-shapes.ts'
 import { repeatedNames } from '../keys/key-words.ts'
+import { dataTable, type TableRow } from '../parts/data-table.ts'
 import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
-import { filterForm, findPage, foundList } from '../parts/filtered-list.ts'
-import { type Filters, filtersIn, forService, withFilters } from '../parts/filters.ts'
-import { shortcuts } from '../parts/shortcuts.ts'
-import type { ListPage } from '../parts/show-more.ts'
+import { filteredList } from '../parts/filtered-list.ts'
+import type { Filters } from '../parts/filters.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { loadPeople } from './people-names.ts'
-import { type RequestRow, requestPageShape } from './request-shapes.ts'
+import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
 
 /** `/requests`: everything that was ever asked in the account, newest first, as far as the person may see it. */
 export async function requestsPage(context: PageContext): Promise<PageView> {
-  const filters = filtersIn(context.query, REQUEST_FILTERS)
-  const load = (more: Iterable<readonly [string, string]> = []): Promise<ListPage<RequestRow>> =>
-    get(
-      withFilters(context.ofAccount('/account/requests'), [...forService(filters), ...more]),
-      requestPageShape,
-    )
-  const [found, keys, person] = await Promise.all([
-    findPage(REQUEST_FILTERS, load),
-    loadKeys(context),
-    loadPeople(context),
-  ])
-  const table = requestTable(context.href, person)
-  const scene = div(
-    'history',
-    el('h1', {}, 'Requests'),
-    lede(ledeFor(context)),
-    filterForm({
-      ...requestFilterFields(filters, keys),
-      filters,
-      wrong: found.wrong,
-      apply: (chosen) => context.go(withFilters(context.href('/requests'), chosen)),
-      clear: context.href('/requests'),
-    }),
-    ...(found.page === undefined
-      ? []
-      : foundList({
-          called: ['request', 'requests'],
-          filters,
-          first: found.page,
-          load: (cursor) => load([['cursor', cursor]]),
-          list: table.element,
-          add: table.add,
-          none: emptyFor(context),
-        })),
-  )
-  const search = (): void => scene.querySelector<HTMLElement>('[name="q"]')?.focus()
-  shortcuts([{ key: '/', does: 'Search', run: search }], context.signal)
+  const keys = await loadKeys(context)
+  const list = await filteredList<RequestRow, RequestPage>({
+    context,
+    path: '/requests',
+    api: '/account/requests',
+    names: REQUEST_FILTERS,
+    fields: (filters) => requestFilterFields(filters, keys),
+    read: (path) => get(path, requestPageShape),
+    list: () => requestTable(context),
+    called: ['request', 'requests'],
+    none: emptyFor(context),
+  })
+  const scene = div('history', el('h1', {}, 'Requests'), lede(ledeFor(context)), ...list)
   return { title: 'Requests', scene, wide: true }
 }
 
@@ -139,74 +117,52 @@ function keyField(value: string, keys: readonly KnownKey[] | undefined): Field |
   return choiceField({ label: 'API key', name: 'key', choices: [ANY, ...choices], value })
 }
 
-/** UTF-16 units of an action in the list; the request's own page shows all of it. */
-const SHOWN = 160
-
-/** The table of the history; on narrow screens its rows are cards. */
-function requestTable(
-  href: (path: string) => string,
-  person: WritePerson,
-): {
-  element: HTMLElement
-  /** @returns the link in the first of the new rows */
-  add(rows: readonly RequestRow[]): HTMLElement | undefined
-} {
+/** The table of the history; on narrow screens a row has two lines. */
+function requestTable({ href, user }: PageContext) {
+  const names: Record<string, string> = {}
+  const person = byName(names)
   const table = dataTable('Requests', [
-    'Status',
-    'Action, as the caller wrote it',
-    'Asked by',
-    'Decided',
-    { hidden: 'Open' },
+    { name: 'Status', look: 'col-status' },
+    { name: 'Action, as the caller wrote it', look: 'col-action' },
+    { name: 'Asked by', look: 'col-asker' },
+    { name: 'Decided', look: 'col-decided' },
+    { name: 'Asked', look: 'col-when' },
   ])
   return {
     element: table.element,
-    add: (rows) => {
-      const made = rows.map((row) => tableRow(row, href, person))
+    learn: (page: RequestPage) => Object.assign(names, page.names, { [user.approver]: user.name }),
+    /** @returns the link in the first of the new rows */
+    add: (rows: readonly RequestRow[]): HTMLElement | undefined => {
+      const made = rows.map((row) => {
+        const open = link(href(`/requests/${encodeURIComponent(row.id)}`), '', { class: 'row-link' })
+        open.append(el('span', { class: 'inbox-action' }, callerText(row.action)))
+        return { open, cells: cellsOf(row, open, person) }
+      })
       table.add(made.map(({ cells }) => cells))
       return made[0]?.open
     },
   }
 }
 
-function tableRow(
-  row: RequestRow,
-  href: (path: string) => string,
-  person: WritePerson,
-): { cells: TableRow; open: HTMLAnchorElement } {
-  const actionId = freshId('action')
-  const open = link(href(`/requests/${encodeURIComponent(row.id)}`), 'Show', {
-    class: 'button quiet',
-    'aria-describedby': actionId,
-  })
-  const cells: TableRow = [
-    statusCell(row),
-    [el('div', { class: 'caller-cell', id: actionId }, ...actionText(row.action))],
-    [el('div', {}, callerName(row.requested_by.key_name)), div('hint', moment(row.created_at))],
+function cellsOf(row: RequestRow, open: HTMLElement, person: WritePerson): TableRow {
+  const { action, high_impact, sandbox, requested_by } = row
+  const marks = [
+    high_impact && el('span', { class: 'tag severe' }, 'High impact'),
+    sandbox === true && el('span', { class: 'tag' }, 'Sandbox'),
+    ...warningNames(action).map((name) => el('span', { class: 'tag warn' }, name)),
+  ]
+  return [
+    [stateTag(row)],
+    [open, ...marks],
+    [callerText(requested_by.key_name)],
     decidedCell(row, person),
-    [open],
-  ]
-  return { cells, open }
-}
-
-/** The beginning of the action; what is missing is counted, outside the text of the caller. */
-function actionText(action: string): Child[] {
-  const { text, left } = cutText(action, SHOWN)
-  return [
-    el('div', {}, callerText(text), left > 0 && el('span', { class: 'cut' }, ` ${more(left)}`)),
-    ...textWarnings(action),
+    [ago(row.created_at)],
   ]
 }
 
-function statusCell({ status, cancelled, high_impact, sandbox }: RequestRow): Child[] {
+function stateTag({ status, cancelled }: RequestRow): HTMLElement {
   const state = cancelled === true ? 'withdrawn' : status
-  return [
-    div(
-      'row-marks',
-      el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`),
-      high_impact && el('span', { class: 'tag severe' }, 'High impact'),
-      sandbox === true && el('span', { class: 'tag' }, 'Sandbox'),
-    ),
-  ]
+  return el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`)
 }
 
 function decidedCell(
@@ -216,55 +172,13 @@ function decidedCell(
   if (decision === undefined) {
     if (status !== 'pending') return [el('span', { class: 'hint' }, 'No decision')]
     return [
-      quorum.needed > 1 && el('div', {}, `${quorum.approved} of ${quorum.needed} approvals`),
-      div('hint', 'Open until ', moment(expires_at)),
+      quorum.needed > 1 && `${quorum.approved} of ${quorum.needed} approvals · `,
+      'ends ',
+      ago(expires_at),
     ]
   }
-  return [
-    el('div', {}, person(decision.approver), ` · ${methodWord(decision.method)}`),
-    decision.delegate !== undefined && div('hint', 'by the delegate ', person(decision.delegate)),
-    typeof decided_at === 'string' && div('hint', moment(decided_at)),
-  ]
-}
-
-/** The content of each cell. */
-type TableRow = readonly (readonly Child[])[]
-
-/** What a column is called, or a name only screen readers need. */
-type Column = string | { hidden: string }
-
-/**
- * A table whose rows become cards on narrow screens. The roles are named, because a browser may forget them when the
- * style makes something else of the boxes; the names of the columns then stand beside the values.
- */
-function dataTable(
-  label: string,
-  columns: readonly Column[],
-): { element: HTMLElement; add(rows: readonly TableRow[]): void } {
-  const body = el('tbody', { role: 'rowgroup' })
-  const head = columns.map((column) =>
-    el(
-      'th',
-      { role: 'columnheader', scope: 'col' },
-      typeof column === 'string' ? column : el('span', { class: 'visually-hidden' }, column.hidden),
-    ),
-  )
-  const element = el(
-    'table',
-    { class: 'data-table', role: 'table', 'aria-label': label },
-    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...head)),
-    body,
-  )
-  const cell = (content: readonly Child[], index: number): HTMLElement => {
-    const column = columns[index]
-    return el(
-      'td',
-      { role: 'cell', 'data-label': typeof column === 'string' ? column : undefined },
-      div('cell', ...content),
-    )
-  }
-  return {
-    element,
-    add: (rows) => body.append(...rows.map((row) => el('tr', { role: 'row' }, ...row.map(cell)))),
-  }
+  const when = typeof decided_at === 'string' ? [' · ', ago(decided_at)] : []
+  if (decision.method === 'sandbox') return [SANDBOX_DECIDED, ...when]
+  const standing = decision.delegate === undefined ? [] : [' by the delegate ', person(decision.delegate)]
+  return [person(decision.approver), ...standing, ` · ${methodWord(decision.method)}`, ...when]
 }

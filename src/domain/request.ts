@@ -152,6 +152,19 @@ export function contextOf(request: Pick<ApprovalRequest, 'context_json'>): Recor
   return JSON.parse(request.context_json)
 }
 
+/** The references by which a request, its votes and its decision name people. */
+export function referencesIn({
+  requirement,
+  votes,
+  decision,
+}: Pick<ApprovalRequest, 'requirement' | 'votes' | 'decision'>): string[] {
+  const acted = [...votes, ...(decision === undefined ? [] : [decision])]
+  return [
+    ...requirement.approvers.map(({ approver }) => approver),
+    ...acted.flatMap(({ approver, delegate }) => [approver, ...(delegate === undefined ? [] : [delegate])]),
+  ]
+}
+
 /** Legal transitions (interface, "States and transitions"); everything else is final. */
 const TRANSITIONS: Record<RequestStatus, readonly RequestStatus[]> = {
   pending: ['pending', 'approved', 'rejected', 'expired'],

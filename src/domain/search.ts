@@ -24,21 +24,31 @@ export function holdsText(text: string, folded: string): boolean {
 export interface AuditFilter {
   /** Whole id of who did it, or its kind. */
   actor?: string
+  /** Of people and keys that `actor` names. */
+  actors?: ReadonlySet<string>
+  /** Of those that `subject` names: the entry is about one of them. */
+  subjects?: ReadonlySet<string>
+  /** Of those whose names hold `q`. */
+  named?: ReadonlySet<string>
   /** A part of any text that is shown, in any case. */
   q?: string
 }
 
 /** Makes the test of one filter; undefined when it lets every entry through. */
-export function auditTest({ actor, q = '' }: AuditFilter): ((entry: AuditEntry) => boolean) | undefined {
+export function auditTest(filter: AuditFilter): ((entry: AuditEntry) => boolean) | undefined {
+  const { actor, subjects, named = new Set(), q = '' } = filter
   const wanted = foldText(q.trim())
-  if (actor === undefined && wanted === '') return undefined
+  if (actor === undefined && subjects === undefined && wanted === '') return undefined
+  const holds = (text: string): boolean =>
+    holdsText(text, wanted) || text.split(' ').some((word) => named.has(word))
   return (entry) =>
-    (actor === undefined || isActor(entry, actor)) &&
-    (wanted === '' || textsOf(entry).some((text) => holdsText(text, wanted)))
+    (actor === undefined || isActor(entry, actor, filter.actors)) &&
+    (subjects === undefined || subjects.has(entry.subject)) &&
+    (wanted === '' || textsOf(entry).some(holds))
 }
 
-function isActor({ actor }: AuditEntry, wanted: string): boolean {
-  return actor.kind === wanted || ('id' in actor && actor.id === wanted)
+function isActor({ actor }: AuditEntry, wanted: string, ids: ReadonlySet<string> = new Set()): boolean {
+  return actor.kind === wanted || ('id' in actor && (actor.id === wanted || ids.has(actor.id)))
 }
 
 function textsOf({ type, subject, actor, detail }: AuditEntry): string[] {

@@ -6,7 +6,8 @@ import type { User } from '../domain/user.ts'
 import type { ListPosition } from '../store/filters.ts'
 import type { HistoryFilter, HistoryPage, RequestOutline } from '../store/request-history.ts'
 import type { FlowDeps } from './deps.ts'
-import { accessTo } from './people/accounts.ts'
+import { accessTo, exportGuard } from './people/accounts.ts'
+import type { SignedIn } from './people/sessions.ts'
 import { settleRequest } from './settle-request.ts'
 
 type HistoryDeps = Pick<
@@ -53,6 +54,31 @@ export async function readHistory(
   const { found, ...rest } = await (test === undefined ? readPage(deps, scope) : search(deps, scope, test))
   const settled = await Promise.all(found.map((request) => settleRequest(deps, request)))
   return { requests: settled.filter((request) => isStill(request, query.status)), ...rest }
+}
+
+/** Requests of an export read at once: what is held in memory, whatever the length of the history. */
+const BATCH = 200
+
+/**
+ * Everything the history has that fits, newest first, one batch after the other as they are consumed. Before each batch it is
+ * checked again whether the person may.
+ * @throws Refusal as `readHistory`; `not_signed_in` when the session ended meanwhile, `unavailable` when the service stops
+ */
+export async function* exportHistory(
+  deps: HistoryDeps & Pick<FlowDeps, 'sessions'>,
+  who: SignedIn,
+  query: Omit<HistoryQuery, 'limit' | 'before'>,
+): AsyncGenerator<ApprovalRequest[], void, undefined> {
+  const goOn = await exportGuard(deps, who, query.account)
+  let before: ListPosition | undefined
+  for (;;) {
+    const page = { ...query, limit: BATCH, ...(before === undefined ? {} : { before }) }
+    const { requests, next } = await readHistory(deps, who.user, page)
+    if (requests.length > 0) yield requests
+    if (next === undefined) return
+    before = next
+    await goOn()
+  }
 }
 
 type OutlineTest = (outline: RequestOutline) => boolean

@@ -22,6 +22,11 @@ describeInBrowser('the audit log', () => {
     await visitor.page.goto(path)
     await visitor.page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor()
   }
+  const more = (): Promise<void> =>
+    entries()
+      .first()
+      .getByRole('button', { name: /^More of entry/ })
+      .click()
   const sentences = (): Promise<string[]> => visitor.page.locator('.audit-sentence').allInnerTexts()
 
   it('tells in plain words who did what', async () => {
@@ -78,6 +83,7 @@ describeInBrowser('the audit log', () => {
       sampleEntry({ type: 'delivery.delivered', actor: { kind: 'service' }, subject: REQUEST, detail }),
     ]
     await open()
+    await more()
     const text = await visitor.page.getByRole('list', { name: 'Details' }).innerText()
     for (const part of [
       `request id: ${REQUEST}`,
@@ -105,14 +111,21 @@ describeInBrowser('the audit log', () => {
     await open()
     const { page } = visitor
     const link = (name: string): Locator => page.getByRole('link', { name, exact: true })
+    const openAll = async (): Promise<void> => {
+      await page.locator('.audit-entry').first().waitFor()
+      for (const one of await page.getByRole('button', { name: /^More of entry/ }).all()) await one.click()
+    }
+    await openAll()
     expect(await page.getByRole('link', { name: /^All by this (person|key) / }).count()).toBe(2)
     await link('All by this person (usr_ann)').click()
     await page.waitForURL('**/audit?actor=usr_ann')
     await expect.poll(() => page.getByLabel('By', { exact: true }).inputValue()).toBe('usr_ann')
     await page.goBack()
+    await openAll()
     await link(`All by this key (${byKey.actor.id})`).first().click()
     await page.waitForURL(`**/audit?actor=${byKey.actor.id}`)
     await page.goBack()
+    await openAll()
     await link(`All about this (${REQUEST})`).first().click()
     await page.waitForURL(`**/audit?subject=${REQUEST}`)
     await expect.poll(() => page.getByLabel('About', { exact: true }).inputValue()).toBe(REQUEST)
@@ -124,6 +137,7 @@ describeInBrowser('the audit log', () => {
     area.entries = [Object.assign(sampleEntry(), { unheard_of: { a: ['\u202e'] } })]
     await open()
     expect(await entries().locator('pre').count()).toBe(0)
+    await more()
     await visitor.page.getByText('Entry 41, raw').click()
     const raw = await entries().locator('pre').innerText()
     expect(raw).toContain('"hash": "abab')
@@ -143,6 +157,7 @@ describeInBrowser('the audit log', () => {
       sampleEntry(),
     ]
     await open()
+    await more()
     const text = await entries().first().innerText()
     for (const part of [
       '<b>Countersign</b>[U+202E]',
@@ -165,18 +180,18 @@ describeInBrowser('the audit log', () => {
     await visitor.page.getByLabel('What happened').selectOption({ label: 'Asked' })
     await visitor.page.getByLabel('By', { exact: true }).fill(KEY_ID)
     await visitor.page.getByLabel('On or before').fill('2026-11-20')
-    await visitor.page.getByRole('button', { name: 'Search' }).click()
-    await visitor.page.getByRole('heading', { name: '1 entry found', exact: true }).waitFor()
-    expect(visitor.page.url()).toBe(
-      `${suite.server().url}/audit?type=approval.created&actor=${KEY_ID}&to=2026-11-20`,
-    )
+    await visitor.page.waitForURL(`**/audit?type=approval.created&actor=${KEY_ID}&to=2026-11-20`)
     const to = String(await visitor.page.evaluate(`new Date(2026, 10, 21).toISOString()`))
     const filters: [string, string][] = [
       ['type', 'approval.created'],
       ['actor', KEY_ID],
       ['to', to],
     ]
-    expect(area.asked.at(-1)).toBe(`account=acc_A&${new URLSearchParams(filters)}`)
+    await expect.poll(() => area.asked.at(-1)).toBe(`account=acc_A&${new URLSearchParams(filters)}`)
+    await visitor.page
+      .getByRole('link', { name: 'Download as CSV' })
+      .and(visitor.page.locator('[href*="to="]'))
+      .waitFor()
     for (const [name, format] of [
       ['Download as NDJSON', 'ndjson'],
       ['Download as CSV', 'csv'],
@@ -188,11 +203,10 @@ describeInBrowser('the audit log', () => {
       expect(download.suggestedFilename()).toBe('audit-2026-11-21.ndjson')
       expect(area.asked.at(-1)).toBe(`account=acc_A&${new URLSearchParams([['format', format], ...filters])}`)
     }
+    await visitor.page.getByText('About the files').click()
     expect(await visitor.page.locator('main').innerText()).toContain(
       'countersign audit check --expect <seq>:<hash>',
     )
-    await visitor.page.goBack()
-    await visitor.page.getByRole('heading', { name: '1 entry', exact: true }).waitFor()
   })
 
   it('shows more on demand with the names that came with it, and where the end is', async () => {

@@ -120,7 +120,10 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
     },
     path: '/audit',
     ready: '.audit-entry',
-    act: (page) => page.getByText('Entry 41, raw').click(),
+    act: async (page) => {
+      await page.getByRole('button', { name: 'More of entry 41' }).first().click()
+      await page.getByText('Entry 41, raw').click()
+    },
   },
   'audit log where nothing matches': {
     path: '/audit?type=key.created&actor=usr_1&from=2026-11-01',
@@ -156,11 +159,9 @@ describeInBrowser('history and audit log for everybody', () => {
     await page.keyboard.press('Enter')
     await tabTo('status')
     await page.keyboard.press('ArrowDown')
-    await tabTo('Search')
-    await page.keyboard.press('Enter')
-    await expect.poll(focused).toBe('5 requests found')
-    expect(new URL(page.url()).search).toBe('?q=deploy&status=pending')
-    await tabTo('Show')
+    await page.waitForURL('**/requests?q=deploy&status=pending')
+    await page.getByRole('heading', { name: '5 requests found' }).waitFor()
+    await tabTo(ROWS[0]?.action ?? '')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
     await expect.poll(focused).toBe('Approve or reject this action?')

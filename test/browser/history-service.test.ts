@@ -57,7 +57,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     expect(await axeViolations(cleo.page)).toEqual([])
     await cleo.page
       .getByRole('row', { name: /Deploy to/ })
-      .getByRole('link', { name: 'Show' })
+      .getByRole('link', { name: /Deploy to/ })
       .click()
     await heading(cleo, 'Waiting for a decision').waitFor()
     expect(await cleo.page.locator(`a[href="/a/${both}"]`).count()).toBe(0)

@@ -31,32 +31,40 @@ describeInBrowser('the history of requests', () => {
     await open()
     await heading('3 requests').waitFor()
     const [pending = '', rejected = '', withdrawn = ''] = await rows().allInnerTexts()
-    for (const text of ['Pending', 'High impact', 'ops-agent-prod', '1 of 3 approvals', 'Open until'])
+    for (const text of ['Pending', 'High impact', 'ops-agent-prod', '1 of 3 approvals', 'ends in'])
       expect(pending).toContain(text)
-    for (const text of [
-      'Rejected',
-      'Sandbox',
-      'Drop the table',
-      'Ana Pereira 7f3a09c2d41be865 · Passkey',
-      '20 Nov',
-    ])
+    for (const text of ['Rejected', 'Sandbox', 'Drop the table', 'Ana Pereira · Passkey', '20 Nov'])
       expect(rejected).toContain(text)
+    await rows().nth(1).getByRole('button', { name: 'Ana Pereira' }).click()
+    expect(await rows().nth(1).innerText()).toContain('Ana Pereira 7f3a09c2d41be865 · Passkey')
     expect(withdrawn).toContain('Withdrawn')
     expect(withdrawn).toContain('No decision')
     expect(withdrawn).not.toContain('High impact')
   })
 
-  it('cuts long actions, says by how much, and describes each link by its action', async () => {
-    area.rows = [sampleRow({ action: LONG }), sampleRow({ id: 'req_2', action: 'Short' })]
+  it('gives each request one line, which leads to it from end to end and says its times exactly on hover', async () => {
+    area.rows = [
+      sampleRow({ action: LONG }),
+      ...Array.from({ length: 20 }, (_, at) => sampleRow({ id: `req_${at}`, action: 'Short' })),
+    ]
     await open()
-    const cut = await rows().first().locator('.caller-cell').innerText()
-    expect(cut).toContain('… 249 more characters')
-    expect(cut.length).toBeLessThan(250)
-    expect(await rows().nth(1).locator('.caller-cell').innerText()).toBe('Short')
-    const link = rows().nth(1).getByRole('link', { name: 'Show' })
-    const described = (await link.getAttribute('aria-describedby')) ?? ''
-    expect(await visitor.page.locator(`#${described}`).innerText()).toBe('Short')
-    expect(await link.getAttribute('href')).toBe('/requests/req_2')
+    const boxes = await Promise.all((await rows().all()).map((row) => row.boundingBox()))
+    for (const box of boxes) expect(box?.height).toBeLessThanOrEqual(48)
+    expect(boxes.filter((box) => box !== null && box.y + box.height <= 900).length).toBeGreaterThanOrEqual(12)
+    const time = rows().nth(1).locator('.col-when time')
+    expect(await time.innerText()).toBe('just now')
+    expect(await time.getAttribute('title')).toMatch(/\d{4}, \d{2}:\d{2}:\d{2}/)
+    await rows().nth(1).locator('.col-asker').click()
+    await visitor.page.waitForURL('**/requests/req_0')
+  })
+
+  it('names nobody where the sandbox decided', async () => {
+    const row = decidedRow('approved', { sandbox: true })
+    area.rows = [{ ...row, decision: row.decision && { ...row.decision, method: 'sandbox' } }]
+    await open()
+    const text = await rows().innerText()
+    expect(text).toContain('Decided by the sandbox, no person')
+    expect(text).not.toContain('Ana Pereira')
   })
 
   it('shows hostile text as text, with its hidden characters named', async () => {
@@ -70,12 +78,12 @@ describeInBrowser('the history of requests', () => {
     const text = await rows().innerText()
     expect(text).toContain('<img src=x onerror=alert(1)> [U+202E]gpj.exe')
     expect(text).toContain('<b>key</b>[U+200B]')
-    expect(text).toContain('Hidden characters.')
+    expect(text).toContain('Hidden characters')
     expect(await rows().locator('img, b').count()).toBe(0)
     expect(visitor.incidents).toEqual([])
   })
 
-  it('keeps what was searched in the address: it can be opened again, and Back leads to what was before', async () => {
+  it('is narrowed as one types, and keeps it in the address and in the files', async () => {
     area.rows = [sampleRow()]
     await open()
     await visitor.page.getByLabel('Search').fill('  invoices ')
@@ -83,31 +91,27 @@ describeInBrowser('the history of requests', () => {
     await visitor.page.getByLabel('Status').selectOption('pending')
     await visitor.page.getByLabel('API key').selectOption('')
     await visitor.page.getByLabel('Asked on or after').fill('2026-11-01')
-    await visitor.page.getByRole('button', { name: 'Search' }).click()
     await heading('1 request found').waitFor()
-    expect(visitor.page.url()).toBe(
-      `${suite.server().url}/requests?q=invoices&status=pending&from=2026-11-01`,
-    )
+    await visitor.page.waitForURL('**/requests?q=invoices&status=pending&from=2026-11-01')
     const from = await visitor.page.evaluate(`new Date(2026, 10, 1).toISOString()`)
-    expect(area.asked.at(-1)).toBe(
-      new URLSearchParams([
-        ['q', 'invoices'],
-        ['status', 'pending'],
-        ['from', String(from)],
-      ]).toString(),
-    )
+    const filters = new URLSearchParams([
+      ['q', 'invoices'],
+      ['status', 'pending'],
+      ['from', String(from)],
+    ]).toString()
+    await expect.poll(() => area.asked.at(-1)).toBe(filters)
+    const file = visitor.page.getByRole('link', { name: 'Download as CSV' })
+    await expect
+      .poll(() => file.getAttribute('href'))
+      .toBe(`/api/v1/account/requests/export?format=csv&${filters}`)
+    await expect.poll(() => visitor.page.locator('#announcements').innerText()).toBe('1 request found')
+    await visitor.page.getByLabel('Search').press('Enter')
     await expect.poll(focused).toBe('1 request found')
-    expect(await visitor.page.locator('#announcements').innerText()).toBe('1 request found')
 
     await visitor.page.reload()
     await heading('1 request found').waitFor()
     expect(await visitor.page.getByLabel('Status').inputValue()).toBe('pending')
     expect(await visitor.page.getByLabel('Asked on or after').inputValue()).toBe('2026-11-01')
-    await visitor.page.goBack()
-    await heading('1 request').waitFor()
-    expect(await visitor.page.getByLabel('Search').inputValue()).toBe('')
-    await visitor.page.goForward()
-    await heading('1 request found').waitFor()
     await visitor.page.getByRole('link', { name: 'Clear all' }).click()
     await heading('1 request').waitFor()
     expect(visitor.page.url()).toBe(`${suite.server().url}/requests`)
@@ -181,7 +185,7 @@ describeInBrowser('the history of requests', () => {
     await heading('5 requests found').waitFor()
     expect(area.asked.at(-1)).toBe('q=action&cursor=4')
     expect(await visitor.page.locator('#announcements').innerText()).toBe('1 more request')
-    await expect.poll(focused).toBe('Show')
+    await expect.poll(focused).toBe('Action 4')
     expect(await more.count()).toBe(0)
   })
 
@@ -218,9 +222,6 @@ describeInBrowser('the history of requests', () => {
     expect(suite.server().calls).not.toContain('GET /account/api-keys')
     expect(await visitor.page.getByLabel('Id of the API key').inputValue()).toBe(KEY_ID)
     await visitor.page.getByLabel('Account').selectOption('acc_B')
-    await heading('1 request').waitFor()
-    expect(visitor.page.url()).toBe(`${suite.server().url}/requests?account=acc_B`)
-    await visitor.page.getByRole('button', { name: 'Search' }).click()
     await heading('1 request').waitFor()
     expect(visitor.page.url()).toBe(`${suite.server().url}/requests?account=acc_B`)
   })

@@ -116,7 +116,7 @@ export function historyArea(): HistoryArea {
       Object.assign(area, { ...historyArea(), reset: area.reset, routes: area.routes })
     },
     routes: ({ query, signedIn }) => ({
-      'GET /account/requests': () => listed(area, area.rows, query, signedIn),
+      'GET /account/requests': () => ({ ...listed(area, area.rows, query, signedIn), names: area.names }),
       'GET /account/audit': () => ({
         ...listed(area, area.entries, query, signedIn),
         names: area.names,

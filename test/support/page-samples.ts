@@ -85,6 +85,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     same_address: undefined,
     votes: [],
     decision: undefined,
+    names: undefined,
     ...changes,
   }
 }

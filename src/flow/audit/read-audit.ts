@@ -1,14 +1,20 @@
-import { may, roleIn } from '../../domain/account.ts'
+import { type Account, may, roleIn } from '../../domain/account.ts'
 import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
-import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
-import { type AuditFilter, auditTest, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../../domain/search.ts'
+import {
+  type AuditFilter,
+  auditTest,
+  foldText,
+  LONGEST_LOOK_MS,
+  MOST_LOOKED_AT,
+} from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
-import { accessTo } from '../people/accounts.ts'
+import { accessTo, exportGuard } from '../people/accounts.ts'
+import { idsByName } from '../people/names.ts'
 import type { SignedIn } from '../people/sessions.ts'
 
-type AuditDeps = Pick<FlowDeps, 'accounts' | 'trail' | 'history'>
+type AuditDeps = Pick<FlowDeps, 'accounts' | 'trail' | 'history' | 'users' | 'apiKeys'>
 
 /** Where in the trail. `at` only where a stretch of time is asked for: that is listed in the order of time. */
 export interface AuditPosition {
@@ -81,17 +87,13 @@ const BATCH = 500
  */
 export async function* exportAudit(
   deps: AuditDeps & Pick<FlowDeps, 'sessions' | 'clock' | 'changes'>,
-  { session, user }: SignedIn,
+  who: SignedIn,
   query: AuditQuery,
 ): AsyncGenerator<AuditRecord[], void, undefined> {
-  const { role } = await accessTo(deps, user, 'read_own', query.account)
-  for await (const { records } of walkAudit(deps, user, query, BATCH)) {
+  const goOn = await exportGuard(deps, who, query.account)
+  for await (const { records } of walkAudit(deps, who.user, query, BATCH)) {
     if (records.length > 0) yield records
-    if (deps.changes.stopped()) throw refusal('unavailable')
-    const now = await accessTo(deps, user, 'read_own', query.account)
-    if (now.role !== role) throw refusal('not_found')
-    if ((await deps.sessions.findLive(session.id, deps.clock.now())) === undefined)
-      throw refusal('not_signed_in')
+    await goOn()
   }
 }
 
@@ -118,17 +120,42 @@ async function* walkAudit(
 ): AsyncGenerator<AuditBatch, void, undefined> {
   const { account, role } = await accessTo(deps, person, 'read_own', query.account)
   const seesAll = may(role, 'read_all')
-  const wanted = auditTest(query)
+  const named = await withNames(deps, account, query)
+  const wanted = auditTest(named)
   const size = seesAll && wanted === undefined ? limit : LOOK
   let before = query.before
   for (;;) {
-    const found = await readBatch(deps, account.id, { ...query, ...(before && { before }) }, size)
+    const found = await readBatch(deps, account.id, { ...named, ...(before && { before }) }, size)
     const legible = seesAll ? found : found.map((record) => withoutPlace(record, person))
     const asked = legible.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
     const records = seesAll ? asked : await concerning(deps, person, asked)
     before = found.length < size ? undefined : positionOf(found.at(-1), query)
     yield { records, looked: found.length, next: before, oldest: found.at(-1)?.entry?.at }
     if (before === undefined) return
+  }
+}
+
+/**
+ * The query with the ids of the people and keys whose names it says: the trail keeps ids alone. A subject that no id can be
+ * is judged entry by entry.
+ */
+async function withNames(deps: AuditDeps, account: Account, query: AuditQuery): Promise<AuditQuery> {
+  const { actor, subject, q } = query
+  const byName = (text: string | undefined, fits: (name: string, text: string) => boolean) => {
+    const wanted = foldText((text ?? '').trim())
+    const isName = wanted !== '' && !/^[a-z]{3}_[0-9a-z]{26}$/.test(wanted)
+    return isName ? idsByName(deps, account, (name) => fits(name, wanted)) : undefined
+  }
+  const [actors, subjects, named] = await Promise.all([
+    byName(actor, (name, wanted) => name === wanted),
+    byName(subject, (name, wanted) => name === wanted),
+    byName(q, (name, wanted) => name.includes(wanted)),
+  ])
+  const { subject: _name, ...rest } = query
+  return {
+    ...(subjects !== undefined && subjects.size > 0 ? { ...rest, subjects } : query),
+    ...(actors && { actors }),
+    ...(named && { named }),
   }
 }
 

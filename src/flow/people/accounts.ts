@@ -4,6 +4,7 @@ import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { SignedIn } from './sessions.ts'
 
 type AccessDeps = Pick<FlowDeps, 'accounts'>
 
@@ -27,6 +28,25 @@ export async function accessTo(
   const role = account === undefined ? undefined : roleIn(account, person.id)
   if (account === undefined || role === undefined || !may(role, what)) throw refusal('not_found')
   return { account, role }
+}
+
+/**
+ * Before a long read of an account.
+ * @returns what throws, between its steps, when the person may not go on, or not as they began
+ * @throws Refusal `not_found` as `accessTo`; later also `not_signed_in`, and `unavailable` when the service stops
+ */
+export async function exportGuard(
+  deps: AccessDeps & Pick<FlowDeps, 'sessions' | 'clock' | 'changes'>,
+  { session, user }: SignedIn,
+  accountId?: string,
+): Promise<() => Promise<void>> {
+  const { role } = await accessTo(deps, user, 'read_own', accountId)
+  return async () => {
+    if (deps.changes.stopped()) throw refusal('unavailable')
+    if ((await accessTo(deps, user, 'read_own', accountId)).role !== role) throw refusal('not_found')
+    if ((await deps.sessions.findLive(session.id, deps.clock.now())) === undefined)
+      throw refusal('not_signed_in')
+  }
 }
 
 /** Every account in which the person is something: the one that invited them first, else their own first. */

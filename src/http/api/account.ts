@@ -13,6 +13,7 @@ import {
   approverField,
   idField,
   methodField,
+  namesField,
   outcomeField,
   pageOf,
   sandboxMark,
@@ -22,13 +23,14 @@ import {
 } from './shared/fields.ts'
 import {
   accountParameter,
+  fileFormat,
   flagParameter,
   givenName,
   pageQuery,
   searchParameter,
   timeParameter,
 } from './shared/input.ts'
-import { BAD_LIMIT, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { AS_FILE, BAD_LIMIT, FILE, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
 /** `GET /api/v1/account`. */
 export const accountQuery = z.object({ account: accountParameter })
@@ -44,8 +46,7 @@ export const accountBody = z
   })
   .meta({ id: 'AccountChange' })
 
-/** `GET /api/v1/account/requests`. */
-export const historyQuery = z.object({
+const historyFilters = {
   account: accountParameter,
   status: z
     .enum(REQUEST_STATUSES, { error: `must be one of ${REQUEST_STATUSES.join(', ')}` })
@@ -63,8 +64,13 @@ export const historyQuery = z.object({
     .meta({ description: 'Only requests made with this API key.' }),
   from: timeParameter('Only requests made at that time or later.'),
   to: timeParameter('Only requests made before that time.'),
-  ...pageQuery(50).shape,
-})
+}
+
+/** `GET /api/v1/account/requests`. */
+export const historyQuery = z.object({ ...historyFilters, ...pageQuery(50).shape })
+
+/** `GET /api/v1/account/requests/export`. */
+export const historyExportQuery = z.object({ format: fileFormat, ...historyFilters })
 
 const historyRow = z
   .strictObject({
@@ -94,7 +100,9 @@ const historyRow = z
   .meta({ id: 'HistoryRow' })
 
 /** `GET /api/v1/account/requests`. */
-export const historyAnswer = pageOf(historyRow).extend({ searched_to: searchedField }).meta({ id: 'History' })
+export const historyAnswer = pageOf(historyRow)
+  .extend({ searched_to: searchedField, names: namesField })
+  .meta({ id: 'History' })
 
 const quota = z.strictObject({
   limit: z.int().min(0).meta({ description: 'Requests a calendar month (UTC), dry-runs too; 0: no limit.' }),
@@ -182,6 +190,38 @@ export function presentHistoryRow(request: ApprovalRequest): Answer<typeof histo
   }
 }
 
+/** A request in a file: as the list has it, with the names beside the references. */
+export function presentExportedRow(request: ApprovalRequest, names: Record<string, string>) {
+  const { decision } = request
+  const nameOf = (reference: string | undefined) => (reference === undefined ? undefined : names[reference])
+  return {
+    ...presentHistoryRow(request),
+    approver_name: decision?.method === 'sandbox' ? undefined : nameOf(decision?.approver),
+    delegate_name: nameOf(decision?.delegate),
+  }
+}
+
+type ExportedRow = ReturnType<typeof presentExportedRow>
+
+/** Of the CSV file of requests. */
+export const EXPORT_COLUMNS = [
+  ...['id', 'status', 'cancelled', 'action', 'high_impact', 'sandbox', 'key_name', 'account_name'],
+  ...['created_at', 'expires_at', 'decided_at', 'decision_id', 'decision', 'method'],
+  ...['approver', 'approver_name', 'delegate', 'delegate_name', 'needed', 'approved'],
+]
+
+/** In the order of `EXPORT_COLUMNS`. */
+export function exportCells(row: ExportedRow): (string | number)[] {
+  const { decision, requested_by, quorum } = row
+  return [
+    ...[row.id, row.status, String(row.cancelled === true), row.action, String(row.high_impact)],
+    ...[String(row.sandbox === true), requested_by.key_name, requested_by.account_name],
+    ...[row.created_at, row.expires_at, row.decided_at ?? '', decision?.id ?? '', decision?.decision ?? ''],
+    ...[decision?.method ?? '', decision?.approver ?? '', row.approver_name ?? ''],
+    ...[decision?.delegate ?? '', row.delegate_name ?? '', quorum.needed, quorum.approved],
+  ]
+}
+
 export const accountOperations = operations('Account', {
   'get /api/v1/account': {
     id: 'getAccount',
@@ -211,5 +251,13 @@ export const accountOperations = operations('Account', {
     parameters: { query: historyQuery },
     answers: { '200': { schema: historyAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
+  },
+  'get /api/v1/account/requests/export': {
+    id: 'exportHistory',
+    summary: 'Take the requests of an account as a file',
+    description: `Everything the list would show with these filters. ${AS_FILE}`,
+    access: SIGNED_IN,
+    parameters: { query: historyExportQuery },
+    ...FILE,
   },
 })

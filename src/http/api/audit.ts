@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { AUDIT_TYPES, type AuditEntry, type AuditRecord } from '../../domain/audit.ts'
 import { type Answer, idField, pageOf, searchedField, timeField } from './shared/fields.ts'
-import { accountParameter, pageQuery, searchParameter, timeParameter } from './shared/input.ts'
-import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
+import { accountParameter, fileFormat, pageQuery, searchParameter, timeParameter } from './shared/input.ts'
+import { AS_FILE, BAD_LIMIT, FILE, operations, SIGNED_IN } from './shared/operation.ts'
 
 const filters = {
   account: accountParameter,
@@ -15,16 +15,24 @@ const filters = {
     .min(1, 'must not be empty')
     .max(64, 'must not exceed 64 characters')
     .optional()
-    .meta({ description: 'Only entries about this request, key, person, session, webhook or delivery.' }),
+    .meta({
+      description:
+        'Only entries about this request, key, person, session, webhook or delivery; people and keys also by name.',
+    }),
   actor: z
     .string({ error: 'must be a text' })
     .min(1, 'must not be empty')
     .max(200, 'must not exceed 200 characters')
     .optional()
-    .meta({ description: 'Only entries by this person, key or identity, or by this kind of actor.' }),
+    .meta({
+      description:
+        'Only entries by this person, key or identity, or by this kind of actor; people and keys also by name.',
+    }),
   from: timeParameter('Only entries of that time and later. Entries then come in the order of their time.'),
   to: timeParameter('Only entries before that time.'),
-  q: searchParameter('Only entries that hold this text, in any case: type, actor, subject and details.'),
+  q: searchParameter(
+    'Only entries that hold this text, in any case: type, actor, subject and details, people and keys also by name.',
+  ),
 }
 
 /** `GET /api/v1/account/audit`. */
@@ -32,9 +40,7 @@ export const auditQuery = z.object({ ...filters, ...pageQuery(50).shape })
 
 /** `GET /api/v1/account/audit/export`. */
 export const auditExportQuery = z.object({
-  format: z.enum(['ndjson', 'csv'], { error: 'must be ndjson or csv' }).meta({
-    description: '`ndjson`: one entry a line, as in the list. `csv`: RFC 4180 with a line of names.',
-  }),
+  format: fileFormat,
   ...filters,
 })
 
@@ -118,22 +124,9 @@ export const auditOperations = operations('Account', {
   'get /api/v1/account/audit/export': {
     id: 'exportAudit',
     summary: 'Take the audit trail as a file',
-    description:
-      'Everything the list would show with these filters, as it is being read: a file that was cut off has no proper end. `seq` and `hash` of any entry are what `countersign audit check --expect` takes. In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. Two files at a time a person.',
+    description: `Everything the list would show with these filters, as it is being read. \`seq\` and \`hash\` of any entry are what \`countersign audit check --expect\` takes. ${AS_FILE}`,
     access: SIGNED_IN,
     parameters: { query: auditExportQuery },
-    answers: {
-      '200': {
-        schema: z.string(),
-        description: 'The file, as NDJSON or, with `format=csv`, as `text/csv`.',
-        type: 'application/x-ndjson',
-      },
-    },
-    refusals: [
-      { code: 'format required' },
-      { code: 'invalid_field', with: { field: 'format', detail: 'must be ndjson or csv' } },
-      'not_found',
-      'too_many_waits',
-    ],
+    ...FILE,
   },
 })

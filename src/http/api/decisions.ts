@@ -20,6 +20,7 @@ import {
   contextField,
   idField,
   methodField,
+  namesField,
   outcomeField,
   sandboxMark,
   statusField,
@@ -123,6 +124,7 @@ export const reviewAnswer = z
       voteAnswer.extend({ mine: z.boolean(), comment: commentField }).meta({ id: 'ReviewedVote' }),
     ),
     decision: decisionAnswer.optional(),
+    names: namesField,
   })
   .meta({ id: 'Review', description: 'A request as one of its approvers sees it.' })
 
@@ -181,10 +183,11 @@ interface Review {
   serverTime: Date
 }
 
-/** Everything the hosted page shows to one person, and nothing about other people but their references. */
+/** Everything the page shows to one person; of other people their references, and `names` as far as they may know them. */
 export function presentReview(
   review: Review,
   person: Pick<User, 'id' | 'approver'>,
+  names: Record<string, string>,
 ): Answer<typeof reviewAnswer> {
   const { request } = review
   const mine = request.requirement.approvers.find((approver) => approver.user_id === person.id)
@@ -220,6 +223,7 @@ export function presentReview(
       comment: vote.comment,
     })),
     decision: request.decision && presentDecision(request),
+    names,
   }
 }
 

@@ -1,19 +1,25 @@
 import { Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
+import { referencesIn } from '../../domain/request.ts'
 import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/people/invite-member.ts'
 import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
-import { readHistory } from '../../flow/read-history.ts'
+import { namesByReference } from '../../flow/people/names.ts'
+import { exportHistory, readHistory } from '../../flow/read-history.ts'
 import { readAccountSecrets, readOwnSecret } from '../../flow/read-signing-secrets.ts'
 import {
   type accountAnswer,
   accountBody,
   accountQuery,
+  EXPORT_COLUMNS,
+  exportCells,
   type historyAnswer,
+  historyExportQuery,
   historyQuery,
   presentAccount,
+  presentExportedRow,
   presentHistoryRow,
 } from '../api/account.ts'
 import {
@@ -39,6 +45,7 @@ import {
 import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
+import { exportFile, mapBatches } from '../export-file.ts'
 import { decodeCursor, type Endpoint, encodeCursor, given, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
@@ -50,11 +57,13 @@ import { ignoredIn } from '../unknown-fields.ts'
 
 /** An account and its requests, for all its people as far as their role goes; for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
-  const person = [requireSession(deps), limitByPerson(deps, 'person')]
+  const session = requireSession(deps)
+  const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
   router.get('/', person, view(deps))
   router.patch('/', person, jsonBody, changeOwn(deps))
   router.get('/requests', person, history(deps))
+  router.get('/requests/export', session, limitByPerson(deps, 'export'), exportRequests(deps))
   return router
 }
 
@@ -75,12 +84,38 @@ const history: Endpoint<typeof historyAnswer> = (deps) => async (request, respon
   const { cursor, limit, key, ...filter } = parseBody(historyQuery, request.query)
   const before = cursor === undefined ? undefined : decodeCursor(cursor)
   const query = { ...given(filter), ...given({ before, api_key_id: key }), limit }
-  const { requests, next, searchedTo } = await readHistory(deps, sessionOf(response).user, query)
+  const { user } = sessionOf(response)
+  const { requests, next, searchedTo } = await readHistory(deps, user, query)
   response.json({
     data: requests.map(presentHistoryRow),
     next_cursor: next === undefined ? null : encodeCursor(next),
     searched_to: searchedTo?.toISOString(),
+    names: await namesByReference(
+      deps,
+      user,
+      query.account ?? user.account_id,
+      requests.flatMap(referencesIn),
+    ),
   })
+}
+
+const exportRequests: Endpoint = (deps) => async (request, response) => {
+  const who = sessionOf(response)
+  const { format, key, ...filter } = parseBody(historyExportQuery, request.query)
+  const accountId = filter.account ?? who.user.account_id
+  const batches = exportHistory(deps, who, { ...given(filter), ...given({ api_key_id: key }) })
+  const rows = mapBatches(batches, async (requests) => {
+    const names = await namesByReference(deps, who.user, accountId, requests.flatMap(referencesIn))
+    return requests.map((one) => presentExportedRow(one, names))
+  })
+  const file = {
+    personId: who.user.id,
+    name: 'requests',
+    format,
+    columns: EXPORT_COLUMNS,
+    cells: exportCells,
+  }
+  await exportFile(deps, response, file, rows)
 }
 
 /** An owner's API keys: list, create, change, revoke. Sessions only, never an API key: a key must not make keys. */

@@ -1,8 +1,6 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { type Response, Router } from 'express'
+import { Router } from 'express'
 import type { AuditRecord } from '../../domain/audit.ts'
-import { invalidField, Refusal } from '../../domain/errors.ts'
+import { invalidField } from '../../domain/errors.ts'
 import {
   type AuditPosition,
   exportAudit,
@@ -11,6 +9,7 @@ import {
   readAudit,
 } from '../../flow/audit/read-audit.ts'
 import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
+import { exportFile, mapBatches } from '../export-file.ts'
 import { type Endpoint, given, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
@@ -42,34 +41,14 @@ const list: Endpoint<typeof auditListAnswer> = (deps) => async (request, respons
 const exportAll: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
   const { format, ...filter } = parseBody(auditExportQuery, request.query)
-  const wanted = EXPORT_FORMATS[format]
-  const giveBack = deps.exportSlots.take(who.user.id)
   const batches = exportAudit(deps, who, given(filter))
-  try {
-    // The first step is where it can be refused: before the answer begins.
-    const first = await batches.next()
-    const name = `audit-${deps.clock.now().toISOString().slice(0, 10)}.${wanted.extension}`
-    await sendFile(response, { type: wanted.type, name }, piecesOf(wanted, first, batches))
-  } catch (error) {
-    if (!response.headersSent) throw error
-    // The connection is cut: no part may pass for the whole.
-    if (!(error instanceof Refusal)) deps.log.error({ error }, 'an export of the audit trail failed')
-  } finally {
-    await batches.return()
-    giveBack()
-  }
-}
-
-/** A batch is one piece: few enough to be small, many enough to be quick. */
-async function* piecesOf(
-  format: ExportFormat,
-  first: IteratorResult<AuditRecord[], void>,
-  rest: AsyncGenerator<AuditRecord[], void, undefined>,
-): AsyncGenerator<string, void, undefined> {
-  const write = (records: AuditRecord[]) => records.flatMap(shown).map(format.line).join('')
-  yield format.head
-  if (first.done !== true) yield write(first.value)
-  for await (const records of rest) yield write(records)
+  const rows = mapBatches(batches, (records) => records.flatMap(shown))
+  await exportFile(
+    deps,
+    response,
+    { personId: who.user.id, name: 'audit', format, columns: COLUMNS, cells: cellsOf },
+    rows,
+  )
 }
 
 function shown(record: AuditRecord) {
@@ -77,16 +56,6 @@ function shown(record: AuditRecord) {
 }
 
 type Shown = ReturnType<typeof presentAudit>
-
-/** How a trail is written to a file. */
-interface ExportFormat {
-  type: string
-  extension: string
-  /** What stands before all entries. */
-  head: string
-  /** One entry. */
-  line(shown: Shown): string
-}
 
 const COLUMNS = [
   'seq',
@@ -104,38 +73,6 @@ const COLUMNS = [
 function cellsOf({ seq, id, type, at, actor, subject, detail, hash }: Shown): (string | number)[] {
   const { kind, id: actorId = '', address = '' } = actor
   return [seq, id, type, at, kind, actorId, address, subject, JSON.stringify(detail), hash]
-}
-
-/** Spreadsheets take a cell that begins like this for a formula, some also in the wide forms of East Asian typing. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
-
-/** The formats of `GET /api/v1/account/audit/export`. */
-const EXPORT_FORMATS: Readonly<Record<'ndjson' | 'csv', ExportFormat>> = {
-  ndjson: {
-    type: 'application/x-ndjson; charset=utf-8',
-    extension: 'ndjson',
-    head: '',
-    // JSON has no line breaks outside of texts, and escapes them there.
-    line: (shown) => `${JSON.stringify(shown)}\n`,
-  },
-  csv: {
-    type: 'text/csv; charset=utf-8; header=present',
-    extension: 'csv',
-    head: csvLine(COLUMNS),
-    line: (shown) => csvLine(cellsOf(shown)),
-  },
-}
-
-/** One line of a CSV file (RFC 4180). No cell can begin a formula: an apostrophe before it makes a spreadsheet take it as text. */
-function csvLine(cells: readonly (string | number)[]): string {
-  return `${cells.map(csvCell).join(',')}\r\n`
-}
-
-/** Numbers of ours are safe as they are. */
-function csvCell(value: string | number): string {
-  if (typeof value === 'number') return String(value)
-  const text = FORMULA.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Position after this record, as opaque text; with its time where records come in the order of time. */
@@ -157,46 +94,4 @@ function decodeAuditCursor(text: string, byTime: boolean): AuditPosition {
   if (!known || (time !== undefined) !== byTime || encodeAuditCursor(position) !== text)
     throw invalidField('cursor', 'must be the next_cursor of an earlier page')
   return position
-}
-
-/** A reader who takes nothing for this long is cut off, so that no client holds a file open for ever (T67). */
-const STALL_MS = 60_000
-
-/** What the client learns about the file. */
-interface FileFacts {
-  /** Media type. */
-  type: string
-  /** Ours: letters, digits, hyphens and dots. */
-  name: string
-}
-
-/**
- * Sends a file while it is being made: the next piece is made when the client has taken the one before, and none any more
- * once the client is gone. What fails on the way cuts the connection, so that no part passes for the whole.
- * @throws what `pieces` throws; nothing when the client went away
- */
-async function sendFile(
-  response: Response,
-  { type, name }: FileFacts,
-  pieces: AsyncIterable<string>,
-): Promise<void> {
-  response.setHeader('Content-Type', type)
-  response.setHeader('Content-Disposition', `attachment; filename="${name}"`)
-  response.setHeader('X-Accel-Buffering', 'no')
-  if (response.req.method === 'HEAD') {
-    response.end()
-    return
-  }
-  response.setTimeout(STALL_MS, () => response.destroy())
-  try {
-    await pipeline(Readable.from(pieces, { highWaterMark: 1 }), response)
-  } catch (error) {
-    if (!isGone(error)) throw error
-  } finally {
-    response.setTimeout(0)
-  }
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }

@@ -1,8 +1,10 @@
 import { Router } from 'express'
 import type { z } from 'zod'
+import { referencesIn } from '../../domain/request.ts'
 import { decideBatch } from '../../flow/batch/decide-batch.ts'
 import { startBatch } from '../../flow/batch/start-batch.ts'
 import { decide } from '../../flow/decide.ts'
+import { namesByReference } from '../../flow/people/names.ts'
 import { startDecision } from '../../flow/prove-presence.ts'
 import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
 import { watchInbox } from '../../flow/wait-for-decision.ts'
@@ -48,8 +50,10 @@ const pending: Endpoint<typeof pendingAnswer> = (deps) => async (request, respon
 
 const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, response) => {
   const { user } = sessionOf(response)
-  const address = clientAddress(request)
-  response.json(presentReview(await reviewRequest(deps, user, request.params.id, address), user))
+  const shown = await reviewRequest(deps, user, request.params.id, clientAddress(request))
+  const { account_id } = shown.request
+  const names = await namesByReference(deps, user, account_id, referencesIn(shown.request))
+  response.json(presentReview(shown, user, names))
 }
 
 const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {

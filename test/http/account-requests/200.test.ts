@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { historyAnswer } from '../../../src/http/api/account.ts'
-import { alter, lapse, makeDue, newCaller, stored } from '../../support/caller.ts'
+import { alter, lapse, makeDue, newCaller, send, signIn, stored } from '../../support/caller.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
 import { joinAccount } from '../../support/joined.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { readCsv } from '../../support/read-csv.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const PATH = '/api/v1/account/requests'
@@ -30,6 +31,12 @@ const ids = async (person: EnrolledPerson, query = '') => (await page(person, qu
 
 async function accountOf({ userId }: EnrolledPerson): Promise<string> {
   return (await service.composition.deps.users.find(userId))?.account_id ?? ''
+}
+
+async function ownerOf({ owner }: LiveSetting) {
+  const user = await service.composition.deps.users.find(owner.userId)
+  if (user === undefined) throw new Error('the owner is gone')
+  return user
 }
 
 /** Follows the cursors to the end. */
@@ -215,6 +222,52 @@ describe('pages', () => {
     const third = await page(setting.owner, `?limit=3&cursor=${second.next_cursor}`)
     expect([first, second, third].flatMap(({ data }) => data.map(({ id }) => id))).toEqual(expected)
     expect(third.next_cursor).toBeNull()
+  })
+})
+
+describe('the requests of an account as a file', () => {
+  it('holds exactly what the filters find, in the order of the list, and no cell begins a formula', async () => {
+    const setting = await freshOwner()
+    const formula = await ask(setting, { action: '=1+1, "now"' })
+    const first = await ask(setting, { action: 'Pay ACME', requires_individual_decision: true })
+    expectStatus(await decideByPasskey(setting, first, 'approved'), 200)
+    const take = async (query: string) => {
+      const { status, text, headers } = await send(service, `${PATH}/export?${query}`, {
+        token: await signIn(service, await ownerOf(setting)),
+      })
+      expect(status).toBe(200)
+      expect(headers.get('content-disposition')).toMatch(/^attachment; filename="requests-\d{4}-/)
+      return text
+    }
+    const lines = (await take('format=ndjson&status=approved')).trim().split('\n')
+    const [listed] = (await page(setting.owner, '?status=approved')).data
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { ...listed, approver_name: (await ownerOf(setting)).name },
+    ])
+    const [names = [], ...rows] = readCsv(await take('format=csv'))
+    expect(rows.map(([id]) => id)).toEqual([first, formula])
+    expect(rows[1]?.[names.indexOf('action')]).toBe('\'=1+1, "now"')
+    expect(rows[0]?.[names.indexOf('method')]).toBe('passkey')
+    expect(readCsv(await take('format=csv&q=acme'))).toHaveLength(2)
+  })
+})
+
+describe('the names beside references', () => {
+  it('are for the people of the account; to an outsider who decided, a reference stays one', async () => {
+    const setting = await freshOwner()
+    const accountId = await accountOf(setting.owner)
+    const helper = await enrolWithPasskey(service, 'helper@example.com')
+    await setPolicy(service, accountId, { approvers: [setting.owner.userId, helper.userId], quorum: 1 })
+    await joinAccount(service, accountId, helper.userId, 'approver')
+    const id = await ask(setting)
+    expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+    const { approver, name } = await ownerOf(setting)
+    expect((await page(helper, `?account=${accountId}`)).names).toMatchObject({ [approver]: name })
+    const review = async () =>
+      expectStatus(await helper.browser.get(`/api/v1/approvals/${id}/review`), 200).names
+    expect(await review()).toMatchObject({ [approver]: name })
+    await alter(service, 'accounts', accountId, { members: [] })
+    expect(await review()).toEqual({})
   })
 })
 

@@ -192,7 +192,7 @@ describe('a file on its way', () => {
     } finally {
       restore()
     }
-    const logged = service.logged.filter(({ message }) => message === 'an export of the audit trail failed')
+    const logged = service.logged.filter(({ message }) => message === 'an export failed')
     expect(logged).toHaveLength(1)
     expect((await take('format=csv')).status).toBe(200)
   })

@@ -129,3 +129,33 @@ describe('the names beside the audit trail', () => {
     expect(await namesFor(approver, query)).toEqual({})
   })
 })
+
+describe('the audit trail by names', () => {
+  it('finds what people and keys did, and what is about them, in any case', async () => {
+    const [owner, key] = await Promise.all([
+      service.composition.deps.users.find(stranger.owner.userId),
+      keyId(stranger),
+    ])
+    const account_id = owner?.account_id ?? ''
+    const actor = { kind: 'user', id: stranger.owner.userId } as const
+    await appendToTrail(service.composition.deps, [
+      entryNumber(71, { account_id, type: 'key.revoked', actor, subject: key }),
+      entryNumber(72, { account_id, type: 'webhook.created', actor: { kind: 'cli' }, subject: 'whk_1' }),
+      entryNumber(73, { account_id, type: 'delegate.set', actor: { kind: 'cli' }, subject: actor.id }),
+    ])
+    const found = async (query: string): Promise<string[]> => {
+      const path = `/api/v1/account/audit?from=2020-01-01&${query}`
+      const { data } = auditListAnswer.parse(expectStatus(await stranger.owner.browser.get(path), 200))
+      const told = ['key.revoked', 'webhook.created', 'delegate.set']
+      return data.flatMap(({ type }) => (told.includes(type) ? [type] : []))
+    }
+    const name = encodeURIComponent(owner?.name.toUpperCase() ?? '')
+    const { name: keyName = '' } = (await service.composition.deps.apiKeys.find(key)) ?? {}
+    expect(await found(`actor=${name}`)).toEqual(['key.revoked'])
+    expect(await found(`subject=${name}`)).toEqual(['delegate.set'])
+    expect(await found(`subject=${encodeURIComponent(keyName)}`)).toEqual(['key.revoked'])
+    expect((await found(`q=${name}`)).sort()).toEqual(['delegate.set', 'key.revoked'])
+    expect(await found('actor=cli')).toHaveLength(2)
+    expect(await found('actor=nobody%20of%20that%20name')).toEqual([])
+  })
+})

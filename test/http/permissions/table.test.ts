@@ -182,6 +182,12 @@ describe('see all requests, audit log, export: owner and auditor; an approver wh
         cells: people('yes', 'yes', 'yes', 'yes', GONE),
       },
       { method: 'GET', path: `/api/v1/account/requests${account}`, shows: approved, cells },
+      {
+        method: 'GET',
+        path: `/api/v1/account/requests/export${account}&format=csv`,
+        shows: approved,
+        cells,
+      },
       { method: 'GET', path: `/api/v1/account/audit${account}&subject=:approved`, shows: approved, cells },
       {
         method: 'GET',

@@ -145,6 +145,12 @@ export type Decision = ReturnType<typeof decisionShape>
 const authenticators: Shape<'attested' | string[]> = (value, path) =>
   value === 'attested' ? value : list(text)(value, path)
 
+/** What people are called, by reference. */
+const namesShape: Shape<Record<string, string>> = (value, path) =>
+  Object.fromEntries(
+    Object.entries(anyObject(value, path)).map(([key, name]) => [key, text(name, `${path}.${key}`)]),
+  )
+
 /** `context` itself is left out on purpose: the page shows only what it parses from `context_json`, the signed text. */
 export const reviewShape = object({
   id: text,
@@ -178,6 +184,7 @@ export const reviewShape = object({
   same_address: optional(flag),
   votes: list(voteShape),
   decision: optional(decisionShape),
+  names: optional(namesShape),
 })
 export type Review = ReturnType<typeof reviewShape>
 

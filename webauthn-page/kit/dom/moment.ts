@@ -1,15 +1,36 @@
 import { steadyNow } from '../api/request.ts'
 import { announce, el } from './element.ts'
 
-const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const ZONE = 'time-zone'
 
-/** A point in time in the reader's own zone, the exact UTC text as tooltip and machine value. */
-export function moment(iso: string): HTMLTimeElement {
-  return el('time', { datetime: iso, title: iso }, FORMAT.format(new Date(iso)))
+/** Whether this browser is to show times in UTC rather than in the zone of its reader. */
+export function showsUtc(): boolean {
+  try {
+    return localStorage.getItem(ZONE) === 'UTC'
+  } catch {
+    return false
+  }
 }
 
-/** The same as plain text, for a tooltip. */
+/** @throws DOMException where the browser keeps nothing */
+export function showUtc(wanted: boolean): void {
+  if (wanted) localStorage.setItem(ZONE, 'UTC')
+  else localStorage.removeItem(ZONE)
+}
+
+function formatOf(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat(undefined, { ...options, ...(showsUtc() ? { timeZone: 'UTC' } : {}) })
+}
+
+const FORMAT = formatOf({ dateStyle: 'medium', timeStyle: 'long' })
+const DAY = formatOf({ dateStyle: 'medium' })
+
+/** A point in time to the second, the exact UTC text as tooltip and machine value. */
+export function moment(iso: string): HTMLTimeElement {
+  return el('time', { datetime: iso, title: iso }, exactly(iso))
+}
+
+/** The same as plain text. */
 export function exactly(iso: string): string {
   return FORMAT.format(new Date(iso))
 }
@@ -19,14 +40,30 @@ export function day(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, DAY.format(new Date(iso)))
 }
 
-const MINUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-const TWO_DAYS_MS = 2 * 86_400_000
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { style: 'short' })
+const FOLLOWED_MS = 30_000
+let followed = false
 
-/** The day, and within two days of now the minute, too: there the day alone tells nothing apart. */
-export function dayOrMinute(iso: string): HTMLTimeElement {
+/** How long ago it was, or how far ahead it is, for lists; it follows the clock, and the tooltip is exact. */
+export function ago(iso: string): HTMLTimeElement {
+  if (!followed) setInterval(followAll, FOLLOWED_MS)
+  followed = true
+  return el('time', { datetime: iso, title: exactly(iso), class: 'ago' }, sinceOrUntil(iso))
+}
+
+function followAll(): void {
+  for (const one of document.querySelectorAll<HTMLTimeElement>('time.ago'))
+    one.textContent = sinceOrUntil(one.dateTime)
+}
+
+function sinceOrUntil(iso: string): string {
   const at = new Date(iso)
-  const format = Math.abs(Date.now() - at.getTime()) < TWO_DAYS_MS ? MINUTE : DAY
-  return el('time', { datetime: iso, title: iso }, format.format(at))
+  const seconds = (at.getTime() - Date.now()) / 1000
+  const [minutes, hours, days] = [seconds / 60, seconds / 3600, seconds / 86_400].map(Math.trunc)
+  if (Math.abs(seconds) < 60) return seconds > 0 ? 'in a moment' : 'just now'
+  if (Math.abs(seconds) < 3600) return RELATIVE.format(minutes ?? 0, 'minute')
+  if (Math.abs(seconds) < 86_400) return RELATIVE.format(hours ?? 0, 'hour')
+  return Math.abs(seconds) < 7 * 86_400 ? RELATIVE.format(days ?? 0, 'day') : DAY.format(at)
 }
 
 /** Seconds until `iso` by a clock that runs `clock` milliseconds ahead of `steadyNow()`. */

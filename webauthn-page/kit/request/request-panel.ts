@@ -1,9 +1,9 @@
 import type { Decision, Review, Vote } from '../api/contract.ts'
 import { copyButton, downloadButton } from '../dom/button.ts'
-import { div, el, exactText, facts, folded, hint, link, p, panel } from '../dom/element.ts'
+import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
-import { byReference, methodWord, type WritePerson } from './request-words.ts'
+import { byName, methodWord, type WritePerson } from './request-words.ts'
 
 /**
  * The right-hand part of the page of a request: what came of it, or what `decide` makes for a person who may decide it now
@@ -13,7 +13,7 @@ export function requestPanel(
   review: Review,
   live: readonly HTMLElement[],
   decide: (review: Review) => HTMLElement,
-  person?: WritePerson,
+  person: WritePerson = byName(review.names),
 ): HTMLElement {
   return panel('panel', titleOf(review), ...live, ...body(review, decide, person))
 }
@@ -23,11 +23,7 @@ function titleOf(review: Review): string {
   return review.status === 'pending' && review.may_decide ? 'Your decision' : 'State'
 }
 
-function body(
-  review: Review,
-  decide: (review: Review) => HTMLElement,
-  person: WritePerson | undefined,
-): HTMLElement[] {
+function body(review: Review, decide: (review: Review) => HTMLElement, person: WritePerson): HTMLElement[] {
   if (review.decision !== undefined) return [receiptView(review, review.decision, person)]
   if (review.status !== 'pending') return [p(finalSentence(review))]
   if (!review.may_decide) return [whyNot(review)]
@@ -79,15 +75,19 @@ function whyNot(review: Review): HTMLElement {
 }
 
 /** The signed result: who, how, when, and the receipt that anyone can check. */
-function receiptView(review: Review, decision: Decision, person: WritePerson = byReference): HTMLElement {
+function receiptView(review: Review, decision: Decision, person: WritePerson): HTMLElement {
   const mine = decision.approver === review.approver
+  const sandbox = decision.method === 'sandbox'
   return div(
     'receipt',
     facts(
       ['Decision', el('strong', {}, decision.decision === 'approved' ? 'Approved' : 'Rejected')],
       ['Method', methodWord(decision.method)],
       ['Decided', moment(decision.decided_at)],
-      ['Approver', person(decision.approver), mine && ' (you)'],
+      sandbox
+        ? ['Decided by', 'The sandbox, no person']
+        : ['Approver', person(decision.approver), mine && ' (you)'],
+      sandbox ? ['In the receipt', mono(decision.approver)] : undefined,
       decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
       [
         'Receipt',
@@ -145,7 +145,7 @@ function decodePayload(encoded: string): string {
 }
 
 /** Progress in words, then every vote so far. Empty where the receipt below already says it all. */
-export function quorumView(review: Review, person: WritePerson = byReference): HTMLElement {
+export function quorumView(review: Review, person: WritePerson = byName(review.names)): HTMLElement {
   const { needed } = review.quorum
   const nothing = review.status === 'expired' && review.votes.length === 0
   if (nothing || (review.decision !== undefined && needed === 1)) return el('div', { hidden: true })
@@ -178,17 +178,24 @@ function notReachable({ not_reachable: lost, approver }: Review, person: WritePe
 }
 
 function voteRow(vote: Vote, { status }: Review, person: WritePerson): HTMLElement {
-  const approver = [vote.mine ? 'approver ' : 'Approver ', person(vote.approver)]
   const { delegate } = vote
-  const stoodIn = delegate !== undefined
-  const who = el('span', {}, ...(vote.mine ? ['You', ...(stoodIn ? [' for ', ...approver] : [])] : approver))
   return el(
     'li',
     { class: `vote ${vote.decision}` },
-    p(el('strong', {}, vote.decision === 'approved' ? 'Approved' : 'Rejected'), ' · ', who),
-    stoodIn && !vote.mine && hint('by the delegate ', person(delegate)),
+    p(
+      el('strong', {}, vote.decision === 'approved' ? 'Approved' : 'Rejected'),
+      ' · ',
+      ...voter(vote, person),
+    ),
+    delegate !== undefined && !vote.mine && hint('by the delegate ', person(delegate)),
     hint(methodWord(vote.method), ' · ', moment(vote.at)),
     status === 'rejected' && vote.decision === 'approved' && hint('Not signed: the request was rejected.'),
     vote.comment !== null && el('blockquote', {}, callerValue(vote.comment)),
   )
+}
+
+function voter({ method, mine, approver, delegate }: Vote, person: WritePerson): Child[] {
+  if (method === 'sandbox') return ['the sandbox']
+  if (!mine) return ['Approver ', person(approver)]
+  return delegate === undefined ? ['You'] : ['You for approver ', person(approver)]
 }

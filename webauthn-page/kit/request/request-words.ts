@@ -1,6 +1,7 @@
 import type { Review } from '../api/contract.ts'
-import { mono } from '../dom/element.ts'
+import { el, mono } from '../dom/element.ts'
 import { notice } from '../dom/notice.ts'
+import { callerText } from '../show/caller-text.ts'
 
 /** How people call a way of proving presence. */
 export function methodWord(method: string): string {
@@ -19,11 +20,33 @@ export function headingOf(review: Review): string {
   return review.status === 'approved' ? 'Approved' : 'Rejected'
 }
 
-/** How a page writes a person. The service tells the reference; a page that knows the name adds it. */
+/** How a page writes a person whom the service names by reference. */
 export type WritePerson = (reference: string) => HTMLElement
 
-/** As it stands in receipts. */
-export const byReference: WritePerson = (reference) => mono(reference)
+/** By name as far as these are known, with the reference that stands in receipts one press away; else by reference. */
+export function byName(names: Readonly<Record<string, string>> | undefined): WritePerson {
+  return (reference) => {
+    const name = names?.[reference]
+    return name === undefined ? mono(reference) : namedPerson(name, reference)
+  }
+}
+
+function namedPerson(name: string, reference: string): HTMLElement {
+  const shown = el('span', { class: 'mono', hidden: true }, ` ${reference}`)
+  const button = el(
+    'button',
+    { type: 'button', class: 'person', 'aria-expanded': 'false', title: `${reference} in receipts` },
+    callerText(name),
+  )
+  button.addEventListener('click', () => {
+    shown.hidden = !shown.hidden
+    button.setAttribute('aria-expanded', String(!shown.hidden))
+  })
+  return el('span', {}, button, shown)
+}
+
+/** The sandbox decides in the name of its owner, who has done nothing: no page names them as the one who decided. */
+export const SANDBOX_DECIDED = 'Decided by the sandbox, no person'
 
 /** The name of the service inside every signature: the address this page was loaded from. */
 export function audience(): string {

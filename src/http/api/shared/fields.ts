@@ -25,6 +25,13 @@ export const approverField = z
     example: '9f2c4e6a8b0d1f35',
   })
 
+/** What people are called, beside answers that name them by reference. */
+export const namesField = z.record(z.string(), z.string()).meta({
+  description:
+    'What the people of the account are called now, by reference: for those alone who belong to it, too. Receipts keep references.',
+  example: { '9f2c4e6a8b0d1f35': 'Ana Pereira' },
+})
+
 /** The role of a person in an account. */
 export const roleField = z.enum(['owner', 'approver', 'auditor'])
 

@@ -90,3 +90,8 @@ export const callerText = z.string({ error: 'must be a text' }).superRefine((tex
     context.addIssue({ code: 'custom', message: `${checked.reason}${where}` })
   }
 })
+
+/** Of a list that is taken as a file. */
+export const fileFormat = z.enum(['ndjson', 'csv'], { error: 'must be ndjson or csv' }).meta({
+  description: '`ndjson`: one entry a line, as in the list. `csv`: RFC 4180 with a line of names.',
+})

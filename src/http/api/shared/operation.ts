@@ -91,6 +91,27 @@ export const BAD_LIMIT = {
   with: { field: 'limit', detail: 'must be at most 100' },
 } as const satisfies DocumentedRefusal
 
+/** What every file of a list is like. */
+export const AS_FILE =
+  'A file that was cut off has no proper end. In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. Two files at a time a person.'
+
+/** The answers of every list that is taken as a file. */
+export const FILE = {
+  answers: {
+    '200': {
+      schema: z.string(),
+      description: 'The file, as NDJSON or, with `format=csv`, as `text/csv`.',
+      type: 'application/x-ndjson',
+    },
+  },
+  refusals: [
+    { code: 'format required' },
+    { code: 'invalid_field', with: { field: 'format', detail: 'must be ndjson or csv' } },
+    'not_found',
+    'too_many_waits',
+  ],
+} as const
+
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /** The operations under one heading of the document, by method and path. */
