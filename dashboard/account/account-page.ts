@@ -106,7 +106,8 @@ function timesSection(): HTMLElement {
   choice.input.addEventListener('change', () =>
     part.slot.attempt(() => {
       showUtc(choice.input.value === 'UTC')
-      part.slot.show('success', 'this holds for every page you open from now on.')
+      // Every format is made when a page is loaded.
+      location.reload()
     }),
   )
   part.body.append(choice.row)

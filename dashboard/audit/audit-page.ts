@@ -1,7 +1,4 @@
-import type { auditListAnswer } from '../../src/http/api/audit.ts'
-import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { button, copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
   type Child,
@@ -22,11 +19,9 @@ import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/f
 import { filteredList, RESULTS_ID } from '../parts/filtered-list.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { AUDIT_WORDS, auditWords, partsOf, valueWord } from './audit-words.ts'
-
-type AuditPage = Answer<typeof auditListAnswer>
-type AuditEntry = AuditPage['data'][number]
-const auditPageShape = answer<AuditPage>()
+import { idElement, pathOf, type Reading, sentenceOf } from './audit-sentence.ts'
+import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
+import { AUDIT_WORDS, valueWord } from './audit-words.ts'
 
 /** `/audit`: what happened in the account, newest first, as far as the person may see it. */
 export async function auditPage(context: PageContext): Promise<PageView> {
@@ -120,17 +115,6 @@ function howToCheck(): Child[] {
   ]
 }
 
-/** What an entry is read with. */
-interface Reading {
-  /** What people and keys are called now. */
-  names: Map<string, string>
-  /** Id of who reads. */
-  reader: string
-  /** Only the owner has pages of members and keys. */
-  owner: boolean
-  href(path: string): string
-}
-
 /** One entry in a line: when, a sentence, and from where; the rest is made when it is opened. */
 function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
   const { at, actor, subject } = entry
@@ -190,82 +174,10 @@ function onlyLink(filter: 'actor' | 'subject', id: string, words: string, { href
   return link(withFilters(href('/audit'), [[filter, id]]), words, attributes)
 }
 
-function sentenceOf(entry: AuditEntry, reading: Reading): Child[] {
-  const [, sentence] = auditWords(entry.type)
-  return partsOf(sentence).map(({ words, name }, position) => {
-    if (name === undefined) return words
-    const first = position === 0
-    if (name === 'actor') return actorName(entry, first, reading)
-    if (name === 'subject') return whoOrWhat(entry.subject, first, reading)
-    const value = entry.detail[name]
-    return value === undefined ? 'unknown' : callerText(valueWord(String(value)))
-  })
-}
-
-function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Child {
-  switch (actor.kind) {
-    case 'user':
-    case 'api_key':
-    case 'internal':
-      return whoOrWhat(actor.id ?? '', first, reading)
-    case 'chat':
-      return el('span', {}, begin('a chat user (', first), mono(callerText(actor.id ?? '')), ')')
-    case 'cli':
-      return begin('the command line', first)
-    case 'service':
-      return 'Countersign'
-    default:
-      return actor.kind === 'public' ? begin('a visitor', first) : callerText(actor.kind)
-  }
-}
-
-/**
- * A person or key by name, as far as it is known. What it is stands before the name, so that a name such as "Countersign"
- * cannot pass as the service (T44).
- */
-function whoOrWhat(id: string, first: boolean, reading: Reading): HTMLElement {
-  const { names, reader, href } = reading
-  if (id === reader) return el('strong', {}, begin('you', first))
-  const name = names.get(id)
-  const shown = name === undefined ? mono(callerText(id)) : callerText(name)
-  const path = pathOf(id, reading)
-  const linked = path === undefined ? el('strong', {}, shown) : pageLink(href(path), shown)
-  if (id.startsWith('key_')) return el('span', {}, begin('the API key ', first), linked)
-  const kind = id.startsWith('usr_') && name === undefined
-  return el('span', {}, kind && begin('the person ', first), linked)
-}
-
-function begin(words: string, first: boolean): string {
-  return first ? `${words.charAt(0).toUpperCase()}${words.slice(1)}` : words
-}
-
 /** What it is called now, beside its id. */
 function aboutName(id: string, { names }: Reading): HTMLElement | undefined {
   const name = names.get(id)
   return name === undefined ? undefined : el('span', {}, callerText(name))
-}
-
-/** An id that leads to its page where it has one. */
-function idElement(id: string, reading: Reading): HTMLElement {
-  const { href } = reading
-  const path = pathOf(id, reading)
-  const text = mono(callerText(id))
-  return path === undefined ? text : pageLink(href(path), text)
-}
-
-/** Of its page; for who has no page of members or keys, of what else the log has of it. */
-function pathOf(id: string, { owner }: Reading): string | undefined {
-  if (/^req_\w{26}$/.test(id)) return `/requests/${id}`
-  if (/^whk_\w{26}$/.test(id) && owner) return `/integrations/webhooks/${id}`
-  if (/^key_\w{26}$/.test(id)) return owner ? `/keys?q=${id}` : `/requests?key=${id}`
-  if (!/^usr_\w{26}$/.test(id)) return undefined
-  return owner ? '/members' : withFilters('/audit', [['actor', id]])
-}
-
-function pageLink(address: string, content: HTMLElement): HTMLElement {
-  const element = link(address, '')
-  element.append(content)
-  return element
 }
 
 function details({ detail }: AuditEntry, reading: Reading): HTMLElement | undefined {

@@ -14,6 +14,7 @@ import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
+import { askedBefore } from '../requests/asked-before.ts'
 import { canDecide } from './inbox-row.ts'
 import { forWhom } from './pending.ts'
 
@@ -69,7 +70,8 @@ export class ReadingPane {
 
   async #partsOf(request: PendingRequest): Promise<HTMLElement[]> {
     try {
-      return reading(request, await loadReview(request.id))
+      const [checked, before] = await Promise.all([loadReview(request.id), askedBefore(request.id)])
+      return [...reading(request, checked), ...(before === undefined ? [] : [before])]
     } catch (error) {
       if (error instanceof MismatchError)
         return [

@@ -1,7 +1,7 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
-import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
 import type { PageContext } from '../shell/page-entry.ts'
@@ -30,15 +30,15 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
       {},
       el('p', { class: 'entry-name' }, el('code', {}, event_type), stateTag(state)),
       hint(
-        ago(created_at),
+        moment(created_at),
         ...(request_id === undefined
           ? []
-          : [' · ', link(around.context.href(`/requests/${encodeURIComponent(request_id)}`), 'the request')]),
+          : [' · ', link(around.context.href(`/requests/${encodeURIComponent(request_id)}`), 'its request')]),
         ' · ',
         mono(event_id),
       ),
       around.to,
-      next_attempt_at !== null && hint('Next attempt ', ago(next_attempt_at)),
+      next_attempt_at !== null && hint('Next attempt ', moment(next_attempt_at)),
       attempts.length > 0 && attemptList(attempts),
     ),
     finished &&

@@ -1,4 +1,3 @@
-import { foldText } from '../../src/domain/search.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { remove } from '../../webauthn-page/kit/api/request.ts'
@@ -14,7 +13,7 @@ import {
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
 import { field } from '../../webauthn-page/kit/dom/form.ts'
-import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { dayOrMinute, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -80,9 +79,9 @@ function keySearch(
     attributes: { type: 'search', value: query.get('q') ?? '', autocomplete: 'off' },
   })
   const narrow = (): void => {
-    const wanted = foldText(search.input.value.trim())
+    const wanted = folded(search.input.value.trim())
     for (const entry of list.querySelectorAll<HTMLElement>('[data-key]'))
-      entry.hidden = !foldText(entry.dataset.key ?? '').includes(wanted)
+      entry.hidden = !folded(entry.dataset.key ?? '').includes(wanted)
     if (wanted !== '') revoked.open = revoked.querySelector('[data-key]:not([hidden])') !== null
   }
   search.input.addEventListener('input', () => {
@@ -91,6 +90,10 @@ function keySearch(
   })
   queueMicrotask(narrow)
   return search.row
+}
+
+function folded(text: string): string {
+  return text.normalize('NFC').toLowerCase()
 }
 
 function asFilter({ name, value }: { name: string; value: string }): [string, string][] {
@@ -149,9 +152,9 @@ function keyTags(key: Key): HTMLElement[] {
 }
 
 function times(key: Key): Child[] {
-  const used = key.last_used_at === null ? ['never used'] : ['last used ', ago(key.last_used_at)]
-  const gone = key.revoked_at === null ? [] : [' · revoked ', ago(key.revoked_at)]
-  return [' · created ', ago(key.created_at), ' · ', ...used, ...gone]
+  const used = key.last_used_at === null ? ['never used'] : ['last used ', dayOrMinute(key.last_used_at)]
+  const gone = key.revoked_at === null ? [] : [' · revoked ', dayOrMinute(key.revoked_at)]
+  return [' · created ', dayOrMinute(key.created_at), ' · ', ...used, ...gone]
 }
 
 /** Says what rotating is, makes the new key, and leads to the page on which the old one is revoked. */

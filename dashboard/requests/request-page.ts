@@ -1,3 +1,5 @@
+import { cutText } from '../../src/domain/cut-text.ts'
+import { visibleString } from '../../src/domain/text.ts'
 import type { Decision, Review } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, downloadButton } from '../../webauthn-page/kit/dom/button.ts'
@@ -30,9 +32,14 @@ import {
 import { section } from '../parts/section.ts'
 import { showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { askedBefore } from './asked-before.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
+import { timelineSection } from './timeline.ts'
 
 const POLL_MS = 5000
+
+/** UTF-16 units of the action in the title of the window. */
+const IN_TITLE = 60
 
 /** `/requests/:id`: one request in full. It is decided on the hosted page, where nothing but the decision is loaded. */
 export async function requestPage(context: PageContext): Promise<PageView> {
@@ -44,13 +51,29 @@ export async function requestPage(context: PageContext): Promise<PageView> {
     const scene = sceneOf(checked, context, person)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
+    below?.append(...(await aboutThePast(id, log, context, person)))
     if (decision !== undefined) below?.append(recordSection(checked, decision))
     if (log !== undefined) below?.append(deliverySection(id, log, { href: context.href, person }))
-    return { title: headingOf(checked.review), scene, wide: true }
+    const title = `${cutText(visibleString(checked.review.action), IN_TITLE).text} · ${headingOf(checked.review)}`
+    return { title, scene, wide: true }
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 404) return unknownRequest(context)
     throw error
   }
+}
+
+/** What was asked before and what happened; a part that cannot be read is left out. */
+async function aboutThePast(
+  id: string,
+  log: RequestLog | undefined,
+  context: PageContext,
+  person: WritePerson,
+): Promise<HTMLElement[]> {
+  const parts = await Promise.all([
+    askedBefore(id),
+    timelineSection(id, log, context, person).catch(() => undefined),
+  ])
+  return parts.filter((part) => part !== undefined)
 }
 
 /** Undefined for a request that names this person but belongs to another account. @throws RequestFailure, ShapeError */

@@ -1,6 +1,6 @@
-import { may } from '../domain/account.ts'
+import { may, roleIn } from '../domain/account.ts'
 import { isId } from '../domain/identifier.ts'
-import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
+import { type ApprovalRequest, contextOf, type RequestStatus } from '../domain/request.ts'
 import { foldText, holdsText, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../domain/search.ts'
 import type { User } from '../domain/user.ts'
 import type { ListPosition } from '../store/filters.ts'
@@ -8,6 +8,7 @@ import type { HistoryFilter, HistoryPage, RequestOutline } from '../store/reques
 import type { FlowDeps } from './deps.ts'
 import { accessTo, exportGuard } from './people/accounts.ts'
 import type { SignedIn } from './people/sessions.ts'
+import { reviewRequest } from './review-request.ts'
 import { settleRequest } from './settle-request.ts'
 
 type HistoryDeps = Pick<
@@ -79,6 +80,37 @@ export async function* exportHistory(
     before = next
     await goOn()
   }
+}
+
+/** Requests of the key that are looked through for similar ones. */
+const LOOKED_THROUGH = 50
+const SIMILAR = 3
+
+/**
+ * The last requests before this one, newest first, that the same key made for the same tool: of those, as many as this
+ * person may see.
+ * @throws Refusal as `reviewRequest`
+ */
+export async function askedBefore(
+  deps: HistoryDeps & Parameters<typeof reviewRequest>[0],
+  person: User,
+  id: string,
+): Promise<{ request: ApprovalRequest; earlier: ApprovalRequest[] }> {
+  const { request } = await reviewRequest(deps, person, id)
+  const { account_id, api_key_id, sandbox } = request
+  const account = await deps.accounts.find(account_id)
+  const seesAll = account !== undefined && may(roleIn(account, person.id), 'read_all')
+  const found = await deps.history.page({
+    account_id,
+    api_key_id,
+    ...(seesAll ? {} : { person_id: person.id }),
+    before: request,
+    limit: LOOKED_THROUGH,
+  })
+  const { tool } = contextOf(request)
+  const similar = found.filter((one) => one.sandbox === sandbox && contextOf(one).tool === tool)
+  const earlier = await Promise.all(similar.slice(0, SIMILAR).map((one) => settleRequest(deps, one)))
+  return { request, earlier }
 }
 
 type OutlineTest = (outline: RequestOutline) => boolean

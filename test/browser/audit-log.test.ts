@@ -67,7 +67,7 @@ describeInBrowser('the audit log', () => {
       'A chat user (slack:T1:U1) linked a chat identity.',
       'The command line created the API key key_other.',
     ])
-    expect(await entries().first().innerText()).toContain('from 203.0.113.9')
+    expect(await entries().first().innerText()).toContain('203.0.113.9')
   })
 
   it('names details in words, leads to requests and keys, and gives each id for copying', async () => {

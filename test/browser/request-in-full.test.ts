@@ -4,8 +4,14 @@ import { beforeEach, expect, it } from 'vitest'
 import type { Card } from '../../dashboard/requests/request-shapes.ts'
 import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
-import { historyArea, sampleDecided, sampleDelivery } from '../support/page-history-answers.ts'
-import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
+import {
+  historyArea,
+  KEY_ID,
+  sampleDecided,
+  sampleDelivery,
+  sampleEntry,
+} from '../support/page-history-answers.ts'
+import { peopleArea } from '../support/page-people-answers.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -23,8 +29,7 @@ const CARD: Card = {
 
 describeInBrowser('one request in full', () => {
   const area = historyArea()
-  const people = peopleArea()
-  const suite = usePageSuite(area, people)
+  const suite = usePageSuite(area, peopleArea())
   let visitor: Visitor
 
   beforeEach(async () => {
@@ -69,11 +74,12 @@ describeInBrowser('one request in full', () => {
       approver: null,
       on_behalf_of: { name: 'Ben <b>Boss</b>', approver: 'aa11bb22cc33dd44', delegate },
       not_reachable: ['aa11bb22cc33dd44'],
+      names: { aa11bb22cc33dd44: 'Bo Lind' },
     })
     await open('Approve or reject this action?')
     const text = await main().innerText()
     expect(text).toContain('Ben <b>Boss</b>')
-    expect(text).toContain('Not reachable in chat: approver Bo Lind aa11bb22cc33dd44.')
+    expect(text).toContain('Not reachable in chat: approver Bo Lind.')
     expect(await main().locator('b').count()).toBe(0)
   })
 
@@ -103,6 +109,60 @@ describeInBrowser('one request in full', () => {
     const { intent, claims } = parseReceiptInput(record)
     expect(intent).toBe('{}')
     expect(claims.map(({ field }) => field)).toContain('action')
+  })
+
+  it('tells what is on record of it in order, and what the same key asked before and how this differs', async () => {
+    const posted: Card = {
+      ...CARD,
+      attempts: [{ at: '2026-11-20T09:30:02.000Z', what: 'post', outcome: 'accepted', duration_ms: 9 }],
+    }
+    area.log = { data: [sampleDelivery()], next_cursor: null, cards: [posted], quiet: [] }
+    area.entries = [
+      sampleEntry({
+        type: 'approval.voted',
+        at: '2026-11-20T09:30:30.000Z',
+        actor: { kind: 'user', id: 'usr_ann' },
+        detail: { decision: 'approved' },
+      }),
+      sampleEntry(),
+    ]
+    const approver = '9f2c4e6a8b0d1f35'
+    area.names = { usr_ann: 'Ann', [KEY_ID]: 'deploy', [approver]: 'Ann' }
+    area.similar = [
+      {
+        id: 'req_1',
+        status: 'approved',
+        cancelled: undefined,
+        action: 'Delete 3 <b>invoices</b>',
+        created_at: '2026-11-19T09:30:00.000Z',
+        decision: { method: 'passkey', approver, decided_at: '2026-11-19T09:31:00.000Z' },
+        differs: [
+          { field: 'tool_arguments.database', before: 'test', now: 'billing\u202e' },
+          { field: 'x', before: undefined, now: '1' },
+        ],
+        more: 2,
+      },
+    ]
+    await open('Approve or reject this action?')
+    const steps = visitor.page.getByRole('list', { name: 'Timeline' }).locator('li p')
+    expect(await steps.allInnerTexts()).toEqual([
+      'The API key deploy asked for an approval',
+      'Posted in Teams to a channel',
+      'Ann voted on the request: approved',
+      'The callback was delivered',
+    ])
+    const before = await visitor.page.getByRole('region', { name: 'Asked before' }).innerText()
+    for (const part of [
+      'Approved',
+      'Ann',
+      'Delete 3 <b>invoices</b>',
+      'tool_arguments.database',
+      'test billing[U+202E]',
+      'not there 1',
+      '2 more fields differ.',
+    ])
+      expect(before).toContain(part)
+    expect(await visitor.page.title()).toContain('Delete 18 204 invoices')
   })
 
   it('lists to the owner what was sent and what came of it, in words', async () => {
@@ -139,30 +199,30 @@ describeInBrowser('one request in full', () => {
     )
   })
 
-  it('writes people whose name the service tells by name, with the reference that is signed', async () => {
-    people.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy <b>C</b>', approver: '0011223344556677' }))
-    suite.server().state.review = sampleDecided()
+  it('writes people whose name the service tells by name, with the reference that is signed one press away', async () => {
+    const names = { aa11bb22cc33dd44: 'Bo Lind', '0011223344556677': 'Cy <b>C</b>' }
+    suite.server().state.review = { ...sampleDecided(), names }
     const card: Card = { ...CARD, recipient: 'approver', approver: 'aa11bb22cc33dd44' }
     const quiet = [{ approver: '9f2c4e6a8b0d1f35', until: '2026-11-20T09:45:00.000Z' }]
     area.log = { data: [], next_cursor: null, cards: [card], quiet }
     await open('Approved')
     const panel = await visitor.page.locator('.panel').innerText()
-    expect(panel).toContain('Approver Bo Lind aa11bb22cc33dd44')
-    expect(panel).toContain('by the delegate Cy <b>C</b> 0011223344556677')
-    expect(panel).toMatch(/Approver\s+Bo Lind aa11bb22cc33dd44\s+Decided by the delegate\s+Cy/)
+    expect(panel).toContain('Approver Bo Lind')
+    expect(panel).toContain('by the delegate Cy <b>C</b>')
+    expect(panel).toMatch(/Approver\s+Bo Lind\s+Decided by the delegate\s+Cy/)
     const told = visitor.page.getByRole('list', { name: 'Messages in chat' })
+    await told.getByRole('button', { name: 'Bo Lind' }).click()
     expect(await told.innerText()).toContain('Approver Bo Lind aa11bb22cc33dd44')
     expect(await main().innerText()).toContain('Approver 9f2c4e6a8b0d1f35 was sent no message')
     expect(await main().locator('b').count()).toBe(0)
   })
 
-  it('tells an auditor the name of the owner, and of nobody else', async () => {
+  it('leaves references where the service tells no names, and asks for no members', async () => {
     suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
-    Object.assign(people.account, { owner: { approver: 'aa11bb22cc33dd44', name: 'Olga Owner' } })
     suite.server().state.review = sampleDecided()
     await open('Approved')
     const panel = await visitor.page.locator('.panel').innerText()
-    expect(panel).toContain('Approver Olga Owner aa11bb22cc33dd44')
+    expect(panel).toContain('Approver aa11bb22cc33dd44')
     expect(panel).toContain('by the delegate 0011223344556677')
     expect(suite.server().calls).not.toContain('GET /account/members')
   })

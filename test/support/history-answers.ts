@@ -12,7 +12,9 @@ export function itAnswersAboutHistory(service: () => TestService): void {
   it('about an account and its history', async () => {
     const setting = await setUpOwner(service(), 'historian@example.com')
     const { browser } = setting.owner
-    await ask(setting)
+    const id = await ask(setting)
+    const similar = await browser.get(`/api/v1/approvals/${id}/similar`)
+    documented('get', '/api/v1/approvals/{id}/similar', 200, similar)
     documented('get', ACCOUNT, 200, await browser.get(ACCOUNT))
     documented('patch', ACCOUNT, 200, await browser.patch(ACCOUNT, { name: 'Acme' }))
     const nameless = await browser.patch(ACCOUNT, { name: '' })
@@ -20,9 +22,10 @@ export function itAnswersAboutHistory(service: () => TestService): void {
     const history = `${ACCOUNT}/requests`
     documented('get', history, 200, await browser.get(`${history}?status=pending&q=deploy`))
     refused('get', history, 404, await browser.get(`${history}?account=x`), 'not_found')
-    const file = `${ACCOUNT}/audit/export`
-    documented('get', file, 200, await browser.get(`${file}?format=csv`))
-    refused('get', file, 400, await browser.get(file), 'format required')
+    for (const file of [`${ACCOUNT}/audit/export`, `${history}/export`]) {
+      documented('get', file, 200, await browser.get(`${file}?format=csv`))
+      refused('get', file, 400, await browser.get(file), 'format required')
+    }
   })
 
   it('about sessions and the inbox', async () => {

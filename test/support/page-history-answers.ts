@@ -1,5 +1,7 @@
 import type { Delivery, RequestLog, RequestRow } from '../../dashboard/requests/request-shapes.ts'
 import { refusal } from '../../src/domain/errors.ts'
+import type { similarAnswer } from '../../src/http/api/decisions.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
 import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { type PageArea, RawAnswer } from './page-area.ts'
 import { sampleReview } from './page-samples.ts'
@@ -22,6 +24,8 @@ export interface HistoryArea extends PageArea {
   entries: SampleEntry[]
   names: Record<string, string>
   log: RequestLog
+  /** What the same key asked before. */
+  similar: Answer<typeof similarAnswer>['data']
   /** How many come at once. */
   pageSize: number
   /** The filter that the service does not take, and its sentence. */
@@ -107,6 +111,7 @@ export function historyArea(): HistoryArea {
     rows: [],
     entries: [],
     names: {},
+    similar: [],
     log: { data: [], next_cursor: null, cards: [], quiet: [] },
     pageSize: 20,
     refuse: undefined,
@@ -129,6 +134,7 @@ export function historyArea(): HistoryArea {
         })
       },
       'GET /approvals/:id/deliveries': () => area.log,
+      'GET /approvals/:id/similar': () => ({ data: area.similar, names: area.names }),
     }),
   }
   return area

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { differences } from '../../domain/differences.ts'
 import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
@@ -39,6 +40,66 @@ const comment = z
   .refine((text) => checkCallerText(text).ok, 'must not hold control or invisible tag characters')
   .nullish()
   .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
+
+/** `GET /api/v1/approvals/:id/similar`. */
+export const similarAnswer = z
+  .strictObject({
+    data: z.array(
+      z.strictObject({
+        id: idField('req'),
+        status: statusField,
+        cancelled: z.literal(true).optional(),
+        action: actionField,
+        created_at: timeField,
+        decision: z
+          .strictObject({ method: methodField, approver: approverField, decided_at: timeField })
+          .optional(),
+        differs: z
+          .array(
+            z.strictObject({
+              field: z.string(),
+              before: z.string().optional().meta({ description: 'Absent: it had no such field.' }),
+              now: z.string().optional().meta({ description: 'Absent: this request has no such field.' }),
+            }),
+          )
+          .meta({
+            description: 'What this request says otherwise, the first 10 fields of action and context.',
+          }),
+        more: z.int().min(0).meta({ description: 'Further fields that differ.' }),
+      }),
+    ),
+    names: namesField,
+  })
+  .meta({ id: 'SimilarRequests' })
+
+const MOST_DIFFERENCES = 10
+
+/** Earlier requests, and what this one says otherwise. */
+export function presentSimilar(
+  request: ApprovalRequest,
+  earlier: readonly ApprovalRequest[],
+  names: Record<string, string>,
+): Answer<typeof similarAnswer> {
+  const said = (one: ApprovalRequest) => ({ action: one.action, ...contextOf(one) })
+  const data = earlier.map((one) => {
+    const differs = differences(said(one), said(request))
+    return {
+      id: one.id,
+      status: one.status,
+      cancelled: one.cancelled,
+      action: one.action,
+      created_at: one.created_at.toISOString(),
+      decision: one.decision && {
+        method: one.decision.method,
+        approver: one.decision.approver,
+        decided_at: one.decision.decided_at.toISOString(),
+      },
+      differs: differs.slice(0, MOST_DIFFERENCES),
+      more: Math.max(0, differs.length - MOST_DIFFERENCES),
+    }
+  })
+  return { data, names }
+}
 
 /** `POST /api/v1/approvals/:id/decision/options`. */
 export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'DecisionOptionsRequest' })
@@ -272,6 +333,16 @@ export const decisionOperations = operations('Deciding', {
     limited: false,
     parameters: { path },
     answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/approvals/{id}/similar': {
+    id: 'listSimilar',
+    summary: 'See what the same key asked before for the same tool',
+    description:
+      'The last three, newest first, of those that the signed-in person may see, among the 50 that the key asked before this one.',
+    access: SIGNED_IN,
+    parameters: { path },
+    answers: { '200': { schema: similarAnswer, description: 'Earlier requests.' } },
     refusals: ['not_found'],
   },
   'post /api/v1/approvals/{id}/decision/options': {

@@ -6,6 +6,7 @@ import { startBatch } from '../../flow/batch/start-batch.ts'
 import { decide } from '../../flow/decide.ts'
 import { namesByReference } from '../../flow/people/names.ts'
 import { startDecision } from '../../flow/prove-presence.ts'
+import { askedBefore } from '../../flow/read-history.ts'
 import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
 import { watchInbox } from '../../flow/wait-for-decision.ts'
 import { type batchAnswer, batchBody, batchOptionsBody, presentBatchResult } from '../api/batch-decisions.ts'
@@ -15,7 +16,9 @@ import {
   decisionOptionsBody,
   presentDecided,
   presentReview,
+  presentSimilar,
   type reviewAnswer,
+  type similarAnswer,
 } from '../api/decisions.ts'
 import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
@@ -33,6 +36,7 @@ export function decisionRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.get('/me/pending', polled, pending(deps))
   router.get('/approvals/:id/review', polled, review(deps))
+  router.get('/approvals/:id/similar', decider, similar(deps))
   router.post('/approvals/:id/decision/options', decider, jsonBody, options(deps))
   router.post('/approvals/:id/decision', decider, jsonBody, decision(deps))
   return router
@@ -54,6 +58,14 @@ const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, 
   const { account_id } = shown.request
   const names = await namesByReference(deps, user, account_id, referencesIn(shown.request))
   response.json(presentReview(shown, user, names))
+}
+
+const similar: Endpoint<typeof similarAnswer, WithId> = (deps) => async (request, response) => {
+  const { user } = sessionOf(response)
+  const found = await askedBefore(deps, user, request.params.id)
+  const references = found.earlier.flatMap(referencesIn)
+  const names = await namesByReference(deps, user, found.request.account_id, references)
+  response.json(presentSimilar(found.request, found.earlier, names))
 }
 
 const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {

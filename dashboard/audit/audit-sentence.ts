@@ -1,0 +1,89 @@
+import { type Child, el, link, mono } from '../../webauthn-page/kit/dom/element.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { withFilters } from '../parts/filters.ts'
+import type { AuditEntry } from './audit-shapes.ts'
+import { auditWords, partsOf, valueWord } from './audit-words.ts'
+
+/** What an entry is read with. */
+export interface Reading {
+  /** What people and keys are called now. */
+  names: Map<string, string>
+  /** Id of who reads. */
+  reader: string
+  /** Only the owner has pages of members and keys. */
+  owner: boolean
+  href(path: string): string
+}
+
+/** What happened, in words. */
+export function sentenceOf(entry: AuditEntry, reading: Reading): Child[] {
+  const [, sentence] = auditWords(entry.type)
+  return partsOf(sentence).map(({ words, name }, position) => {
+    if (name === undefined) return words
+    const first = position === 0
+    if (name === 'actor') return actorName(entry, first, reading)
+    if (name === 'subject') return whoOrWhat(entry.subject, first, reading)
+    const value = entry.detail[name]
+    return value === undefined ? 'unknown' : callerText(valueWord(String(value)))
+  })
+}
+
+function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Child {
+  switch (actor.kind) {
+    case 'user':
+    case 'api_key':
+    case 'internal':
+      return whoOrWhat(actor.id ?? '', first, reading)
+    case 'chat':
+      return el('span', {}, begin('a chat user (', first), mono(callerText(actor.id ?? '')), ')')
+    case 'cli':
+      return begin('the command line', first)
+    case 'service':
+      return 'Countersign'
+    default:
+      return actor.kind === 'public' ? begin('a visitor', first) : callerText(actor.kind)
+  }
+}
+
+/**
+ * A person or key by name, as far as it is known. What it is stands before the name, so that a name such as "Countersign"
+ * cannot pass as the service (T44).
+ */
+function whoOrWhat(id: string, first: boolean, reading: Reading): HTMLElement {
+  const { names, reader, href } = reading
+  if (id === reader) return el('strong', {}, begin('you', first))
+  const name = names.get(id)
+  const shown = name === undefined ? mono(callerText(id)) : callerText(name)
+  const path = pathOf(id, reading)
+  const linked = path === undefined ? el('strong', {}, shown) : pageLink(href(path), shown)
+  if (id.startsWith('key_')) return el('span', {}, begin('the API key ', first), linked)
+  const kind = id.startsWith('usr_') && name === undefined
+  return el('span', {}, kind && begin('the person ', first), linked)
+}
+
+function begin(words: string, first: boolean): string {
+  return first ? `${words.charAt(0).toUpperCase()}${words.slice(1)}` : words
+}
+
+/** An id that leads to its page where it has one. */
+export function idElement(id: string, reading: Reading): HTMLElement {
+  const { href } = reading
+  const path = pathOf(id, reading)
+  const text = mono(callerText(id))
+  return path === undefined ? text : pageLink(href(path), text)
+}
+
+/** Of its page; for who has no page of members or keys, of what else the log has of it. */
+export function pathOf(id: string, { owner }: Reading): string | undefined {
+  if (/^req_\w{26}$/.test(id)) return `/requests/${id}`
+  if (/^whk_\w{26}$/.test(id) && owner) return `/integrations/webhooks/${id}`
+  if (/^key_\w{26}$/.test(id)) return owner ? `/keys?q=${id}` : `/requests?key=${id}`
+  if (!/^usr_\w{26}$/.test(id)) return undefined
+  return owner ? '/members' : withFilters('/audit', [['actor', id]])
+}
+
+function pageLink(address: string, content: HTMLElement): HTMLElement {
+  const element = link(address, '')
+  element.append(content)
+  return element
+}

@@ -1,0 +1,73 @@
+import type { similarAnswer } from '../../src/http/api/decisions.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
+import { type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
+import { ago } from '../../webauthn-page/kit/dom/moment.ts'
+import { byName, SANDBOX_DECIDED } from '../../webauthn-page/kit/request/request-words.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { section } from '../parts/section.ts'
+
+type Similar = Answer<typeof similarAnswer>
+type Earlier = Similar['data'][number]
+
+const similarShape = answer<Similar>()
+
+/**
+ * What the same key asked before for the same tool, what came of it, and what this request says otherwise; undefined where it
+ * is the first. That something was approved before says nothing about this request: it only helps to see what is new in it.
+ */
+export async function askedBefore(id: string): Promise<HTMLElement | undefined> {
+  // It helps to decide, and stands in nobody's way where it cannot be read.
+  const found = await get(`/approvals/${encodeURIComponent(id)}/similar`, similarShape).catch(() => undefined)
+  if (found === undefined || found.data.length === 0) return undefined
+  const part = section(
+    'Asked before',
+    'The last requests of this key for this tool, and what this one says otherwise.',
+  )
+  const rows = found.data.map((one) => earlierRow(one, found.names))
+  part.body.append(el('ul', { class: 'earlier' }, ...rows))
+  return part.element
+}
+
+function earlierRow(earlier: Earlier, names: Record<string, string>): HTMLElement {
+  const { id, status, cancelled, created_at, decision, differs, more } = earlier
+  const state = cancelled === true ? 'withdrawn' : status
+  const open = link(`/requests/${encodeURIComponent(id)}`, '')
+  open.append(el('span', { class: 'inbox-action' }, callerText(earlier.action)))
+  const who: Child[] =
+    decision === undefined
+      ? []
+      : decision.method === 'sandbox'
+        ? [` · ${SANDBOX_DECIDED}`]
+        : [' · ', byName(names)(decision.approver)]
+  const said = differs.length === 0 ? hint('This one says exactly the same.') : el('dl', { class: 'differs' })
+  for (const { field, before, now } of differs)
+    said.append(
+      el(
+        'div',
+        {},
+        el('dt', {}, callerText(field)),
+        el('dd', {}, el('del', {}, valueOr(before)), ' ', el('ins', {}, valueOr(now))),
+      ),
+    )
+  return el(
+    'li',
+    {},
+    el(
+      'p',
+      {},
+      el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`),
+      ' ',
+      ago(created_at),
+      ...who,
+    ),
+    open,
+    said,
+    more > 0 && hint(`${more} more fields differ.`),
+  )
+}
+
+function valueOr(text: string | undefined): HTMLElement {
+  return text === undefined ? el('em', {}, 'not there') : callerText(text)
+}
