@@ -52,7 +52,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
 
     const id = await ask(suite.service(), key, { action: 'Deploy release 4.2' })
     await approver.page.goto('/')
-    await approver.page.getByText('Deploy release 4.2').waitFor()
+    await approver.page.getByRole('link', { name: 'Deploy release 4.2' }).waitFor()
     await approve(approver, id)
     await approver.page.getByText('Your vote is recorded').waitFor()
     expect(await readRequest(suite.service(), key, id)).toMatchObject({ status: 'pending' })

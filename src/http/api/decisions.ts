@@ -129,9 +129,7 @@ const WHY_NOT = [
   'method_not_enrolled',
 ] as const
 
-const reversibilityField = z
-  .enum(REVERSIBILITIES)
-  .meta({ description: 'What the caller says of undoing it.' })
+const reversibilityField = z.enum(REVERSIBILITIES).meta({ description: 'As the caller says.' })
 
 /** `GET /api/v1/approvals/:id/review`. */
 export const reviewAnswer = z
