@@ -95,8 +95,9 @@ export async function askedBefore(
   deps: HistoryDeps & Parameters<typeof reviewRequest>[0],
   person: User,
   id: string,
+  address: string,
 ): Promise<{ request: ApprovalRequest; earlier: ApprovalRequest[] }> {
-  const { request } = await reviewRequest(deps, person, id)
+  const { request } = await reviewRequest(deps, person, id, address)
   const { account_id, api_key_id, sandbox } = request
   const account = await deps.accounts.find(account_id)
   const seesAll = account !== undefined && may(roleIn(account, person.id), 'read_all')

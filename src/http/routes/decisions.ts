@@ -62,7 +62,7 @@ const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, 
 
 const similar: Endpoint<typeof similarAnswer, WithId> = (deps) => async (request, response) => {
   const { user } = sessionOf(response)
-  const found = await askedBefore(deps, user, request.params.id)
+  const found = await askedBefore(deps, user, request.params.id, clientAddress(request))
   const references = found.earlier.flatMap(referencesIn)
   const names = await namesByReference(deps, user, found.request.account_id, references)
   response.json(presentSimilar(found.request, found.earlier, names))
