@@ -79,6 +79,6 @@ describeInBrowser('several requests under one gesture, against the real service'
     await opened
     await page.getByText('Nothing waits for you now.').waitFor()
     await ask(service, key, { action: 'Look at this' })
-    await page.getByText('Look at this').waitFor()
+    await page.getByRole('link', { name: 'Look at this' }).waitFor()
   })
 })

@@ -15,6 +15,8 @@ const SUBSCRIBABLE = [
   'key.created',
   'key.revoked',
   'delivery.exhausted',
+  'chat.unavailable',
+  'chat.restored',
 ]
 
 let service: TestService
@@ -112,7 +114,7 @@ describe('400', () => {
     ['events.0', { url: URL_1, events: ['approval.decided'] }],
     ['events.1', { url: URL_1, events: ['key.created', 'webhook.test'] }],
     ['events.0', { url: URL_1, events: [{ $gt: '' }] }],
-    ['events', { url: URL_1, events: Array.from({ length: 11 }, () => 'key.created') }],
+    ['events', { url: URL_1, events: Array.from({ length: SUBSCRIBABLE.length + 1 }, () => 'key.created') }],
   ])('refuses %s in %o', async (field, json) => {
     const { create, list } = await newWebhookOwner(service)
     const { status, body } = await create(json)
