@@ -67,7 +67,11 @@ describe('a search for what is not there', () => {
         return records.slice(Math.max(0, before - 1 - limit), before - 1).reverse()
       },
     }
-    const deps = only<Parameters<typeof readAudit>[0]>({ trail })
+    const deps = only<Parameters<typeof readAudit>[0]>({
+      trail,
+      users: { findMany: async () => [] },
+      apiKeys: { list: async () => [] },
+    })
     const query = { q: 'needle', limit: 20, account: ACCOUNT }
     const { records: found, next, searchedTo } = await readAudit(deps, person, query)
     expect([found, next, asked]).toEqual([[], { seq: 2_001 }, 20])
