@@ -38,6 +38,9 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'MongoWaitQueueTimeoutError',
 ])
 
+/** A socket's codes for a line that broke. Where a command could not even be written the driver (mongodb 7.8) hands them on raw. */
+const BROKEN_LINE: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ECONNABORTED', 'ETIMEDOUT'])
+
 /** A server's codes for: not I, or not now. An election, a majority that does not answer, a stop, a full disk. */
 const NOT_NOW: ReadonlySet<unknown> = new Set([
   6, // HostUnreachable
@@ -80,7 +83,8 @@ export function diskTrouble(error: unknown): string | undefined {
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (UNREACHABLE.has(error.name) || ('code' in error && NOT_NOW.has(error.code))) return true
+  if (UNREACHABLE.has(error.name)) return true
+  if ('code' in error && (NOT_NOW.has(error.code) || BROKEN_LINE.has(error.code))) return true
   const inner = 'errorResponse' in error ? error.errorResponse : error.cause
   return inner !== error && isUnavailable(inner)
 }

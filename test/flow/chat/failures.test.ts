@@ -109,7 +109,9 @@ it('edits once more a minute after an edit whose answer was lost: that one may l
     what === 'update' && to === 'U1' && nth === 1 ? { outcome: 'timeout', perhaps: true } : undefined,
   )
   await vote(setting, id, first, 'approved', { closes: false })
-  const mine = async () => (await cardsOf(setting, id))[0] ?? expect.unreachable()
+  const mine = async () =>
+    (await cardsOf(setting, id)).find(({ recipient: to }) => to.kind === 'approver' && to.user_id === first.id) ??
+    expect.unreachable()
   await waitUntil(async () =>
     expect((await mine()).attempts.map(({ outcome }) => outcome)).toContain('timeout'),
   )
