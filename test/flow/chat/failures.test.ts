@@ -110,8 +110,9 @@ it('edits once more a minute after an edit whose answer was lost: that one may l
   )
   await vote(setting, id, first, 'approved', { closes: false })
   const mine = async () =>
-    (await cardsOf(setting, id)).find(({ recipient: to }) => to.kind === 'approver' && to.user_id === first.id) ??
-    expect.unreachable()
+    (await cardsOf(setting, id)).find(
+      ({ recipient: to }) => to.kind === 'approver' && to.user_id === first.id,
+    ) ?? expect.unreachable()
   await waitUntil(async () =>
     expect((await mine()).attempts.map(({ outcome }) => outcome)).toContain('timeout'),
   )
