@@ -32,7 +32,7 @@ export class WaitingList {
     'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
   )
   readonly #misfit = p('Nothing that waits for you fits these filters.')
-  readonly #more = note(`These are the ${LISTED} oldest; there may be more.`)
+  readonly #more = note(`These are the ${LISTED} that end first; there are more.`)
   readonly #rows = new Map<string, InboxRow>()
   readonly #events: WaitingListEvents
   #clock = 0

@@ -5,7 +5,7 @@ import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
-import type { ListPosition } from '../store/filters.ts'
+import type { EndPosition } from '../store/filters.ts'
 import { comesFromAsker } from './decide.ts'
 import type { FlowDeps } from './deps.ts'
 import { deciderFor, waiterFor } from './people/delegates.ts'
@@ -118,17 +118,17 @@ interface Waiting {
 interface PendingPage {
   waiting: Waiting[]
   /** Where the next page begins; undefined on the last one. */
-  next: ListPosition | undefined
+  next: EndPosition | undefined
 }
 
 /**
- * Pending requests that wait for this person, or for a person for whom they stand in, oldest first: neither dry-runs nor
- * those that have the vote. A page can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
+ * Pending requests that wait for this person, or for a person for whom they stand in, what ends first before all others:
+ * neither dry-runs nor those that have the vote. A page can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
  */
 export async function pendingForPerson(
   deps: ReviewDeps,
   person: User,
-  query: { limit: number; after?: ListPosition },
+  query: { limit: number; after?: EndPosition },
 ): Promise<PendingPage> {
   const who = await waiterFor(deps, person)
   const found = await deps.requests.pendingFor(who, query.limit + 1, query.after)

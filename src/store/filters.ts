@@ -40,9 +40,17 @@ export function beforePosition(before: ListPosition | undefined) {
   return before === undefined ? {} : beyond('$lt', 'created_at', before.created_at, before.id)
 }
 
-/** Only what stands after this position in a list that is sorted `OLDEST_FIRST`. */
-export function afterPosition(after: ListPosition | undefined) {
-  return after === undefined ? {} : beyond('$gt', 'created_at', after.created_at, after.id)
+/** A place in a list that is sorted `ENDING_FIRST`. */
+export interface EndPosition {
+  expires_at: Date
+  id: string
+}
+
+export const ENDING_FIRST = { expires_at: 1, _id: 1 } as const
+
+/** Only what stands after this position in a list that is sorted `ENDING_FIRST`. */
+export function endingAfter(after: EndPosition | undefined) {
+  return after === undefined ? {} : beyond('$gt', 'expires_at', after.expires_at, after.id)
 }
 
 /** Only what stands after that place in a list that is sorted by this field and then by id. */

@@ -126,7 +126,7 @@ requestSchema.index({ api_key_id: 1, created_at: -1, _id: -1 })
 requestSchema.index({ api_key_id: 1, status: 1, created_at: -1, _id: -1 })
 requestSchema.index({ status: 1, expires_at: 1 })
 requestSchema.index({ remind_at: 1 }, { partialFilterExpression: { status: 'pending' } })
-requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, created_at: 1, _id: 1 })
+requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, expires_at: 1, _id: 1 })
 requestSchema.index(
   { api_key_id: 1, 'decision.decided_at': -1 },
   { partialFilterExpression: { status: 'rejected' }, name: 'rejected_by_key' },

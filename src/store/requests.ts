@@ -5,14 +5,15 @@ import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/re
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 import {
-  afterPosition,
   beforePosition,
+  ENDING_FIRST,
+  type EndPosition,
   EXPIRED,
+  endingAfter,
   expiredAround,
   type ListPosition,
   mergeNewest,
   NEWEST_FIRST,
-  OLDEST_FIRST,
   UNEXPIRED,
 } from './filters.ts'
 import { noWake, type OutboxHint, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -102,13 +103,13 @@ function reads(
       return mergeNewest(reads, limit)
     },
     /**
-     * What waits for this person, oldest first: pending requests, unexpired by the database's clock, that name them or a
-     * person for whom they stand in, and lack that vote and any of their hand; no dry-runs. `after`: exclusive position,
-     * only younger ones.
+     * What waits for this person, what ends first before all others: pending requests, unexpired by the database's clock,
+     * that name them or a person for whom they stand in, and lack that vote and any of their hand; no dry-runs. `after`:
+     * exclusive position, only what ends later.
      */
-    async pendingFor(who: Waiter, limit: number, after?: ListPosition): Promise<ApprovalRequest[]> {
-      const filter = { ...waitingFor(who), $and: [afterPosition(after)] }
-      const found = await model.find(filter).sort(OLDEST_FIRST).limit(limit).lean<RequestDocument[]>()
+    async pendingFor(who: Waiter, limit: number, after?: EndPosition): Promise<ApprovalRequest[]> {
+      const filter = { ...waitingFor(who), $and: [endingAfter(after)] }
+      const found = await model.find(filter).sort(ENDING_FIRST).limit(limit).lean<RequestDocument[]>()
       return found.map(fromDocument)
     },
     /** How many `pendingFor` would give without a limit. */

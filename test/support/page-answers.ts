@@ -76,6 +76,10 @@ const QR =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h3v3H0zM5 0h3v3H5zM0 5h3v3H0zM4 4h2v1H4z"/></svg>'
 const SECRET = { secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', otpauth_url: 'otpauth://totp/x', qr_svg: QR }
 
+function pageFrom<Row>(rows: readonly Row[], at: number): { data: Row[]; next_cursor: string | null } {
+  return { data: rows.slice(at, at + 100), next_cursor: at + 100 < rows.length ? String(at + 100) : null }
+}
+
 /** What the API says to a call: what one of the areas says, or these answers. @throws Refusal */
 export function answer(asked: PageCall, state: PageState, areas: readonly PageArea[]): unknown {
   const { call, body, origin } = asked
@@ -116,7 +120,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
     'POST /enrollment/passkey/options': () => creation,
     'POST /enrollment/totp/options': () => SECRET,
     'POST /enrollment/totp': () => ({ ...session, ...codes(body) }),
-    'GET /me/pending': () => ({ data: state.pending, next_cursor: null }),
+    'GET /me/pending': () => pageFrom(state.pending, Number(asked.query.get('cursor'))),
     'GET /me/factors': () => state.factors,
     'GET /me/push': () => ({ public_key: 'B'.padEnd(87, 'A'), devices: [] }),
     'GET /me/sessions': () => ({ data: SAMPLE_SESSIONS, next_cursor: null }),

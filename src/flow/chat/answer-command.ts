@@ -109,8 +109,6 @@ export function answerHelp(
 }
 
 const MOST_ROWS = 10
-/** Of so many that wait longest those with the soonest deadlines are shown. */
-const LOOKED_AT = 50
 
 /**
  * `pending`: what waits for this person, the soonest deadline first, with the places to decide. Deciding happens there. Of
@@ -123,14 +121,12 @@ export async function answerPending(
   const { requests, settings } = deps
   const { length: agents } = await waitingConsents(deps, person)
   const who = await waiterFor(deps, person)
-  const found = await requests.pendingFor(who, LOOKED_AT)
-  const all = found.length < LOOKED_AT ? found.length : await requests.countPendingFor(who)
-  found.sort((a, b) => a.expires_at.getTime() - b.expires_at.getTime())
-  const shown = found.slice(0, MOST_ROWS)
+  const found = await requests.pendingFor(who, MOST_ROWS)
+  const all = found.length < MOST_ROWS ? found.length : await requests.countPendingFor(who)
   return {
     kind: 'pending',
-    rows: shown.map((request) => rowOf(request, settings.baseUrl)),
-    more: Math.max(0, all - shown.length),
+    rows: found.map((request) => rowOf(request, settings.baseUrl)),
+    more: Math.max(0, all - found.length),
     ...(agents === 0 ? {} : { agents }),
     open: `${settings.baseUrl}/`,
   }

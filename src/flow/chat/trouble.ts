@@ -131,7 +131,7 @@ export async function bringToAccount(
   await deps.cards.hurry(accountId, platform, deps.clock.now())
 }
 
-/** Cards brought to one person at once: the oldest, as in their waiting list. */
+/** Cards brought to one person at once: of what ends first, as in their waiting list. */
 const MOST_CARDS = 100
 
 /**

@@ -95,7 +95,7 @@ export function presentPrincipal(
 export const inboxOperations = operations('Deciding', {
   'get /api/v1/me/pending': {
     id: 'listPendingForMe',
-    summary: 'What waits for me, oldest first',
+    summary: 'What waits for me, what ends first before all others',
     access: SIGNED_IN,
     limited: false,
     parameters: { query: pendingQuery },

@@ -44,12 +44,15 @@ export function decisionRoutes(deps: HttpDeps): Router {
 
 const pending: Endpoint<typeof pendingAnswer> = (deps) => async (request, response) => {
   const { limit, cursor } = parseBody(pendingQuery, request.query)
+  // A cursor is a time and an id: here of when the last one ends.
+  const from = cursor === undefined ? undefined : decodeCursor(cursor)
   const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
     limit,
-    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+    ...(from && { after: { expires_at: from.created_at, id: from.id } }),
   })
   const data = waiting.map((one) => presentWaiting(one, sessionOf(response).user))
-  response.json({ data, next_cursor: next === undefined ? null : encodeCursor(next) })
+  const next_cursor = next === undefined ? null : encodeCursor({ created_at: next.expires_at, id: next.id })
+  response.json({ data, next_cursor })
 }
 
 const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, response) => {

@@ -29,7 +29,7 @@ async function page(
 const ids = async (person = setting.owner): Promise<unknown[]> => (await waiting(person)).map(({ id }) => id)
 
 describe('GET /api/v1/me/pending', () => {
-  it('lists what waits, oldest first, and drops it once it is decided or its time is up', async () => {
+  it('lists what waits, and drops it once it is decided or its time is up', async () => {
     const first = await ask(setting, {
       context: { reason: 'never listed' },
       requires_individual_decision: true,
@@ -95,12 +95,12 @@ describe('GET /api/v1/me/pending', () => {
     expect(await ids()).not.toContain(request_id)
   })
 
-  it('goes on where a page ended, oldest first, also among equal times, until nothing is left', async () => {
+  it('goes on where a page ended, what ends first before all others, also among equal times, until nothing is left', async () => {
     const person = await setUpOwner(service, 'pages@example.com')
     const made: string[] = []
     for (let index = 0; index < 7; index += 1) made.push(await ask(person))
-    const same = new Date('2026-01-01T00:00:00.000Z')
-    for (const id of made.slice(2, 6)) await alter(service, 'requests', id, { created_at: same })
+    const same = new Date(Date.now() + 600_000)
+    for (const id of made.slice(2, 6)) await alter(service, 'requests', id, { expires_at: same })
     const expected = [...made.slice(2, 6).sort(), ...made.slice(0, 2), ...made.slice(6)]
     const first = await page(person.owner, '?limit=2')
     await lapse(service, String(first.ids[1]))
@@ -112,20 +112,22 @@ describe('GET /api/v1/me/pending', () => {
     expect(pages.map(({ ids }) => ids.length)).toEqual([2, 2, 2, 2])
   })
 
-  it('tells that more wait than the hundred it lists unasked', async () => {
+  it('tells that more wait than the hundred it lists unasked, the youngest first if it ends first', async () => {
     const person = await setUpOwner(service, 'many@example.com')
     const sample = await stored(service, 'requests').findOne({ _id: await ask(person) })
     const copies = Array.from({ length: 100 }, (_, index) => ({
       ...sample,
       _id: `req_${String(index).padStart(26, '0')}`,
-      created_at: new Date(Date.now() + index),
+      expires_at: new Date(Date.now() + 7_200_000 + index),
     }))
     await stored(service, 'requests').insertMany(copies)
+    const urgent = await ask(person, { ttl_seconds: 60 })
     const first = await page(person.owner)
     expect(first.ids).toHaveLength(100)
+    expect(first.ids[0]).toBe(urgent)
     expect(first.next).toMatch(/^[A-Za-z0-9_-]+$/)
     expect(await page(person.owner, `?cursor=${first.next}`)).toEqual({
-      ids: [copies.at(-1)?._id],
+      ids: copies.slice(-2).map(({ _id }) => _id),
       next: null,
     })
   })
