@@ -170,7 +170,7 @@ function itemRow(checked: CheckedReview): HTMLDetailsElement {
       moment(review.expires_at),
     ),
   )
-  const element = el('details', { class: 'exact batch-item' }, summary)
+  const element = el('details', { class: `exact batch-item${review.high_impact ? ' to-read' : ''}` }, summary)
   // Fifty requests at once may hold megabytes: what is folded is made when it is opened.
   element.addEventListener(
     'toggle',

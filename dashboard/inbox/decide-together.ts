@@ -9,6 +9,7 @@ import { commentField, createBallot } from '../../webauthn-page/kit/request/ball
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
 import type { Lost } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
+import { askToRead, type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
 import { itemList, loadBatch, recordedOf, resultRow, submitBatch } from './batch.ts'
@@ -27,6 +28,7 @@ export class DecideTogether {
   readonly #dialog = el('dialog', { class: 'dialog sheet', 'aria-labelledby': this.#heading.id })
   readonly #draft = { comment: '' }
   #busy = false
+  #unseen: Unseen | undefined
 
   /** `actor` is the reference of the signed-in person. */
   constructor(ids: readonly string[], decision: Outcome, actor: string) {
@@ -40,6 +42,7 @@ export class DecideTogether {
     const closed = new Promise<void>((resolve) => {
       this.#dialog.addEventListener('close', () => {
         stopPrompt()
+        this.#unseen?.stop()
         this.#dialog.remove()
         resolve()
       })
@@ -78,6 +81,7 @@ export class DecideTogether {
   }
 
   #show(title: string, ...parts: Child[]): void {
+    this.#unseen?.stop()
     this.#heading.textContent = title
     this.#body.replaceChildren(...parts.filter((part) => part !== undefined && part !== false))
     this.#heading.focus()
@@ -88,6 +92,7 @@ export class DecideTogether {
     const methods = usableForAll(items)
     const left = this.#ids.length - items.length
     const high = items.filter(({ review }) => review.high_impact).length
+    const unseen = watchUnseen(() => window.innerHeight)
     const facts = [
       high === 1 && 'One of them is marked high impact and comes first.',
       high > 1 && `${high} of them are marked high impact and come first.`,
@@ -103,14 +108,17 @@ export class DecideTogether {
           'batch-side',
           methods.length === 0
             ? p('No way of confirming is allowed for all of these. Decide them one by one.')
-            : this.#form(items, methods),
+            : this.#form(items, methods, unseen),
           this.#closing('Cancel'),
         ),
       ),
     )
+    this.#unseen = unseen
+    if (this.#decision === 'approved') unseen.watch(...this.#body.querySelectorAll<HTMLElement>('.to-read'))
   }
 
-  #form(items: readonly CheckedReview[], methods: readonly Factor[]): HTMLElement {
+  /** Of what has a high impact, all must have been on the screen before it is approved, as on its own page. */
+  #form(items: readonly CheckedReview[], methods: readonly Factor[], unseen: Unseen): HTMLElement {
     const comment = commentField(this.#draft, 'The callers read it, and it is kept with each receipt.')
     const busy = (state: boolean): void => {
       this.#busy = state
@@ -119,24 +127,29 @@ export class DecideTogether {
     const confirm = ballot.button(
       `${this.#verb()} ${counted(items.length)}`,
       this.#decision === 'approved' ? 'approve' : 'reject',
-      () => {
+      async () => {
         this.#slot.clear()
-        return ballot.cast(
+        unseen.look()
+        if (unseen.left() > 0) return askToRead(ballot.slot, unseen, 'what you approve has')
+        await ballot.cast(
           (totp) => this.#decide(items, totp, ballot.slot),
           (error) => this.#took(error),
         )
       },
     )
-    return div(
+    const form = div(
       'decision-form',
       comment.row,
       ballot.choice,
       ballot.slot.element,
       forOthers(items),
+      unseen.element,
       confirm,
       ballot.hint,
       hint('What is signed cannot be taken back.'),
     )
+    unseen.changed = () => form.toggleAttribute('data-unread', unseen.left() > 0)
+    return form
   }
 
   /** Votes are written one after the other: they are complete when a second look finds no more. */

@@ -41,6 +41,17 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     expect(await page().locator('.caller-box-title').innerText()).toMatch(/Not checked by Countersign/)
   })
 
+  it('keeps time and answers at the lower edge of a phone, and nothing behind them', async () => {
+    await page().setViewportSize({ width: 390, height: 844 })
+    await open()
+    const bar = await page().locator('.decision-bar').boundingBox()
+    expect((bar?.y ?? 0) + (bar?.height ?? 0)).toBe(844)
+    expect(await page().locator('.decision-bar').innerText()).toMatch(/left to decide\s+Reject\s+Approve$/)
+    await page().getByLabel('Matching code').focus()
+    const code = await page().getByLabel('Matching code').boundingBox()
+    expect((code?.y ?? 0) + (code?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0)
+  })
+
   it('approves with the code that the agent shows, however it is typed, and says what comes next', async () => {
     await open()
     await useCodes()

@@ -88,6 +88,11 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('button', { name: button }).click()
   }
 
+  const seeAll = async (): Promise<void> => {
+    const more = dialog().locator('.see-more')
+    for (let presses = 0; presses < 40 && (await more.isVisible()); presses += 1) await more.press('Enter')
+  }
+
   it('lists what ends first in the inbox, and before signing high impact above it', async () => {
     await open()
     const order = ['Send the newsletter', 'Restart the mail server', 'Drop the invoices table']
@@ -152,6 +157,25 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
     await page.getByText('Nothing waits for you now.').waitFor()
     expect(visitor.incidents).toEqual([])
+  })
+
+  it('asks to have seen all of a high impact before it is approved; rejecting is free', async () => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    await open()
+    await confirmWithCode('Approve 3 requests')
+    await dialog()
+      .getByText(/what you approve has a high impact, and \d+ fields were not on your screen yet/)
+      .waitFor()
+    expect(suite.server().calls).not.toContain('POST /approvals/decisions/options')
+    await seeAll()
+    await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
+    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    area.reset()
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await page.getByRole('button', { name: 'Reject 3 selected' }).click()
+    await confirmWithCode('Reject 3 requests')
+    await dialog().getByRole('heading', { name: 'Rejected: 3 requests' }).waitFor()
   })
 
   it('rejects only what is selected', async () => {
@@ -275,6 +299,7 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('button', { name: 'Open all details' }).click()
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)
+    await seeAll()
     await confirmWithCode('Approve 3 requests')
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
     expect(await axeViolations(page)).toEqual([])

@@ -1,6 +1,7 @@
 import { readMatchingCode } from '../../src/domain/bootstrap.ts'
 import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
+import { keepClear } from '../decide/decision-form.ts'
 import type { Consent, User } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
 import { div, link, p } from '../kit/dom/element.ts'
@@ -12,6 +13,7 @@ import { audience } from '../kit/request/request-words.ts'
 
 export interface ConsentFormOptions {
   user: User
+  timeLeft: HTMLElement
   /** True while the owner's word is under way. */
   busy(state: boolean): void
   lost: Lost
@@ -21,7 +23,7 @@ export interface ConsentFormOptions {
   mismatch(error: MismatchError): void
 }
 
-/** The matching code, the way of confirming, and the two answers side by side. */
+/** The matching code, the way of confirming, and the bar with time and answers, which stays at the lower edge of a phone. */
 export function consentForm(consent: Consent, options: ConsentFormOptions): HTMLElement {
   if (consent.methods.length === 0)
     return p('You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.')
@@ -44,19 +46,19 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
       await options.recorded(decision)
     }, took)
   }
-  return div(
-    'decision-form',
-    code.row,
-    ballot.choice,
+  const bar = div(
+    'decision-bar',
     ballot.slot.element,
+    div('bar-line', options.timeLeft),
     ballot.elsewhere ??
       div(
         'decision-buttons',
         ballot.button('Reject', 'reject', () => answer('rejected')),
         ballot.button('Approve', 'approve', () => answer('approved')),
       ),
-    ballot.hint,
   )
+  keepClear(bar)
+  return div('decision-form', code.row, ballot.choice, ballot.hint, bar)
 }
 
 /** Refusals after which the request is no longer what it was. */

@@ -56,6 +56,7 @@ export class ConsentPage {
     this.#stopClock = time.stop
     const form = consentForm(consent, {
       user,
+      timeLeft: time.element,
       busy: (state) => {
         this.#busy = state
       },
@@ -70,7 +71,7 @@ export class ConsentPage {
       refresh: (failure) => this.#refresh(failure),
       mismatch: (error) => this.#fail(error),
     })
-    return panel('panel', 'Your decision', time.element, form)
+    return panel('panel', 'Your decision', form)
   }
 
   /** After a refusal: the form stays while the request is still open. */

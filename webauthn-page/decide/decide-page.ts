@@ -16,6 +16,7 @@ import {
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
+import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
 import {
   barTop,
   createConnection,
@@ -26,7 +27,6 @@ import {
   whatIsKept,
 } from './decision-form.ts'
 import { showInvitation, showStopped } from './stopped-scenes.ts'
-import { type Unseen, watchUnseen } from './unseen.ts'
 
 const POLL_MS = 4000
 

@@ -8,8 +8,8 @@ import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import type { Lost } from '../kit/request/lost-answer.ts'
 import { ACTION_ID, isWide } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
+import { askToRead, type Unseen } from '../kit/request/unseen.ts'
 import { callerName } from '../kit/show/caller-text.ts'
-import type { Unseen } from './unseen.ts'
 
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */
@@ -46,7 +46,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   const decide = async (decision: Outcome): Promise<void> => {
     options.unseen.look()
     asked = decision === 'approved' && isUnread(review, options.unseen)
-    if (asked) return askToRead(ballot, options.unseen)
+    if (asked) return askToRead(ballot.slot, options.unseen, 'this request has')
     await ballot.cast(async (totp) => {
       const path = `/approvals/${review.id}/decision`
       const shown = await shownIntent(review, decision, audience())
@@ -87,16 +87,8 @@ function isUnread({ high_impact }: Review, unseen: Unseen): boolean {
   return high_impact && unseen.left() > 0
 }
 
-function askToRead({ slot }: Ballot, unseen: Unseen): void {
-  const fields = unseen.left() === 1 ? '1 field was' : `${unseen.left()} fields were`
-  slot.show(
-    'warning',
-    `this request has a high impact, and ${fields} not on your screen yet. “${unseen.element.textContent}” leads you there.`,
-  )
-}
-
 /** Tells the page how much of its end the bar covers, so that nothing is hidden behind it, not even what has the focus. */
-function keepClear(bar: HTMLElement): void {
+export function keepClear(bar: HTMLElement): void {
   const root = document.documentElement
   new ResizeObserver(() => {
     root.style.setProperty('--bar', `${isFixed(bar) ? bar.offsetHeight : 0}px`)

@@ -1,4 +1,5 @@
-import { announce, el } from '../kit/dom/element.ts'
+import { announce, el } from '../dom/element.ts'
+import type { NoticeSlot } from '../dom/notice.ts'
 
 /** The smallest pieces of what a caller wrote: each holds one value. */
 const PARTS = '.action, .caller-row > dd, .leaf, .finding, .drawn'
@@ -10,8 +11,8 @@ export interface Unseen {
   left(): number
   /** Called when that number changed. */
   changed: () => void
-  /** From now on counts what of this page is left. */
-  watch(page: HTMLElement): void
+  /** From now on counts what of these parts of the page is left. */
+  watch(...pages: HTMLElement[]): void
   /** Looks at what is on the screen now. */
   look(): void
   stop(): void
@@ -66,8 +67,8 @@ export function watchUnseen(floor: () => number): Unseen {
     element,
     left: () => parts.size,
     changed: () => {},
-    watch: (page) => {
-      for (const part of page.querySelectorAll<HTMLElement>(PARTS)) {
+    watch: (...pages) => {
+      for (const part of pages.flatMap((page) => [...page.querySelectorAll<HTMLElement>(PARTS)])) {
         if (part.querySelector(PARTS) === null) parts.set(part, { start: false, end: false })
       }
       say()
@@ -79,6 +80,15 @@ export function watchUnseen(floor: () => number): Unseen {
     stop: () => over.abort(),
   }
   return unseen
+}
+
+/** Says what must be looked at before it is approved; `which` begins the sentence. */
+export function askToRead(slot: NoticeSlot, unseen: Unseen, which: string): void {
+  const fields = unseen.left() === 1 ? '1 field was' : `${unseen.left()} fields were`
+  slot.show(
+    'warning',
+    `${which} a high impact, and ${fields} not on your screen yet. “${unseen.element.textContent}” leads you there.`,
+  )
 }
 
 /** What of the window is seen: less while a keyboard is open or the page is enlarged by hand. */
