@@ -110,7 +110,7 @@ function startWatchdog(
   const look = coalesce(async () => {
     const neglected = await findNeglected(repository, sweeps, clock).catch(() => SWEEP_NAMES)
     const revived = await Promise.allSettled(
-      neglected.map(async (name) => putJob(repository.collection, name, await run(name))),
+      neglected.map(async (name) => putJob(repository.collection, name, await run(name), clock)),
     )
     const failed = revived.find((result) => result.status === 'rejected')
     if (failed !== undefined) log.warn({ error: failed.reason }, 'jobs could not be stored; sweeps run late')
@@ -143,13 +143,25 @@ async function findNeglected(
   })
 }
 
-/** Makes the one standing job of the sweep, or sets it free, due at that time. */
-async function putJob(collection: JobDocuments, name: SweepName, at: Date): Promise<void> {
-  const fixed = { name: JOB, type: 'normal' as const, priority: 0, data: { sweep: name } }
-  const update = { $set: { nextRunAt: at, lockedAt: null }, $setOnInsert: fixed }
+/**
+ * Makes the one standing job of the sweep, or sets it free, due at that time. A process that has taken it meanwhile keeps it:
+ * Agenda gives up a job whose lock is gone.
+ */
+async function putJob(
+  collection: JobDocuments,
+  name: SweepName,
+  at: Date,
+  clock: Pick<Clock, 'now'>,
+): Promise<void> {
+  const _id = idOf(name)
+  const free = { nextRunAt: at, lockedAt: null }
+  const made = { name: JOB, type: 'normal' as const, priority: 0, data: { sweep: name }, ...free }
   // Gone with the collection, if that is what happened. Before the job: Agenda asks as soon as there is one.
   await collection.createIndex({ name: 1, nextRunAt: 1, priority: -1 }, { name: 'next_job' })
-  await collection.updateOne({ _id: idOf(name) }, update, { upsert: true })
+  const now = clock.now().getTime()
+  const held = { $gt: new Date(now - LOCK_MS), $lte: new Date(now + SKEW_MS) }
+  const freed = await collection.updateOne({ _id, lockedAt: { $not: held } }, { $set: free })
+  if (freed.matchedCount === 0) await collection.updateOne({ _id }, { $setOnInsert: made }, { upsert: true })
 }
 
 /** A job's id follows from its sweep's name, so that no two processes can make two of one: Agenda's own `every` can. */

@@ -1,4 +1,5 @@
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
+import { createJobs } from '../../src/jobs/start-jobs.ts'
 import { openGate } from '../support/gate.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { leaveDuties } from './duties.ts'
@@ -85,6 +86,28 @@ describe('losing jobs costs time and no duty', () => {
     await gate.open()
     console.info(`store away 3 s beyond: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
     await settled(observer)
+  })
+
+  it('leaves a job to the process that took it while its sweep was run for it', async () => {
+    const { worker } = await setUp()
+    const { db } = worker.composition.connection
+    if (db === undefined) throw new Error('no database')
+    const lockedAt = new Date()
+    // Held: however long this takes, the lock does not grow old.
+    const deps = { ...worker.deps, clock: { now: () => lockedAt } }
+    const idle = { run: async () => undefined, between: { least: 100, most: 3_600_000 } }
+    const run = async (deliver = idle) => {
+      const jobs = createJobs(db, deps)
+      await jobs.start({ relay: idle, deliver, expire: idle, remind: idle, 'clean-up': idle })
+      await jobs.stop()
+    }
+    await run()
+    const jobs = worker.stored('jobs')
+    await jobs.updateMany({}, { $set: { nextRunAt: new Date(Date.now() + 86_400_000) } })
+    const taken = async () => void (await jobs.updateOne({ 'data.sweep': 'deliver' }, { $set: { lockedAt } }))
+    await run({ ...idle, run: taken })
+    const locks = await jobs.find({}).sort({ 'data.sweep': 1 }).toArray()
+    expect(locks.map((job) => job.lockedAt)).toEqual([null, lockedAt, null, null, null])
   })
 
   it('does what is due once, with two processes at it', async () => {
