@@ -194,15 +194,20 @@ export class Refusal extends Error {
   }
 }
 
+/** Refusals that pass by themselves, with the seconds after which it is soonest worth another try. */
+export const PASSING = {
+  idempotency_in_progress: 1,
+  unavailable: 2,
+  storage_unavailable: 3,
+  chat_keys_unavailable: 3,
+} as const satisfies Partial<Record<RefusalCode, number>>
+
 /** Makes the refusal of that code; `details` land in the body. */
 export function refusal(code: RefusalCode, details: RefusalDetails = {}): Refusal {
   const [status, message] = REFUSALS[code]
-  return new Refusal(code, status, message, details)
-}
-
-/** 503: the store is expected back soon, and a caller that comes back at once would only add to its load. */
-export function storageUnavailable(): Refusal {
-  return refusal('storage_unavailable', { retry_after: 3 })
+  const passing: Partial<Record<RefusalCode, number>> = PASSING
+  const retry_after = passing[code]
+  return new Refusal(code, status, message, { ...(retry_after !== undefined && { retry_after }), ...details })
 }
 
 /** 400 `<field> required`: the interface's own wording for a missing field. */

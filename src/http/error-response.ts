@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
-import { Refusal, refusal, storageUnavailable } from '../domain/errors.ts'
+import { Refusal, refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { loggedPath, requestIdOf } from './middleware/log-requests.ts'
 
@@ -22,7 +22,7 @@ export function errorResponse({
     const request_id = requestIdOf(response)
     log.error({ error, request_id, method: request.method, path: loggedPath(request.path) }, 'request failed')
     if (storeIsDown(error)) {
-      sendRefusal(response, storageUnavailable(), clock.now())
+      sendRefusal(response, refusal('storage_unavailable'), clock.now())
       return
     }
     const bland = refusal('internal_error')

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import { Refusal, refusal, storageUnavailable } from '../domain/errors.ts'
+import { Refusal, refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
 
 /** One server-sent event (WHATWG HTML, section 9.2). `data` is sent as JSON, which has no line breaks. */
@@ -60,10 +60,11 @@ export function errorEventData(
   { log, storeIsDown }: Pick<HttpDeps, 'log' | 'storeIsDown'>,
   error: unknown,
 ): object {
-  const known =
-    error instanceof Refusal ? error : storeIsDown(error) ? storageUnavailable() : refusal('internal_error')
+  const ours = storeIsDown(error) ? 'storage_unavailable' : 'internal_error'
+  const known = error instanceof Refusal ? error : refusal(ours)
   if (known !== error) log.error({ error }, 'event stream failed')
-  return { error: known.code, message: known.publicMessage, status: known.status }
+  const { retry_after } = known.details
+  return { error: known.code, message: known.publicMessage, status: known.status, retry_after }
 }
 
 function beat(response: Response): () => void {

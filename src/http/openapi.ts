@@ -47,7 +47,11 @@ const serviceOperations = operations('Service', {
     ...open,
     answers: {
       '200': { schema: readyAnswer, description: 'The store answers.' },
-      '503': { schema: errorAnswer, description: 'The store does not answer: `storage_unavailable`.' },
+      '503': {
+        schema: errorAnswer,
+        description: 'The store does not answer: `storage_unavailable`.',
+        headers: ['Retry-After'],
+      },
     },
   },
   'get /openapi.json': {

@@ -132,6 +132,7 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     expect(await answer.json()).toEqual({
       error: 'unavailable',
       message: 'The service does not answer; retry in a moment.',
+      retry_after: 2,
     })
     expect(REFUSALS.unavailable[0]).toBe(503)
   })

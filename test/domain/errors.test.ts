@@ -70,6 +70,16 @@ describe('refusals', () => {
     expect(made.details).toEqual({ retry_after: 7 })
   })
 
+  it.each([
+    ['idempotency_in_progress', 1],
+    ['unavailable', 2],
+    ['storage_unavailable', 3],
+    ['chat_keys_unavailable', 3],
+  ] as const)('%s passes by itself, and says after how many seconds it is worth another try', (code, s) => {
+    expect(refusal(code).details).toEqual({ retry_after: s })
+    expect(refusal(code, { retry_after: 9 }).details).toEqual({ retry_after: 9 })
+  })
+
   it('fieldRequired speaks the interface’s words', () => {
     expect(fieldRequired('action')).toMatchObject({
       code: 'action required',

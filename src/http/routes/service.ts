@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
-import { storageUnavailable } from '../../domain/errors.ts'
+import { refusal } from '../../domain/errors.ts'
 import { renderDocs } from '../docs/page.ts'
 import { DOCS_STYLE, DOCS_STYLE_PATH } from '../docs/style.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -18,7 +18,7 @@ export function healthRoutes(deps: HttpDeps): Router {
       () => true,
       () => false,
     )
-    if (!ready) throw storageUnavailable()
+    if (!ready) throw refusal('storage_unavailable')
     response.setHeader('Cache-Control', 'no-store').json({ status: 'ready' })
   })
   return router

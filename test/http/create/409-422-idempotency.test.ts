@@ -69,7 +69,9 @@ describe('Idempotency-Key', () => {
     await unfinish(caller, 'k', new Date())
     const answer = await caller.create({ action: 'Pay' }, headers)
     expect(answer.status).toBe(409)
-    expect(answer.body).toEqual({ error: 'idempotency_in_progress', message: expect.any(String) })
+    const message = expect.any(String)
+    expect(answer.body).toEqual({ error: 'idempotency_in_progress', message, retry_after: 1 })
+    expect(answer.headers.get('retry-after')).toBe('1')
   })
 
   it('422, not 409, for another body while the first is still running', async () => {

@@ -6,7 +6,7 @@ import type {
   ZodOpenApiResponsesObject,
 } from 'zod-openapi'
 import type { Scope } from '../../../domain/api-key.ts'
-import { REFUSALS, type RefusalCode } from '../../../domain/errors.ts'
+import { PASSING, REFUSALS, type RefusalCode } from '../../../domain/errors.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
 import { errorAnswer, idField } from './fields.ts'
 
@@ -156,7 +156,7 @@ function operation(tag: string, facts: OperationFacts): ZodOpenApiOperationObjec
 
 const UNFORESEEN: ZodOpenApiResponseObject = {
   description:
-    'Anything unforeseen has the same form: `internal_error` (500), `storage_unavailable` or `unavailable` (503).',
+    'Anything unforeseen has the same form: `internal_error` (500); with `Retry-After`, `storage_unavailable` or `unavailable` (503).',
   content: { 'application/json': { schema: errorAnswer } },
 }
 
@@ -262,14 +262,17 @@ interface DocumentedRefusal {
 
 /** Refusals that tell when to come back. */
 const TIMED: ReadonlySet<string> = new Set([
-  'rate limit exceeded',
-  'remind_rate_limited',
-  'quota_exceeded',
-  'too_many_pending',
-  'too_many_waits',
-  'totp_locked',
-  'slow_down',
-] satisfies RefusalCode[])
+  ...Object.keys(PASSING),
+  ...([
+    'rate limit exceeded',
+    'remind_rate_limited',
+    'quota_exceeded',
+    'too_many_pending',
+    'too_many_waits',
+    'totp_locked',
+    'slow_down',
+  ] satisfies RefusalCode[]),
+])
 
 /** The refusals of an operation, one response a status, each code with the body it comes in. */
 function refusalResponses(refusals: readonly DocumentedRefusal[]): ZodOpenApiResponsesObject {
