@@ -143,11 +143,15 @@ describe('T86: the check finds', () => {
     const elsewhere = Object(await requests.findOne({ _id: other }))
     const [vote] = request.votes
     const intent_json = vote.intent_json.replace('"quorum":1', '"quorum":0')
+    const { receipt: _, ...unsigned } = vote // as votes below the quorum are: only the intent speaks for them
+    const ofAnother = elsewhere.votes[0].intent_json
     const spoilt = [
       ['action', { action: 'Something else' }],
       ['context', { context_json: '{"reason":"another"}' }],
       ['context', { context_sha256: elsewhere.context_sha256.replace(/^./, 'x') }],
       ['intent', { votes: [{ ...vote, intent_json }] }],
+      ['intent', { votes: [{ ...unsigned, intent_json: ofAnother }] }],
+      ['action', { votes: [unsigned], action: 'Something else' }],
       ['receipt', { votes: [{ ...vote, receipt: elsewhere.decision.receipt }] }],
       ['receipt', { decision: { ...request.decision, receipt: elsewhere.decision.receipt } }],
       ['receipt', { votes: [{ ...vote, receipt: 'none' }] }],
