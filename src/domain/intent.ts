@@ -1,3 +1,4 @@
+import { given } from './given.ts'
 import type { Outcome } from './receipt.ts'
 import type { Reversibility } from './request.ts'
 
@@ -79,7 +80,7 @@ export function buildIntent(facts: IntentFacts): DecisionIntent {
     rid: facts.requestId,
     decision: facts.decision,
     approver: facts.approverRef,
-    ...(facts.delegateRef === undefined ? {} : { delegate: facts.delegateRef }),
+    ...given({ delegate: facts.delegateRef }),
     action: facts.action,
     context_sha256: facts.contextSha256,
     request_created_at: facts.requestCreatedAt.toISOString(),
@@ -88,8 +89,7 @@ export function buildIntent(facts: IntentFacts): DecisionIntent {
     requester: facts.requester,
     policy_sha256: facts.policySha256,
     quorum: facts.quorum,
-    ...(facts.audience === undefined ? {} : { audience: facts.audience }),
-    ...(facts.reversibility === undefined ? {} : { reversibility: facts.reversibility }),
+    ...given({ audience: facts.audience, reversibility: facts.reversibility }),
     salt: facts.salt,
   }
 }

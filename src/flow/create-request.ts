@@ -3,6 +3,7 @@ import { planReminders } from '../domain/attention.ts'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
+import { given } from '../domain/given.ts'
 import { drawId } from '../domain/identifier.ts'
 import { monthAt } from '../domain/limits.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
@@ -197,8 +198,7 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     context_sha256: context.sha256,
     requirement: parts.requirement,
     ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
-    ...(input.audience === undefined ? {} : { audience: input.audience }),
-    ...(input.reversibility === undefined ? {} : { reversibility: input.reversibility }),
+    ...given({ audience: input.audience, reversibility: input.reversibility }),
     ...(parts.callback === undefined
       ? {}
       : { callback_url: parts.callback, callback_secret_version: caller.key.secret_version }),

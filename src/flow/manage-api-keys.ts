@@ -4,10 +4,12 @@ import type { AuditActor, AuditEntry, AuditType } from '../domain/audit.ts'
 import { invalidField, refusal } from '../domain/errors.ts'
 import { buildEvent } from '../domain/event.ts'
 import { keyData } from '../domain/event-data.ts'
+import { given } from '../domain/given.ts'
 import { drawId, isId } from '../domain/identifier.ts'
 import { type KeyPolicy, policyFor } from '../domain/policy.ts'
 import type { FlowDeps } from './deps.ts'
 import { readPolicy, refuseDoubles } from './people/manage-account.ts'
+import { personAudit } from './people/person.ts'
 import type { SignedIn } from './people/sessions.ts'
 import { type Proof, proveFactor } from './people/step-up.ts'
 
@@ -170,21 +172,12 @@ export async function changeApiKey(
   if (change.policy !== undefined || change.source_control !== undefined)
     await proveFactor(deps, who, { operation: 'key.change', target: id }, proof, address)
   const fields = {
-    ...(change.name === undefined ? {} : { name: change.name }),
-    ...(policy === undefined ? {} : { policy }),
+    ...given({ name: change.name, policy }),
     ...(change.source_control === undefined ? {} : { source_control: change.source_control || null }),
   }
   if (Object.keys(fields).length === 0) return key
-  const actor = { kind: 'user', id: who.user.id, address } as const
-  const audit: AuditEntry = {
-    eid: drawId(deps, 'evt'),
-    type: 'key.changed',
-    at: deps.clock.now(),
-    actor,
-    account_id,
-    subject: id,
-    detail: detailOf(change, policy),
-  }
+  const about = { address, subject: id, detail: detailOf(change, policy) }
+  const audit = personAudit(deps, 'key.changed', who.user, about)
   const changed = await deps.apiKeys.change(id, account_id, fields, audit)
   if (changed === undefined) throw refusal('not_found')
   return changed
@@ -194,12 +187,7 @@ export async function changeApiKey(
 function narrowing(policy: KeyChange['policy']): KeyPolicy | null | undefined {
   if (policy === undefined || policy === null) return policy
   const { approvers, quorum, passkey_only, high_impact } = policy
-  const said = {
-    ...(approvers === undefined ? {} : { approvers }),
-    ...(quorum === undefined ? {} : { quorum }),
-    ...(passkey_only === undefined ? {} : { passkey_only }),
-    ...(high_impact === undefined ? {} : { high_impact }),
-  }
+  const said = given({ approvers, quorum, passkey_only, high_impact })
   return Object.keys(said).length === 0 ? null : said
 }
 
@@ -224,11 +212,9 @@ async function checkKeyPolicy(
 function detailOf(change: KeyChange, policy: KeyPolicy | null | undefined): AuditEntry['detail'] & object {
   const { name, source_control } = change
   return {
-    ...(name === undefined ? {} : { name }),
-    ...(source_control === undefined ? {} : { source_control }),
+    ...given({ name, source_control, quorum: policy?.quorum }),
     ...(policy === undefined ? {} : { policy: policy !== null }),
     ...(policy?.approvers === undefined ? {} : { approvers: policy.approvers.join(' ') }),
-    ...(policy?.quorum === undefined ? {} : { quorum: policy.quorum }),
     ...(policy?.passkey_only === undefined ? {} : { passkey_only: true }),
     ...(policy?.high_impact === undefined ? {} : { high_impact: true }),
   }

@@ -72,14 +72,6 @@ export function readProof(body: unknown, address: string): PresenceProof {
   throw refusal('proof_required')
 }
 
-/** Leaves out what was not given, as queries of exact types want it. */
-export function given<Fields extends Record<string, unknown>>(
-  fields: Fields,
-): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
-}
-
 /** Latest time that ECMAScript can name; a later one would reach the store as no time at all. */
 const MAX_TIME = 8.64e15
 

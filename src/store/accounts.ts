@@ -6,7 +6,7 @@ import type { ChatTrouble } from '../domain/chat-trouble.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, outboxFields } from './fields.ts'
+import { auditFields, date, flag, outboxFields, part, text } from './fields.ts'
 import { mergeNewest } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
@@ -31,60 +31,60 @@ const policyFields = new Schema(
   {
     approvers: { type: [String], required: true },
     quorum: { type: Number, required: true, min: 1 },
-    passkey_only: { type: Boolean, required: true },
+    passkey_only: flag,
     high_impact: Boolean,
     confirmed_only: Boolean,
     authenticators: Schema.Types.Mixed,
     reminders: { type: [Number], default: undefined },
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 const memberFields = new Schema(
   {
-    user_id: { type: String, required: true },
-    role: { type: String, required: true },
-    state: { type: String, required: true },
-    invited_at: { type: Date, required: true },
+    user_id: text,
+    role: text,
+    state: text,
+    invited_at: date,
     joined_at: { type: Date, default: null },
     name: String,
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 const channelFields = new Schema(
   {
-    platform: { type: String, required: true },
-    tenant: { type: String, required: true },
-    channel: { type: String, required: true },
+    platform: text,
+    tenant: text,
+    channel: text,
     name: String,
     workspace: String,
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 const troubleFields = new Schema(
   {
-    platform: { type: String, required: true },
-    tenant: { type: String, required: true },
-    reason: { type: String, required: true },
-    since: { type: Date, required: true },
+    platform: text,
+    tenant: text,
+    reason: text,
+    since: date,
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 const accountSchema = new Schema<AccountDocument>(
   {
-    _id: { type: String, required: true },
-    owner_id: { type: String, required: true },
-    name: { type: String, required: true },
+    _id: text,
+    owner_id: text,
+    name: text,
     policy: { type: policyFields, required: true },
     members: { type: [memberFields], default: undefined },
     channels: { type: [channelFields], default: undefined },
     chat_troubles: { type: [troubleFields], default: undefined },
     names_in_channels: Boolean,
     monthly_quota: { type: Number, required: true, min: 0 },
-    created_at: { type: Date, required: true },
+    created_at: date,
     no_webhooks: Boolean,
     version: Number,
     audit: { type: [auditFields], default: undefined },

@@ -5,7 +5,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import type { KeyPolicy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
-import { auditFields, outboxFields } from './fields.ts'
+import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
@@ -23,23 +23,23 @@ const keyPolicyFields = new Schema(
     passkey_only: Boolean,
     high_impact: Boolean,
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 const keySchema = new Schema<KeyDocument>(
   {
-    _id: { type: String, required: true },
-    account_id: { type: String, required: true },
-    name: { type: String, required: true },
+    _id: text,
+    account_id: text,
+    name: text,
     key_hash: String,
-    key_prefix: { type: String, required: true },
+    key_prefix: text,
     scopes: { type: [String], required: true },
-    sandbox: { type: Boolean, required: true },
+    sandbox: flag,
     policy: keyPolicyFields,
     source_control: Boolean,
     internal: Boolean,
-    secret_version: { type: Number, required: true },
-    created_at: { type: Date, required: true },
+    secret_version: number,
+    created_at: date,
     last_used_at: { type: Date, default: null },
     revoked_at: { type: Date, default: null },
     outbox: { type: [outboxFields], required: true },

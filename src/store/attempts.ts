@@ -3,6 +3,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { Clock, LimitState } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { isDuplicateKey } from './failures.ts'
+import { date, text } from './fields.ts'
 
 interface AttemptDocument {
   /** What is tried, and by whom or on whom. */
@@ -14,17 +15,12 @@ interface AttemptDocument {
 
 const attemptSchema = new Schema<AttemptDocument>(
   {
-    _id: { type: String, required: true },
+    _id: text,
     taken: {
-      type: [
-        new Schema(
-          { at: { type: Date, required: true }, token: { type: String, required: true } },
-          { _id: false },
-        ),
-      ],
+      type: [new Schema({ at: date, token: text }, { _id: false })],
       default: undefined,
     },
-    expires_at: { type: Date, required: true },
+    expires_at: date,
   },
   STRICT_SCHEMA,
 )

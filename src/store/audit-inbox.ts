@@ -1,14 +1,14 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 import { createInserter } from './shared-trips.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & OutboxToken
 
 const inboxSchema = new Schema<InboxDocument>(
-  { _id: { type: String, required: true }, audit: { type: [auditFields], required: true } },
+  { _id: text, audit: { type: [auditFields], required: true } },
   STRICT_SCHEMA,
 )
 addOutbox(inboxSchema)

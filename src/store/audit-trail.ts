@@ -3,20 +3,18 @@ import type { AuditRecord } from '../domain/audit.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { isDuplicateKey } from './failures.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, number, text } from './fields.ts'
 import { beyond, during } from './filters.ts'
 
 type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
 
-const hash = { type: String, required: true } as const
-
 const recordSchema = new Schema<RecordDocument>(
   {
-    _id: { type: Number, required: true },
+    _id: number,
     entry: auditFields,
     salt: String,
-    content_sha256: hash,
-    hash,
+    content_sha256: text,
+    hash: text,
   },
   STRICT_SCHEMA,
 )

@@ -2,9 +2,10 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Bootstrap, Consent } from '../domain/bootstrap.ts'
 import type { OutboxEvent } from '../domain/event.ts'
+import { given } from '../domain/given.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
-import { auditFields, outboxFields } from './fields.ts'
+import { auditFields, date, number, outboxFields, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { evidenceFields } from './request-schema.ts'
@@ -12,11 +13,6 @@ import { evidenceFields } from './request-schema.ts'
 const { trusted } = mongoose
 
 type BootstrapDocument = Omit<Bootstrap, 'id'> & { _id: string } & OutboxToken
-
-const part = { _id: false, strict: 'throw' } as const
-const text = { type: String, required: true } as const
-const date = { type: Date, required: true } as const
-const number = { type: Number, required: true } as const
 
 const consentFields = new Schema(
   {
@@ -154,11 +150,7 @@ function writes(model: BootstrapModel, wake: Wake) {
     },
     /** Pending and unexpired → approved or rejected. */
     settle(id: string, { consent, key_id, collect_by, events, audit }: ConsentChange) {
-      const handedOut = {
-        ...(key_id === undefined ? {} : { key_id }),
-        ...(collect_by === undefined ? {} : { collect_by }),
-      }
-      const change = closing(consent.decision, { consent, ...handedOut })
+      const change = closing(consent.decision, { consent, ...given({ key_id, collect_by }) })
       return update({ _id: id, status: 'pending', $expr: UNEXPIRED }, withOutbox(change, audit, events))
     },
     /**

@@ -10,9 +10,10 @@ import {
   REPLIES_KEPT,
   recipientKey,
 } from '../domain/chat.ts'
+import { given } from '../domain/given.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { updateEach } from './each.ts'
-import { auditFields, noticeFields } from './fields.ts'
+import { auditFields, date, noticeFields, number, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import {
@@ -30,11 +31,6 @@ const { trusted } = mongoose
 type CardDocument = Omit<Card, 'id'> & { _id: string; recipient_key: string } & QueueToken
 type CardModel = mongoose.Model<CardDocument>
 type CardWrites = Parameters<CardModel['bulkWrite']>[0]
-
-const text = { type: String, required: true } as const
-const date = { type: Date, required: true } as const
-const number = { type: Number, required: true } as const
-const part = { _id: false, strict: 'throw' } as const
 
 const recipientFields = new Schema(
   { kind: text, user_id: String, tenant: String, user: String, channel: String },
@@ -282,8 +278,7 @@ function finished(result: CardResult, state: Card['state'], next_at: Date) {
     next_at,
     tries: result.tries,
     shown: result.shown,
-    ...(result.message === undefined ? {} : { message: result.message }),
-    ...(result.posted_at === undefined ? {} : { posted_at: result.posted_at }),
+    ...given({ message: result.message, posted_at: result.posted_at }),
     ...(result.perhaps_posted ? { perhaps_posted: true } : {}),
     ...(result.recheck ? { stale: true } : {}),
     ...(result.said.length === 0 ? {} : { 'replies.$[said].state': 'said' }),

@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose'
 import type { Outcome } from '../domain/receipt.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { date, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
 
 /** What a challenge may be used for; another purpose never accepts it (T19). */
@@ -52,20 +53,20 @@ type ChallengeDocument = Omit<Challenge, 'id'> & { _id: string }
 
 const shownFields = new Schema<ShownItem>(
   {
-    request_id: { type: String, required: true },
-    decision: { type: String, required: true },
-    intent_json: { type: String, required: true },
-    whose: { type: String, required: true },
+    request_id: text,
+    decision: text,
+    intent_json: text,
+    whose: text,
     votes: { type: [String], required: true },
     methods: { type: [String], required: true },
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 const challengeSchema = new Schema<ChallengeDocument>(
   {
-    _id: { type: String, required: true },
-    purpose: { type: String, required: true },
+    _id: text,
+    purpose: text,
     user_id: String,
     subject: String,
     session_id: String,
@@ -74,13 +75,13 @@ const challengeSchema = new Schema<ChallengeDocument>(
     shown: { type: [shownFields], default: undefined },
     profile: new Schema(
       {
-        email: { type: String, required: true },
-        name: { type: String, required: true },
-        user_handle: { type: String, required: true },
+        email: text,
+        name: text,
+        user_handle: text,
       },
-      { _id: false, strict: 'throw' },
+      part,
     ),
-    expires_at: { type: Date, required: true },
+    expires_at: date,
   },
   STRICT_SCHEMA,
 )

@@ -1,6 +1,7 @@
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { Clock, Log } from '../flow/ports.ts'
 import type { ApiKeyStore } from './api-keys.ts'
+import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { RequestStore } from './requests.ts'
 
 /** What a look on behalf of a waiter finds: the request, and whether the key that asked for it has been revoked. */
@@ -28,7 +29,7 @@ interface Watcher {
   wake: () => void
 }
 
-/** How often other processes' changes are looked for. A slow store is left alone for as long as it took, within reason. */
+/** How often other processes' changes are looked for, and how long a slow store is left alone at most. */
 const POLL_MS = 100
 const LONGEST_PAUSE_MS = 400
 
@@ -46,31 +47,25 @@ export type ChangeSignal = ReturnType<typeof createChangeSignal>
 export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   const watchers = createWatchers()
   const look = createSharedLook(stores)
-  const poller = createPoller({
+  const poller = createLooker({
     wanted: () => watchers.waiting().length > 0,
-    async poll() {
+    async look() {
       const behind = await whoIsBehind(stores, watchers.waiting())
       behind.forEach(tell)
     },
     failed: (error) => log.warn({ error }, 'looking for changes failed'),
+    pollMs: POLL_MS,
+    gapMs: 0,
+    longestPauseMs: LONGEST_PAUSE_MS,
   })
   let stopped = false
 
-  const sleep = (watcher: Watcher, version: number, deadline: Date, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        watcher.version = undefined
-        watcher.wake = nothing
-        resolve()
-      }
-      const timer = setTimeout(done, Math.max(0, deadline.getTime() - clock.now().getTime()))
-      signal.addEventListener('abort', done)
-      watcher.version = version
-      watcher.wake = done
-      poller.start()
-    })
+  const sleep = async (watcher: Watcher, version: number, deadline: Date, signal: AbortSignal) => {
+    watcher.version = version
+    poller.start()
+    await sleepFor(watcher, deadline.getTime() - clock.now().getTime(), signal)
+    watcher.version = undefined
+  }
   const watch = (requestId: string, keyId: string): Watch => {
     const watcher: Watcher = { requestId, keyId, version: undefined, told: false, wake: nothing }
     watchers.add(watcher)
@@ -99,8 +94,6 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
     },
   }
 }
-
-const nothing = (): void => undefined
 
 function tell(watcher: Watcher): void {
   watcher.told = true
@@ -139,39 +132,6 @@ function createWatchers() {
         byId.get(id)?.delete(watcher)
         if (byId.get(id)?.size === 0) byId.delete(id)
       }
-    },
-  }
-}
-
-/** Polls from `start` on for as long as it is wanted. */
-function createPoller(work: { wanted(): boolean; poll(): Promise<void>; failed(error: unknown): void }) {
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
-  let failing = false
-  const poll = async (): Promise<void> => {
-    try {
-      await work.poll()
-      failing = false
-    } catch (error) {
-      if (!failing) work.failed(error)
-      failing = true
-    }
-  }
-  const turn = async (): Promise<void> => {
-    const started = performance.now()
-    if (work.wanted()) await poll()
-    const took = performance.now() - started
-    timer = undefined
-    if (work.wanted()) schedule(Math.max(POLL_MS - took, Math.min(took, LONGEST_PAUSE_MS)))
-  }
-  const schedule = (ms: number): void => {
-    if (!stopped && timer === undefined) timer = setTimeout(turn, ms)
-  }
-  return {
-    start: () => schedule(POLL_MS),
-    stop(): void {
-      stopped = true
-      clearTimeout(timer)
     },
   }
 }

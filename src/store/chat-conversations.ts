@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose'
 import type { ChatPlatform } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { date, text } from './fields.ts'
 
 /** Where a person, or a channel, can be written to on a platform that has to be met first (Teams conversation references). */
 export interface ChatConversation {
@@ -25,15 +26,15 @@ type ConversationDocument = ChatConversation & {
 
 const conversationSchema = new Schema<ConversationDocument>(
   {
-    _id: { type: String, required: true },
+    _id: text,
     platform: { type: String, enum: ['slack', 'teams'], required: true },
-    tenant: { type: String, required: true },
-    who: { type: String, required: true },
+    tenant: text,
+    who: text,
     kind: { type: String, enum: ['person', 'channel'], required: true },
-    reference: { type: String, required: true },
+    reference: text,
     email: String,
     name: String,
-    seen_at: { type: Date, required: true },
+    seen_at: date,
   },
   STRICT_SCHEMA,
 )

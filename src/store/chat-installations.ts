@@ -2,6 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { ChatPlatform } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
+import { date, text } from './fields.ts'
 
 const { trusted } = mongoose
 
@@ -25,13 +26,13 @@ type InstallationDocument = ChatInstallation & {
 
 const installationSchema = new Schema<InstallationDocument>(
   {
-    _id: { type: String, required: true },
+    _id: text,
     platform: { type: String, enum: ['slack', 'teams'], required: true },
-    tenant: { type: String, required: true },
-    workspace_name: { type: String, required: true },
+    tenant: text,
+    workspace_name: text,
     account_ids: { type: [String], required: true },
-    sealed: { type: String, required: true },
-    installed_at: { type: Date, required: true },
+    sealed: text,
+    installed_at: date,
   },
   STRICT_SCHEMA,
 )

@@ -2,6 +2,7 @@ import { Schema } from 'mongoose'
 import { type ChatLink, identityKey } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { isDuplicateKey } from './failures.ts'
+import { date, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
 
 /** Kind and identity are its name: there is one open link of both. */
@@ -10,29 +11,23 @@ type ChatLinkDocument = Omit<ChatLink, 'id'> & { _id: string; link_id: string }
 const platform = { type: String, enum: ['slack', 'teams'], required: true }
 const chatLinkSchema = new Schema<ChatLinkDocument>(
   {
-    _id: { type: String, required: true },
-    link_id: { type: String, required: true },
+    _id: text,
+    link_id: text,
     kind: { type: String, enum: ['link', 'browser', 'channel'], required: true },
-    token_hash: { type: String, required: true },
-    identity: new Schema(
-      { platform, tenant: { type: String, required: true }, user: { type: String, required: true } },
-      { _id: false, strict: 'throw' },
-    ),
+    token_hash: text,
+    identity: new Schema({ platform, tenant: text, user: text }, part),
     shown_as: new Schema(
       {
-        person: { type: String, required: true },
-        workspace: { type: String, required: true },
+        person: text,
+        workspace: text,
         channel: String,
       },
-      { _id: false, strict: 'throw' },
+      part,
     ),
     user_id: String,
-    channel: new Schema(
-      { platform, tenant: { type: String, required: true }, channel: { type: String, required: true } },
-      { _id: false, strict: 'throw' },
-    ),
-    expires_at: { type: Date, required: true },
-    created_at: { type: Date, required: true },
+    channel: new Schema({ platform, tenant: text, channel: text }, part),
+    expires_at: date,
+    created_at: date,
   },
   STRICT_SCHEMA,
 )

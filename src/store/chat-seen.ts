@@ -2,16 +2,14 @@ import { Schema } from 'mongoose'
 import type { Clock } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
+import { date, text } from './fields.ts'
 
 interface SeenDocument {
   _id: string
   expires_at: Date
 }
 
-const seenSchema = new Schema<SeenDocument>(
-  { _id: { type: String, required: true }, expires_at: { type: Date, required: true } },
-  STRICT_SCHEMA,
-)
+const seenSchema = new Schema<SeenDocument>({ _id: text, expires_at: date }, STRICT_SCHEMA)
 seenSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
 /** Twice the time for which a platform's signature is accepted, on either side of our clock. */

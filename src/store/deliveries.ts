@@ -1,9 +1,10 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
+import { given } from '../domain/given.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Delivery } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, outboxFields } from './fields.ts'
+import { auditFields, date, number, outboxFields, part, text } from './fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import {
@@ -20,20 +21,13 @@ const { trusted } = mongoose
 
 type DeliveryDocument = Omit<Delivery, 'id'> & { _id: string; target_key: string } & QueueToken
 
-const text = { type: String, required: true } as const
-const date = { type: Date, required: true } as const
-const part = { _id: false, strict: 'throw' } as const
-
 const targetFields = new Schema(
   { kind: text, request_id: String, api_key_id: String, secret_version: Number, webhook_id: String },
   part,
 )
 
 /** One attempt in the log of a delivery or a push. */
-export const attemptFields = new Schema(
-  { at: date, outcome: text, duration_ms: { type: Number, required: true } },
-  part,
-)
+export const attemptFields = new Schema({ at: date, outcome: text, duration_ms: number }, part)
 
 const deliverySchema = new Schema<DeliveryDocument>(
   {
@@ -148,8 +142,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
     async list({ account_id, webhook_id, request_id, given_up, limit, before }: DeliveryQuery) {
       const filter = {
         account_id,
-        ...(webhook_id === undefined ? {} : { target_key: webhook_id }),
-        ...(request_id === undefined ? {} : { request_id }),
+        ...given({ target_key: webhook_id, request_id }),
         ...(given_up === true ? { state: 'dead' as const, event_type: NO_TEST } : {}),
         ...beforePosition(before),
       }

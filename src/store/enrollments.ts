@@ -1,6 +1,7 @@
 import mongoose, { Schema } from 'mongoose'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
+import { date, number, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
 
 /** A one-time link to set up the first owner or an invited person. Only the token's keyed hash is stored. */
@@ -34,24 +35,24 @@ type EnrollmentDocument = Omit<Enrollment, 'id'> & { _id: string }
 
 const enrollmentSchema = new Schema<EnrollmentDocument>(
   {
-    _id: { type: String, required: true },
-    kind: { type: String, required: true },
-    token_hash: { type: String, required: true },
+    _id: text,
+    kind: text,
+    token_hash: text,
     user_id: String,
     account_id: String,
     by_operator: Boolean,
     pending: new Schema(
       {
-        user_id: { type: String, required: true },
-        email: { type: String, required: true },
-        name: { type: String, required: true },
-        sealed_seed: { type: String, required: true },
+        user_id: text,
+        email: text,
+        name: text,
+        sealed_seed: text,
       },
-      { _id: false, strict: 'throw' },
+      part,
     ),
-    tries: { type: Number, required: true },
-    expires_at: { type: Date, required: true },
-    created_at: { type: Date, required: true },
+    tries: number,
+    expires_at: date,
+    created_at: date,
   },
   STRICT_SCHEMA,
 )

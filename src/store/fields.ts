@@ -1,40 +1,44 @@
 import { Schema } from 'mongoose'
 
+/** What a schema says of a field that every document has. */
+export const text = { type: String, required: true } as const
+export const date = { type: Date, required: true } as const
+export const number = { type: Number, required: true } as const
+export const flag = { type: Boolean, required: true } as const
+
+/** The options of a sub-schema. */
+export const part = { _id: false, strict: 'throw' } as const
+
 /** Sub-schema of an embedded audit entry (`domain/audit.ts`). */
 export const auditFields = new Schema(
   {
-    eid: { type: String, required: true },
-    type: { type: String, required: true },
-    at: { type: Date, required: true },
+    eid: text,
+    type: text,
+    at: date,
     actor: {
-      type: new Schema(
-        { kind: { type: String, required: true }, id: String, address: String },
-        { _id: false, strict: 'throw' },
-      ),
+      type: new Schema({ kind: text, id: String, address: String }, part),
       required: true,
     },
     account_id: String,
-    subject: { type: String, required: true },
+    subject: text,
     detail: Schema.Types.Mixed,
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 /** Sub-schema of an event in the outbox of its document (`domain/event.ts`). */
 export const outboxFields = new Schema(
   {
-    id: { type: String, required: true },
-    type: { type: String, required: true },
-    created_at: { type: Date, required: true },
-    body: { type: String, required: true },
+    id: text,
+    type: text,
+    created_at: date,
+    body: text,
   },
-  { _id: false, strict: 'throw' },
+  part,
 )
-
-const text = { type: String, required: true } as const
 
 /** A notice as cards and pushes keep it (`domain/factor-notice.ts`). */
 export const noticeFields = new Schema(
-  { type: text, at: { type: Date, required: true }, address: String, by_other: Boolean, name: String },
-  { _id: false, strict: 'throw' },
+  { type: text, at: date, address: String, by_other: Boolean, name: String },
+  part,
 )

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
+import { date, part, text } from './fields.ts'
 
 interface IdempotencyDocument {
   /** `<scope>:<key>` */
@@ -16,17 +17,17 @@ interface IdempotencyDocument {
   expires_at: Date
 }
 
-const answerFields = new Schema({ status: Number, body: String }, { _id: false, strict: 'throw' })
+const answerFields = new Schema({ status: Number, body: String }, part)
 
 const idempotencySchema = new Schema<IdempotencyDocument>(
   {
-    _id: { type: String, required: true },
-    body_sha256: { type: String, required: true },
-    token: { type: String, required: true },
-    subject: { type: String, required: true },
-    claimed_at: { type: Date, required: true },
+    _id: text,
+    body_sha256: text,
+    token: text,
+    subject: text,
+    claimed_at: date,
     answer: answerFields,
-    expires_at: { type: Date, required: true },
+    expires_at: date,
   },
   STRICT_SCHEMA,
 )

@@ -1,5 +1,6 @@
 import type { Clock, Log } from '../flow/ports.ts'
 import type { InboxStore } from './inbox.ts'
+import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { SessionStore } from './sessions.ts'
 
 /** How often changes by other processes are looked for, and how close two looks may be, whatever happens here. */
@@ -49,6 +50,7 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
     failed: (error) => log.warn({ error }, 'looking for changes of inboxes failed'),
     pollMs: POLL_MS,
     gapMs: GAP_MS,
+    longestPauseMs: POLL_MS,
   })
   return {
     /** Something was written that may concern an inbox or a session. */
@@ -60,7 +62,7 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
       return {
         async next(deadline, signal) {
           const waits = watcher.news === undefined && !stopped && !signal.aborted
-          if (waits) await sleep(watcher, deadline.getTime() - clock.now().getTime(), signal)
+          if (waits) await sleepFor(watcher, deadline.getTime() - clock.now().getTime(), signal)
           const { news } = watcher
           watcher.news = undefined
           return news
@@ -75,22 +77,6 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
       for (const watcher of watchers) watcher.wake()
     },
   }
-}
-
-const nothing = (): void => undefined
-
-function sleep(watcher: Watcher, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      watcher.wake = nothing
-      resolve()
-    }
-    const timer = setTimeout(done, Math.max(0, ms))
-    signal.addEventListener('abort', done)
-    watcher.wake = done
-  })
 }
 
 async function lookFor({ inbox, sessions }: Stores, clock: Clock, watchers: Watcher[]): Promise<void> {
@@ -137,64 +123,5 @@ function marksByPerson(
     const found = [userId, ...principals].flatMap((id) => [id, ...(byApprover.get(id) ?? []).sort()])
     const mine = seats.filter(({ user_id }) => user_id === userId)
     return [...found, ...mine.map(({ mark }) => mark)].join(' ')
-  }
-}
-
-interface LookerWork {
-  /** Is there a watcher who waits for what a look finds? Otherwise none is taken. */
-  wanted(): boolean
-  look(): Promise<void>
-  /** Called with the first failure in a row. */
-  failed(error: unknown): void
-  /** Milliseconds from look to look while nothing is known to have happened. */
-  pollMs: number
-  /** Milliseconds between two looks at least. */
-  gapMs: number
-}
-
-/** Looks in turns, never twice at once; `wake` brings the next turn forward. */
-function createLooker({ wanted, look, failed, pollMs, gapMs }: LookerWork): { wake(): void; stop(): void } {
-  let timer: NodeJS.Timeout | undefined
-  let looking = false
-  let again = false
-  let stopped = false
-  let failing = false
-  let last = Number.NEGATIVE_INFINITY
-  let pause = gapMs
-  const schedule = (ms: number): void => {
-    clearTimeout(timer)
-    timer = stopped ? undefined : setTimeout(turn, ms)
-  }
-  const attempt = async (): Promise<void> => {
-    try {
-      await look()
-      failing = false
-    } catch (error) {
-      if (!failing) failed(error)
-      failing = true
-    }
-  }
-  const turn = async (): Promise<void> => {
-    if (!wanted()) return
-    looking = true
-    again = false
-    const started = performance.now()
-    await attempt()
-    last = performance.now()
-    looking = false
-    // A slow store is left alone for as long as it took, within reason.
-    pause = Math.min(pollMs, Math.max(gapMs, last - started))
-    if (wanted()) schedule(again ? pause : Math.max(pause, pollMs - (last - started)))
-  }
-  return {
-    wake(): void {
-      // What happens during a look may have come too late for it.
-      if (looking) again = true
-      else if (wanted()) schedule(Math.max(0, pause - (performance.now() - last)))
-    },
-    stop(): void {
-      stopped = true
-      clearTimeout(timer)
-    },
   }
 }

@@ -5,7 +5,7 @@ import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
 import { isDuplicateKey } from './failures.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, date, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
@@ -13,9 +13,6 @@ const { trusted } = mongoose
 
 type DeviceDocument = Omit<PushDevice, 'id'> & { _id: string } & OutboxToken
 type DeviceModel = mongoose.Model<DeviceDocument>
-
-const text = { type: String, required: true } as const
-const date = { type: Date, required: true } as const
 
 const deviceSchema = new Schema<DeviceDocument>(
   {

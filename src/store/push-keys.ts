@@ -2,7 +2,7 @@ import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, date, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 
 /** The key pair at rest. There is one, for good: every subscription is bound to it. */
@@ -15,8 +15,6 @@ export interface SealedPushKey {
 
 type PushKeyDocument = SealedPushKey & { _id: string } & OutboxToken
 
-const text = { type: String, required: true } as const
-
 /** The one document: browsers are bound to the key they subscribed with, so there is never a second. */
 const ONLY = 'vapid'
 
@@ -25,7 +23,7 @@ const pushKeySchema = new Schema<PushKeyDocument>(
     _id: text,
     public_key: text,
     sealed_private_key: text,
-    created_at: { type: Date, required: true },
+    created_at: date,
     audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,

@@ -5,7 +5,7 @@ import type { Push } from '../domain/push.ts'
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
-import { auditFields, noticeFields } from './fields.ts'
+import { auditFields, date, noticeFields, part, text } from './fields.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import {
   type Choice,
@@ -19,12 +19,9 @@ import {
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 
-const text = { type: String, required: true } as const
-const date = { type: Date, required: true } as const
-
 const subjectFields = new Schema(
   { kind: text, request_id: String, bootstrap_id: String, notice: noticeFields },
-  { _id: false, strict: 'throw' },
+  part,
 )
 
 const pushSchema = new Schema<PushDocument>(

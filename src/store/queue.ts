@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
+import { date, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
 
@@ -59,9 +60,7 @@ const OPEN = trusted({ $in: OPEN_STATES })
  * @param receiver fields by which a claim passes over what is busy, without reading the documents behind them
  */
 export function makeQueue(schema: Schema, name: string, receiver: readonly string[] = []): void {
-  const date = { type: Date, required: true } as const
-  const number = { type: Number, required: true } as const
-  schema.add({ state: { type: String, required: true }, next_at: date, tries: number, fence: number })
+  schema.add({ state: text, next_at: date, tries: number, fence: number })
   schema.add({ holder: String })
   const fields = Object.fromEntries(['next_at', ...receiver].map((field) => [field, 1 as const]))
   schema.index(fields, { partialFilterExpression: { state: { $in: OPEN_STATES } }, name })

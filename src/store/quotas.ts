@@ -2,6 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import { MOST_PENDING } from '../domain/attention.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
+import { date, text } from './fields.ts'
 import { createTaker, type Upsert } from './shared-trips.ts'
 
 /** A request that has reserved some of an approver's attention. */
@@ -20,14 +21,11 @@ interface QuotaDocument {
 }
 
 const part = { _id: false, id: false, strict: 'throw' } as const
-const heldFields = new Schema(
-  { id: { type: String, required: true }, at: { type: Date, required: true } },
-  part,
-)
+const heldFields = new Schema({ id: text, at: date }, part)
 
 const quotaSchema = new Schema<QuotaDocument>(
   {
-    _id: { type: String, required: true },
+    _id: text,
     used: Number,
     month: String,
     held: { type: [heldFields], default: undefined },

@@ -1,15 +1,11 @@
 import { Schema } from 'mongoose'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { STRICT_SCHEMA } from './connect.ts'
-import { auditFields, outboxFields } from './fields.ts'
+import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** A request document: the record with its id as `_id`. */
 export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string } & OutboxToken
-
-const part = { _id: false, strict: 'throw' } as const
-const text = { type: String, required: true } as const
-const date = { type: Date, required: true } as const
 
 const receiptFields = new Schema({ canonical_payload: text, signature: text, public_key_id: text }, part)
 
@@ -75,8 +71,8 @@ const callbackFields = new Schema(
 const requirementFields = new Schema(
   {
     approvers: { type: [new Schema({ user_id: text, approver: text }, part)], required: true },
-    quorum: { type: Number, required: true },
-    passkey_only: { type: Boolean, required: true },
+    quorum: number,
+    passkey_only: flag,
     confirmed_only: Boolean,
     authenticators: Schema.Types.Mixed,
   },
@@ -86,17 +82,17 @@ const requirementFields = new Schema(
 /** Collection `requests`. The callers' context is text, never BSON: BSON would lose or change keys. */
 export const requestSchema = new Schema<RequestDocument>(
   {
-    _id: { type: String, required: true },
-    version: { type: Number, required: true },
+    _id: text,
+    version: number,
     status: text,
     account_id: text,
     api_key_id: text,
     requested_by: { type: new Schema({ key_name: text, account_name: text }, part), required: true },
-    sandbox: { type: Boolean, required: true },
+    sandbox: flag,
     action: text,
     context_json: text,
     context_sha256: text,
-    high_impact: { type: Boolean, required: true },
+    high_impact: flag,
     audience: String,
     reversibility: String,
     requirement: { type: requirementFields, required: true },

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, date, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
 const { trusted } = mongoose
@@ -17,13 +17,13 @@ type SessionModel = mongoose.Model<SessionDocument>
 
 const sessionSchema = new Schema<SessionDocument>(
   {
-    _id: { type: String, required: true },
-    token_hash: { type: String, required: true },
-    user_id: { type: String, required: true },
-    account_id: { type: String, required: true },
-    created_at: { type: Date, required: true },
-    last_seen_at: { type: Date, required: true },
-    expires_at: { type: Date, required: true },
+    _id: text,
+    token_hash: text,
+    user_id: text,
+    account_id: text,
+    created_at: date,
+    last_seen_at: date,
+    expires_at: date,
     ended_at: { type: Date, default: null },
     user_agent: { type: String, default: '' },
     factor_epoch: Number,

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, date, number, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */
@@ -24,14 +24,11 @@ export interface SealedKey {
 
 type SigningKeyDocument = Omit<SealedKey, 'kid'> & { _id: string } & OutboxToken
 
-const text = { type: String, required: true } as const
-const date = { type: Date, required: true } as const
-
 const signingKeySchema = new Schema<SigningKeyDocument>(
   {
     _id: text,
     purpose: text,
-    generation: { type: Number, required: true },
+    generation: number,
     public_key: text,
     sealed_seed: text,
     not_before: date,

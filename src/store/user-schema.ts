@@ -2,7 +2,7 @@ import { Schema } from 'mongoose'
 import type { LinkedIdentity } from '../domain/chat.ts'
 import type { User } from '../domain/user.ts'
 import { STRICT_SCHEMA } from './connect.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, date, flag, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** `chat` came later than the first people. Each identity carries its key, for the unique index. */
@@ -15,19 +15,19 @@ const PART = { _id: false, id: false, strict: 'throw', minimize: false } as cons
 
 const passkeyFields = new Schema(
   {
-    id: { type: String, required: true },
-    credential_id: { type: String, required: true },
-    public_key: { type: String, required: true },
-    algorithm: { type: Number, required: true },
-    name: { type: String, required: true },
-    counter: { type: Number, required: true },
+    id: text,
+    credential_id: text,
+    public_key: text,
+    algorithm: number,
+    name: text,
+    counter: number,
     transports: { type: [String], required: true },
     aaguid: String,
     attestation: String,
     attested: Boolean,
-    backup_eligible: { type: Boolean, required: true },
-    synced: { type: Boolean, required: true },
-    created_at: { type: Date, required: true },
+    backup_eligible: flag,
+    synced: flag,
+    created_at: date,
     last_used_at: { type: Date, default: null },
     suspended_at: { type: Date, default: null },
   },
@@ -36,12 +36,12 @@ const passkeyFields = new Schema(
 
 const totpFields = new Schema(
   {
-    sealed_seed: { type: String, required: true },
-    confirmed_at: { type: Date, required: true },
-    last_step: { type: Number, required: true },
-    failures: { type: Number, required: true },
+    sealed_seed: text,
+    confirmed_at: date,
+    last_step: number,
+    failures: number,
     locked_until: { type: Date, default: null },
-    locks: { type: Number, required: true },
+    locks: number,
     disabled_at: { type: Date, default: null },
   },
   PART,
@@ -49,38 +49,32 @@ const totpFields = new Schema(
 
 const totpPendingFields = new Schema(
   {
-    sealed_seed: { type: String, required: true },
-    expires_at: { type: Date, required: true },
-    tries: { type: Number, required: true },
+    sealed_seed: text,
+    expires_at: date,
+    tries: number,
   },
   PART,
 )
 
-const deviceFields = new Schema(
-  { hash: { type: String, required: true }, created_at: { type: Date, required: true } },
-  PART,
-)
+const deviceFields = new Schema({ hash: text, created_at: date }, PART)
 
 const identityFields = new Schema(
   {
-    key: { type: String, required: true },
-    platform: { type: String, required: true },
-    tenant: { type: String, required: true },
-    user: { type: String, required: true },
-    linked_at: { type: Date, required: true },
-    shown_as: new Schema(
-      { person: { type: String, required: true }, workspace: { type: String, required: true } },
-      PART,
-    ),
+    key: text,
+    platform: text,
+    tenant: text,
+    user: text,
+    linked_at: date,
+    shown_as: new Schema({ person: text, workspace: text }, PART),
   },
   PART,
 )
 
 const delegateFields = new Schema(
   {
-    user_id: { type: String, required: true },
-    starts_at: { type: Date, required: true },
-    ends_at: { type: Date, required: true },
+    user_id: text,
+    starts_at: date,
+    ends_at: date,
   },
   PART,
 )
@@ -89,16 +83,16 @@ const delegateFields = new Schema(
  * credential and per chat identity, one founder. */
 export const userSchema = new Schema<UserDocument>(
   {
-    _id: { type: String, required: true },
-    email: { type: String, required: true },
-    name: { type: String, required: true },
-    account_id: { type: String, required: true },
+    _id: text,
+    email: text,
+    name: text,
+    account_id: text,
     home_account_id: String,
     invited_by_account: String,
     delegate: delegateFields,
-    approver: { type: String, required: true },
-    user_handle: { type: String, required: true },
-    default_ttl_seconds: { type: Number, required: true },
+    approver: text,
+    user_handle: text,
+    default_ttl_seconds: number,
     passkeys: { type: [passkeyFields], required: true },
     totp: totpFields,
     totp_pending: totpPendingFields,
@@ -106,11 +100,11 @@ export const userSchema = new Schema<UserDocument>(
     devices: { type: [deviceFields], required: true },
     factor_epoch: Number,
     chat: { type: [identityFields], default: undefined },
-    created_at: { type: Date, required: true },
+    created_at: date,
     enrolled_at: { type: Date, default: null },
     no_browsers: Boolean,
     founder: Boolean,
-    version: { type: Number, required: true },
+    version: number,
     audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,

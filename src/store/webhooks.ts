@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Webhook } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { updateEach } from './each.ts'
-import { auditFields } from './fields.ts'
+import { auditFields, date, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
@@ -13,22 +13,19 @@ const { trusted } = mongoose
 type WebhookDocument = Omit<Webhook, 'id'> & { _id: string } & OutboxToken
 type WebhookModel = mongoose.Model<WebhookDocument>
 
-const previousSecret = new Schema(
-  { sealed: { type: String, required: true }, until: { type: Date, required: true } },
-  { _id: false, strict: 'throw' },
-)
+const previousSecret = new Schema({ sealed: text, until: date }, part)
 
 const webhookSchema = new Schema<WebhookDocument>(
   {
-    _id: { type: String, required: true },
-    account_id: { type: String, required: true },
-    url: { type: String, required: true },
-    host: { type: String, required: true },
+    _id: text,
+    account_id: text,
+    url: text,
+    host: text,
     events: { type: [String], required: true },
-    state: { type: String, required: true },
-    sealed_secret: { type: String, required: true },
+    state: text,
+    sealed_secret: text,
     previous_secret: previousSecret,
-    created_at: { type: Date, required: true },
+    created_at: date,
     disabled_at: { type: Date, default: null },
     audit: { type: [auditFields], required: true },
   },

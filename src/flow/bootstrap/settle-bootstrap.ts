@@ -81,16 +81,8 @@ export function bootstrapAudit(
   { id, account_id }: Pick<Bootstrap, 'id' | 'account_id'>,
   facts: { actor: AuditActor; at: Date; detail?: NonNullable<AuditEntry['detail']> },
 ): AuditEntry {
-  const { actor, at, detail } = facts
-  return {
-    eid: drawId(deps, 'evt'),
-    type,
-    at,
-    actor,
-    ...(account_id === undefined ? {} : { account_id }),
-    subject: id,
-    ...(detail === undefined ? {} : { detail }),
-  }
+  const account = account_id === undefined ? {} : { account_id }
+  return { eid: drawId(deps, 'evt'), type, ...facts, ...account, subject: id }
 }
 
 /** `bootstrap.requested`: tells the owner where to look. Without the matching code, which only the caller may show. */

@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
 import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
+import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -70,10 +71,8 @@ export async function recordCard(
     shown,
     certain: progress.certain && !overtaken,
     ...(overtaken ? { recheck: true as const } : {}),
-    ...(perhaps_posted === undefined ? {} : { perhaps_posted }),
-    ...(message === undefined ? {} : { message }),
+    ...given({ perhaps_posted, message, posted_at }),
     ...(gone && message === undefined ? { gone } : {}),
-    ...(posted_at === undefined ? {} : { posted_at }),
     said,
     dropped,
     attempts,

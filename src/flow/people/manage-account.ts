@@ -1,13 +1,12 @@
 import { type Account, may, type Role, roleIn } from '../../domain/account.ts'
 import { type Authenticators, authenticatorWords } from '../../domain/authenticator.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
-import { drawId } from '../../domain/identifier.ts'
 import { type Month, monthAt } from '../../domain/limits.ts'
 import { type KeyPolicy, type Policy, policyFor, requirementFor } from '../../domain/policy.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accessTo } from './accounts.ts'
-import { changeFresh } from './person.ts'
+import { changeFresh, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -58,16 +57,8 @@ export async function changeAccount(
         : { names_in_channels: wanted.names_in_channels }),
     }
     if (Object.keys(fields).length === 0) return undefined
-    const entry = {
-      eid: drawId(deps, 'evt'),
-      type: 'account.changed',
-      at: deps.clock.now(),
-      actor: { kind: 'user', id: person.id, address },
-      account_id: account.id,
-      subject: account.id,
-      detail: fields,
-    } as const
-    return { fields, audit: [entry] }
+    const about = { address, subject: account.id, detail: fields }
+    return { fields, audit: [personAudit(deps, 'account.changed', person, about)] }
   })
   return viewAccount(deps, person)
 }
@@ -87,7 +78,7 @@ export async function setPolicy(
   { policy, proof }: { policy: NewPolicy; proof: Proof | undefined },
   address: string,
 ): Promise<Account> {
-  const { id, account_id } = who.user
+  const { account_id } = who.user
   const account = await deps.accounts.find(account_id)
   if (account === undefined) throw refusal('not_found')
   const { authenticators } = await checkPolicy(deps, account, policy)
@@ -97,23 +88,16 @@ export async function setPolicy(
     const { quorum, passkey_only, high_impact, confirmed_only, authenticators } = next
     // An empty list is the owner alone. Who, not how many: an exchange must not look like no change.
     const approvers = next.approvers.length > 0 ? next.approvers : [fresh.owner_id]
-    const entry = {
-      eid: drawId(deps, 'evt'),
-      type: 'policy.changed',
-      at: deps.clock.now(),
-      actor: { kind: 'user', id, address },
-      account_id,
-      subject: account_id,
-      detail: {
-        quorum,
-        passkey_only,
-        high_impact,
-        ...(confirmed_only ? { confirmed_only } : {}),
-        ...(authenticators === undefined ? {} : { authenticators: authenticatorWords(authenticators) }),
-        approvers: approvers.join(' '),
-      },
-    } as const
-    return { fields: { policy: next }, audit: [entry] }
+    const detail = {
+      quorum,
+      passkey_only,
+      high_impact,
+      ...(confirmed_only ? { confirmed_only } : {}),
+      ...(authenticators === undefined ? {} : { authenticators: authenticatorWords(authenticators) }),
+      approvers: approvers.join(' '),
+    }
+    const audit = personAudit(deps, 'policy.changed', who.user, { address, subject: account_id, detail })
+    return { fields: { policy: next }, audit: [audit] }
   })
 }
 

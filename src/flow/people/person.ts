@@ -1,7 +1,8 @@
 import { type Account, DEFAULT_MONTHLY_QUOTA } from '../../domain/account.ts'
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
-import { drawId, ID_BYTES, newId } from '../../domain/identifier.ts'
+import { given } from '../../domain/given.ts'
+import { drawId } from '../../domain/identifier.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { DEFAULT_TTL_SECONDS, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
@@ -40,8 +41,7 @@ export function newPerson(
       email: facts.email,
       name: facts.name,
       account_id,
-      ...(facts.home_account_id === undefined ? {} : { home_account_id: facts.home_account_id }),
-      ...(facts.invited_by_account === undefined ? {} : { invited_by_account: facts.invited_by_account }),
+      ...given({ home_account_id: facts.home_account_id, invited_by_account: facts.invited_by_account }),
       approver: deps.vault.hash('approver', id).slice(0, 16),
       user_handle: facts.user_handle ?? drawUserHandle(deps),
       no_browsers: true,
@@ -65,19 +65,14 @@ export function personAudit(
   user: Pick<User, 'id'> & Partial<Pick<User, 'account_id'>>,
   more: { actor?: AuditActor; address?: string; subject?: string; detail?: AuditEntry['detail'] } = {},
 ): AuditEntry {
-  const self: AuditActor = {
-    kind: 'user',
-    id: user.id,
-    ...(more.address === undefined ? {} : { address: more.address }),
-  }
+  const self: AuditActor = { kind: 'user', id: user.id, ...given({ address: more.address }) }
   return {
-    eid: newId('evt', deps.random.bytes(ID_BYTES)),
+    eid: drawId(deps, 'evt'),
     type,
     at: deps.clock.now(),
     actor: more.actor ?? self,
-    ...(user.account_id === undefined ? {} : { account_id: user.account_id }),
     subject: more.subject ?? user.id,
-    ...(more.detail === undefined ? {} : { detail: more.detail }),
+    ...given({ account_id: user.account_id, detail: more.detail }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { referencesIn } from '../../domain/request.ts'
 import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { accessTo } from '../../flow/people/accounts.ts'
@@ -46,7 +47,7 @@ import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
-import { decodeCursor, type Endpoint, encodeCursor, given, parseBody, type WithId } from '../handler.ts'
+import { decodeCursor, type Endpoint, encodeCursor, parseBody, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -210,7 +211,7 @@ const members: Endpoint<typeof membersAnswer> = (deps) => async (_request, respo
 
 const invite: Endpoint<typeof invitedAnswer> = (deps) => async (request, response) => {
   const { email, name, role, proof } = parseBody(newMemberBody, request.body)
-  const input = { email, role, proof, ...(name === undefined ? {} : { name }) }
+  const input = { email, role, proof, ...given({ name }) }
   const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
   const member = presentMember(invited, deps.models)
   response.status(201).json({ member, link: presentLink(invited.link) })

@@ -1,6 +1,7 @@
 import { Router } from 'express'
 import type { AuditRecord } from '../../domain/audit.ts'
 import { invalidField } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import {
   type AuditPosition,
   exportAudit,
@@ -10,7 +11,7 @@ import {
 } from '../../flow/audit/read-audit.ts'
 import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
-import { type Endpoint, given, parseBody } from '../handler.ts'
+import { type Endpoint, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'

@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import { toString as drawQr } from 'qrcode'
+import { given } from '../../domain/given.ts'
 import type { User } from '../../domain/user.ts'
 import type { TotpSetUp } from '../../flow/people/codes.ts'
 import { delegateCandidates, removeDelegate, setDelegate, standInOf } from '../../flow/people/delegates.ts'
@@ -148,10 +149,7 @@ export function profileRoutes(deps: HttpDeps): Router {
 
 const change: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
   const { name, default_ttl_seconds } = parseBody(profileBody, request.body)
-  const wanted = {
-    ...(name === undefined ? {} : { name }),
-    ...(default_ttl_seconds === undefined ? {} : { default_ttl_seconds }),
-  }
+  const wanted = given({ name, default_ttl_seconds })
   const { user } = sessionOf(response)
   response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
 }

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inviteMemberByOperator } from '../../../src/flow/people/invite-member.ts'
 import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
 import { vouchFor } from '../../../src/flow/people/person.ts'
+import { canonicalize } from '../../../src/signing/canonical.ts'
+import { sha256Hex } from '../../../src/signing/encoding.ts'
 import { send, stored } from '../../support/caller.ts'
 import { expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
@@ -73,7 +75,9 @@ describe('an address that only an owner’s invitation vouches for', () => {
     const { data } = expectStatus(await puppet.browser.get('/api/v1/me/pending'), 200)
     expect(data).toMatchObject([{ id, methods: [] }])
     await vouchFor(deps, 'puppet@example.com', { kind: 'cli' })
-    expect((await options()).status).toBe(200)
+    const { intent } = expectStatus(await options(), 200)
+    const signed = sha256Hex(canonicalize({ ...review.policy, quorum: 1 }))
+    expect(intent.policy_sha256).toBe(signed)
     expectStatus(await set(both, 2), 200)
   })
 
