@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { TeamsSettings } from '../../src/config/teams.ts'
+import { parseJson } from '../../src/domain/parse-json.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatOutcome } from '../../src/flow/ports.ts'
-import { errorCodeOf, FetchFailure, fetchJson, networkCode, parsed, readText } from './fetch-json.ts'
+import { errorCodeOf, FetchFailure, fetchJson, networkCode, readText } from './fetch-json.ts'
 import { isAllowedService } from './service-address.ts'
 
 interface Sending {
@@ -53,7 +54,7 @@ export function createSendOnce(
     }
     if (response.ok) return { status: response.status, text }
     const retryAfter = readRetryAfter(response.headers.get('retry-after'), clock.now())
-    throw new CallRefused(response.status, errorCodeOf(parsed(text)) ?? 'http_error', retryAfter)
+    throw new CallRefused(response.status, errorCodeOf(parseJson(text)) ?? 'http_error', retryAfter)
   }
 }
 

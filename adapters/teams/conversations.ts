@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { TeamsSettings } from '../../src/config/teams.ts'
+import { parseJson } from '../../src/domain/parse-json.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatConversation, ChatConversationStore } from '../../src/store/chat-conversations.ts'
@@ -115,10 +116,5 @@ export function writeConversation({ kind, service_url, conversation_id }: BotCon
 
 /** @returns undefined for what this version did not write */
 export function readConversation(text: string): BotConversation | undefined {
-  try {
-    const read = conversationSchema.safeParse(JSON.parse(text))
-    return read.success ? read.data : undefined
-  } catch {
-    return undefined
-  }
+  return conversationSchema.safeParse(parseJson(text)).data
 }

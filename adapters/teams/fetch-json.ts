@@ -1,3 +1,5 @@
+import { parseJson } from '../../src/domain/parse-json.ts'
+
 /** Much more than any document or roster entry that we ask for. */
 const MOST_BYTES = 1_000_000
 
@@ -23,7 +25,7 @@ export async function fetchJson(url: string, init: RequestInit & { signal: Abort
     throw new FetchFailure(0, networkCode(error))
   })
   const text = await readText(response)
-  const body = parsed(text)
+  const body = parseJson(text)
   if (!response.ok) throw new FetchFailure(response.status, errorCodeOf(body) ?? 'http_error')
   if (body === undefined) throw new FetchFailure(response.status, 'not_json')
   return body
@@ -48,15 +50,6 @@ export function networkCode(error: unknown): string {
     if (each instanceof Error && 'code' in each && typeof each.code === 'string') return each.code
   }
   return 'network'
-}
-
-/** JSON, or undefined. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** `{error: "code"}` of OAuth, `{error: {code}}` of the connector; anything else is no code. */

@@ -13,6 +13,7 @@ import {
 } from '../../src/domain/card-view.ts'
 import type { MessageRef } from '../../src/domain/chat.ts'
 import { invalidField, refusal } from '../../src/domain/errors.ts'
+import { parseJson } from '../../src/domain/parse-json.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { createBackground } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
@@ -38,7 +39,6 @@ import {
 } from './conversations.ts'
 import { execute } from './draw.ts'
 import { VERBS } from './elements.ts'
-import { parsed } from './fetch-json.ts'
 import { paceCalls } from './paced-calls.ts'
 import { isAllowedService } from './service-address.ts'
 import { takeEvents } from './take-events.ts'
@@ -253,7 +253,7 @@ const MOST_BYTES = 256 * 1024
 async function readJsonBody(request: IncomingMessage): Promise<object> {
   const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = request.headers
   if (!/^application\/json\b/i.test(type) || coding !== 'identity') throw refusal('unsupported_media_type')
-  const body = parsed(utf8(await readBytes(request)))
+  const body = parseJson(utf8(await readBytes(request)))
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw refusal('invalid_json')
   return body
 }

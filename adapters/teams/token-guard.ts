@@ -1,9 +1,10 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refusal } from '../../src/domain/errors.ts'
+import { parseJson } from '../../src/domain/parse-json.ts'
 import { type SeldomWarning, warnSeldom } from '../../src/flow/delivery/warn-seldom.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { fetchJson, parsed } from './fetch-json.ts'
+import { fetchJson } from './fetch-json.ts'
 
 /** What a token that passed says. */
 export interface TokenClaims {
@@ -71,7 +72,7 @@ export function createTokenGuard(
 }
 
 function decoded(part: string): unknown {
-  return parsed(Buffer.from(part, 'base64url').toString('utf8'))
+  return parseJson(Buffer.from(part, 'base64url').toString('utf8'))
 }
 
 /** A key with which Microsoft signs what it sends us. */

@@ -1,4 +1,5 @@
 import { isId } from '../../src/domain/identifier.ts'
+import { parseJson } from '../../src/domain/parse-json.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { examineJwks } from '../../src/signing/examine-receipt.ts'
 import { JwksError } from '../../src/signing/jwks.ts'
@@ -154,7 +155,7 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
   const use = async (): Promise<void> => {
     slot.clear()
     try {
-      const keys = await examineJwks(parsed(jwks.input.value))
+      const keys = await examineJwks(parseJson(jwks.input.value))
       const count = keys.length === 1 ? 'This one key is' : `These ${keys.length} keys are`
       slot.show(
         'success',
@@ -177,15 +178,6 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
       form({}, use, jwks.row, submitButton('Use this key set', 'plain'), slot.element),
     ),
   )
-}
-
-/** What is no JSON is no key set. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** What came out of a drop or the file chooser. */

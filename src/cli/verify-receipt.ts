@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { parseJson } from '../domain/parse-json.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { JwksError, parseJwks, type VerificationKey } from '../signing/keys.ts'
@@ -131,15 +132,6 @@ async function readKeys(source: string): Promise<VerificationKey[]> {
   } catch (error) {
     if (error instanceof JwksError) throw usageError(`${source} is not a key set to trust: ${error.message}`)
     throw error
-  }
-}
-
-/** Text that is no JSON is no receipt and no key set; both readers say so about `undefined`. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,3 +1,5 @@
+import { parseJson } from './parse-json.ts'
+
 /** Longer than any answer of ours: a context has 64 KiB at most. */
 const LONGEST = 300_000
 
@@ -18,10 +20,6 @@ export function readPaste(text: string, longest = LONGEST): object | undefined {
 }
 
 function parseObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return value !== null && typeof value === 'object' ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return value !== null && typeof value === 'object' ? value : undefined
 }

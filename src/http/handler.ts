@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import { z } from 'zod'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { type IdPrefix, isId } from '../domain/identifier.ts'
+import { parseJson } from '../domain/parse-json.ts'
 import type { PresenceProof } from '../flow/prove-presence.ts'
 import type { Answer } from './api/shared/fields.ts'
 import { eitherProof } from './api/shared/proofs.ts'
@@ -92,12 +93,4 @@ export function decodeCursor(text: string, prefix: IdPrefix = 'req'): { created_
     throw invalidField('cursor', 'must be the next_cursor of an earlier page')
   const [time, id] = parsed.data
   return { created_at: new Date(time), id }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '../domain/parse-json.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
@@ -263,10 +264,6 @@ function readStated(intent: ReadonlyMap<string, unknown>): Stated | undefined {
 }
 
 function parseObject(text: string): ReadonlyMap<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return value !== null && typeof value === 'object' ? new Map(Object.entries(value)) : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return value !== null && typeof value === 'object' ? new Map(Object.entries(value)) : undefined
 }

@@ -117,7 +117,8 @@ function told(problem: string): Check {
   )
 }
 
-const TIMEOUT_MS = 5_000
+/** How long an answer is waited for. */
+export const TIMEOUT_MS = 5_000
 
 /** Where a chat platform sends to, and something that it would never send: it is not signed. */
 export interface UnsignedCall {

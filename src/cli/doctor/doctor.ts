@@ -9,7 +9,16 @@ import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets } from '../../config/secrets.ts'
 import { redact } from '../../domain/redact.ts'
 import { type CommandResult, commandLog } from '../terminal.ts'
-import { type Check, checkConfiguration, fail, ok, reasonOf, reportChecks, warn } from './checks.ts'
+import {
+  type Check,
+  checkConfiguration,
+  fail,
+  ok,
+  reasonOf,
+  reportChecks,
+  TIMEOUT_MS,
+  warn,
+} from './checks.ts'
 
 /** `countersign doctor`: looks, changes nothing, and says what to do. */
 export async function runDoctor(): Promise<CommandResult> {
@@ -167,8 +176,6 @@ function keysCheck({ keys }: StoreReport): Check {
   )
   return ok(name, ['active for every purpose', ...coming].join('; '))
 }
-
-const TIMEOUT_MS = 5_000
 
 const readyAnswer = z.object({ status: z.literal('ready') })
 const brokenAnswer = z.object({ error: z.literal('storage_unavailable') })

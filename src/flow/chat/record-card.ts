@@ -1,9 +1,10 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
-import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
+import type { Card, CardAttempt } from '../../domain/chat.ts'
 import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
 import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
+import type { CardResult } from '../../store/cards.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { ChatOutcome, ChatPort } from '../ports.ts'
 import type { Lookup } from './find-addresses.ts'
@@ -28,21 +29,21 @@ export interface CardReport {
 }
 
 /** How far an attempt has come. */
-export interface CardProgress {
-  shown: number
-  certain: boolean
-  message?: MessageRef
-  /** Posted by this very attempt. */
-  posted_at?: Date
-  /** The message was deleted: the card is posted again at the next reminder. */
-  gone?: true
-  /** As `Card.perhaps_posted`, when this attempt changes it. */
-  perhaps_posted?: boolean
+export interface CardProgress
+  extends Pick<
+    CardResult,
+    | 'shown'
+    | 'certain'
+    | 'message'
+    | 'posted_at'
+    | 'gone'
+    | 'perhaps_posted'
+    | 'said'
+    | 'dropped'
+    | 'attempts'
+  > {
   /** An earlier edit, whose answer was lost, may land after this one. */
   overtaken?: true
-  said: string[]
-  dropped: string[]
-  attempts: CardAttempt[]
   failure?: CardFailure
 }
 

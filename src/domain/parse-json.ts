@@ -1,0 +1,8 @@
+/** The value of JSON text; undefined for what is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
