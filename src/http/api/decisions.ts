@@ -128,6 +128,7 @@ const WHY_NOT = [
   'authenticator_refused',
   'method_not_enrolled',
 ] as const
+const UNDECIDABLE = WHY_NOT.map((code) => (code === 'not_pending' ? NOT_PENDING : code))
 
 const reversibilityField = z.enum(REVERSIBILITIES).meta({ description: 'As the caller says.' })
 
@@ -356,16 +357,7 @@ export const decisionOperations = operations('Deciding', {
       invalid: ['decision', 'must be approved or rejected'],
     },
     answers: { '200': { schema: decisionOptionsAnswer, description: 'What to confirm with the passkey.' } },
-    refusals: [
-      'not_found',
-      NOT_PENDING,
-      'sandbox_request',
-      'already_voted',
-      'not_confirmed',
-      'passkey_required',
-      'authenticator_refused',
-      'method_not_enrolled',
-    ],
+    refusals: UNDECIDABLE,
   },
   'post /api/v1/approvals/{id}/decision': {
     id: 'decide',
@@ -382,14 +374,7 @@ export const decisionOperations = operations('Deciding', {
     refusals: [
       'proof_required',
       'challenge_invalid',
-      'not_found',
-      NOT_PENDING,
-      'sandbox_request',
-      'already_voted',
-      'not_confirmed',
-      'passkey_required',
-      'authenticator_refused',
-      'method_not_enrolled',
+      ...UNDECIDABLE,
       'passkey_refused',
       'totp_refused',
       'totp_disabled',
