@@ -7,6 +7,7 @@ import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { CardNews } from '../../store/cards.ts'
 import { quietPeople } from '../attention.ts'
+import { dueNow } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry } from '../ports.ts'
 import { whomToPush } from '../push/follow-pushes.ts'
@@ -237,23 +238,16 @@ function newCard(
   platform: ChatPlatform,
   recipient: CardRecipient,
 ): Card {
-  const now = deps.clock.now()
   return {
     id: drawId(deps, 'crd'),
     account_id: request.account_id,
     request_id: request.id,
     platform,
     recipient,
-    state: 'due',
     wanted: request.version,
     shown: 0,
     replies: [],
     news: 0,
-    next_at: now,
-    tries: 0,
-    fence: 0,
-    attempts: [],
-    created_at: now,
-    audit: [],
+    ...dueNow(deps.clock.now()),
   }
 }

@@ -10,7 +10,7 @@ import { followPushes } from '../push/follow-pushes.ts'
 import { coalesce } from './coalesce.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
 import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
-import type { SendLoop } from './send-loop.ts'
+import { dueNow, type SendLoop } from './send-loop.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
 type RelayDeps = Pick<FlowDeps, 'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'random' | 'log'> &
@@ -234,16 +234,5 @@ function fresh(
   deps: Pick<FlowDeps, 'clock'>,
   facts: Pick<Delivery, 'account_id' | 'url' | 'body' | 'event_id'>,
 ) {
-  const now = deps.clock.now()
-  return {
-    ...facts,
-    state: 'due' as const,
-    next_at: now,
-    tries: 0,
-    fence: 0,
-    attempts: [],
-    created_at: now,
-    outbox: [],
-    audit: [],
-  }
+  return { ...facts, ...dueNow(deps.clock.now()), outbox: [] }
 }

@@ -3,6 +3,11 @@ import type { Clock, Log } from '../ports.ts'
 import { coalesce } from './coalesce.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
+/** What every new record of a queue begins with: it is due now, and nothing was tried. */
+export function dueNow(now: Date) {
+  return { state: 'due' as const, next_at: now, tries: 0, fence: 0, attempts: [], created_at: now, audit: [] }
+}
+
 /** The loop of one process that sends what is due of one kind. */
 export interface SendLoop<R> {
   /** Something may be due: claim as long as there is room. Never throws, never waits. */

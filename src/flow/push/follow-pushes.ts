@@ -6,6 +6,7 @@ import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { standsIn } from '../../domain/user.ts'
 import { quietPeople } from '../attention.ts'
+import { dueNow } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry } from '../ports.ts'
 
@@ -153,7 +154,6 @@ export function newPush(
     expires_at,
   }: Pick<News, 'event_id' | 'account_id' | 'about' | 'expires_at'>,
 ): Push {
-  const now = deps.clock.now()
   return {
     id: drawId(deps, 'psh'),
     account_id,
@@ -162,14 +162,8 @@ export function newPush(
     event_id,
     about,
     host: device.host,
-    state: 'due',
-    next_at: now,
     expires_at,
-    tries: 0,
-    fence: 0,
-    attempts: [],
-    created_at: now,
-    audit: [],
+    ...dueNow(deps.clock.now()),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/browser'
+import type { STEP_UP_OPERATIONS } from '../../../src/domain/user.ts'
 import { okShape, stepUpShape } from '../api/contract.ts'
 import { post, RequestFailure } from '../api/request.ts'
 import { button, buttonRow, submitButton } from '../dom/button.ts'
@@ -8,20 +9,7 @@ import { codeField, form, readCode } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { insteadOfPrompt, openElsewhere, passkeysWork, stopPrompt, usePasskey } from './ceremony.ts'
 
-export type Operation =
-  | 'session.prove'
-  | 'passkey.add'
-  | 'passkey.remove'
-  | 'totp.add'
-  | 'totp.remove'
-  | 'backup_codes.renew'
-  | 'chat.link'
-  | 'chat.channel'
-  | 'key.change'
-  | 'policy.change'
-  | 'member.invite'
-  | 'member.change'
-  | 'delegate.change'
+export type Operation = (typeof STEP_UP_OPERATIONS)[number]
 
 /** A fresh proof with an existing factor, good for one operation on one target (T34). */
 export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
