@@ -42,7 +42,7 @@ import { createQuotaStore } from '../store/quotas.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
 import { createRequestHistory } from '../store/request-history.ts'
 import { createRequestStore } from '../store/requests.ts'
-import { checkServer, inWords, type Server } from '../store/server.ts'
+import { checkServer, inWords, ownInWords, type Server } from '../store/server.ts'
 import { createSessionStore } from '../store/sessions.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createUserStore } from '../store/users.ts'
@@ -106,7 +106,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   } catch (error) {
     // What could not be undone then is of less interest than what went wrong before.
     await close().catch(() => undefined)
-    throw store.own ? error : inWords(error)
+    throw store.own ? ownInWords(error) : inWords(error)
   }
 }
 

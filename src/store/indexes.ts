@@ -187,14 +187,13 @@ function createLease(schema: mongo.Collection<SchemaDocument>, clock: Clock) {
   }
 }
 
+/** One after the other: asked all at once they open a connection each, which a busy machine does not get done in time. */
 async function isOneMissing(connection: StoreConnection): Promise<boolean> {
-  const complete = await Promise.all(
-    declaredIndexes(connection).map(async ({ collection, indexes }) => {
-      const there = await namesIn(connection, collection)
-      return indexes.every(({ name }) => there.has(name))
-    }),
-  )
-  return complete.includes(false)
+  for (const { collection, indexes } of declaredIndexes(connection)) {
+    const there = await namesIn(connection, collection)
+    if (!indexes.every(({ name }) => there.has(name))) return true
+  }
+  return false
 }
 
 async function namesIn(connection: StoreConnection, collection: string): Promise<ReadonlySet<string>> {

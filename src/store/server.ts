@@ -1,6 +1,6 @@
 import type mongoose from 'mongoose'
 import { redact } from '../domain/redact.ts'
-import { isUnavailable } from './failures.ts'
+import { diskTrouble, isUnavailable } from './failures.ts'
 
 /** The store is no store for this service; the message says what to do. */
 export class UnsuitableStoreError extends Error {
@@ -74,6 +74,21 @@ const BAD_ADDRESS = [
 /** The name in a `mongodb+srv:` address is asked for before any server is. */
 function isNameServerTrouble(error: Error): boolean {
   return 'syscall' in error && /^query(?:Srv|Txt)$/.test(String(error.syscall))
+}
+
+/** Of the embedded store, which runs in this process: that it takes long is the machine's doing. */
+export function ownInWords(error: unknown): unknown {
+  if (!(error instanceof Error) || !isUnavailable(error) || diskTrouble(error) !== undefined) return error
+  const advice =
+    'The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher'
+  const { message } =
+    error instanceof StoreUnreachableError && error.cause instanceof Error ? error.cause : error
+  return new StoreUnreachableError(
+    `The embedded store did not answer in time: ${message.replace(/\.$/, '')}. ${advice}.`,
+    {
+      cause: error,
+    },
+  )
 }
 
 /** What kept a store from being opened, as a sentence for the operator; any other error as it is. */

@@ -138,7 +138,9 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     // 20 s, longer where the machine is busy; what is asked by the clock goes on meanwhile.
     const seconds = (after.at - before.at) / 1000
     console.info(`idle, in ${seconds.toFixed(1)} s: ${commands} commands, of them ${updates} updates`)
-    expect(commands / seconds).toBeLessThanOrEqual(2)
     expect(updates / seconds).toBeLessThanOrEqual(0.5)
+    // A run ends with an update, three in ten seconds. One that a busy machine held up into the span costs four commands.
+    const heldUp = Math.max(0, updates - 0.3 * seconds)
+    expect((commands - 4 * heldUp) / seconds).toBeLessThanOrEqual(2)
   },
 )

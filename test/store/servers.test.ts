@@ -2,7 +2,7 @@ import type { Document } from 'bson'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { isDuplicateKey } from '../../src/store/failures.ts'
-import { checkServer, inWords } from '../../src/store/server.ts'
+import { checkServer, inWords, ownInWords } from '../../src/store/server.ts'
 import { useWorker } from '../jobs/worker.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
@@ -117,6 +117,19 @@ describe('what a store refuses at the start', () => {
     })
     const refused: unknown = await connection.collection('things').insertOne({}).catch(inWords)
     expect(refused).toMatchObject({ message: expect.stringContaining(sentence) })
+  })
+
+  it('an embedded store that takes too long says what to do, also while it is opened', async () => {
+    const late = new Error('gone')
+    late.name = 'MongoServerSelectionError'
+    for (const error of [late, inWords(late)])
+      expect(ownInWords(error)).toMatchObject({
+        name: 'StoreUnreachableError',
+        message:
+          'The embedded store did not answer in time: gone. The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher.',
+      })
+    const full = Object.assign(new Error('No space'), { code: 14031 })
+    expect(ownInWords(full)).toBe(full)
   })
 
   it.each(['mongodb://localhost:99999999/x', 'mongodb://a,b/x?directConnection=true'])(

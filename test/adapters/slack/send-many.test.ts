@@ -86,6 +86,18 @@ async function expectAllShown(slack: SlackEmulator, count: number): Promise<void
   }
 }
 
+/** One for each card. After an answer that a busy machine let time out a card is edited again, and once more to be sure. */
+async function expectUpdates(
+  { workers: [worker = expect.unreachable()] }: ManySetting,
+  counts: Record<string, number>,
+  cards: number,
+): Promise<void> {
+  const late = { 'attempts.outcome': { $in: ['timeout', 'interrupted'] } }
+  const spare = 4 * (await worker.stored('cards').countDocuments(late))
+  expect(counts['chat.update ok']).toBeGreaterThanOrEqual(cards)
+  expect(counts['chat.update ok']).toBeLessThanOrEqual(cards + spare)
+}
+
 function outcomes(calls: readonly SlackCall[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { method, outcome } of calls) {
@@ -111,8 +123,8 @@ it(`keeps ${MANY * 3} cards of ${MANY} requests at once within the limits of Sla
     'users.lookupByEmail ok': 3,
     'conversations.open ok': 3,
     'chat.postMessage ok': MANY * 6,
-    'chat.update ok': MANY * 3,
   })
+  await expectUpdates(setting, counts, MANY * 3)
   expect(counts).not.toHaveProperty('chat.postMessage ratelimited')
   expect(counts).not.toHaveProperty('chat.update ratelimited')
 }, 600_000)
@@ -123,7 +135,8 @@ it('is never refused where the limits are slower than the machine, since it wait
   await expectAllShown(setting.slack, 25)
   const counts = outcomes(setting.slack.calls)
   console.info(`25 requests × 3 at 6 times the pace: posted, decided after ${times.join(', ')} ms`, counts)
-  expect(counts).toMatchObject({ 'chat.postMessage ok': 150, 'chat.update ok': 75 })
+  expect(counts).toMatchObject({ 'chat.postMessage ok': 150 })
+  await expectUpdates(setting, counts, 75)
   expect(counts).not.toHaveProperty('chat.postMessage ratelimited')
   expect(counts).not.toHaveProperty('chat.update ratelimited')
 }, 600_000)
@@ -146,7 +159,8 @@ it('posts no card twice and loses no edit when two processes share the work, and
     `${SHARED} requests × 3 by two processes at 10 times the pace: posted, decided after ${times.join(', ')} ms`,
     counts,
   )
-  expect(counts).toMatchObject({ 'chat.postMessage ok': SHARED * 6, 'chat.update ok': SHARED * 3 })
+  expect(counts).toMatchObject({ 'chat.postMessage ok': SHARED * 6 })
+  await expectUpdates(setting, counts, SHARED * 3)
   const refused = setting.slack.calls.filter(({ outcome }) => outcome === 'HTTP 429')
   expect(refused.length).toBeGreaterThanOrEqual(15)
   expect(refused.length).toBeLessThan(60)
