@@ -9,6 +9,7 @@ import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text
 import { type AccountInvitation, type AccountView, accountsOf, currentSessionShape } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
+import { retryWhenBack } from './when-back.ts'
 
 /** How a page came to be opened: it decides where focus and scrolling go. */
 interface Opening {
@@ -23,6 +24,8 @@ export class Router {
   readonly #pages: readonly PageEntry[]
   #visit = new AbortController()
   #path = ''
+  /** How often in a row a page could not be loaded. */
+  #failed = 0
 
   constructor(pages: readonly PageEntry[]) {
     this.#pages = pages
@@ -67,9 +70,15 @@ export class Router {
     this.#path = location.pathname + location.search
     const main = document.querySelector('main')
     main?.setAttribute('aria-busy', 'true')
-    const view = await this.#view(signal).catch((error: unknown) => {
-      if (!(error instanceof RequestFailure && error.status === 401))
-        return failureView(error, () => this.#open({}), signal)
+    const looked = this.#view(signal).then((view) => {
+      this.#failed = 0
+      return view
+    })
+    const view = await looked.catch((error: unknown) => {
+      if (!(error instanceof RequestFailure && error.status === 401)) {
+        this.#failed += 1
+        return failureView(error, { failed: this.#failed - 1, again: () => this.#open({}), signal })
+      }
       location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
       return undefined
     })
@@ -215,13 +224,17 @@ class PageLoadError extends Error {
 }
 
 /** For what a page or its calls threw. */
-function failureView(error: unknown, again: () => Promise<void>, signal: AbortSignal): PageView {
+function failureView(
+  error: unknown,
+  { failed, again, signal }: { failed: number; again: () => Promise<void>; signal: AbortSignal },
+): PageView {
   // A browser may remember for good that a script could not be loaded; a fresh page knows the names of today.
   const retry = error instanceof PageLoadError ? () => location.reload() : again
-  addEventListener('online', () => void retry(), { signal, once: true })
+  const away = error instanceof RequestFailure && error.code === 'network'
   return stopped(
     'This page could not be loaded',
     notice('error', sentenceOf(error)),
+    retryWhenBack({ away, failed, retry: () => void retry(), signal }),
     button('Try again', 'primary', retry),
   )
 }

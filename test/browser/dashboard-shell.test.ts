@@ -155,6 +155,24 @@ describeInBrowser('the shell of the dashboard', () => {
     await heading('Your account').waitFor()
   })
 
+  it('comes back by itself when the service does, after longer and longer pauses, and says when it stops', async () => {
+    await page.clock.install()
+    const hint = page.getByText('The page tries again by itself.')
+    for (const lookFor of ['The page has stopped trying by itself.', 'Your account']) {
+      await page.route('**/api/v1/**', (route) => route.abort())
+      await open('/account', 'This page could not be loaded')
+      await hint.waitFor()
+      if (lookFor === 'Your account') await page.unroute('**/api/v1/**')
+      await expect
+        .poll(async () => {
+          await page.clock.runFor(60_000)
+          return page.getByText(lookFor, { exact: true }).first().isVisible()
+        })
+        .toBe(true)
+      if (lookFor !== 'Your account') await page.unroute('**/api/v1/**')
+    }
+  })
+
   it('says so when the script of a page does not arrive, and loads anew', async () => {
     await open('/', 'Inbox')
     await page.route('**/assets/account-page-*.js', (route) => route.abort())

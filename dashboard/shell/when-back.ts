@@ -1,0 +1,56 @@
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { hint } from '../../webauthn-page/kit/dom/element.ts'
+
+/** Seconds before each look whether the service is there again: about five minutes in all. */
+const PAUSES = [2, 4, 8, 15, 30, 60, 60, 60, 60]
+
+interface Trying {
+  /** Did the page fail because no answer came at all? */
+  away: boolean
+  /** How often it failed before: that many pauses are spent. */
+  failed: number
+  retry(): void
+  /** Aborted when the person goes on. */
+  signal: AbortSignal
+}
+
+/**
+ * Runs `retry` when the network is back, and when the service answers again that was away. What fails while the service
+ * answers is left to the person: it would fail the same way.
+ * @returns what says so
+ */
+export function retryWhenBack({ away, failed, retry, signal }: Trying): HTMLElement {
+  const said = hint()
+  const pauses = PAUSES.slice(failed)
+  let wasAway = away
+  const wait = (): void => {
+    const pause = pauses.shift()
+    if (wasAway) said.textContent = pause === undefined ? STOPPED : TRYING
+    if (pause === undefined) return
+    const timer = setTimeout(() => void look(), pause * 1000)
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  }
+  const look = async (): Promise<void> => {
+    const there = await isThere()
+    if (signal.aborted || (there && !wasAway)) return
+    wasAway = true
+    if (there) retry()
+    else wait()
+  }
+  addEventListener('online', retry, { signal, once: true })
+  wait()
+  return said
+}
+
+const TRYING = 'The page tries again by itself.'
+const STOPPED = 'The page has stopped trying by itself.'
+
+async function isThere(): Promise<boolean> {
+  try {
+    await get('/session?optional=true', (value) => value)
+    return true
+  } catch (error) {
+    // Some proxies answer in the place of a service that is away.
+    return error instanceof RequestFailure && ![0, 502, 503, 504].includes(error.status)
+  }
+}
