@@ -1,9 +1,10 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
-import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
+import { type Filters, withFilters } from '../parts/filters.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
@@ -18,25 +19,18 @@ interface Around {
   to?: HTMLElement
 }
 
-/** One delivery: its event, its state, each attempt, and for one that is finished another round. */
+/** One delivery in a line: its event, which leads to its request, its state, each attempt, and for one that is finished another round. */
 export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
-  const { event_type, event_id, request_id, state, next_attempt_at, attempts, created_at } = delivery
+  const { event_type, event_id, state, next_attempt_at, attempts, created_at } = delivery
   const finished = state === 'delivered' || state === 'dead' || state === 'dropped'
   return el(
     'li',
     { class: 'entry delivery' },
     el(
       'div',
-      {},
-      el('p', { class: 'entry-name' }, el('code', {}, event_type), stateTag(state)),
-      hint(
-        moment(created_at),
-        ...(request_id === undefined
-          ? []
-          : [' · ', link(around.context.href(`/requests/${encodeURIComponent(request_id)}`), 'its request')]),
-        ' · ',
-        mono(event_id),
-      ),
+      { class: 'entry-line' },
+      el('p', { class: 'entry-name' }, ...nameOf(delivery, around.context), stateTag(state)),
+      hint(ago(created_at), ' · ', mono(event_id)),
       around.to,
       next_attempt_at !== null && hint('Next attempt ', moment(next_attempt_at)),
       attempts.length > 0 && attemptList(attempts),
@@ -47,6 +41,17 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
         'aria-label': `Replay ${event_type}, ${event_id}`,
       }),
   )
+}
+
+function nameOf({ event_type, event_id, request_id }: Delivery, { href }: PageContext): HTMLElement[] {
+  const name = el('code', {}, event_type)
+  if (request_id === undefined) return [name]
+  const open = link(href(`/requests/${encodeURIComponent(request_id)}`), '', {
+    class: 'row-link',
+    'aria-label': `${event_type}: its request, ${event_id}`,
+  })
+  open.append(name)
+  return [open]
 }
 
 async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<void> {
@@ -105,10 +110,25 @@ function adviceOnStatus(status: number): string {
   return 'It must answer with a status from 200 to 299.'
 }
 
-/** @throws RequestFailure, ShapeError */
-export function loadDeliveries(id: string, cursor: string | undefined): Promise<DeliveryPage> {
-  const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-  return get(`/account/webhooks/${encodeURIComponent(id)}/deliveries${query}`, deliveryPageShape)
+/** Of one webhook; `filters` are the service's, with `cursor` and `limit`. @throws RequestFailure, ShapeError */
+export function loadDeliveries(id: string, filters: Filters): Promise<DeliveryPage> {
+  return get(
+    withFilters(`/account/webhooks/${encodeURIComponent(id)}/deliveries`, filters),
+    deliveryPageShape,
+  )
+}
+
+/** Every delivery that the filters find, newest first. @throws RequestFailure, ShapeError */
+export async function loadAllDeliveries(id: string, filters: Filters): Promise<Delivery[]> {
+  const all: Delivery[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const place: [string, string][] = cursor === '' ? [] : [['cursor', cursor]]
+    const page: DeliveryPage = await loadDeliveries(id, new Map([...filters, ['limit', '100'], ...place]))
+    all.push(...page.data)
+    cursor = page.next_cursor
+  }
+  return all
 }
 
 /** What was given up, of the whole account. @throws RequestFailure, ShapeError */

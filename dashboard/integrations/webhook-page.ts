@@ -4,23 +4,27 @@ import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { type NoticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { DELIVERY_STATES } from '../parts/delivery-words.ts'
+import { choiceField } from '../parts/fields.ts'
+import { fileButtons } from '../parts/file-buttons.ts'
+import { type Filters, filtersIn, withFilters } from '../parts/filters.ts'
 import { rowPanel } from '../parts/rows.ts'
-import { section } from '../parts/section.ts'
+import { type Section, section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { deliveryRow, loadDeliveries } from './deliveries.ts'
+import { deliveryRow, loadAllDeliveries, loadDeliveries } from './deliveries.ts'
 import { type Delivery, type DeliveryPage, type Webhook, webhookShape } from './integration-shapes.ts'
-import { eventsOf, webhookActions, webhookHints, webhookState } from './webhook-actions.ts'
+import { EVENTS, eventsOf, webhookActions, webhookHints, webhookState } from './webhook-actions.ts'
 
 /** `/integrations/webhooks/:id`: one webhook and what was sent to it. */
 export async function webhookPage(context: PageContext): Promise<PageView> {
   const { params, query } = context
   const id = params.id ?? ''
-  const cursor = query.get('cursor') ?? undefined
+  const place = filtersIn(query, ['state', 'event', 'cursor'])
   const [webhook, deliveries] = await Promise.all([
     get(`/account/webhooks/${encodeURIComponent(id)}`, webhookShape),
-    loadDeliveries(id, cursor),
+    loadDeliveries(id, place),
   ])
-  const log = logSection(webhook, deliveries, { cursor, context })
+  const log = logSection(webhook, deliveries, place, context)
   const scene = div(
     'webhook-page',
     el('p', { class: 'way-back' }, link(context.href('/integrations'), 'Integrations')),
@@ -63,31 +67,35 @@ const POLL_MS = 3000
 /** Looks without an open delivery between two calls: new ones come without being asked for. */
 const QUIET_LOOKS = 5
 
-interface LogOptions {
-  /** Of the page of the log that the address names; the newest without one. */
-  cursor: string | undefined
-  context: PageContext
-}
-
-/** What was sent to a webhook, with each attempt; follows by itself while something is on its way. */
+/**
+ * What was sent to a webhook, with each attempt; follows by itself while something is on its way. `named` is what the address
+ * says: filters, and the page, the newest without one.
+ */
 function logSection(
   webhook: Webhook,
   first: DeliveryPage,
-  { cursor, context }: LogOptions,
+  named: Filters,
+  context: PageContext,
 ): { element: HTMLElement; look(): void } {
+  let place = named
   const part = section(
     'Delivery log',
     'Newest first. What a receiver answers is not kept, only its status. A finished delivery can be sent once more, under the same id.',
   )
   const list = new DeliveryList(webhook, part.slot, context, () => look())
+  const tools = logTools(webhook, part, place, (filters) => {
+    place = filters
+    history.replaceState(history.state, '', pageHref(webhook.id, place, context))
+    look()
+  })
   const trouble = el('p', { class: 'note', hidden: true })
   const pages = el('nav', { class: 'buttons', 'aria-label': 'Pages of the log' })
-  part.body.append(list.element, trouble, pages)
+  part.body.append(tools, list.element, trouble, pages)
   let shown = first
   const show = (page: DeliveryPage): void => {
     shown = page
-    list.show(page.data)
-    const links = pageLinks(webhook.id, cursor, page.next_cursor, context)
+    list.show(page.data, place.has('state') || place.has('event'))
+    const links = pageLinks(webhook.id, place, page.next_cursor, context)
     if (links.map(({ href }) => href).join() !== hrefsIn(pages)) pages.replaceChildren(...links)
     pages.hidden = links.length === 0
   }
@@ -96,7 +104,7 @@ function logSection(
   let asked = false
   const kick = whileVisible(part.element, POLL_MS, async () => {
     quiet += 1
-    if (!asked && !isMoving(shown.data) && (cursor !== undefined || quiet < QUIET_LOOKS)) return true
+    if (!asked && !isMoving(shown.data) && (place.has('cursor') || quiet < QUIET_LOOKS)) return true
     quiet = 0
     asked = false
     return refresh()
@@ -108,7 +116,11 @@ function logSection(
   const refresh = async (): Promise<boolean> => {
     try {
       const before = shown.data
-      show(await loadDeliveries(webhook.id, cursor))
+      const wanted = place
+      const page = await loadDeliveries(webhook.id, wanted)
+      // Another filter was chosen meanwhile: the next look is for that.
+      if (wanted !== place) return true
+      show(page)
       trouble.hidden = true
       if (isMoving(before) && !isMoving(shown.data)) announce('Nothing is on its way any more')
     } catch (error) {
@@ -129,17 +141,77 @@ function isMoving(deliveries: readonly Delivery[]): boolean {
   )
 }
 
+const DELIVERY_COLUMNS = [
+  'id',
+  'event_type',
+  'event_id',
+  'request_id',
+  'state',
+  'attempts',
+  'last_outcome',
+  'created_at',
+]
+
+/** The filters, each applied when it is chosen, and the list as a file. */
+function logTools(
+  { id }: Webhook,
+  { slot }: Section,
+  named: Filters,
+  choose: (filters: Filters) => void,
+): HTMLElement {
+  const fields = [
+    choiceField({
+      label: 'State',
+      name: 'state',
+      choices: [['', 'Any'], ...Object.entries(DELIVERY_STATES)],
+      value: named.get('state') ?? '',
+    }),
+    choiceField({
+      label: 'Event',
+      name: 'event',
+      choices: [['', 'Any'], ...[...EVENTS, 'webhook.test'].map((type) => [type, type] as const)],
+      value: named.get('event') ?? '',
+    }),
+  ]
+  const chosen = (): Filters =>
+    new Map(fields.flatMap(({ input }) => (input.value === '' ? [] : [[input.name, input.value] as const])))
+  const file = fileButtons({
+    name: 'deliveries',
+    columns: DELIVERY_COLUMNS,
+    cells: (one: Delivery) => [
+      one.id,
+      one.event_type,
+      one.event_id,
+      one.request_id ?? '',
+      one.state,
+      one.attempts.length,
+      one.attempts.at(-1)?.outcome ?? '',
+      one.created_at,
+    ],
+    rows: () => loadAllDeliveries(id, chosen()),
+    slot,
+  })
+  const element = div('list-tools', ...fields.map(({ row }) => row), file)
+  element.addEventListener('change', () => choose(chosen()))
+  return element
+}
+
+function pageHref(id: string, place: Filters, { href }: PageContext): string {
+  return withFilters(href(`/integrations/webhooks/${encodeURIComponent(id)}`), place)
+}
+
 function pageLinks(
   id: string,
-  cursor: string | undefined,
+  place: Filters,
   next: string | null,
-  { href }: PageContext,
+  context: PageContext,
 ): HTMLAnchorElement[] {
-  const path = `/integrations/webhooks/${encodeURIComponent(id)}`
+  const to = (cursor: readonly [string, string][]): string =>
+    pageHref(id, new Map([...[...place].filter(([name]) => name !== 'cursor'), ...cursor]), context)
   const look = { class: 'button plain' }
   return [
-    ...(cursor === undefined ? [] : [link(href(path), 'Newest', look)]),
-    ...(next === null ? [] : [link(href(`${path}?cursor=${encodeURIComponent(next)}`), 'Older', look)]),
+    ...(place.has('cursor') ? [link(to([]), 'Newest', look)] : []),
+    ...(next === null ? [] : [link(to([['cursor', next]]), 'Older', look)]),
   ]
 }
 
@@ -151,7 +223,9 @@ function hrefsIn(pages: HTMLElement): string {
 class DeliveryList {
   readonly element = div('section-body')
   readonly #list = el('ul', { class: 'entries' })
-  readonly #empty: HTMLElement
+  readonly #empty = p()
+  /** Said where nothing was ever sent. */
+  readonly #nothing: string
   readonly #rows = new Map<string, { told: string; row: HTMLElement }>()
   readonly #make: (delivery: Delivery) => HTMLElement
 
@@ -159,19 +233,20 @@ class DeliveryList {
   constructor(webhook: Webhook, slot: NoticeSlot, context: PageContext, replayed: () => void) {
     const around = { slot, context, replayed, replayable: webhook.state === 'active' }
     this.#make = (delivery) => deliveryRow(delivery, around)
-    this.#empty = p(
+    this.#nothing =
       webhook.state === 'deleted'
         ? 'Nothing was sent to this webhook.'
-        : 'Nothing was sent to this webhook yet. Send a test to try its receiver.',
-    )
+        : 'Nothing was sent to this webhook yet. Send a test to try its receiver.'
     this.element.append(this.#empty, this.#list)
   }
 
-  show(deliveries: readonly Delivery[]): void {
+  /** `filtered`: nothing may be found though something was sent. */
+  show(deliveries: readonly Delivery[], filtered: boolean): void {
     const rows = deliveries.map((delivery) => this.#rowOf(delivery))
     const kept = new Set(deliveries.map(({ id }) => id))
     for (const id of this.#rows.keys()) if (!kept.has(id)) this.#rows.delete(id)
     this.#empty.hidden = rows.length > 0
+    this.#empty.textContent = filtered ? 'No delivery fits these filters.' : this.#nothing
     this.#list.hidden = rows.length === 0
     for (const child of [...this.#list.children]) {
       if (!rows.some((row) => row === child)) child.remove()

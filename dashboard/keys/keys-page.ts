@@ -13,11 +13,12 @@ import {
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
 import { field } from '../../webauthn-page/kit/dom/form.ts'
-import { dayOrMinute, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
+import { fileButtons } from '../parts/file-buttons.ts'
 import { withFilters } from '../parts/filters.ts'
 import { type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
@@ -59,12 +60,42 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
   const live = keys.filter((key) => key.revoked_at === null)
   const revoked = keys.filter((key) => key.revoked_at !== null)
   const folded = el('details', {}, el('summary', {}, `Revoked keys (${revoked.length})`), rows(revoked))
+  const shown = (): readonly Key[] => {
+    const found = [...part.body.querySelectorAll<HTMLElement>('.entry:not([hidden])')].map(({ id }) => id)
+    return keys.filter(({ id }) => found.includes(id))
+  }
+  const file = fileButtons({
+    name: 'api-keys',
+    columns: KEY_COLUMNS,
+    cells: keyCells,
+    rows: shown,
+    slot: part.slot,
+  })
+  const search = keys.length > 1 || context.query.has('q') ? keySearch(part.body, folded, context) : ''
   part.body.append(
-    keys.length > 1 || context.query.has('q') ? keySearch(part.body, folded, context) : '',
+    div('list-tools', search, file),
     live.length > 0 ? rows(live) : none,
     revoked.length > 0 ? folded : '',
   )
   return part.element
+}
+
+const KEY_COLUMNS = [
+  'id',
+  'name',
+  'key_prefix',
+  'sandbox',
+  'scopes',
+  'source_control',
+  'created_at',
+  'last_used_at',
+  'revoked_at',
+]
+
+function keyCells(key: Key): string[] {
+  const { id, name, key_prefix, sandbox, scopes, source_control, created_at, last_used_at, revoked_at } = key
+  const facts = [String(sandbox), scopes.join(' '), String(source_control)]
+  return [id, name, key_prefix, ...facts, created_at, last_used_at ?? '', revoked_at ?? '']
 }
 
 /** Narrows the keys as one types, by name, prefix or id; what is typed stands in the address. */
@@ -101,19 +132,24 @@ function asFilter({ name, value }: { name: string; value: string }): [string, st
 }
 
 /**
- * One key in the list: what it is, and for a live one what can be done with it, in place.
+ * One key in a line, which leads to its requests; for a live one also what can be done with it, in place.
  * @param called how its buttons name it: apart from every other key in the list
  */
 function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
+  const asked = link(withFilters(context.href('/requests'), [['key', key.id]]), '', {
+    class: 'row-link',
+    'aria-label': `Requests of the API key ${visibleString(called)}`,
+  })
+  asked.append(callerText(key.name))
   const about = div(
-    'key-about',
-    el('p', { class: 'entry-name' }, callerText(key.name), ...keyTags(key)),
+    'key-about entry-line',
+    el('p', { class: 'entry-name' }, asked, ...keyTags(key)),
     hint(el('code', {}, `${key.key_prefix}…`), ...times(key)),
     key.scopes.length < SCOPES.length && hint('Only for: ', key.scopes.join(', ')),
     ...nameWarnings(key.name),
     key.policy !== null && hint(`Own policy: ${policyWords(key.policy)}`),
   )
-  const found = { class: 'entry', 'data-key': `${key.name} ${key.key_prefix} ${key.id}` }
+  const found = { class: 'entry', id: key.id, 'data-key': `${key.name} ${key.key_prefix} ${key.id}` }
   if (key.revoked_at !== null) return el('li', found, about)
   const panel = rowPanel()
   const named = (verb: string): Attributes => ({
@@ -125,10 +161,6 @@ function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
     about,
     div(
       'entry-buttons',
-      link(withFilters(context.href('/requests'), [['key', key.id]]), 'Requests', {
-        class: 'button quiet',
-        ...named('Requests of'),
-      }),
       panel.opener('Edit', named('Edit'), () => editKey(key, panel, context.done)),
       panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
       panel.opener(
@@ -152,9 +184,9 @@ function keyTags(key: Key): HTMLElement[] {
 }
 
 function times(key: Key): Child[] {
-  const used = key.last_used_at === null ? ['never used'] : ['last used ', dayOrMinute(key.last_used_at)]
-  const gone = key.revoked_at === null ? [] : [' · revoked ', dayOrMinute(key.revoked_at)]
-  return [' · created ', dayOrMinute(key.created_at), ' · ', ...used, ...gone]
+  const used = key.last_used_at === null ? ['never used'] : ['last used ', ago(key.last_used_at)]
+  const gone = key.revoked_at === null ? [] : [' · revoked ', ago(key.revoked_at)]
+  return [' · created ', ago(key.created_at), ' · ', ...used, ...gone]
 }
 
 /** Says what rotating is, makes the new key, and leads to the page on which the old one is revoked. */

@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
+import { type Cell, csvLine } from '../domain/csv.ts'
 import { Refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
-
-type Cell = string | number
 
 /** A file of rows. */
 interface FileOfRows<Row> {
@@ -68,21 +67,6 @@ async function* piecesOf<Row>(
   yield head
   if (first.done !== true) yield first.value.map(line).join('')
   for await (const rows of rest) yield rows.map(line).join('')
-}
-
-/** Spreadsheets take a cell that begins like this for a formula, some also in the wide forms of East Asian typing. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
-
-/** One line of a CSV file (RFC 4180). No cell can begin a formula: an apostrophe before it makes a spreadsheet take it as text. */
-function csvLine(cells: readonly Cell[]): string {
-  return `${cells.map(csvCell).join(',')}\r\n`
-}
-
-/** Numbers of ours are safe as they are. */
-function csvCell(value: Cell): string {
-  if (typeof value === 'number') return String(value)
-  const text = FORMULA.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** A reader who takes nothing for this long is cut off, so that no client holds a file open for ever (T67). */

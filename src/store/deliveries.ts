@@ -90,6 +90,8 @@ export interface DeliveryQuery {
   request_id?: string
   /** Only those that were given up, and no tests: a test has one try and is not sent again. */
   given_up?: true
+  state?: Delivery['state']
+  event_type?: Delivery['event_type']
   limit: number
   before?: ListPosition
 }
@@ -139,9 +141,9 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
     nextDue: () => queue.nextDue(),
     deleteRested: (before: Date, limit: number) => queue.deleteRested(RESTING, before, limit),
     /** Newest first. */
-    async list({ account_id, webhook_id, request_id, given_up, limit, before }: DeliveryQuery) {
+    async list({ webhook_id, request_id, given_up, limit, before, ...same }: DeliveryQuery) {
       const filter = {
-        account_id,
+        ...same,
         ...given({ target_key: webhook_id, request_id }),
         ...(given_up === true ? { state: 'dead' as const, event_type: NO_TEST } : {}),
         ...beforePosition(before),

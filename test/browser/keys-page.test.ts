@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, type Visitor } from '../support/browser.ts'
@@ -43,7 +44,7 @@ describeInBrowser('the page of API keys', () => {
     )
     await open()
     expect(await rows()).toEqual([
-      'ops-agent-prod Live sa_live_4f9Kq2… · created 2 Oct 2026 · last used 20 Nov 2026',
+      'ops-agent-prod Live sa_live_4f9Kq2… · created 2 Oct 2026 · last used 5 days ago',
       'github Live Source control Own policy sa_live_4f9Kq2… · created 2 Oct 2026 · never used Only for: approval:create, approval:read Own policy: 2 of the approvers, at least 2 approvals, passkeys only',
     ])
     await page.getByText('Revoked keys (1)').click()
@@ -53,14 +54,33 @@ describeInBrowser('the page of API keys', () => {
     expect(await page.getByRole('button', { name: 'try-out' }).count()).toBe(0)
   })
 
-  it('tells two keys of one name apart: by prefix in buttons and questions, by the minute of today and yesterday', async () => {
+  it('leads from a key to its requests, and gives what is found as a file', async () => {
+    area.keys.push(sampleKey({ id: 'key_3', name: '=SUM(A1)', last_used_at: null }))
+    await open('/keys?q=sum')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as CSV' }).click(),
+    ])
+    expect(await readFile(await download.path(), 'utf8')).toBe(
+      `id,name,key_prefix,sandbox,scopes,source_control,created_at,last_used_at,revoked_at\r\nkey_3,'=SUM(A1),sa_live_4f9Kq2,false,approval:create approval:read approval:verify,false,2026-10-02T08:10:00.000Z,,\r\n`,
+    )
+    expect(
+      await page.getByRole('link', { name: 'Requests of the API key =SUM(A1)' }).getAttribute('href'),
+    ).toBe('/requests?key=key_3')
+    expect(visitor.incidents).toEqual([])
+  })
+
+  it('tells two keys of one name apart: by prefix in buttons and questions, by the time that is exact on hover', async () => {
     await page.clock.setFixedTime(new Date('2026-11-21T12:00:00.000Z'))
     const created_at = '2026-11-21T09:41:00.000Z'
     area.keys.push(sampleKey({ id: 'key_3', key_prefix: 'sa_live_n3wK3y', created_at, last_used_at: null }))
     await open()
     const [old = '', fresh = ''] = await rows()
-    expect(old).toContain('created 2 Oct 2026 · last used 20 Nov 2026, 11:00')
-    expect(fresh).toContain('created 21 Nov 2026, 09:41')
+    expect(old).toContain('created 2 Oct 2026 · last used 1 day ago')
+    expect(fresh).toMatch(/created 2 hrs? ago/)
+    expect(await page.locator('.key-about').nth(1).locator('time').getAttribute('title')).toBe(
+      '21 Nov 2026, 09:41:00 UTC',
+    )
     expect(
       await page.getByRole('button', { name: 'Revoke the API key ops-agent-prod', exact: true }).count(),
     ).toBe(0)

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
@@ -41,19 +42,46 @@ describeInBrowser('the delivery log of a webhook', () => {
       }),
       sampleDelivery({ id: 'dlv_4', state: 'dropped', attempts: [], request_id: undefined }),
     ]
+    await page.clock.setFixedTime(new Date('2026-11-20T12:00:00.000Z'))
     await open()
-    const when = '20 Nov 2026, 09:00:00 UTC'
+    const when = '3 hr ago'
     expect(await rows()).toEqual([
-      `approval.approved Waiting for its next attempt ${when} · its request · evt_1 Next attempt 1 Jan 2100, 00:00:00 UTC 1 attempt, the last: no answer in time`,
-      `approval.approved Delivered ${when} · its request · evt_1 1 attempt, the last: answered with status 200 Replay`,
-      `approval.approved Given up ${when} · its request · evt_1 2 attempts, the last: answered with status 503 Replay`,
+      `approval.approved Waiting for its next attempt ${when} · evt_1 Next attempt 1 Jan 2100, 00:00:00 UTC 1 attempt, the last: no answer in time`,
+      `approval.approved Delivered ${when} · evt_1 1 attempt, the last: answered with status 200 Replay`,
+      `approval.approved Given up ${when} · evt_1 2 attempts, the last: answered with status 503 Replay`,
       `approval.approved Not wanted any more ${when} · evt_1 Replay`,
     ])
     await page.getByText('2 attempts').click()
-    expect((await rows())[2]).toContain(`${when}: no answer in time (10000 ms)`)
-    expect(await page.getByRole('link', { name: 'its request' }).first().getAttribute('href')).toBe(
-      '/requests/req_1',
-    )
+    expect((await rows())[2]).toContain('20 Nov 2026, 09:00:00 UTC: no answer in time (10000 ms)')
+    expect(
+      await page
+        .getByRole('link', { name: /its request/ })
+        .first()
+        .getAttribute('href'),
+    ).toBe('/requests/req_1')
+  })
+
+  it('is narrowed at once, the address says how, and the file has all of that', async () => {
+    area.deliveries = [
+      sampleDelivery({ id: 'dlv_2', event_id: 'evt_2', state: 'dead' }),
+      sampleDelivery(),
+      sampleDelivery({ id: 'dlv_0', event_id: 'evt_0', state: 'dead' }),
+    ]
+    area.pageSize = 1
+    await open()
+    await page.getByLabel('State').selectOption('Given up')
+    await expect.poll(() => new URL(page.url()).search).toBe('?state=dead')
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByText('evt_0').waitFor()
+    expect(new URL(page.url()).search).toBe('?state=dead&cursor=1')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as NDJSON' }).click(),
+    ])
+    const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual(['dlv_2', 'dlv_0'])
+    await page.getByLabel('Event').selectOption('webhook.test')
+    await page.getByText('No delivery fits these filters.').waitFor()
   })
 
   it('goes page by page, and each page has an address', async () => {
@@ -85,7 +113,7 @@ describeInBrowser('the delivery log of a webhook', () => {
     await page.getByText('the last: no answer in time').click()
     await page.getByRole('button', { name: 'Replay approval.approved, evt_1' }).click()
     await page.clock.runFor(100)
-    await page.getByText('Being sent').waitFor()
+    await page.locator('.delivery').getByText('Being sent').waitFor()
     expect(await page.getByRole('button', { name: 'Replay approval.approved, evt_1' }).count()).toBe(0)
     expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY')
     const [first] = area.deliveries

@@ -154,7 +154,9 @@ function page(
   { deliveries, pageSize }: Pick<IntegrationsArea, 'deliveries' | 'pageSize'>,
   query: URLSearchParams,
 ): object {
+  const fits = (name: string, value: string): boolean => (query.get(name) ?? value) === value
+  const all = deliveries.filter((one) => fits('state', one.state) && fits('event', one.event_type))
   const start = Number(query.get('cursor') ?? 0)
   const end = start + pageSize
-  return { data: deliveries.slice(start, end), next_cursor: end < deliveries.length ? String(end) : null }
+  return { data: all.slice(start, end), next_cursor: end < all.length ? String(end) : null }
 }

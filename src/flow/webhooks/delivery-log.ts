@@ -36,15 +36,19 @@ export interface PageQuery {
   before?: ListPosition
 }
 
+/** What a log is narrowed to. */
+type LogFilter = Partial<Pick<Delivery, 'state' | 'event_type'>>
+
 /** The log of a webhook, also after its deletion. @throws Refusal `not_found` */
 export async function readWebhookLog(
   deps: LogDeps,
   accountId: string,
   id: string,
-  page: PageQuery,
+  { limit, before, ...filter }: PageQuery & LogFilter,
 ): Promise<DeliveryPage> {
   await findOwnWebhook(deps, accountId, id)
-  return readPage(deps, { account_id: accountId, webhook_id: id }, page)
+  const page = { limit, ...(before && { before }) }
+  return readPage(deps, { account_id: accountId, webhook_id: id, ...filter }, page)
 }
 
 /** What was given up and not sent once more since: callbacks of requests, and events for webhooks. */
@@ -140,7 +144,7 @@ async function readCards(
 
 async function readPage(
   deps: Pick<LogDeps, 'deliveries'>,
-  which: { account_id: string; webhook_id?: string; request_id?: string; given_up?: true },
+  which: LogFilter & { account_id: string; webhook_id?: string; request_id?: string; given_up?: true },
   { limit, before }: PageQuery,
 ): Promise<DeliveryPage> {
   const query = { ...which, limit: limit + 1, ...(before && { before }) }

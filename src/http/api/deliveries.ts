@@ -7,8 +7,22 @@ import { type Answer, approverField, idField, pageOf, timeField } from './shared
 import { pageQuery } from './shared/input.ts'
 import { BAD_LIMIT, idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
+const STATES = ['due', 'sending', 'delivered', 'dead', 'dropped'] as const
+
 /** `limit` and `cursor` of a delivery log. */
 export const deliveryQuery = pageQuery(20)
+
+/** `GET /api/v1/account/webhooks/:id/deliveries`. */
+export const webhookLogQuery = deliveryQuery.extend({
+  state: z
+    .enum(STATES, { error: `must be one of ${STATES.join(', ')}` })
+    .optional()
+    .meta({ description: 'Only deliveries in this state.' }),
+  event: z
+    .enum(EVENT_TYPES, { error: 'must be the type of an event' })
+    .optional()
+    .meta({ description: 'Only deliveries of this event.' }),
+})
 
 const outcome = z
   .string()
@@ -29,7 +43,7 @@ export const deliveryAnswer = z
     event_id: idField('evt').meta({ description: 'The header `webhook-id` of every attempt.' }),
     event_type: z.enum([...EVENT_TYPES, 'callback']),
     url: z.string(),
-    state: z.enum(['due', 'sending', 'delivered', 'dead', 'dropped']).meta({
+    state: z.enum(STATES).meta({
       description:
         '`dead`: given up after the last try. `dropped`: its webhook was deleted or switched off before.',
     }),
@@ -90,6 +104,11 @@ export const requestLogAnswer = pageOf(deliveryAnswer)
 /** `GET /api/v1/account/webhooks/:id/deliveries`. */
 export const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })
 
+/** How the store calls what the log calls `state`. */
+export function storedState(state: (typeof STATES)[number]): Delivery['state'] {
+  return state === 'sending' ? 'leased' : state
+}
+
 /** A delivery: never its body, and of its attempts only coarse classes (T7). */
 export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswer> {
   const { target } = delivery
@@ -143,7 +162,7 @@ export const deliveryOperations = operations('Webhooks', {
     id: 'listWebhookDeliveries',
     summary: 'Delivery log of a webhook, newest first',
     access: SIGNED_IN,
-    parameters: { path: idInPath('whk', 'Webhook id.'), query: deliveryQuery },
+    parameters: { path: idInPath('whk', 'Webhook id.'), query: webhookLogQuery },
     answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
   },

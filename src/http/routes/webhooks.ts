@@ -1,4 +1,5 @@
 import { type Request, type Response, Router } from 'express'
+import { given } from '../../domain/given.ts'
 import {
   type DeliveryPage,
   listWebhooks,
@@ -25,6 +26,8 @@ import {
   presentCard,
   presentDelivery,
   type requestLogAnswer,
+  storedState,
+  webhookLogQuery,
 } from '../api/deliveries.ts'
 import {
   type changedWebhookAnswer,
@@ -110,8 +113,10 @@ function test(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
 
 const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (request, response) => {
   const { account_id } = sessionOf(response).user
-  const page = readDeliveryPage(request)
-  sendDeliveries(response, await readWebhookLog(deps, account_id, request.params.id, page))
+  const { state, event, ...page } = parseBody(webhookLogQuery, request.query)
+  const filter = { ...given({ event_type: event }), ...(state && { state: storedState(state) }) }
+  const query = { ...pageOf(page), ...filter }
+  sendDeliveries(response, await readWebhookLog(deps, account_id, request.params.id, query))
 }
 
 /**
@@ -152,7 +157,10 @@ const replay: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request
 
 /** Which page is asked for. @throws Refusal `invalid_field` */
 function readDeliveryPage(request: Request): PageQuery {
-  const { limit, cursor } = parseBody(deliveryQuery, request.query)
+  return pageOf(parseBody(deliveryQuery, request.query))
+}
+
+function pageOf({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageQuery {
   return { limit, ...(cursor === undefined ? {} : { before: decodeCursor(cursor, 'dlv') }) }
 }
 

@@ -196,12 +196,28 @@ describe('the log of a webhook', () => {
       attempts: [{ outcome: 'timeout', duration_ms: 10_000 }],
     })
     expect(await owner.log(id)).toHaveLength(20)
+    const count = async (filter: string): Promise<number> =>
+      entriesOf(await owner.call('GET', `/api/v1/account/webhooks/${id}/deliveries?limit=100&${filter}`))
+        .length
+    await stored(service, 'deliveries').updateOne({ _id: made[3]?.id ?? '' }, { $set: { state: 'dropped' } })
+    const found = await Promise.all(
+      [
+        'state=dead',
+        'state=dropped',
+        'state=sending',
+        'event=key.revoked&state=dead',
+        'event=key.created',
+      ].map(count),
+    )
+    expect(found).toEqual([24, 1, 0, 24, 0])
   })
 
   it.each([
     ['limit', '?limit=0'],
     ['limit', '?limit=101'],
     ['limit', '?limit=all'],
+    ['state', '?state=leased'],
+    ['event', '?event=callback'],
     ['cursor', '?cursor=%7B%7D'],
     ['cursor', '?cursor=abc'],
     ['cursor', `?cursor=${Buffer.from(JSON.stringify([0, UNKNOWN])).toString('base64url')}`],

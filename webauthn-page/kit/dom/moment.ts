@@ -23,7 +23,6 @@ function formatOf(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
 }
 
 const FORMAT = formatOf({ dateStyle: 'medium', timeStyle: 'long' })
-const MINUTE = formatOf({ dateStyle: 'medium', timeStyle: 'short' })
 const DAY = formatOf({ dateStyle: 'medium' })
 
 /** A point in time to the second, the exact UTC text as tooltip and machine value. */
@@ -39,15 +38,6 @@ export function exactly(iso: string): string {
 /** Only the day, for lists. */
 export function day(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, DAY.format(new Date(iso)))
-}
-
-const TWO_DAYS_MS = 2 * 86_400_000
-
-/** The day, and within two days of now the minute, too: there the day alone tells nothing apart. */
-export function dayOrMinute(iso: string): HTMLTimeElement {
-  const at = new Date(iso)
-  const format = Math.abs(Date.now() - at.getTime()) < TWO_DAYS_MS ? MINUTE : DAY
-  return el('time', { datetime: iso, title: iso }, format.format(at))
 }
 
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { style: 'short' })
