@@ -1,3 +1,4 @@
+import { slackManifest } from '../../adapters/slack/manifest.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import {
   type ChatChannel,
@@ -269,8 +270,12 @@ function slackSteps(): Child[][] {
   const isPublic = location.protocol === 'https:'
   return [
     [
-      p('Print the manifest of the app, where the service runs:'),
-      shell('npx countersign slack manifest --socket'),
+      p(
+        'Copy the manifest of the app; ',
+        el('code', {}, 'npx countersign slack manifest --socket'),
+        ' prints the same:',
+      ),
+      command(JSON.stringify(slackManifest(location.origin, 'socket'), null, 2), 'the manifest'),
     ],
     [
       p(

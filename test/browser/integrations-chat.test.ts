@@ -31,7 +31,7 @@ describeInBrowser('chat on the page of integrations', () => {
     await part('Slack').getByText('Set up Slack, step by step').click()
     await part('Microsoft Teams').getByText('Set up Microsoft Teams, step by step').click()
     for (const [name, ...values] of [
-      ['Slack', 'npx countersign slack manifest --socket', 'SLACK_APP_TOKEN=xapp-…', 'doctor slack'],
+      ['Slack', '"socket_mode_enabled": true', 'SLACK_APP_TOKEN=xapp-…', 'doctor slack'],
       ['Microsoft Teams', `${suite.server().url}/api/messages`, 'TEAMS_TENANT_ID=…', 'teams package'],
     ] as const) {
       const copied = await part(name).locator('.copyable').allInnerTexts()
