@@ -40,7 +40,10 @@ describeInBrowser('webhooks of a real service', () => {
     ])
     await row.getByText('2 attempts').waitFor()
 
-    await page.getByRole('link', { name: /its request/ }).first().click()
+    await page
+      .getByRole('link', { name: /its request/ })
+      .first()
+      .click()
     await page.getByText('Who was notified').waitFor()
   })
 
