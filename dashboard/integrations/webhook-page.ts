@@ -4,16 +4,14 @@ import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { type NoticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { DELIVERY_STATES } from '../parts/delivery-words.ts'
-import { choiceField } from '../parts/fields.ts'
-import { fileButtons } from '../parts/file-buttons.ts'
 import { type Filters, filtersIn, withFilters } from '../parts/filters.ts'
 import { rowPanel } from '../parts/rows.ts'
-import { type Section, section } from '../parts/section.ts'
+import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { deliveryRow, loadAllDeliveries, loadDeliveries } from './deliveries.ts'
+import { deliveryRow, loadDeliveries } from './deliveries.ts'
 import { type Delivery, type DeliveryPage, type Webhook, webhookShape } from './integration-shapes.ts'
-import { EVENTS, eventsOf, webhookActions, webhookHints, webhookState } from './webhook-actions.ts'
+import { logTools } from './log-tools.ts'
+import { eventsOf, webhookActions, webhookHints, webhookState } from './webhook-actions.ts'
 
 /** `/integrations/webhooks/:id`: one webhook and what was sent to it. */
 export async function webhookPage(context: PageContext): Promise<PageView> {
@@ -83,7 +81,7 @@ function logSection(
     'Newest first. What a receiver answers is not kept, only its status. A finished delivery can be sent once more, under the same id.',
   )
   const list = new DeliveryList(webhook, part.slot, context, () => look())
-  const tools = logTools(webhook, part, place, (filters) => {
+  const tools = logTools(webhook.id, part.slot, place, (filters) => {
     place = filters
     history.replaceState(history.state, '', pageHref(webhook.id, place, context))
     look()
@@ -139,61 +137,6 @@ function isMoving(deliveries: readonly Delivery[]): boolean {
     ({ state, next_attempt_at: next }) =>
       state === 'sending' || (state === 'due' && (next === null || Date.parse(next) < Date.now() + 10_000)),
   )
-}
-
-const DELIVERY_COLUMNS = [
-  'id',
-  'event_type',
-  'event_id',
-  'request_id',
-  'state',
-  'attempts',
-  'last_outcome',
-  'created_at',
-]
-
-/** The filters, each applied when it is chosen, and the list as a file. */
-function logTools(
-  { id }: Webhook,
-  { slot }: Section,
-  named: Filters,
-  choose: (filters: Filters) => void,
-): HTMLElement {
-  const fields = [
-    choiceField({
-      label: 'State',
-      name: 'state',
-      choices: [['', 'Any'], ...Object.entries(DELIVERY_STATES)],
-      value: named.get('state') ?? '',
-    }),
-    choiceField({
-      label: 'Event',
-      name: 'event',
-      choices: [['', 'Any'], ...[...EVENTS, 'webhook.test'].map((type) => [type, type] as const)],
-      value: named.get('event') ?? '',
-    }),
-  ]
-  const chosen = (): Filters =>
-    new Map(fields.flatMap(({ input }) => (input.value === '' ? [] : [[input.name, input.value] as const])))
-  const file = fileButtons({
-    name: 'deliveries',
-    columns: DELIVERY_COLUMNS,
-    cells: (one: Delivery) => [
-      one.id,
-      one.event_type,
-      one.event_id,
-      one.request_id ?? '',
-      one.state,
-      one.attempts.length,
-      one.attempts.at(-1)?.outcome ?? '',
-      one.created_at,
-    ],
-    rows: () => loadAllDeliveries(id, chosen()),
-    slot,
-  })
-  const element = div('list-tools', ...fields.map(({ row }) => row), file)
-  element.addEventListener('change', () => choose(chosen()))
-  return element
 }
 
 function pageHref(id: string, place: Filters, { href }: PageContext): string {

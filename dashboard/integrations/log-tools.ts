@@ -1,0 +1,64 @@
+import { div } from '../../webauthn-page/kit/dom/element.ts'
+import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { DELIVERY_STATES } from '../parts/delivery-words.ts'
+import { choiceField } from '../parts/fields.ts'
+import { fileButtons } from '../parts/file-buttons.ts'
+import type { Filters } from '../parts/filters.ts'
+import { loadAllDeliveries } from './deliveries.ts'
+import type { Delivery } from './integration-shapes.ts'
+import { EVENTS } from './webhook-actions.ts'
+
+const DELIVERY_COLUMNS = [
+  'id',
+  'event_type',
+  'event_id',
+  'request_id',
+  'state',
+  'attempts',
+  'last_outcome',
+  'created_at',
+]
+
+/** The filters of the log of a webhook, each applied when it is chosen, and the list as a file. */
+export function logTools(
+  id: string,
+  slot: NoticeSlot,
+  named: Filters,
+  choose: (filters: Filters) => void,
+): HTMLElement {
+  const fields = [
+    choiceField({
+      label: 'State',
+      name: 'state',
+      choices: [['', 'Any'], ...Object.entries(DELIVERY_STATES)],
+      value: named.get('state') ?? '',
+    }),
+    choiceField({
+      label: 'Event',
+      name: 'event',
+      choices: [['', 'Any'], ...[...EVENTS, 'webhook.test'].map((type) => [type, type] as const)],
+      value: named.get('event') ?? '',
+    }),
+  ]
+  const chosen = (): Filters =>
+    new Map(fields.flatMap(({ input }) => (input.value === '' ? [] : [[input.name, input.value] as const])))
+  const file = fileButtons({
+    name: 'deliveries',
+    columns: DELIVERY_COLUMNS,
+    cells: (one: Delivery) => [
+      one.id,
+      one.event_type,
+      one.event_id,
+      one.request_id ?? '',
+      one.state,
+      one.attempts.length,
+      one.attempts.at(-1)?.outcome ?? '',
+      one.created_at,
+    ],
+    rows: () => loadAllDeliveries(id, chosen()),
+    slot,
+  })
+  const element = div('list-tools', ...fields.map(({ row }) => row), file)
+  element.addEventListener('change', () => choose(chosen()))
+  return element
+}
