@@ -181,7 +181,8 @@ function aboutName(id: string, { names }: Reading): HTMLElement | undefined {
 }
 
 function details({ detail }: AuditEntry, reading: Reading): HTMLElement | undefined {
-  const facts = Object.entries(detail)
+  // A hash is for `countersign audit check`, and in what is exported.
+  const facts = Object.entries(detail).filter(([name]) => !name.endsWith('_sha256'))
   if (facts.length === 0) return undefined
   return el(
     'ul',

@@ -103,6 +103,8 @@ function sentence(finding: Finding): string {
     case 'contradicted':
       return `Record ${finding.seq} tells ${finding.type} of ${finding.id} (${finding.collection}), and its state does not.`
     case 'altered':
+      if (finding.part === 'asked')
+        return `${finding.id} (${finding.collection}) is not what was asked for; record ${finding.seq ?? '(on its way)'} tells ${finding.type}.`
       return `The ${finding.part} of ${finding.id} (${finding.collection}) is not what was signed; record ${finding.seq} tells ${finding.type}.`
     case 'vanished':
       return `Record ${finding.seq} tells ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`

@@ -13,6 +13,7 @@ import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
 import { giveBackAllowance, takeAllowance } from './attention.ts'
+import { askedSha256 } from './audit/asked.ts'
 import type { Caller } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
@@ -187,17 +188,14 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     sandbox: caller.key.sandbox,
   }
   const event = { id: drawId(deps, 'evt'), type: 'approval.created', at: created_at } as const
-  return {
+  const asked = {
     ...facts,
-    version: 1,
-    status: 'pending',
     account_id: account.id,
     api_key_id: caller.key.id,
     requested_by: { key_name: caller.key.name, account_name: account.name },
     context_json: context.json,
     context_sha256: context.sha256,
     requirement: parts.requirement,
-    ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
     ...given({ audience: input.audience, reversibility: input.reversibility }),
     ...(parts.callback === undefined
       ? {}
@@ -205,9 +203,16 @@ function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, part
     ...(caller.key.sandbox
       ? { sandbox_plan: sandboxPlan(input, owner, created_at) }
       : planReminders(account.policy.reminders, facts)),
+  }
+  const told = auditEntry(deps, asked, 'approval.created', actor, created_at)
+  return {
+    ...asked,
+    version: 1,
+    status: 'pending',
+    ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
     votes: [],
     outbox: [buildEvent({ ...event, data: createdData(facts) })],
-    audit: [auditEntry(deps, { id, account_id: account.id }, 'approval.created', actor, created_at)],
+    audit: [{ ...told, detail: { asked_sha256: askedSha256(asked) } }],
   }
 }
 

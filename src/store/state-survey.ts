@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../domain/audit.ts'
+import type { AuditEntry, AuditType } from '../domain/audit.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
 import { WITH_OUTBOX } from './outbox.ts'
@@ -47,6 +47,17 @@ export function createStateSurvey(connection: StoreConnection) {
         .limit(limit)
         .toArray()
       return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
+    },
+    /** What the trail tells of these subjects by entries of that type. */
+    async told(
+      type: AuditType,
+      subjects: readonly string[],
+    ): Promise<Map<string, { seq: number; detail: AuditEntry['detail'] }>> {
+      const found = await connection
+        .collection<{ _id: number; entry: AuditEntry }>('audit_log')
+        .find({ 'entry.subject': { $in: [...subjects] }, 'entry.type': type })
+        .toArray()
+      return new Map(found.map(({ _id: seq, entry: { subject, detail } }) => [subject, { seq, detail }]))
     },
     /** Requests with votes, in the order of their ids, after that id. What was tampered with may have another form. */
     async votedOn(after: string, limit: number): Promise<VotedOn[]> {

@@ -4,6 +4,7 @@ import type { VerificationKey } from '../../signing/key-record.ts'
 import type { StateDocument, StateSurvey } from '../../store/state-survey.ts'
 import type { AuditTrail } from '../ports.ts'
 import { alteredPart, type SignedPart } from '../verify-receipt.ts'
+import { ASKED_FIELDS, askedSha256 } from './asked.ts'
 import { WITNESSES, type Witness } from './witnesses.ts'
 
 /** The trail and what it is checked against. */
@@ -20,15 +21,15 @@ export interface StateFinding {
     | 'contradicted'
     /** The trail tells of a document that is not there. */
     | 'vanished'
-    /** The document is not what was signed. */
+    /** The document is not what was signed, or not what was asked for. */
     | 'altered'
   collection: string
   id: string
   type: AuditType
   /** Where the trail tells of it. */
   seq?: number
-  /** What was altered. */
-  part?: SignedPart
+  /** What was altered; `asked`: something that its making fixed. */
+  part?: SignedPart | 'asked'
 }
 
 /** What the trail tells of each subject, as far as documents witness it: one number a subject, for millions of them. */
@@ -86,25 +87,71 @@ export async function checkStates(
   }
   for await (const page of pagesOf(deps, 'audit_inbox', [])) waiting += await countWaiting(deps, page)
   await reportVanished(deps, tellings, report)
-  await checkSigned(deps, report)
+  await checkAsked(deps, await checkSigned(deps, report), report)
   return { documents, waiting }
 }
 
-/** The trail tells that people decided; what they decided on is told by what they signed. */
-async function checkSigned(deps: TrailDeps, report: (finding: StateFinding) => void): Promise<void> {
+/**
+ * The trail tells that people decided; what they decided on is told by what they signed.
+ * @returns the requests that are not what was signed
+ */
+async function checkSigned(
+  deps: TrailDeps,
+  report: (finding: StateFinding) => void,
+): Promise<ReadonlySet<string>> {
   const keys = (await deps.survey.publicKeys()).map(verificationKey)
+  const altered = new Set<string>()
   for (let after = ''; ; ) {
     const page = await deps.survey.votedOn(after, PAGE)
     for (const request of page) {
       const part = partOf(request, keys)
       if (part === undefined) continue
       const { id, status } = request
+      altered.add(id)
       const type =
         status === 'approved' || status === 'rejected' ? (`approval.${status}` as const) : 'approval.voted'
       report({ code: 'altered', collection: 'requests', id, type, part, ...(await findTold(deps, id, type)) })
     }
     after = page.at(-1)?.id ?? after
-    if (page.length < PAGE) return
+    if (page.length < PAGE) return altered
+  }
+}
+
+/** What was asked for is told by the entry of its making, also while no one has signed anything. */
+async function checkAsked(
+  { survey }: TrailDeps,
+  found: ReadonlySet<string>,
+  report: (finding: StateFinding) => void,
+): Promise<void> {
+  const type = 'approval.created'
+  for await (const page of pagesOf({ survey }, 'requests', ASKED_FIELDS)) {
+    const told = await survey.told(
+      type,
+      page.map(({ id }) => id),
+    )
+    for (const { id, facts, waiting } of page) {
+      const { seq, detail } = told.get(id) ?? { detail: waiting.find((entry) => entry.type === type)?.detail }
+      // Those of the first requests hold no hash.
+      const sha256 = detail?.asked_sha256
+      if (sha256 === undefined || found.has(id) || sha256 === hashOf(facts)) continue
+      report({
+        code: 'altered',
+        collection: 'requests',
+        id,
+        type,
+        part: 'asked',
+        ...(seq !== undefined && { seq }),
+      })
+    }
+  }
+}
+
+function hashOf(facts: StateDocument['facts']): string | undefined {
+  try {
+    return askedSha256(facts)
+  } catch {
+    // Nothing that the service writes has no plain form.
+    return undefined
   }
 }
 
@@ -181,7 +228,7 @@ async function countWaiting({ trail }: TrailDeps, page: readonly StateDocument[]
 }
 
 async function* pagesOf(
-  { survey }: TrailDeps,
+  { survey }: Pick<TrailDeps, 'survey'>,
   collection: string,
   fields: readonly string[],
 ): AsyncGenerator<StateDocument[]> {

@@ -77,9 +77,13 @@ async function useEverything(): Promise<void> {
   expect((await call(`/${await ask(setting)}/cancel`)).status).toBe(200)
   const lapsed = await ask(setting)
   expect((await call(`/${lapsed}/remind`)).status).toBe(200)
+  const { expires_at } = Object(await stored(service, 'requests').findOne({ _id: lapsed }))
   await lapse(service, lapsed)
   for (const id of [lapsed, approved, 'req_unknown'])
     await fetch(`${service.url}/api/v1/approvals/${id}/verify`)
+  const status = async () => (await stored(service, 'requests').findOne({ _id: lapsed }))?.status
+  await expect.poll(status, { timeout: 30_000 }).toBe('expired')
+  await alter(service, 'requests', lapsed, { expires_at })
   await ask(setting)
   await decidedId(service, await newCaller(service, { sandbox: true }))
   const { browser } = setting.owner
@@ -159,6 +163,29 @@ describe('T86: the check finds', () => {
     for (const [part, change] of spoilt) {
       await alter(service, 'requests', id, change)
       const found = { code: 'altered', collection: 'requests', id, type: 'approval.approved', part }
+      expect(await findings()).toEqual([{ ...found, seq: expect.any(Number) }])
+      await requests.replaceOne({ _id: id }, request)
+    }
+    expect(await findings()).toEqual([])
+  })
+
+  it('what a request asks for that no one has signed yet, once it is not what was asked for', async () => {
+    const id = await ask(setting)
+    await settled()
+    const requests = stored(service, 'requests')
+    const request = Object(await requests.findOne({ _id: id }))
+    const spoilt = [
+      { action: 'Something else' },
+      { context_json: '{"reason":"another"}' },
+      { high_impact: true },
+      { requirement: { ...request.requirement, quorum: 0 } },
+      { expires_at: new Date(request.expires_at.getTime() + 1) },
+      { callback_url: 'https://elsewhere.example' },
+      { action: Number.NaN },
+    ]
+    for (const change of spoilt) {
+      await alter(service, 'requests', id, change)
+      const found = { code: 'altered', collection: 'requests', id, type: 'approval.created', part: 'asked' }
       expect(await findings()).toEqual([{ ...found, seq: expect.any(Number) }])
       await requests.replaceOne({ _id: id }, request)
     }
