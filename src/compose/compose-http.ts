@@ -5,10 +5,8 @@ import { packagePath } from '../config/package-path.ts'
 import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
 import { createHttpApp } from '../http/app.ts'
 import type { Mount } from '../http/http-deps.ts'
+import { ping } from '../store/connect.ts'
 import type { Composition } from './compose.ts'
-
-/** Whoever asks whether the service is ready waits seconds for the answer, not as long as a caller does. */
-const PROBE_MS = 1_500
 
 /** The HTTP surface over a composition, which commands do without; `mounts` are the chat platforms' own routes. */
 export async function composeHttp(
@@ -31,8 +29,6 @@ export async function composeHttp(
     workerDir: packagePath('dist/service-worker'),
     mounts,
     openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
-    ping: async () => {
-      await connection.db?.command({ ping: 1 }, { signal: AbortSignal.timeout(PROBE_MS) })
-    },
+    ping: () => ping(connection),
   })
 }

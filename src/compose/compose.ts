@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
 import { loadSecrets } from '../config/secrets.ts'
@@ -26,10 +27,10 @@ import { createCardStore } from '../store/cards.ts'
 import { createChallengeStore } from '../store/challenges.ts'
 import { createChangeSignal } from '../store/change-signal.ts'
 import { createStoreClock } from '../store/clock.ts'
-import { connectStore, type StoreConnection } from '../store/connect.ts'
+import { connectStore, ping, type StoreConnection } from '../store/connect.ts'
 import { createDeliveryStore } from '../store/deliveries.ts'
 import { createEnrollmentStore } from '../store/enrollments.ts'
-import { isUnavailable } from '../store/failures.ts'
+import { damageTold, isUnavailable } from '../store/failures.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
@@ -48,6 +49,7 @@ import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createUserStore } from '../store/users.ts'
 import { createWebhookStore } from '../store/webhooks.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
+import { tellTroubleOnce } from './log.ts'
 import { type OpenStore, openStore } from './open-store.ts'
 
 /** The service put together; `close` flushes what waits and lets go of the store. */
@@ -100,9 +102,12 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   try {
     const connection = await connectStore(store.uri, config.storeTimeoutMs)
     opened.push(() => connection.close())
+    const watched = { store: nameOf(config, store, connection), ping: () => ping(connection) }
+    const log = tellTroubleOnce(options.log, watched)
+    opened.push(async () => log.stop())
     const sealed = await connection.collection('signing_keys').findOne({}, { projection: { _id: 1 } })
     const vault = createVault(await loadSecrets(config, sealed === null))
-    return await assemble(config, options, { vault, connection, store, opened, close })
+    return await assemble(config, { ...options, log }, { vault, connection, store, opened, close })
   } catch (error) {
     // What could not be undone then is of less interest than what went wrong before.
     await close().catch(() => undefined)
@@ -124,6 +129,11 @@ interface Opened {
   /** What to undo at the end, last first. */
   opened: (() => Promise<void>)[]
   close(): Promise<void>
+}
+
+const STORE_FAILURES: Pick<FlowDeps, 'storeIsDown' | 'storeIsDamaged'> = {
+  storeIsDown: isUnavailable,
+  storeIsDamaged: (error) => damageTold(error) !== undefined,
 }
 
 async function assemble(
@@ -152,7 +162,7 @@ async function assemble(
     chats: [...chats, ...chat.connected.map(({ port }) => port)],
     models: await loadAuthenticators(config, clock, log),
     verifications,
-    storeIsDown: isUnavailable,
+    ...STORE_FAILURES,
     ...signals.ports,
     signer: createSigner(keys, clock),
     keys,
@@ -183,6 +193,12 @@ async function assemble(
     stopWaiting: signals.stop,
     close: parts.close,
   }
+}
+
+/** Where the store is, for people; without who may enter it. */
+function nameOf({ dataDir }: Config, { own }: OpenStore, connection: StoreConnection): string {
+  if (own) return join(dataDir, 'store.db')
+  return connection.getClient().options.hosts.map(String).join(',')
 }
 
 /** @throws ConfigError when a file cannot be read, or is not signed as it must be */

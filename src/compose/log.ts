@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import type { Config } from '../config/config.ts'
 import { redact } from '../domain/redact.ts'
 import type { Log } from '../flow/ports.ts'
+import { damageTold, diskTrouble, isUnavailable } from '../store/failures.ts'
 
 /** JSON lines in production, readable lines in development; both pass through `redact`. */
 export function createLog(config: Pick<Config, 'production' | 'logLevel'>, destination?: Writable): Log {
@@ -42,4 +43,94 @@ function readable(line: string): string {
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )
   return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(msg)}${fields.length > 0 ? `  ${fields.join(' ')}` : ''}\n`
+}
+
+/** A log that tells trouble with the store once. */
+export interface TroubleLog extends Log {
+  /** Looks no longer whether it is over. */
+  stop(): void
+}
+
+/** What the log is told of. */
+interface Watched {
+  /** Its address or file, for people. */
+  store: string
+  /** Fails while the store cannot do its work. */
+  ping(): Promise<unknown>
+}
+
+/** How often it is looked whether trouble is over. */
+const LOOK_EVERY_MS = 1_000
+
+/** Kinds of damage that are remembered as told. */
+const MOST_TOLD = 100
+
+/**
+ * While a store is away, or its disk is full, every call and every sweep fails with it. The log tells when that begins and when it
+ * is over, and each damaged document once; the single failures are for who wants to see them (`debug`), without their stacks.
+ */
+export function tellTroubleOnce(log: Log, watched: Watched): TroubleLog {
+  const away = watchTrouble(log, watched)
+  const told = new Set<string>()
+  const at = (level: 'info' | 'warn' | 'error') => (fields: Record<string, unknown>, message: string) => {
+    const { error } = fields
+    const damage = damageTold(error)
+    const reason = damage ?? reasonOf(error)
+    if (reason === undefined) return log[level](fields, message)
+    if (damage === undefined) away.failed(diskTrouble(error) === undefined ? 'away' : 'disk', reason)
+    else if (!told.has(damage)) {
+      if (told.size >= MOST_TOLD) told.clear()
+      told.add(damage)
+      return log.error(
+        { ...fields, error: damage },
+        'a part of the store is damaged and is not shown to anyone',
+      )
+    }
+    log.debug({ ...fields, error: reason }, message)
+  }
+  return { debug: log.debug, info: at('info'), warn: at('warn'), error: at('error'), stop: away.stop }
+}
+
+/** What the store's own trouble is; undefined for any other error. */
+function reasonOf(error: unknown): string | undefined {
+  if (!(error instanceof Error && isUnavailable(error))) return undefined
+  return diskTrouble(error) ?? `${error.name}: ${error.message}`
+}
+
+function watchTrouble(log: Log, { store, ping }: Watched) {
+  let trouble: { kind: 'away' | 'disk'; since: Date; at: number } | undefined
+  let lately = false
+  let timer: NodeJS.Timeout | undefined
+  const look = async (): Promise<void> => {
+    const quiet = !lately
+    lately = false
+    const answers = await ping().then(
+      () => true,
+      () => false,
+    )
+    if (timer === undefined || trouble === undefined) return
+    if (answers && quiet && !lately) {
+      const seconds = Math.round((performance.now() - trouble.at) / 1000)
+      log.info({ store, since: trouble.since, seconds }, 'the store does its work again')
+      timer = trouble = undefined
+    } else timer = setTimeout(look, LOOK_EVERY_MS).unref()
+  }
+  return {
+    failed(kind: 'away' | 'disk', reason: string): void {
+      lately = true
+      if (trouble?.kind === kind) return
+      const first = trouble === undefined
+      trouble = { kind, since: new Date(), at: performance.now() }
+      const what = kind === 'away' ? 'the store does not answer' : 'the store takes no writes'
+      log.error(
+        { store, reason },
+        `${what}; callers get storage_unavailable until it is told here that it is over`,
+      )
+      if (first) timer = setTimeout(look, LOOK_EVERY_MS).unref()
+    },
+    stop(): void {
+      clearTimeout(timer)
+      timer = undefined
+    },
+  }
 }

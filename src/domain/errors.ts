@@ -158,6 +158,10 @@ export const REFUSALS = {
     503,
     'The store does not answer or takes no writes right now; send the same again after `retry_after` seconds.',
   ],
+  storage_damaged: [
+    503,
+    'What this needs is damaged in the store and is not shown; the log of the service names the file and what to do: quote `request_id`.',
+  ],
   unavailable: [503, 'The service cannot do this right now; retry in a moment.'],
   internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],
 } as const satisfies Record<string, readonly [number, string]>

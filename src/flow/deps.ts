@@ -112,4 +112,6 @@ export interface FlowDeps extends PeopleDeps {
   settings: Settings
   /** Does the error mean that the store cannot do it now? Whether it was done is not known then; the same may be tried again. */
   storeIsDown(error: unknown): boolean
+  /** Does the error mean that what the store holds is not as it was written? */
+  storeIsDamaged(error: unknown): boolean
 }

@@ -8,7 +8,8 @@ export function errorResponse({
   log,
   clock,
   storeIsDown,
-}: Pick<HttpDeps, 'log' | 'clock' | 'storeIsDown'>): ErrorRequestHandler {
+  storeIsDamaged,
+}: Pick<HttpDeps, 'log' | 'clock' | 'storeIsDown' | 'storeIsDamaged'>): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) {
       next(error)
@@ -25,7 +26,7 @@ export function errorResponse({
       sendRefusal(response, refusal('storage_unavailable'), clock.now())
       return
     }
-    const bland = refusal('internal_error')
+    const bland = refusal(storeIsDamaged(error) ? 'storage_damaged' : 'internal_error')
     response.status(bland.status).json({ error: bland.code, message: bland.publicMessage, request_id })
   }
 }

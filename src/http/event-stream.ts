@@ -57,10 +57,11 @@ export function openEventStream(
 
 /** As the body of a refusal, with its status: the answer has begun, so it cannot carry one any more. */
 export function errorEventData(
-  { log, storeIsDown }: Pick<HttpDeps, 'log' | 'storeIsDown'>,
+  { log, storeIsDown, storeIsDamaged }: Pick<HttpDeps, 'log' | 'storeIsDown' | 'storeIsDamaged'>,
   error: unknown,
 ): object {
-  const ours = storeIsDown(error) ? 'storage_unavailable' : 'internal_error'
+  const damaged = storeIsDamaged(error) ? 'storage_damaged' : 'internal_error'
+  const ours = storeIsDown(error) ? 'storage_unavailable' : damaged
   const known = error instanceof Refusal ? error : refusal(ours)
   if (known !== error) log.error({ error }, 'event stream failed')
   const { retry_after } = known.details

@@ -50,6 +50,14 @@ function open(uri: string, limitMs: number): StoreConnection {
   })
 }
 
+/** Who asks whether the store does its work waits seconds for the answer, not as long as a caller does. */
+const PROBE_MS = 1_500
+
+/** @throws while the store cannot do its work; the embedded one also where its disk takes no writes */
+export async function ping(connection: StoreConnection): Promise<void> {
+  await connection.db?.command({ ping: 1 }, { signal: AbortSignal.timeout(PROBE_MS) })
+}
+
 /** Schema options shared by all collections: nothing is dropped, added or cast silently. */
 export const STRICT_SCHEMA = {
   versionKey: false,

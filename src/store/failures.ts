@@ -69,12 +69,24 @@ const NOT_NOW: ReadonlySet<unknown> = new Set([
 /** Of these the ones that say that the disk is full, or does not do what it should. */
 const DISK: ReadonlySet<unknown> = new Set([39, 14031])
 
+/** DataCorruptionDetected */
+const DAMAGED: ReadonlySet<unknown> = new Set([366])
+
 /** The embedded store's own words for a disk that fails: where, how much is free, what to do. Undefined for any other error. */
 export function diskTrouble(error: unknown): string | undefined {
+  return wordsOf(error, DISK)
+}
+
+/** Its words for a document that is not as it was written: which file, what to do. Undefined for any other error. */
+export function damageTold(error: unknown): string | undefined {
+  return wordsOf(error, DAMAGED)
+}
+
+function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefined {
   if (!(error instanceof Error)) return undefined
-  if ('code' in error && DISK.has(error.code)) return error.message
+  if ('code' in error && codes.has(error.code)) return error.message
   const inner = 'errorResponse' in error ? error.errorResponse : error.cause
-  return inner === error ? undefined : diskTrouble(inner)
+  return inner === error ? undefined : wordsOf(inner, codes)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { mongo } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
+import { damageTold } from './failures.ts'
 
 /** Asks in one command. */
 const MOST = 128
@@ -66,15 +67,24 @@ export function createLookup<Document extends object>(
   { field = '_id', only = {} }: { field?: string; only?: object } = {},
 ): (value: string) => Promise<Document | undefined> {
   const collection = connection.collection(collectionName)
+  const find = (wanted: readonly string[]) => {
+    const filter = { ...only, [field]: wanted.length === 1 ? wanted[0] : { $in: wanted } }
+    return collection.find<Document>(filter, { batchSize: wanted.length + 1 }).toArray()
+  }
   const look = shareTrips(async (values: readonly string[]) => {
     const wanted = [...new Set(values)]
-    const filter = { ...only, [field]: wanted.length === 1 ? wanted[0] : { $in: wanted } }
-    const found = await collection.find<Document>(filter, { batchSize: wanted.length + 1 }).toArray()
-    const byValue = new Map(found.map((document) => [String(Reflect.get(document, field)), document]))
-    return values.map((value) => ({ document: byValue.get(value) }))
+    try {
+      const found = await find(wanted)
+      const byValue = new Map(found.map((document) => [String(Reflect.get(document, field)), document]))
+      return values.map((value) => async () => byValue.get(value))
+    } catch (error) {
+      if (wanted.length === 1 || damageTold(error) === undefined) throw error
+      // Each for itself: a damaged document is no reason to withhold the others.
+      return values.map((value) => async () => (await find([value]))[0])
+    }
   })
   // A value of another type would be an operator, or match documents without the field (T61, T62).
-  return async (value) => (await look(String(value))).document
+  return async (value) => (await look(String(value)))()
 }
 
 /** A write that others shared: done, or refused because its unique key is taken. Any other error fails the one it concerns. */

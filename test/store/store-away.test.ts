@@ -58,6 +58,24 @@ function expectAway(answer: Answer & { ms: number }, mostMs: number): void {
   expect(ms).toBeLessThan(mostMs)
 }
 
+const AWAY = 'error: the store does not answer'
+const NO_WRITES = 'error: the store takes no writes'
+const OVER = 'info: the store does its work again'
+const LONG = { timeout: 30_000 }
+
+/** What an operator is shown from now on, once what was before is over. */
+async function toldFromNow(): Promise<() => string[]> {
+  const news = ({ message }: TestService['logged'][number]): boolean => message.startsWith('the store ')
+  const last = () => service.logged.findLast(news)?.level ?? 'info'
+  await expect.poll(last, LONG).toBe('info')
+  const from = service.logged.length
+  const shown = ({ level, message }: TestService['logged'][number]): string => {
+    const line = `${level}: ${message.split(';')[0]}`
+    return level === 'warn' || level === 'error' || line === OVER ? line : ''
+  }
+  return () => service.logged.slice(from).map(shown).filter(Boolean)
+}
+
 // Refused first: on a young pool a command meets a socket that breaks while it is written.
 describe.each<Line>(['refused', 'frozen', 'lost'])('a store whose line is %s', (line) => {
   it('is told in time, keeps waits and streams open, and everything goes on when it is back', async () => {
@@ -72,6 +90,7 @@ describe.each<Line>(['refused', 'frozen', 'lost'])('a store whose line is %s', (
     expect([await stream.next(), (await stream.next())?.data?.status]).toEqual([{ retry: '3000' }, 'pending'])
     const inbox = await watchInbox(service, await signIn(service, direct.user))
     const key = { 'idempotency-key': `away-${line}` }
+    const told = await toldFromNow()
 
     takeLine(line)
     const sent = [...proxy.sent.values()].reduce((sum, count) => sum + count, 0)
@@ -91,6 +110,10 @@ describe.each<Line>(['refused', 'frozen', 'lost'])('a store whose line is %s', (
 
     proxy.line('open')
     await expect.poll(async () => (await send(service, '/readyz')).status).toBe(200)
+    await expect.poll(() => told().at(-1), LONG).toBe(OVER)
+    // A call that began before may fail after, and is news then: but no line for each of them.
+    expect([told()[0], [...new Set(told())]]).toEqual([AWAY, [AWAY, OVER]])
+    expect(told().length).toBeLessThan(answers.length)
     await expect.poll(async () => (await caller.create({ action: 'x' }, key)).status).toBe(201)
     expect((await direct.send(`/api/v1/approvals/${id}/cancel`, { method: 'POST', json: {} })).status).toBe(
       200,
@@ -151,4 +174,45 @@ describe('a command that the store did not, or may have done', () => {
     const { data } = (await direct.send('/api/v1/approvals')).body
     expect(data).toEqual([expect.objectContaining({ action: what })])
   })
+})
+
+it('a disk that is full is told once, with what the store says of it, and once when there is room again', async () => {
+  const { caller, direct } = await useCaller()
+  const id = await direct.createdId()
+  const told = await toldFromNow()
+  const errmsg = 'the disk of the store file /data/store.db is full (4 KiB free): make room there'
+  const reply = { ...refused('OutOfDiskSpace'), errmsg }
+  const writes = /^(?:insert|update|delete|findAndModify|ping)/
+  play({ before: (_command, name) => (writes.test(name) ? reply : undefined) })
+  expectAway(await timed(send(service, '/readyz')), READY_MS)
+  for (const _again of [1, 2]) expectAway(await timed(caller.create({ action: 'x' })), ANSWER_MS)
+  expect((await direct.read(id)).status).toBe(200)
+  expect(told()).toEqual([NO_WRITES])
+  expect(service.logged.findLast(({ level }) => level === 'error')?.fields).toEqual({
+    store: expect.stringContaining('.sock'),
+    reason: errmsg,
+  })
+  proxy.play({})
+  await expect.poll(told, LONG).toEqual([NO_WRITES, OVER])
+  expect((await caller.create({ action: 'x' })).status).toBe(201)
+})
+
+it('a damaged document is refused and told once; others asked for at the same moment are shown', async () => {
+  const { caller, direct } = await useCaller()
+  const ids = await Promise.all(['a', 'b', 'c', 'd'].map((action) => direct.createdId({ action })))
+  const [damaged = ''] = ids
+  const told = await toldFromNow()
+  const errmsg = 'the store file /data/store.db is damaged: a document. Put a backup of the file in its place'
+  const reply = { ok: 0, code: 366, codeName: 'DataCorruptionDetected', errmsg }
+  play({
+    before: (command, name) =>
+      name === 'find requests' && JSON.stringify(command.filter).includes(damaged) ? reply : undefined,
+  })
+  const answers = await Promise.all([...ids, damaged].map((id) => caller.read(id)))
+  expect(answers.map(({ status }) => status)).toEqual([503, 200, 200, 200, 503])
+  const { body, headers } = answers[0] ?? expect.unreachable()
+  const request_id = headers.get('x-request-id')
+  expect(body).toEqual({ error: 'storage_damaged', message: expect.any(String), request_id })
+  expect(told()).toEqual(['error: a part of the store is damaged and is not shown to anyone'])
+  expect(service.logged.findLast(({ level }) => level === 'error')?.fields.error).toBe(errmsg)
 })

@@ -115,8 +115,8 @@ describe('the OpenAPI document', () => {
     )
     const sample = { error: 'not_found', message: 'There is no such resource, or it is not yours.' }
     expect(errorAnswer.parse(sample)).toEqual(sample)
-    // What chat platforms are answered is no operation of this document, and the last three any operation may give.
-    const elsewhere = /^(chat_|install_|unavailable$|storage_unavailable$|internal_error$)/
+    // What chat platforms are answered is no operation of this document, and the last four any operation may give.
+    const elsewhere = /^(chat_|install_|unavailable$|storage_unavailable$|storage_damaged$|internal_error$)/
     const codes = Object.keys(REFUSALS).filter((code) => !elsewhere.test(code))
     expect(codes.filter((code) => !text.includes(`"${code}"`))).toEqual([])
   })

@@ -156,7 +156,7 @@ function operation(tag: string, facts: OperationFacts): ZodOpenApiOperationObjec
 
 const UNFORESEEN: ZodOpenApiResponseObject = {
   description:
-    'Anything unforeseen has the same form: `internal_error` (500); with `Retry-After`, `storage_unavailable` or `unavailable` (503).',
+    'Anything unforeseen has the same form: `internal_error` (500) or `storage_damaged` (503); with `Retry-After`, `storage_unavailable` or `unavailable` (503).',
   content: { 'application/json': { schema: errorAnswer } },
 }
 
