@@ -7,6 +7,7 @@ import { dirname, join, normalize } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../src/config/package-path.ts'
+import { createBody } from '../src/http/api/approvals-create.ts'
 import { makeCertificate, receive } from './outbound/receiver.ts'
 import { expectStatus } from './support/enrolled.ts'
 import { createHttpClient, type HttpClient } from './support/http-client.ts'
@@ -133,6 +134,14 @@ describe('the documents', () => {
     expect(
       paths.filter((path) => !existsSync(packagePath(`src/${path}`)) && !existsSync(packagePath(path))),
     ).toEqual([])
+  })
+
+  it('lists every field that a request is asked with', () => {
+    const api = PAGES.find(({ path }) => path === 'docs/api.md')?.text ?? ''
+    const listed = [...api.matchAll(/^\| (`[a-z_`, ]+) \|.*\|.*\|$/gm)].flatMap(([, names = '']) =>
+      names.replaceAll('`', '').split(', '),
+    )
+    expect(listed.sort()).toEqual(Object.keys(createBody.shape).sort())
   })
 
   it('lists every threat by its number, with a test that carries it', () => {
