@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { TeamsSettings } from '../../src/config/teams.ts'
+import { given } from '../../src/domain/given.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
@@ -44,10 +45,7 @@ export function createConversations(
     const known = await store.find(PLATFORM, tenant, who)
     const name = (newName ?? known?.name)?.slice(0, LONGEST_NAME)
     const met = { platform: PLATFORM, tenant, who, kind, reference, seen_at: clock.now() } as const
-    const told = {
-      ...(name === undefined ? {} : { name }),
-      ...(known?.email === undefined ? {} : { email: known.email }),
-    }
+    const told = given({ name, email: known?.email })
     await store.put({ ...met, ...told })
     return { ...met, ...told }
   }
@@ -71,11 +69,9 @@ export function createConversations(
     },
     async describe(met, { email, name }) {
       const normalised = email === undefined ? undefined : normaliseEmail(email)
+      const about = given({ email: normalised, name: name?.slice(0, LONGEST_NAME) })
       // Perhaps gone again while the directory was asked: only they themselves bring it back.
-      await store.describe(PLATFORM, tenant, met.who, {
-        ...(normalised === undefined ? {} : { email: normalised }),
-        ...(name === undefined ? {} : { name: name.slice(0, LONGEST_NAME) }),
-      })
+      await store.describe(PLATFORM, tenant, met.who, about)
       return normalised
     },
     async leave(source) {

@@ -1,5 +1,6 @@
 import { Schema } from 'mongoose'
 import type { AuditRecord } from '../domain/audit.ts'
+import { given } from '../domain/given.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { isDuplicateKey } from './failures.ts'
@@ -58,9 +59,7 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
     },
     async list({ account_id, type, subject, before, limit }) {
       const filter = {
-        ...(account_id === undefined ? {} : { 'entry.account_id': account_id }),
-        ...(type === undefined ? {} : { 'entry.type': type }),
-        ...(subject === undefined ? {} : { 'entry.subject': subject }),
+        ...given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subject }),
         _id: { ...NUMBERED, ...(before === undefined ? {} : { $lt: before }) },
       }
       const found = await collection.find(filter).sort({ _id: -1 }).limit(limit).toArray()
@@ -69,8 +68,7 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
     async listByTime({ account_id, type, subject, from, to, before, limit }) {
       const filter = {
         'entry.account_id': account_id,
-        ...(type === undefined ? {} : { 'entry.type': type }),
-        ...(subject === undefined ? {} : { 'entry.subject': subject }),
+        ...given({ 'entry.type': type, 'entry.subject': subject }),
         ...during('entry.at', from, to, before?.at),
         _id: NUMBERED,
         ...(before === undefined ? {} : beyond('$lt', 'entry.at', before.at, before.seq)),

@@ -1,4 +1,5 @@
 import mongoose from 'mongoose'
+import { given } from '../domain/given.ts'
 
 const { trusted } = mongoose
 
@@ -61,11 +62,7 @@ export function beyond(than: '$lt' | '$gt', field: string, at: Date, id: string 
 
 /** Only what has, in this field, the time `from` or a later one, and one before `to`. */
 export function during(field: string, from?: Date, to?: Date, before?: Date) {
-  const times = {
-    ...(from === undefined ? {} : { $gte: from }),
-    ...(to === undefined ? {} : { $lt: to }),
-    // Says less than `beyond` does, but in a way that an index can begin at.
-    ...(before === undefined ? {} : { $lte: before }),
-  }
+  // `$lte` says less than `beyond` does, but in a way that an index can begin at.
+  const times = given({ $gte: from, $lt: to, $lte: before })
   return Object.keys(times).length === 0 ? {} : { [field]: times }
 }
