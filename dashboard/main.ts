@@ -1,3 +1,4 @@
+import { forgetWhenLeft } from '../webauthn-page/kit/dom/stage.ts'
 import type { PageEntry } from './shell/page-entry.ts'
 import { Router } from './shell/router.ts'
 
@@ -57,3 +58,5 @@ const PAGES: readonly PageEntry[] = [
 ]
 
 void new Router(PAGES).start()
+// After the router, which notes how far down the page was read: a covered one has no such place.
+forgetWhenLeft()

@@ -1,5 +1,5 @@
 import { DecidePage } from './decide/decide-page.ts'
-import { plainScene, showScene } from './kit/dom/stage.ts'
+import { forgetWhenLeft, plainScene, showScene } from './kit/dom/stage.ts'
 import { signInPage } from './sign-in/sign-in.ts'
 
 /** One shell for every page: the path decides. What is no decision comes in files of its own, not on the way to one. */
@@ -26,19 +26,5 @@ function wantedOutcome(search: string): 'approved' | 'rejected' | undefined {
   return wanted === 'reject' ? 'rejected' : undefined
 }
 
-/**
- * Browsers keep pages that one leaves, and show them again as they were, also to who is signed out meanwhile or is another
- * person (T13). What is shown only to a signed-in person is covered before, and loaded anew.
- */
-function forgetWhenLeft(): void {
-  if (!/^\/[ab]\//.test(location.pathname)) return
-  addEventListener('pagehide', () => {
-    document.body.hidden = true
-  })
-  addEventListener('pageshow', ({ persisted }) => {
-    if (persisted) location.reload()
-  })
-}
-
-forgetWhenLeft()
+if (/^\/[ab]\//.test(location.pathname)) forgetWhenLeft()
 void route()

@@ -144,7 +144,7 @@ export class DecideTogether {
       ballot.slot.element,
       forOthers(items),
       unseen.element,
-      confirm,
+      ballot.elsewhere ?? confirm,
       ballot.hint,
       hint('What is signed cannot be taken back.'),
     )

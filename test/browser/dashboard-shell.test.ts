@@ -91,6 +91,24 @@ describeInBrowser('the shell of the dashboard', () => {
     expect(suite.server().calls).toContain('DELETE /session')
   })
 
+  it('shows nothing again to who is signed out meanwhile and comes back (T13)', async () => {
+    await page.setViewportSize({ width: 360, height: 500 })
+    await open('/account', 'Your account')
+    const leaveAndComeBack = async (): Promise<void> => {
+      // As when a browser keeps the page that one leaves, and shows it again.
+      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`)
+      expect(await page.locator('body').isVisible()).toBe(false)
+      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`)
+    }
+    await page.evaluate('scrollTo(0, 600)')
+    await leaveAndComeBack()
+    await expect.poll(() => page.evaluate('scrollY')).toBe(600)
+    suite.server().state.signedIn = false
+    await leaveAndComeBack()
+    await heading('Sign in').waitFor()
+    expect(await page.locator('body').innerText()).not.toContain('ana@example.com')
+  })
+
   it('leads whoever is not signed in to the sign-in and back to the very address', async () => {
     suite.server().state.signedIn = false
     await page.goto('/account?account=acc_home')

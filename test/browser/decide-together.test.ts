@@ -190,6 +190,14 @@ describeInBrowser('several requests under one gesture', () => {
     await expect.poll(() => page.locator('.inbox-row').count()).toBe(2)
   })
 
+  it('says in a browser without passkeys that only another one can, and offers no button that could only fail', async () => {
+    area.state.reviews = area.state.reviews.map((review) => ({ ...review, methods: ['passkey'] }))
+    await page.addInitScript('delete window.PublicKeyCredential')
+    await open()
+    expect(await dialog().innerText()).toContain('this browser cannot use passkeys')
+    expect(await dialog().getByRole('button', { name: 'Approve 3 requests' }).count()).toBe(0)
+  })
+
   it('says that it waits for others, and what was lost while writing', async () => {
     area.state.reviews = area.state.reviews.map((review) =>
       review.id === 'req_1' ? { ...review, quorum: { needed: 2, approved: 0 } } : review,

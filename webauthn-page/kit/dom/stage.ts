@@ -49,6 +49,19 @@ export function showUser(user: User | undefined): void {
   )
 }
 
+/**
+ * Browsers keep pages that one leaves, and show them again as they were, also to who is signed out meanwhile or is another
+ * person (T13). A page for signed-in people is covered before, and loaded anew.
+ */
+export function forgetWhenLeft(): void {
+  addEventListener('pagehide', () => {
+    document.body.hidden = true
+  })
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) location.reload()
+  })
+}
+
 const TOKEN = /^#[\w-]{43}$/
 
 /**
