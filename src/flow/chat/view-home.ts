@@ -1,5 +1,6 @@
 import { type ChatIdentity, identityKey } from '../../domain/chat.ts'
 import type { Outcome } from '../../domain/receipt.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -33,20 +34,25 @@ export async function viewHome(deps: FlowDeps, identity: ChatIdentity): Promise<
   return { pending, decided, help }
 }
 
-/** Requests that are looked through for decisions, and decisions that are shown. */
+/** Accounts and their requests that are looked through for decisions, and decisions that are shown. */
+const MOST_ACCOUNTS = 10
 const LOOKED_AT = 20
 const MOST_DECIDED = 5
 
-/** Of the account in which they work: the one that invited them, else their own. */
+/** Of the accounts in which they work: the one that invited them first, and their own. */
 async function decidedLast(deps: FlowDeps, person: User): Promise<DecidedRow[]> {
-  const [home] = await accountsOf(deps, person)
-  if (home === undefined) return []
-  const query = { account: home.account.id, limit: LOOKED_AT }
-  const { requests } = await readHistory(deps, person, query)
-  const rows = requests.flatMap(({ id, action, decision }): DecidedRow[] => {
-    if (decision === undefined) return []
-    const url = `${deps.settings.baseUrl}/a/${id}`
-    return [{ decision: decision.decision, at: decision.decided_at, action: visibleString(action), url }]
-  })
+  const open = (await accountsOf(deps, person)).slice(0, MOST_ACCOUNTS)
+  const queries = open.map(({ account }) => ({ account: account.id, limit: LOOKED_AT }))
+  const pages = await Promise.all(queries.map((query) => readHistory(deps, person, query)))
+  const rows = pages.flatMap(({ requests }) => requests.flatMap((request) => decidedRow(deps, request)))
   return rows.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, MOST_DECIDED)
+}
+
+function decidedRow(
+  { settings }: Pick<FlowDeps, 'settings'>,
+  { id, action, decision }: ApprovalRequest,
+): DecidedRow[] {
+  if (decision === undefined) return []
+  const url = `${settings.baseUrl}/a/${id}`
+  return [{ decision: decision.decision, at: decision.decided_at, action: visibleString(action), url }]
 }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { unescapeText } from '../../../adapters/slack/rich-text.ts'
 import { shownText } from '../../support/block-parts.ts'
+import { alter } from '../../support/caller.ts'
 import { checkBlocks, checkMessage } from '../../support/check-blocks.ts'
 import { ask, decideByPasskey, setUpOwner } from '../../support/live.ts'
 import { addPerson } from '../../support/people.ts'
@@ -130,13 +131,20 @@ describe('the app’s own place', () => {
     const chat = [{ ...slackIdentity(slack.teamId), linked_at: new Date() }]
     await users.change(ana.id, ana.version, { chat }, [])
     await decideByPasskey(owner, await ask(owner, { action: 'Long gone' }), 'rejected')
+    const other = await setUpOwner(service, 'other@example.com')
+    const { account_id } = (await users.find(other.owner.userId)) ?? expect.unreachable()
+    const now = new Date()
+    const member = { user_id: ana.id, role: 'auditor', state: 'active', invited_at: now, joined_at: now }
+    await alter(service, 'accounts', account_id, { members: [member] })
+    await decideByPasskey(other, await ask(other, { action: 'Elsewhere' }), 'approved')
     await ask(owner, { action: 'May wait', ttl_seconds: 7200 })
     await ask(owner, { action: 'Is urgent', ttl_seconds: 600 })
     await driver.event(opened)
     const shown = home()
     expect(shown).toContain('2 requests wait for you')
     expect(shown.indexOf('Is urgent')).toBeLessThan(shown.indexOf('May wait'))
-    expect(shown).toMatch(/Decided last❌ Rejected · .*Long gone/)
+    // Of all accounts in which they are something.
+    expect(shown).toMatch(/Decided last✅ Approved · .*Elsewhere.*❌ Rejected · .*Long gone/)
     expect(shown).toContain('(ana@example.com)')
     await driver.event({ ...opened, tab: 'messages' })
     expect(taken('views.publish')).toHaveLength(2)
