@@ -140,7 +140,8 @@ describeInBrowser('script and markup in the words of others', () => {
       await visitor.page.goto(path)
       await visitor.page.locator('.entry, .inbox-row').first().waitFor()
       const shown = (await visitor.page.locator('main').innerText()).replaceAll('[U+0009]', '\t')
-      for (const text of HOSTILE) expect(shown.split(text).length - 1).toBeGreaterThanOrEqual(places)
+      for (const text of HOSTILE)
+        expect(shown.split(text).length - 1, `${path} ${text}`).toBeGreaterThanOrEqual(places)
     }
     await expectHarmless()
   })

@@ -132,8 +132,8 @@ async function checkAsked(
     for (const { id, facts, waiting } of page) {
       const { seq, detail } = told.get(id) ?? { detail: waiting.find((entry) => entry.type === type)?.detail }
       // Those of the first requests hold no hash.
-      const sha256 = detail?.asked_sha256
-      if (sha256 === undefined || found.has(id) || sha256 === hashOf(facts)) continue
+      const asked = detail?.asked_sha256
+      if (asked === undefined || found.has(id) || asked === askedNow(facts)) continue
       report({
         code: 'altered',
         collection: 'requests',
@@ -146,7 +146,7 @@ async function checkAsked(
   }
 }
 
-function hashOf(facts: StateDocument['facts']): string | undefined {
+function askedNow(facts: StateDocument['facts']): string | undefined {
   try {
     return askedSha256(facts)
   } catch {
