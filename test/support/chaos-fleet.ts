@@ -68,8 +68,6 @@ export async function useFleet(env: Record<string, string> = {}): Promise<Fleet>
     MONGODB_URI: databaseUri,
     TRUST_PROXY: '1',
     CALLBACK_ALLOW_PRIVATE: '1',
-    // What is tried are deaths, not a machine that is too busy to answer in time.
-    STORE_TIMEOUT_MS: '30000',
     ...env,
   }
   const place = async (port: number): Promise<RunningSlot> => {

@@ -31,7 +31,8 @@ export function spawnByNpm(env: Record<string, string>): ServiceProcess {
 
 function optionsFor(env: Record<string, string>) {
   const inherited = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
-  return { env: { ...inherited, ...env }, stdio: 'pipe' } as const
+  // The machine of the tests may be busier than one that serves people.
+  return { env: { ...inherited, STORE_TIMEOUT_MS: '30000', ...env }, stdio: 'pipe' } as const
 }
 
 function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
