@@ -30,7 +30,7 @@ import { approvedEvent, bootstrapAudit } from './settle-bootstrap.ts'
 
 type ConsentDeps = Pick<
   FlowDeps,
-  'bootstraps' | 'apiKeys' | 'accounts' | 'challenges' | 'party' | 'settings'
+  'bootstraps' | 'apiKeys' | 'accounts' | 'challenges' | 'party' | 'models' | 'settings'
 > &
   Parameters<typeof verifyTotp>[0]
 

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { SettingsService } from '@simplewebauthn/server'
+import { type AuthenticatorFacts, type Authenticators, permits } from '../../domain/authenticator.ts'
 import { leadsTo, type MetadataEntry, readChain, readMetadataBlob } from '../../signing/metadata-blob.ts'
 import type { Clock, Log } from '../ports.ts'
 
@@ -12,6 +13,17 @@ export interface AuthenticatorModels {
   nameOf(aaguid: string | undefined): string | undefined
   /** Do these certificates, DER and the leaf first, lead to a root of that model, and is it one that still counts? */
   vouchFor(aaguid: string, certificates: readonly Uint8Array[]): boolean
+  /** Is the model reported as broken by now? */
+  isBroken(aaguid: string | undefined): boolean
+}
+
+/** Does the policy count this passkey today? A report that came after it was registered takes back what it proved then. */
+export function countsToday(
+  models: AuthenticatorModels,
+  rule: Authenticators | undefined,
+  passkey: AuthenticatorFacts,
+): boolean {
+  return rule === undefined || (permits(rule, passkey) && !models.isBroken(passkey.aaguid))
 }
 
 /** The signer of the FIDO Alliance's own file; its roots also sign for any web site. */
@@ -55,12 +67,15 @@ function pemsIn(text: string): string[] {
 
 /** @param entries by AAGUID */
 function modelsOf(entries: ReadonlyMap<string, MetadataEntry>, clock: Clock): AuthenticatorModels {
+  const isBroken = (aaguid = ''): boolean =>
+    entries.get(aaguid)?.statuses.some((status) => BROKEN.has(status)) === true
   return {
     known: entries.size > 0,
     nameOf: (aaguid) => (aaguid === undefined ? undefined : entries.get(aaguid)?.name),
+    isBroken,
     vouchFor(aaguid, certificates) {
       const entry = entries.get(aaguid)
-      if (entry === undefined || entry.statuses.some((status) => BROKEN.has(status))) return false
+      if (entry === undefined || isBroken(aaguid)) return false
       return leadsTo(readChain(certificates), entry.roots.flatMap(readRoot), clock.now())
     },
   }

@@ -2,12 +2,12 @@ import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
-import { permits } from '../../domain/authenticator.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { ownRule } from './accounts.ts'
+import { countsToday } from './authenticator-models.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { backupCodeHash, verifyTotp } from './codes.ts'
 import { personAudit } from './person.ts'
@@ -37,7 +37,7 @@ export async function signInWithPasskey(
   if (user === undefined) throw refusal('sign_in_failed')
   const input = { user, response, expectedChallenge, discoverable: true, authenticators: undefined }
   const { passkey } = await verifyAssertion(deps, input).catch(asFailed)
-  return signIn(deps, user, client, 'passkey', permits(await ownRule(deps, user), passkey))
+  return signIn(deps, user, client, 'passkey', countsToday(deps.models, await ownRule(deps, user), passkey))
 }
 
 type SignInDeps = Parameters<typeof startSession>[0] & Pick<PeopleDeps, 'users'>

@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto'
 import { type AuthenticationResponseJSON, verifyAuthenticationResponse } from '@simplewebauthn/server'
-import { type Authenticators, permits } from '../../domain/authenticator.ts'
+import type { Authenticators } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { Evidence } from '../../domain/request.ts'
 import { type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
 import type { PeopleDeps, RelyingParty } from '../deps.ts'
+import { countsToday } from './authenticator-models.ts'
 import { CeremonyError, checkClientData } from './ceremony.ts'
 import { readPasskeyKey } from './passkey-key.ts'
 import { personAudit } from './person.ts'
 
-type VerifyAssertionDeps = Pick<PeopleDeps, 'users' | 'party' | 'clock' | 'random' | 'log'>
+type VerifyAssertionDeps = Pick<PeopleDeps, 'users' | 'party' | 'models' | 'clock' | 'random' | 'log'>
 
 /**
  * Verifies an assertion of this person and books the use of the passkey; the challenge must have been taken from its
@@ -24,7 +25,8 @@ export async function verifyAssertion(
 ): Promise<CheckedAssertion> {
   try {
     const checked = await checkAssertion(deps.party, input)
-    if (!permits(input.authenticators, checked.passkey)) throw refusal('authenticator_refused')
+    if (!countsToday(deps.models, input.authenticators, checked.passkey))
+      throw refusal('authenticator_refused')
     await book(deps, input, checked)
     return checked
   } catch (error) {

@@ -26,7 +26,7 @@ import {
 import { type Answer, createHttpClient } from '../../support/http-client.ts'
 import { inviteMember, newMember, newOwner } from '../../support/invited.ts'
 import { ask, keyOf } from '../../support/live.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, useService } from '../../support/service.ts'
 import { createSoftAuthenticator, type RegistrationCeremony } from '../../support/soft-authenticator.ts'
 
 const TOKEN = 'ee882879-721c-4913-9775-3dfcce97072a'
@@ -228,6 +228,27 @@ describe('a decision under authenticators', () => {
     expect((await decide(id, 1)).status).toBe(200)
     // Made before the rule, and decided as it was made (T79).
     expect((await decide(before, 0)).status).toBe(200)
+  })
+
+  it('T88: stop counting a model that is reported as broken after it was registered', async () => {
+    await ruled()
+    const id = await ask({ service, key: await keyOf(service, owner.userId) })
+    const models = MODELS.map((one) => (one.model === TOKEN ? { ...one, statuses: ['REVOKED'] } : one))
+    const database = service.composition.connection.name
+    const blob = metadataBlob(models, { root: metadataRoot })
+    const later = await withMetadata(blob, metadataRoot, (env) =>
+      useService({ database, env: { TRUST_PROXY: '1', BASE_URL: service.url, ...env } }),
+    )
+    const decide = async ({ url }: TestService) => {
+      const browser = createHttpClient(url, new Map(owner.browser.cookies))
+      const from = { origin: service.url }
+      const path = `/api/v1/approvals/${id}/decision`
+      const asked = await browser.post(`${path}/options`, { decision: 'approved' }, from)
+      const passkey = assertBy(owner, 1, expectStatus(asked, 200).options)
+      return browser.post(path, { decision: 'approved', passkey }, from)
+    }
+    expect(said(await decide(later))).toEqual(REFUSED)
+    expect((await decide(service)).status).toBe(200)
   })
 
   it('T88: refuses a code, and whoever has no permitted passkey, with the reason', async () => {
