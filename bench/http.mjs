@@ -112,12 +112,14 @@ async function runBench() {
   }
 }
 
-const body = (turn) => ({
-  action: `Bench ${turn}`,
-  context: { build: turn },
-  ...(live ? {} : { sandbox_auto_decide_seconds: 0 }),
-})
-const insert = (turn) => call('POST', '/', { port: FLOOR_PORT, body: body(turn) })
+function body(turn) {
+  const dry = live ? {} : { sandbox_auto_decide_seconds: 0 }
+  return { action: `Bench ${turn}`, context: { build: turn }, ...dry }
+}
+
+function insert(turn) {
+  return call('POST', '/', { port: FLOOR_PORT, body: body(turn) })
+}
 
 /** Everything that is measured, for a while. */
 async function warmUp(keys) {
