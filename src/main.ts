@@ -4,7 +4,7 @@ import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { WrongSealingKeyError } from './flow/keep-keys.ts'
 import type { Log } from './flow/ports.ts'
 import type { RunningService } from './serve.ts'
-import { diskTrouble } from './store/failures.ts'
+import { damageTold, diskTrouble } from './store/failures.ts'
 import { StoreUnreachableError, UnsuitableStoreError } from './store/server.ts'
 
 /**
@@ -124,7 +124,7 @@ function explain(error: unknown): string {
   const code = 'code' in error ? String(error.code) : ''
   const advice = ADVICE[code]
   if (advice !== undefined) return `${error.message}. ${advice}`
-  return diskTrouble(error) ?? error.stack ?? error.message
+  return diskTrouble(error) ?? damageTold(error) ?? error.stack ?? error.message
 }
 
 const ADVICE: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import { execFileSync, spawnSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -7,8 +8,9 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { packagePath } from '../src/config/package-path.ts'
 import { useWorker } from './jobs/worker.ts'
-import { useDataDir } from './support/cli.ts'
+import { cli, useDataDir } from './support/cli.ts'
 import { freePort, startService, useService } from './support/service.ts'
 import { spawnByNpm, spawnService, startServiceProcess } from './support/service-process.ts'
 
@@ -112,4 +114,47 @@ it('tells at the start that cards go to Slack, and that the token does not work,
   onTestFinished(() => service.end('SIGTERM'))
   await service.line(/approvers get cards in chat/)
   await service.line(/slack did not say which workspace the bot token is for/)
+})
+
+it('refuses what it cannot write on a disk without room, loses nothing, and goes on by itself; cannot start on one', async () => {
+  const [port, { env }] = [String(await freePort()), await useDataDir()]
+  const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
+  await cli(['user', 'invite', 'a@example.com'], { env: ready })
+  const made = ['key', 'create', '--owner', 'a@example.com', '--name', 'k', '--sandbox', '--json']
+  const { raw_key } = (await cli(made, { env: ready })).json()
+  const service = await startServiceProcess(ready)
+  onTestFinished(() => service.end('SIGKILL'))
+  const send = async (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${raw_key}`, 'content-type': 'application/json' }
+    const response = await fetch(`http://localhost:${port}${path}`, { ...init, headers })
+    return { status: response.status, body: JSON.parse(await response.text()) }
+  }
+  const create = (action: string) =>
+    send('/api/v1/approvals/request', { method: 'POST', body: JSON.stringify({ action }) })
+  // As a full disk does: no byte more in any file, and none of them is as short as that.
+  const room = (bytes: string) =>
+    execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:`])
+  const away = { error: 'storage_unavailable', message: expect.any(String), retry_after: 3 }
+
+  expect((await create('before')).status).toBe(201)
+  room('512')
+  expect(await create('meanwhile')).toEqual({ status: 503, body: away })
+  expect(await send('/readyz')).toEqual({ status: 503, body: away })
+  await service.line(/the store takes no writes.*store\.db.* KiB free/)
+  room('unlimited')
+  await expect.poll(async () => (await send('/readyz')).status, { timeout: 30_000 }).toBe(200)
+  expect((await create('after')).status).toBe(201)
+  await service.line(/the store does its work again/)
+  const { body } = await send('/api/v1/approvals')
+  expect(body.data.map(({ action }: { action: string }) => action)).toEqual(['after', 'before'])
+  await service.end('SIGTERM')
+  expect((await cli(['audit', 'check'], { env: ready })).code).toBe(0)
+
+  const start = ['-c', 'ulimit -S -f 1; exec "$0" "$1"', process.execPath, packagePath('bin/start.mjs')]
+  const options = { env: { PATH: process.env.PATH, ...ready }, encoding: 'utf8' } as const
+  const { status, stderr } = spawnSync('sh', start, options)
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^the store file .*store\.db cannot be used .*\n$/),
+  ])
 })

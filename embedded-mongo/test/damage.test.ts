@@ -17,7 +17,9 @@ import { decodeBson } from '../src/bson-reader.ts'
 import { SlicedCommandService } from '../src/command-service.ts'
 import { DurableFile } from '../src/engine/durable-file.ts'
 import { StoreFileError } from '../src/engine/file-errors.ts'
+import { sweepExpired } from '../src/engine/housekeeping.ts'
 import { OpenFile } from '../src/engine/open-file.ts'
+import { finish } from '../src/engine/slice.ts'
 import { StoreEngine } from '../src/engine/store-engine.ts'
 import { serveStore } from '../src/store-server.ts'
 import { openStore, refusal, type TestStore, temporaryDirectory } from './support.ts'
@@ -88,6 +90,33 @@ describe('what is not as it was written', () => {
       expect(await refusal(change)).toMatchObject({ code: 366 })
       expect(await asked(store, { _id: 1 })).toMatchObject([{ text: 'amount: 121.00' }])
       expect(await asked(store, { owner: 'owner3' })).toMatchObject([{ _id: 3 }])
+    })
+  })
+
+  it('is named, and left out for who asks for partial results; what has expired beside it is removed', async () => {
+    const at = new Date(0)
+    await reopened(async ({ db }) => {
+      await db.collection('items').updateMany({}, { $set: { at } })
+      await db.collection('items').createIndex({ at: 1 }, { expireAfterSeconds: 0 })
+    })
+    alter(`UPDATE documents SET sum = ~sum WHERE ${SECOND}`)
+    await reopened(async (store) => {
+      const items = store.db.collection<Item>('items')
+      const errmsg = expect.stringContaining(': document 2 of test.items does not match its checksum')
+      const partial = async (filter: Document) =>
+        (await items.find(filter, { allowPartialResults: true }).toArray()).map(({ _id }) => _id)
+      for (const [filter, left] of [
+        [{}, [1, 3]],
+        [{ at }, [1, 3]],
+        [{ _id: 2 }, []],
+        [{ owner: 'owner2' }, []],
+      ] as const) {
+        expect(await asked(store, filter)).toMatchObject({ ...refused, errmsg })
+        expect(await partial(filter)).toEqual(left)
+      }
+      finish(sweepExpired(store.server.engine, new Date()))
+      expect(await partial({})).toEqual([])
+      expect(await asked(store, {})).toMatchObject({ ...refused, errmsg })
     })
   })
 

@@ -30,7 +30,7 @@ import { createStoreClock } from '../store/clock.ts'
 import { connectStore, ping, type StoreConnection } from '../store/connect.ts'
 import { createDeliveryStore } from '../store/deliveries.ts'
 import { createEnrollmentStore } from '../store/enrollments.ts'
-import { damageTold, isUnavailable } from '../store/failures.ts'
+import { damageTold, isUnavailable, PASSED_OVER } from '../store/failures.ts'
 import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
@@ -105,6 +105,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     const watched = { store: nameOf(config, store, connection), ping: () => ping(connection) }
     const log = tellTroubleOnce(options.log, watched)
     opened.push(async () => log.stop())
+    connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'what is damaged is passed over'))
     const sealed = await connection.collection('signing_keys').findOne({}, { projection: { _id: 1 } })
     const vault = createVault(await loadSecrets(config, sealed === null))
     return await assemble(config, { ...options, log }, { vault, connection, store, opened, close })

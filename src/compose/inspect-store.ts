@@ -99,14 +99,14 @@ export function inspectConversations(config: Config, tenant: string): Promise<Co
   return lookAt(config, (connection) => createChatConversationStore(connection).count('teams', tenant))
 }
 
-/** Workspaces of a platform that take no cards of some account, the longest first. @throws what `lookAt` throws */
+/** Workspaces of a platform that take no cards of some account, then channels, each the longest first. @throws what `lookAt` throws */
 export function inspectTroubles(config: Config, platform: ChatPlatform): Promise<ChatTrouble[]> {
   return lookAt(config, async (connection) => {
     const accounts = await createAccountStore(connection).inTrouble()
     return accounts
       .flatMap(({ chat_troubles = [] }) => chat_troubles)
       .filter((one) => one.platform === platform)
-      .sort((a, b) => a.since.getTime() - b.since.getTime())
+      .sort((a, b) => Number('channel' in a) - Number('channel' in b) || +a.since - +b.since)
   })
 }
 

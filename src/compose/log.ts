@@ -98,7 +98,7 @@ function reasonOf(error: unknown): string | undefined {
 }
 
 function watchTrouble(log: Log, { store, ping }: Watched) {
-  let trouble: { kind: 'away' | 'disk'; since: Date; at: number } | undefined
+  let trouble: { kinds: Set<'away' | 'disk'>; since: Date; at: number } | undefined
   let lately = false
   let timer: NodeJS.Timeout | undefined
   const look = async (): Promise<void> => {
@@ -118,9 +118,11 @@ function watchTrouble(log: Log, { store, ping }: Watched) {
   return {
     failed(kind: 'away' | 'disk', reason: string): void {
       lately = true
-      if (trouble?.kind === kind) return
+      // A store whose disk is full may be slow as well: each is told once, however often they take turns.
+      if (trouble?.kinds.has(kind)) return
       const first = trouble === undefined
-      trouble = { kind, since: new Date(), at: performance.now() }
+      trouble ??= { kinds: new Set(), since: new Date(), at: performance.now() }
+      trouble.kinds.add(kind)
       const what = kind === 'away' ? 'the store does not answer' : 'the store takes no writes'
       log.error(
         { store, reason },

@@ -152,7 +152,7 @@ async function tellOfReminder(
 /** Does an approver for whom the request waits have anywhere to be told, whatever became of the telling? */
 async function isReachable(deps: ReminderDeps, request: ApprovalRequest): Promise<boolean> {
   const people = await whomToPush(deps, request, deps.clock.now())
-  if ((await deps.pushDevices.activeOf(people)).length > 0) return true
+  if ((await deps.pushDevices.reachableOf(people)).length > 0) return true
   if (deps.chats.length === 0) return false
   return (await deps.cards.ofRequest(request.id)).some(
     ({ recipient, state }) =>

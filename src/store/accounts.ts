@@ -2,7 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import { type Account, type AccountChannel, hasChannel } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
-import type { ChatTrouble } from '../domain/chat-trouble.ts'
+import type { ChatPlace, ChatTrouble } from '../domain/chat-trouble.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
@@ -67,6 +67,8 @@ const troubleFields = new Schema(
   {
     platform: text,
     tenant: text,
+    channel: String,
+    name: String,
     reason: text,
     since: date,
   },
@@ -100,6 +102,10 @@ accountSchema.index(
 accountSchema.index(
   { 'chat_troubles.since': 1 },
   { partialFilterExpression: { 'chat_troubles.since': { $exists: true } } },
+)
+accountSchema.index(
+  { 'channels.tenant': 1 },
+  { partialFilterExpression: { 'channels.tenant': { $exists: true } } },
 )
 addOutbox(accountSchema)
 
@@ -174,7 +180,9 @@ function channels(
       wake()
       return 'added'
     },
-    /** @returns false when the account does not have the channel. */
+    /** Accounts that have a channel in that workspace. */
+    withChannels: (tenant: string) => read(model, { 'channels.tenant': tenant }),
+    /** What is said of the channel ends with it. @returns false when the account does not have the channel. */
     async removeChannel(
       id: string,
       { platform, tenant, channel }: ChatChannel,
@@ -182,7 +190,10 @@ function channels(
     ): Promise<boolean> {
       const same = { platform, tenant, channel }
       const holding = { _id: id, channels: trusted({ $elemMatch: same }) }
-      const removed = await model.updateOne(holding, withOutbox({ $pull: { channels: same } }, [audit]))
+      const removed = await model.updateOne(
+        holding,
+        withOutbox({ $pull: { channels: same, chat_troubles: same } }, [audit]),
+      )
       if (removed.modifiedCount === 1) wake()
       return removed.modifiedCount === 1
     },
@@ -197,31 +208,34 @@ interface Told {
 
 function troubles(model: mongoose.Model<AccountDocument>, wake: Wake) {
   return {
-    /** @returns false when that workspace is in trouble already. */
+    /** @returns false when that place is in trouble already, or is a channel that the account does not have (any more). */
     async beginTrouble(id: string, trouble: ChatTrouble, { audit, event }: Told): Promise<boolean> {
-      const { platform, tenant } = trouble
-      const free = { _id: id, chat_troubles: trusted({ $not: { $elemMatch: { platform, tenant } } }) }
+      const place = placeOf(trouble)
+      const held = place.channel === null ? {} : { channels: trusted({ $elemMatch: place }) }
+      const free = { _id: id, ...held, chat_troubles: trusted({ $not: { $elemMatch: place } }) }
       const update = withOutbox({ $push: { chat_troubles: trouble } }, [audit], [event])
       const begun = (await model.updateOne(free, update)).modifiedCount === 1
       if (begun) wake()
       return begun
     },
     /** Without `told` nothing is told. @returns false when it had ended. */
-    async endTrouble(
-      id: string,
-      { platform, tenant }: Pick<ChatTrouble, 'platform' | 'tenant'>,
-      told?: Told,
-    ): Promise<boolean> {
-      const holding = { _id: id, chat_troubles: trusted({ $elemMatch: { platform, tenant } }) }
-      const pull = { $pull: { chat_troubles: { platform, tenant } } }
+    async endTrouble(id: string, ended: ChatPlace, told?: Told): Promise<boolean> {
+      const place = placeOf(ended)
+      const holding = { _id: id, chat_troubles: trusted({ $elemMatch: place }) }
+      const pull = { $pull: { chat_troubles: place } }
       const update = told === undefined ? pull : withOutbox(pull, [told.audit], [told.event])
-      const ended = (await model.updateOne(holding, update)).modifiedCount === 1
-      if (ended) wake()
-      return ended
+      const { modifiedCount } = await model.updateOne(holding, update)
+      if (modifiedCount === 1) wake()
+      return modifiedCount === 1
     },
-    /** Accounts that have a workspace in trouble. */
+    /** Accounts that have a workspace or channel in trouble. */
     inTrouble: () => read(model, { 'chat_troubles.since': trusted({ $exists: true }) }),
   }
+}
+
+/** As a filter: of a whole workspace there is no channel. */
+function placeOf({ platform, tenant, channel }: ChatPlace) {
+  return { platform, tenant, channel: channel ?? null }
 }
 
 async function read(model: mongoose.Model<AccountDocument>, filter: object): Promise<Account[]> {

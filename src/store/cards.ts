@@ -1,4 +1,4 @@
-import mongoose, { type mongo, Schema } from 'mongoose'
+import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import {
   CARD_ATTEMPTS_KEPT,
@@ -171,7 +171,7 @@ function reads(model: CardModel) {
   }
 }
 
-function news(model: CardModel, collection: mongo.Collection<{ _id: string }>, wake: Wake) {
+function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>, wake: Wake) {
   return {
     /**
      * Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes due what has

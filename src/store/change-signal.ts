@@ -1,6 +1,7 @@
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { Clock, Log } from '../flow/ports.ts'
 import type { ApiKeyStore } from './api-keys.ts'
+import { damageTold } from './failures.ts'
 import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { RequestStore } from './requests.ts'
 
@@ -178,6 +179,9 @@ async function answer({ requests, apiKeys }: Stores, batch: readonly Asked[]): P
     for (const { requestId, keyId, resolve } of batch)
       resolve({ request: byId.get(requestId), revoked: dead.has(keyId) })
   } catch (error) {
-    for (const { reject } of batch) reject(error)
+    // Each for itself: what is damaged for one is no reason to leave the others without an answer.
+    if (batch.length > 1 && damageTold(error) !== undefined)
+      for (const one of batch) await answer({ requests, apiKeys }, [one])
+    else for (const { reject } of batch) reject(error)
   }
 }

@@ -1,9 +1,10 @@
-import type { mongo } from 'mongoose'
+import type { Collection as MongooseCollection, mongo } from 'mongoose'
+import { readSound } from './failures.ts'
 
-type Collection = mongo.Collection<{ _id: string }>
+type Collection = MongooseCollection<{ _id: string }>
 type Filter = mongo.Filter<{ _id: string }>
 
-/** Documents looked for at once. */
+/** Documents looked for at once. What is damaged stays as it is. */
 const BATCH = 500
 
 /**
@@ -50,6 +51,9 @@ export async function updateEach(
 }
 
 async function idsOf(collection: Collection, filter: Filter, limit = 0): Promise<string[]> {
-  const found = await collection.find(filter, { projection: { _id: 1 }, limit }).toArray()
+  const options = { projection: { _id: 1 }, limit } as const
+  const found = await readSound(collection.conn, (sound) =>
+    collection.find(filter, { ...options, ...sound }).toArray(),
+  )
   return found.map(({ _id }) => _id)
 }

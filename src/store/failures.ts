@@ -82,6 +82,31 @@ export function damageTold(error: unknown): string | undefined {
   return wordsOf(error, DAMAGED)
 }
 
+/** Of a find: the embedded store may leave out what is damaged. */
+interface Partial {
+  allowPartialResults?: true
+}
+
+/** Said on the connection of each damaged document that was passed over, with the error that names it. */
+export const PASSED_OVER = 'damage passed over'
+
+/**
+ * Reads for work that must go on: a damaged document is told, and holds up no other. Never for what somebody asked to see, which
+ * would be incomplete without a word.
+ */
+export async function readSound<T>(
+  connection: { emit(event: string, error: unknown): unknown },
+  read: (options: Partial) => Promise<T>,
+): Promise<T> {
+  try {
+    return await read({})
+  } catch (error) {
+    if (damageTold(error) === undefined) throw error
+    connection.emit(PASSED_OVER, error)
+    return read({ allowPartialResults: true })
+  }
+}
+
 function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && codes.has(error.code)) return error.message

@@ -1,4 +1,5 @@
 import type { Clock, Log } from '../flow/ports.ts'
+import { damageTold } from './failures.ts'
 import type { InboxStore } from './inbox.ts'
 import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { SessionStore } from './sessions.ts'
@@ -46,7 +47,7 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
   let stopped = false
   const looker = createLooker({
     wanted: () => watchers.size > 0,
-    look: () => lookFor(stores, clock, [...watchers]),
+    look: () => lookForEach(stores, clock, [...watchers]),
     failed: (error) => log.warn({ error }, 'looking for changes of inboxes failed'),
     pollMs: POLL_MS,
     gapMs: GAP_MS,
@@ -76,6 +77,18 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
       looker.stop()
       for (const watcher of watchers) watcher.wake()
     },
+  }
+}
+
+/** For all together; where something is damaged for each, so that the others are told all the same. */
+async function lookForEach(stores: Stores, clock: Clock, watchers: Watcher[]): Promise<void> {
+  try {
+    await lookFor(stores, clock, watchers)
+  } catch (error) {
+    if (damageTold(error) === undefined) throw error
+    const looks = watchers.map((watcher) => lookFor(stores, clock, [watcher]))
+    const failed = (await Promise.allSettled(looks)).find(({ status }) => status === 'rejected')
+    if (failed?.status === 'rejected') throw failed.reason
   }
 }
 

@@ -5,6 +5,7 @@ import type { ApprovalRequest } from '../domain/request.ts'
 import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 import { deleteThese } from './each.ts'
+import { readSound } from './failures.ts'
 
 /**
  * Tells the relay that a write left an outbox entry in the store's collection, with the document where it is at hand, or the
@@ -100,9 +101,10 @@ export function createOutboxSource<T extends OutboxDocument>(
     read: (document) => read(document as T),
     async due(limit, after = '') {
       const waiting = { outbox_token: { $gt: after } }
-      const found = await collection
-        .find<T>(waiting, { projection, limit, sort: { outbox_token: 1 } })
-        .toArray()
+      const options = { projection, limit, sort: { outbox_token: 1 } } as const
+      const found = await readSound(connection, (sound) =>
+        collection.find<T>(waiting, { ...options, ...sound }).toArray(),
+      )
       return found.map(read)
     },
     async settle(entries) {

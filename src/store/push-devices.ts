@@ -4,7 +4,7 @@ import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
-import { isDuplicateKey } from './failures.ts'
+import { isDuplicateKey, readSound } from './failures.ts'
 import { auditFields, date, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -85,6 +85,9 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
     },
     /** Active ones of these people, oldest first. */
     activeOf: (userIds: readonly string[]) => activeOf(model, userIds),
+    /** The same without what is damaged: for those who send. */
+    reachableOf: (userIds: readonly string[]) =>
+      readSound(model.db, (sound) => activeOf(model, userIds, sound)),
     /** @returns false when it is not active, or not this person's. */
     remove,
     /** Notes when something was accepted for it last. */
@@ -139,14 +142,22 @@ async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevic
 }
 
 /** Each holds a slot, so the index of slots answers. */
-async function activeOf(model: DeviceModel, userIds: readonly string[]): Promise<PushDevice[]> {
+async function activeOf(
+  model: DeviceModel,
+  userIds: readonly string[],
+  options: object = {},
+): Promise<PushDevice[]> {
   if (userIds.length === 0) return []
   const owners = trusted({ $in: [...userIds] })
-  return read(model, { user_id: owners, slot: trusted({ $gte: 0 }), state: 'active' })
+  return read(model, { user_id: owners, slot: trusted({ $gte: 0 }), state: 'active' }, options)
 }
 
-async function read(model: DeviceModel, filter: mongoose.QueryFilter<DeviceDocument>): Promise<PushDevice[]> {
-  const found = await model.find(filter).sort(OLDEST_FIRST).lean<DeviceDocument[]>()
+async function read(
+  model: DeviceModel,
+  filter: mongoose.QueryFilter<DeviceDocument>,
+  options: object = {},
+): Promise<PushDevice[]> {
+  const found = await model.find(filter).sort(OLDEST_FIRST).setOptions(options).lean<DeviceDocument[]>()
   return found.map(fromDocument)
 }
 

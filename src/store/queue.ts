@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
+import { readSound } from './failures.ts'
 import { date, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
@@ -88,16 +89,14 @@ export function createQueue<D extends QueueDocument, R>(
   fromDocument: (document: D) => R,
 ) {
   const model = connection.model<QueueDocument>(modelName)
-  const collection: Collection = connection.collection<{ _id: string }>(model.collection.name)
+  const collection = connection.collection<{ _id: string }>(model.collection.name)
   // Results that are written at the same moment share one command.
   const finish = shareTrips((writes: readonly ConditionalWrite[]) => writeEach(collection, writes))
-  const lookMany = (which: object, now: Date, limit: number): Promise<D[]> =>
-    collection
-      .find<D>(
-        { ...which, state: OPEN, next_at: { $lte: now } },
-        { sort: { next_at: 1 }, limit, batchSize: limit + 1 },
-      )
-      .toArray()
+  const lookMany = (which: object, now: Date, limit: number): Promise<D[]> => {
+    const due = { ...which, state: OPEN, next_at: { $lte: now } }
+    const options = { sort: { next_at: 1 }, limit, batchSize: limit + 1 } as const
+    return readSound(connection, (sound) => collection.find<D>(due, { ...options, ...sound }).toArray())
+  }
   return {
     /** Takes of those that match and are due longest, or whose lease ended, the chosen, in one write. */
     async claim({ now, leaseEnds, limit, choose }: Lease & Choice<R>, which: object): Promise<Claimed<R>[]> {
@@ -124,8 +123,9 @@ export function createQueue<D extends QueueDocument, R>(
     },
     /** When the next one is due or its lease ends. */
     async nextDue(which: Filter = {}): Promise<Date | undefined> {
-      const query = model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
-      return (await query.lean<Pick<QueueDocument, 'next_at'>>())?.next_at
+      const query = () => model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
+      const found = await readSound(connection, (sound) => query().setOptions(sound).lean<QueueDocument>())
+      return found?.next_at
     },
     /**
      * Deletes some that came to rest before that time; never one whose outbox still waits.

@@ -4,6 +4,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
+import { readSound } from './failures.ts'
 import {
   beforePosition,
   ENDING_FIRST,
@@ -116,12 +117,14 @@ function reads(
     async countPendingFor(who: Waiter): Promise<number> {
       return model.countDocuments(waitingFor(who))
     },
-    /** Version of each request that exists: one query for all waiters of a process. */
+    /** Version of each request that exists and can be read: one query for all waiters of a process. */
     async versions(ids: readonly string[]): Promise<Map<string, number>> {
       const filter = { _id: trusted({ $in: [...ids] }) }
       // One batch for all, however many: the default of 101 would make it several commands.
-      const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
-      const found = await query.lean<{ _id: string; version: number }[]>()
+      const query = () => model.find(filter, { version: 1 }).batchSize(ids.length + 1)
+      const found = await readSound(model.db, (sound) =>
+        query().setOptions(sound).lean<{ _id: string; version: number }[]>(),
+      )
       return new Map(found.map((document) => [document._id, document.version]))
     },
   }
@@ -143,11 +146,10 @@ function attentionReads(model: RequestModel) {
       }
       const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
       const newestFirst = { 'decision.decided_at': -1 } as const
-      const found = await model
-        .find(recent, fields)
-        .sort(newestFirst)
-        .limit(MOST_REJECTIONS)
-        .lean<Pick<RequestDocument, 'votes'>[]>()
+      const query = () => model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
+      const found = await readSound(model.db, (sound) =>
+        query().setOptions(sound).lean<Pick<RequestDocument, 'votes'>[]>(),
+      )
       const votes = found.flatMap((request) =>
         request.votes.filter(({ decision }) => decision === 'rejected'),
       )
@@ -155,8 +157,13 @@ function attentionReads(model: RequestModel) {
     },
     /** Those of them that exist, as far as their reservations are concerned. */
     async holders(ids: readonly string[]): Promise<PlaceHolder[]> {
-      const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
-      const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
+      const query = () => model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
+      const found = await readSound(model.db, (sound) =>
+        query()
+          .batchSize(ids.length + 1)
+          .setOptions(sound)
+          .lean<RequestDocument[]>(),
+      )
       return found.map(({ _id, status, expires_at }) => ({
         id: _id,
         pending: status === 'pending',
@@ -191,31 +198,33 @@ const LONG_AGO = new Date(0)
 /** What sweeps look for. */
 function dueReads(model: RequestModel) {
   const status = 'pending' as const
+  type Time = 'expires_at' | 'remind_at'
+  const due = async (filter: Filter, by: Time, limit: number): Promise<ApprovalRequest[]> => {
+    const query = () =>
+      model
+        .find(filter)
+        .sort({ [by]: 1 })
+        .limit(limit)
+    const found = await readSound(model.db, (sound) => query().setOptions(sound).lean<RequestDocument[]>())
+    return found.map(fromDocument)
+  }
+  const next = async (filter: Filter, by: Time): Promise<Date | undefined> => {
+    const query = () => model.findOne(filter, { [by]: 1 }).sort({ [by]: 1 })
+    const found = await readSound(model.db, (sound) => query().setOptions(sound).lean<RequestDocument>())
+    return found?.[by]
+  }
   return {
     /** Pending requests whose time is up by the database's clock, the longest lapsed first; `now` narrows the search only. */
-    async lapsed(now: Date, limit: number): Promise<ApprovalRequest[]> {
-      const query = model.find({ status, expires_at: expiredAround(now), $expr: EXPIRED })
-      const found = await query.sort({ expires_at: 1 }).limit(limit).lean<RequestDocument[]>()
-      return found.map(fromDocument)
-    },
+    lapsed: (now: Date, limit: number) =>
+      due({ status, expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
     /** When the time of the next pending request is up. */
-    async nextExpiry(): Promise<Date | undefined> {
-      const query = model.findOne({ status }, { expires_at: 1 }).sort({ expires_at: 1 })
-      return (await query.lean<Pick<RequestDocument, 'expires_at'>>())?.expires_at
-    },
+    nextExpiry: () => next({ status }, 'expires_at'),
     /** Pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
-    async remindable(now: Date, limit: number): Promise<ApprovalRequest[]> {
-      const due = trusted({ $gt: LONG_AGO, $lte: now })
-      const query = model.find({ status, remind_at: due, $expr: UNEXPIRED })
-      const found = await query.sort({ remind_at: 1 }).limit(limit).lean<RequestDocument[]>()
-      return found.map(fromDocument)
-    },
+    remindable: (now: Date, limit: number) =>
+      due({ status, remind_at: trusted({ $gt: LONG_AGO, $lte: now }), $expr: UNEXPIRED }, 'remind_at', limit),
     /** When the next automatic reminder of a pending, unexpired request is due. */
-    async nextReminder(): Promise<Date | undefined> {
-      const planned = { status, remind_at: trusted({ $gt: LONG_AGO }), $expr: UNEXPIRED }
-      const query = model.findOne(planned, { remind_at: 1 }).sort({ remind_at: 1 })
-      return (await query.lean<Pick<RequestDocument, 'remind_at'>>())?.remind_at
-    },
+    nextReminder: () =>
+      next({ status, remind_at: trusted({ $gt: LONG_AGO }), $expr: UNEXPIRED }, 'remind_at'),
   }
 }
 

@@ -3,6 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
+import { readSound } from './failures.ts'
 import { auditFields, date, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
@@ -127,7 +128,8 @@ function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
     },
     /** Sessions past their idle or absolute limit at `now` that were not ended. */
     async lapsed(now: Date, limit: number): Promise<Session[]> {
-      const found = await model.find(lapsedAt(now, limits)).limit(limit).lean<SessionDocument[]>()
+      const query = () => model.find(lapsedAt(now, limits)).limit(limit)
+      const found = await readSound(model.db, (sound) => query().setOptions(sound).lean<SessionDocument[]>())
       return found.map(toSession)
     },
     /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */

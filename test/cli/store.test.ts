@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { newCaller, send } from '../support/caller.ts'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
-import { useService } from '../support/service.ts'
+import { freePort, useService } from '../support/service.ts'
+import { spoil } from '../support/spoil.ts'
 
 it('runs the store as a process of its own, which several commands share', async () => {
   const { env } = await useDataDir()
@@ -67,6 +68,23 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   })
   const doctor = await cli(['doctor'], { env })
   expect(doctor.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged/)
+})
+
+it('names what is damaged, where a command reads it and where the service starts with it, without a stack', async () => {
+  const { env } = await useDataDir()
+  const dataDir = env.DATA_DIR ?? ''
+  const ready = { ...env, PORT: String(await freePort()) }
+  const { user_id } = (await cli(['user', 'invite', 'a@example.com', '--json'], { env })).json()
+  const rotated = await cli(['keys', 'rotate', '--purpose', 'session', '--now', '--json'], { env })
+  const [{ kid = '' } = {}] = rotated.json().keys
+  const sentence = (what: string) =>
+    new RegExp(`^the store file .*store\\.db is damaged: document "${what}" of .* in its place\n?$`)
+  await spoil(dataDir, [user_id])
+  const list = await cli(['user', 'list', '--json'], { env })
+  expect(list.error()).toEqual({ error: 'store_unusable', message: expect.stringMatching(sentence(user_id)) })
+  await spoil(dataDir, [kid])
+  const service = await cliProcess(['serve'], { env: ready })
+  expect([service.code, service.stderr]).toEqual([1, expect.stringMatching(sentence(kid))])
 })
 
 it('needs no other configuration than DATA_DIR, and tells its address as JSON', async () => {

@@ -44,7 +44,8 @@ export async function leaveDuties(worker: Worker, receiver: Receiver, inMs: numb
           expect(await told(worker, lapsing, 'approval.expired')).toEqual(Array(EACH).fill(1))
           expect(await told(worker, waiting, 'approval.reminded')).toEqual(Array(EACH).fill(1))
           expect(receiver.received.filter(({ attempt }) => attempt === 2)).toHaveLength(EACH)
-          expect(await requests.countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
+          const left = requests.find({ outbox_token: { $gt: '' } }, { allowPartialResults: true })
+          expect(await left.toArray()).toEqual([])
         },
         { timeout, interval: 50 },
       )

@@ -1,7 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedStore } from 'embedded-mongo'
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
+import { WITH_OUTBOX } from '../../src/store/outbox.ts'
 import { openGate } from '../support/gate.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { databaseUri } from '../support/service.ts'
+import { spoil } from '../support/spoil.ts'
 import { leaveDuties } from './duties.ts'
 import { useWorker, type Worker } from './worker.ts'
 
@@ -118,5 +125,75 @@ describe('losing jobs costs time and no duty', () => {
     console.info(`two processes: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
     await settled(one)
     await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(5), 20_000)
+  })
+})
+
+type Spoilt = [collection: string, document: Record<string, unknown>]
+
+/** Fields that no two documents of one collection may share. */
+const UNIQUE = [
+  'owner_id',
+  'secret_hash',
+  'token_hash',
+  'request_id',
+  'event_id',
+  'generation',
+  'email',
+  'approver',
+  'user_handle',
+]
+
+describe('a document that the disk has spoilt', () => {
+  const folder = () => mkdtemp(join(tmpdir(), 'countersign-spoilt-'))
+  /** Documents of every kind that a sweep looks for, first in its order. What else they hold nobody can read any more. */
+  const past = new Date(1_000_000)
+  const spoilt = (account_id: string): Spoilt[] => [
+    ['requests', { status: 'pending', expires_at: past }],
+    ['requests', { status: 'pending', expires_at: new Date(Date.now() + 86_400_000), remind_at: past }],
+    ['bootstraps', { status: 'pending', expires_at: past }],
+    ['sessions', { user_id: 'usr_1', ended_at: past }],
+    ['webhooks', { account_id, state: 'active' }],
+    ...['deliveries', 'pushes', 'cards'].map(
+      (name): Spoilt => [name, { account_id, platform: 'slack', state: 'due', next_at: past }],
+    ),
+    ...Object.keys(WITH_OUTBOX).map((name): Spoilt => [name, { outbox_token: 'evt_0' }]),
+  ]
+
+  it('is told once and holds up nobody: every duty beside it is done', async () => {
+    const dataDir = await folder()
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+    let store = await startEmbeddedStore({ dataDir })
+    onTestFinished(() => store.close())
+    const { worker, receiver } = await setUp({ storeUri: databaseUri(store.uri, 'spoilt') })
+    const duties = await leaveDuties(worker, receiver, 0)
+    const account = await worker.stored('accounts').findOne({})
+    const documents = spoilt(account?._id ?? '').map(([name, document], index) => {
+      const _id = `spoilt_${index}`
+      const unique = Object.fromEntries(UNIQUE.map((field) => [field, _id]))
+      return { name, document: { _id, ...unique, ...document } }
+    })
+    for (const { name, document } of documents) await worker.stored(name).insertOne(document)
+    await worker.stored('sessions').insertOne({ _id: 'ses_over', user_id: 'usr_1', ended_at: past })
+    await store.close()
+    await spoil(
+      dataDir,
+      documents.map(({ document }) => document._id),
+    )
+    store = await startEmbeddedStore({ dataDir })
+
+    await worker.start()
+    console.info(`beside spoilt documents: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    await expect.poll(() => worker.stored('sessions').countDocuments({ _id: 'ses_over' })).toBe(0)
+    for (const { name, document } of documents)
+      await expect(worker.stored(name).findOne({ _id: document._id })).rejects.toMatchObject({ code: 366 })
+    await expect(worker.deps.requests.list({ api_key_id: '', limit: 1 })).resolves.toEqual([])
+    await expect(worker.stored('requests').find({}).toArray()).rejects.toMatchObject({ code: 366 })
+    const told = worker.logged.filter(({ level }) => level === 'warn' || level === 'error')
+    const named = told.map(
+      ({ fields }) => /document "(spoilt_\d+)" of spoilt\.\w+/.exec(String(fields.error))?.[1],
+    )
+    expect(new Set(named).size).toBe(named.length)
+    expect(named).toEqual(expect.arrayContaining([0, 2, 3, 4, 5, 8].map((index) => `spoilt_${index}`)))
+    expect(named).not.toContain(undefined)
   })
 })

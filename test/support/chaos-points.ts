@@ -88,12 +88,13 @@ export function layAmbushes(
   let ambush: ((arrival: Arrival) => Behaviour) | undefined
   receiver.behave((arrival) => ambush?.(arrival) ?? mood(arrival))
   return (behaviour) =>
-    new Promise((resolve, reject) => {
-      ambush = ({ path, eventId }) => {
+    new Promise((resolve) => {
+      ambush = (arrival) => {
+        const kill = senders.get(`${arrival.path} ${arrival.eventId}`)
+        // Of what a killed process stored, no reply came by: who sends that is not known, and the next one is taken.
+        if (kill === undefined) return mood(arrival)
         ambush = undefined
-        const kill = senders.get(`${path} ${eventId}`)
-        if (kill === undefined) reject(new Error(`nobody claimed ${eventId}`))
-        kill?.()
+        kill()
         resolve()
         return behaviour
       }

@@ -25,7 +25,6 @@ import { countRecords, readSelection, selectRecords } from './selection.ts'
 /** Options MongoDB has and the store has not. */
 const UNSUPPORTED_OF_FIND = [
   'allowDiskUse',
-  'allowPartialResults',
   'awaitData',
   'let',
   'max',
@@ -49,6 +48,7 @@ export const find: Command = {
     'batchSize',
     'singleBatch',
     'collation',
+    'allowPartialResults',
     ...UNSUPPORTED_OF_FIND,
   ]),
   run(call) {
@@ -62,6 +62,8 @@ export const find: Command = {
       limit,
       skip: call.fields.count('skip') ?? 0,
     })
+    // MongoDB's word for "what is out of reach now may be missing".
+    const partial = call.fields.flag('allowPartialResults')
     const projection = call.fields.document('projection')
     const project =
       projection === undefined || projection.size === 0
@@ -69,7 +71,7 @@ export const find: Command = {
         : compileProjection(projection, selection.filter, call.now)
     const batchSize = call.fields.count('batchSize')
     const singleBatch = call.fields.flag('singleBatch')
-    const found = collection === undefined ? [] : selectRecords(collection, selection, call)
+    const found = collection === undefined ? [] : selectRecords(collection, { ...selection, partial }, call)
     return openCursor(call, shown(found, project), { namespace, batchSize, singleBatch })
   },
 }

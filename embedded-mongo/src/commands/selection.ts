@@ -19,6 +19,8 @@ import { rootOf, rootsOf } from './filter-fields.ts'
 export interface Selection extends Question {
   /** The top-level fields the filter looks at; undefined for all. */
   fields: ReadonlySet<string> | undefined
+  /** Documents that are damaged are left out instead of refused. */
+  partial?: boolean
 }
 
 /** What finding asks of the call it is for. */
@@ -139,7 +141,8 @@ function* matches(
   const { filter, fields } = selection
   const first =
     plan.exact && plan.sorted && selection.limit > 0 ? selection.skip + selection.limit : undefined
-  for (const record of watched(readRecords(collection, plan, first), plan, collection, selection, call)) {
+  const read = readRecords(collection, plan, first, selection.partial)
+  for (const record of watched(read, plan, collection, selection, call)) {
     if (record === undefined || plan.exact || filter.matches(record.fields(fields), call.now)) yield record
   }
 }

@@ -1,8 +1,10 @@
+import { decodeFields } from '../bson-reader.ts'
 import { encodeBson } from '../bson-writer.ts'
+import { describeValue } from '../semantics/describe-value.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { CollectionIndex } from './collection-index.ts'
-import type { DurableFile, StoredCollection } from './durable-file.ts'
+import type { DurableFile, StoredCollection, StoredDocument } from './durable-file.ts'
 import type { Slice, Steps } from './slice.ts'
 import { encodeSized, type RecordCache, StoreRecord } from './store-record.ts'
 
@@ -72,15 +74,37 @@ export class Collection {
   read(number: number): StoreRecord | undefined {
     const kept = this.host.cache.get(this.id, number)
     if (kept !== undefined) return kept
-    const body = this.host.file.document(this.id, number)
-    if (body === undefined) return undefined
-    const record = new StoreRecord(number, body)
+    const stored = this.host.file.document(this.id, number)
+    if (stored === undefined) return undefined
+    const record = this.#recordOf(stored)
     this.host.cache.set(this.id, record)
     return record
   }
 
-  /** All documents, oldest first; undefined when the slice is over. @throws StoreDamageError if some are missing */
-  *records(first = SCAN_DOCUMENTS): Generator<StoreRecord | undefined> {
+  /** @throws StoreDamageError that names the document, as far as an index bears out what it says of itself */
+  #recordOf({ number, body, sound }: StoredDocument): StoreRecord {
+    if (sound) return new StoreRecord(number, body)
+    const name = this.#nameOf(number, body) ?? `number ${number}`
+    throw this.host.file.damage(`document ${name} of ${this.namespace} does not match its checksum`)
+  }
+
+  #nameOf(number: number, body: Uint8Array): string | undefined {
+    const [index] = this.indexes
+    try {
+      const id = decodeFields(body, new Set(['_id']))
+      const [key = ''] = index?.keysOf(id) ?? []
+      if (this.host.file.holder(index?.tree ?? 0, key) === number) return describeValue(id.get('_id') ?? null)
+    } catch {
+      // Bytes that are no document, as far as they were read.
+    }
+    return undefined
+  }
+
+  /**
+   * All documents, oldest first; undefined when the slice is over. `partial` leaves out those that are damaged.
+   * @throws StoreDamageError if some are damaged or missing
+   */
+  *records(first = SCAN_DOCUMENTS, partial = false): Generator<StoreRecord | undefined> {
     const { file, slice } = this.host
     const { version } = this
     let after = 0
@@ -89,12 +113,12 @@ export class Collection {
     for (let limit = Math.min(first, SCAN_DOCUMENTS); ; limit = nextChunk(bytes, seen)) {
       const now = this.version
       const chunk = file.documents(this.id, after, limit)
-      for (const { number, body } of chunk) {
+      for (const stored of chunk) {
         if (this.version !== now) break
-        after = number
+        after = stored.number
         seen += 1
-        bytes += body.length
-        yield new StoreRecord(number, body)
+        bytes += stored.body.length
+        if (stored.sound || !partial) yield this.#recordOf(stored)
         if (slice.over) yield* this.pause()
       }
       if (chunk.length < limit && this.version === now) break

@@ -28,6 +28,13 @@ export interface Entry {
   number: number
 }
 
+/** A document as it lies in the file. `sound`: its checksum says that it is as it was written. */
+export interface StoredDocument {
+  number: number
+  body: Uint8Array
+  sound: boolean
+}
+
 /** What of a dropped collection or index is still in the file. */
 export type Garbage = { kind: 'documents' | 'entries'; id: number }
 
@@ -115,20 +122,20 @@ export class DurableFile {
     return typeof id === 'number' ? id - start : 0
   }
 
-  document(collection: number, number: number): Uint8Array | undefined {
+  document(collection: number, number: number): StoredDocument | undefined {
     const id = rowOf(collection, number)
     const row = this.#statements.document.get([id])
-    return row === undefined ? undefined : this.#checkedBody(id, columns(row))
+    return row === undefined ? undefined : storedDocument(id, columns(row))
   }
 
   /** Documents of a collection with numbers above `after`, in the order of their numbers. */
-  documents(collection: number, after: number, limit: number): { number: number; body: Uint8Array }[] {
+  documents(collection: number, after: number, limit: number): StoredDocument[] {
     const start = collection * NUMBERS
     const rows = this.#statements.documents.all([start + after, start + NUMBERS, limit])
     return rows.map((row) => {
       const [id, ...rest] = columns(row)
       if (typeof id !== 'number') throw this.damage('a document has no number')
-      return { number: id - start, body: this.#checkedBody(id, rest) }
+      return storedDocument(id, rest)
     })
   }
 
@@ -282,13 +289,6 @@ export class DurableFile {
     if (changes !== 1) throw this.damage('an index does not agree with its documents')
   }
 
-  #checkedBody(id: number, [sum, body]: unknown[]): Uint8Array {
-    if (body instanceof Uint8Array && sum === bodySum(id, body)) return body
-    throw this.damage(
-      `document ${id % NUMBERS} of collection ${Math.floor(id / NUMBERS)} does not match its checksum`,
-    )
-  }
-
   /** Reads what the statements wrote. */
   #checkedEntry(tree: number, text: string): Entry {
     const [hex = '', number, sum] = text.split(':')
@@ -351,6 +351,11 @@ function prepareAll(db: Database.Database) {
       'DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE id >= ? AND id < ? LIMIT ?)',
     ),
   }
+}
+
+function storedDocument(id: number, [sum, bytes]: unknown[]): StoredDocument {
+  const body = bytes instanceof Uint8Array ? bytes : new Uint8Array()
+  return { number: id % NUMBERS, body, sound: bytes === body && sum === bodySum(id, body) }
 }
 
 function columns(row: unknown): unknown[] {

@@ -32,6 +32,16 @@ export class StoreDamageError extends StoreFileError {
   }
 }
 
+/** What is read, or undefined where that is damaged: for those who do what they can with the rest. */
+export function unlessDamaged<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof StoreDamageError) return undefined
+    throw error
+  }
+}
+
 /** Of SQLite and of the operating system. */
 const NO_ROOM: ReadonlySet<string> = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT'])
 const NOT_OURS = /^(?:SQLITE_(?:READONLY|CANTOPEN|PERM)|EROFS$|EACCES$|EPERM$|ENOENT$|ENOTDIR$)/

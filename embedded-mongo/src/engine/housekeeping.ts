@@ -2,6 +2,7 @@ import { compileFilter } from '../semantics/filter.ts'
 import { indexRanges } from '../semantics/index-ranges.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
+import { unlessDamaged } from './file-errors.ts'
 import { readEntries } from './read-plan.ts'
 import type { Steps } from './slice.ts'
 import type { StoreEngine } from './store-engine.ts'
@@ -58,7 +59,8 @@ function* removeExpired(collection: Collection, index: CollectionIndex, limit: D
   }
   for (const number of expired) {
     if (collection.host.slice.over) yield* collection.pause()
-    const record = collection.read(number)
+    // What is damaged stays, and keeps nothing else.
+    const record = unlessDamaged(() => collection.read(number))
     // It may have been given more time since its entry was read.
     if (record === undefined || !filter.matches(record.document, limit)) continue
     if (partial?.matches(record.document, limit) !== false) collection.remove(record)

@@ -2,6 +2,7 @@ import { EVERY_KEY } from '../semantics/index-ranges.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import type { Entry } from './durable-file.ts'
+import { unlessDamaged } from './file-errors.ts'
 import type { Plan } from './planner.ts'
 import type { StoreRecord } from './store-record.ts'
 
@@ -12,20 +13,24 @@ const MORE_ENTRIES = 256
 /**
  * The documents of a plan, each once, in the order of the index or of their age; undefined when the slice is over.
  * After that the documents may have changed: it goes on from its place with what is there then.
- * @throws StoreDamageError when an index and its documents do not agree
+ * @param partial leaves out the documents that are damaged
+ * @throws StoreDamageError when one is damaged, or an index and its documents do not agree
  */
 export function* readRecords(
   collection: Collection,
   plan: Plan,
   first = FIRST_ENTRIES,
+  partial = false,
 ): Generator<StoreRecord | undefined> {
   const { index } = plan
   if (index === undefined) {
-    yield* collection.records(first)
+    yield* collection.records(first, partial)
     return
   }
   for (const entry of readEntries(collection, index, plan, first)) {
-    yield entry && recordOf(collection, index, entry, plan.exact)
+    const read = () => entry && recordOf(collection, index, entry, plan.exact)
+    const record = partial ? unlessDamaged(read) : read()
+    if (record !== undefined || entry === undefined) yield record
   }
 }
 

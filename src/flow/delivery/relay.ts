@@ -13,7 +13,10 @@ import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
 import { dueNow, type SendLoop } from './send-loop.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
-type RelayDeps = Pick<FlowDeps, 'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'random' | 'log'> &
+type RelayDeps = Pick<
+  FlowDeps,
+  'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'random' | 'log' | 'storeIsDamaged'
+> &
   Parameters<typeof followCards>[0] &
   Parameters<typeof followConsents>[0] &
   Parameters<typeof followNotices>[0] &
@@ -117,7 +120,7 @@ async function relaySource(carrying: Carrying, given?: readonly OutboxEntry[]): 
   const failures: unknown[] = []
   for (let after = ''; ; ) {
     const entries = given ?? (await source.due(RELAY_BATCH, after))
-    const sound = await handOver(carrying, entries)
+    const sound = await handOverEach(carrying, entries)
     if (failures.length === 0) recorder.add(source, sound)
     if (recorder.isFull()) await recorder.flush().catch((error: unknown) => failures.push(error))
     const last = entries.at(-1)
@@ -125,6 +128,23 @@ async function relaySource(carrying: Carrying, given?: readonly OutboxEntry[]): 
     after = last.token
   }
   if (failures.length > 0) throw failures[0]
+}
+
+/** As `handOver`. An entry for which something damaged is needed waits, and no other with it. */
+async function handOverEach(carrying: Carrying, entries: readonly OutboxEntry[]): Promise<OutboxEntry[]> {
+  const { deps, source } = carrying
+  try {
+    return await handOver(carrying, entries)
+  } catch (error) {
+    if (!deps.storeIsDamaged(error)) throw error
+    if (entries.length > 1) {
+      const sound: OutboxEntry[] = []
+      for (const entry of entries) sound.push(...(await handOverEach(carrying, [entry])))
+      return sound
+    }
+    deps.log.error({ error, source: source.name, id: entries[0]?.id }, 'what this document left waits')
+    return []
+  }
 }
 
 /** Makes the deliveries of these entries. @returns those whose audit entries can be recorded, too */
